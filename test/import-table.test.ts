@@ -1,0 +1,131 @@
+// The table "Rooms" of docs/architecture.md, kept by reading every import. A new room is a new line here, on purpose.
+
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const ROOT = join(import.meta.dirname, "..");
+
+/** What each room of the server may import besides itself and the protocol; "*" stands for everything. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  http: ["core"],
+  sessions: ["core", "turns"],
+  turns: ["core"],
+  models: ["core"],
+  tools: ["core"],
+  apps: ["core"],
+  store: ["core"],
+  bus: ["core"],
+  config: ["core"],
+  cli: ["core", "config", "server.ts"],
+  "server.ts": ["*"],
+  "main.ts": ["config", "server.ts"],
+};
+
+/** What each package may import of its siblings. */
+const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
+  protocol: [],
+  server: ["protocol"],
+  client: ["protocol"],
+  react: ["protocol", "client"],
+  console: ["protocol", "client", "react"],
+};
+
+/** Outside packages that belong to some rooms alone. */
+const KEPT: readonly { readonly what: RegExp; readonly rooms: readonly string[] }[] = [
+  { what: /^(@fastify\/|fastify|@scalar\/fastify)/, rooms: ["http"] },
+  { what: /^node:sqlite$/, rooms: ["store"] },
+  { what: /^(node:)?process$/, rooms: ["main.ts", "cli"] },
+];
+
+const IMPORT =
+  /^[ \t]*(?:import|export)\s+(?<type>type\s)?(?:[^"'`;()]*?\sfrom\s+)?["'](?<from>[^"']+)["']|\bimport\(\s*["'](?<dynamic>[^"']+)["']/gm;
+
+/** What `source`, standing at `path` (from the repository's root, with slashes), does that the table forbids. */
+function violations(path: string, source: string): string[] {
+  const code = source.replaceAll(/(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm, "");
+  const [, own = "", , room = ""] = path.split("/");
+  const found = [...code.matchAll(IMPORT)].flatMap(({ groups }) => {
+    const from = groups?.["from"] ?? groups?.["dynamic"] ?? "";
+    const wrong = from.startsWith(".")
+      ? wrongRelative(path, own, room, from)
+      : wrongPackage(own, room, from, groups?.["type"] !== undefined);
+    return wrong === null ? [] : [`${path} imports "${from}": ${wrong}`];
+  });
+  if (own === "server" && !["main.ts", "cli"].includes(room) && /(?<![\w$.])process\s*[.[]/.test(code)) {
+    found.push(`${path} uses process: only main.ts and cli/ may`);
+  }
+  return found;
+}
+
+function wrongRelative(path: string, own: string, room: string, from: string): string | null {
+  if (!/\.(ts|json)$/.test(from)) return "a relative import ends in .ts";
+  const [top, target, folder, targetRoom = ""] = join(dirname(path), from).split(sep);
+  if (top !== "packages" || target !== own) return "another package is imported by its name";
+  if (own !== "server" || folder !== "src" || targetRoom === room) return null;
+  const allowed = ROOMS[room];
+  if (allowed === undefined) return `the table has no room "${room}"`;
+  return allowed.includes("*") || allowed.includes(targetRoom) ? null : `${room} may not know ${targetRoom}`;
+}
+
+function wrongPackage(own: string, room: string, from: string, typeOnly: boolean): string | null {
+  const sibling = /^@colloquy\/([^/]+)/.exec(from)?.[1];
+  if (sibling !== undefined)
+    return SIBLINGS[own]?.includes(sibling) ? null : `${own} may not know ${sibling}`;
+  if (own === "protocol") return from === "zod" ? null : "the protocol needs zod and nothing else";
+  if (own !== "server") return null;
+  if (room === "core" && from !== "zod" && !(from === "@ai-sdk/provider" && typeOnly)) return "core is pure";
+  const kept = KEPT.find(({ what }) => what.test(from));
+  return kept === undefined || kept.rooms.includes(room) ? null : `only ${kept.rooms.join(" and ")} may`;
+}
+
+describe("the table of rooms", () => {
+  it("is kept by every source file", () => {
+    const files = globSync("packages/*/src/**/*.ts", { cwd: ROOT }).filter(
+      (file) => !/\.(test|suite)\.ts$/.test(file),
+    );
+    expect(files.length).toBeGreaterThan(10);
+    const found = files.flatMap((file) =>
+      violations(
+        relative(ROOT, join(ROOT, file)).replaceAll(sep, "/"),
+        readFileSync(join(ROOT, file), "utf8"),
+      ),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it.each([
+    ["core/a.ts", 'import { b } from "../http/b.ts";'],
+    ["core/a.ts", 'import { readFileSync } from "node:fs";'],
+    ["core/a.ts", 'import { APICallError } from "@ai-sdk/provider";'],
+    ["core/a.ts", 'import {\n  b,\n} from "./b";'],
+    ["models/a.ts", 'export * from "../tools/b.ts";'],
+    ["tools/a.ts", 'const b = await import("../apps/b.ts");'],
+    ["apps/a.ts", 'import type { B } from "../models/b.ts";'],
+    ["sessions/a.ts", 'import Fastify from "fastify";'],
+    ["sessions/a.ts", 'import { b } from "../store/sqlite/b.ts";'],
+    ["turns/a.ts", 'import { DatabaseSync } from "node:sqlite";'],
+    ["http/a.ts", 'import { env } from "node:process";'],
+    ["http/a.ts", "const port = process.env.PORT;"],
+    ["http/a.ts", 'import "../../../protocol/src/index.ts";'],
+    ["http/a.ts", 'const any = "*/*";\nprocess.exit(1); /* */'],
+    ["main.ts", 'import { b } from "./store/b.ts";'],
+    ["attic/a.ts", 'import { b } from "../core/b.ts";'],
+  ])("is broken by %s with %s", (file, source) => {
+    expect(violations(`packages/server/src/${file}`, source)).toHaveLength(1);
+  });
+
+  it.each([
+    ["core/a.ts", 'import type { LanguageModelV4 } from "@ai-sdk/provider";\nimport { z } from "zod";'],
+    ["core/ports/a.ts", 'import type { B } from "../b.ts";\nimport { c } from "@colloquy/protocol";'],
+    [
+      "store/sqlite/a.ts",
+      'import { DatabaseSync } from "node:sqlite";\nimport { b } from "../../core/b.ts";',
+    ],
+    ["server.ts", 'import { b } from "./store/b.ts";\n// left by process.exit'],
+    ["cli/keys.ts", 'import { buildServer } from "../server.ts";\nprocess.exitCode = 1;'],
+  ])("allows %s with %s", (file, source) => {
+    expect(violations(`packages/server/src/${file}`, source)).toEqual([]);
+  });
+});
