@@ -1,0 +1,16 @@
+import { z } from "zod";
+
+export const SetModelResult = z.object({
+  success: z.boolean(),
+  rig: z.string().meta({ description: "The model now in force" }),
+  baml: z.string().meta({ description: "The utility model (titles, summaries) now in force" }),
+  created: z.boolean().meta({ description: "true when this call created the session" }),
+});
+export type SetModelResult = z.infer<typeof SetModelResult>;
+
+export const ModelList = z.array(z.string());
+
+export const SecretSlot = z.object({ name: z.string(), description: z.string(), required: z.boolean() });
+
+export const AppDescriptor = z.object({ name: z.string(), secrets: z.array(SecretSlot).optional() });
+export type AppDescriptor = z.infer<typeof AppDescriptor>;

@@ -1,0 +1,6 @@
+export * from "./control.ts";
+export * from "./problem.ts";
+export * from "./session-event.ts";
+export * from "./session-id.ts";
+export * from "./snapshot.ts";
+export * from "./thread.ts";

@@ -1,0 +1,80 @@
+// The events of a session: one definition each. The log keeps them in this shape, the wire shows them through
+// `visibility`, and the fold of all of them over a snapshot is the next snapshot (contract section 5).
+
+import { z } from "zod";
+import { Message, SessionStatus, SystemEvent, ToolCallStatus, UserState } from "./snapshot.ts";
+
+export const NoticeLevel = z.enum(["info", "warning", "error"]);
+export type NoticeLevel = z.infer<typeof NoticeLevel>;
+
+const toolFields = {
+  call_id: z.string(),
+  name: z.string(),
+  status: ToolCallStatus,
+  arguments: z.json(),
+};
+
+export const TitleChanged = z.object({ type: z.literal("title_changed"), new_title: z.string() });
+export const ToolUpdate = z.object({
+  type: z.literal("tool_update"),
+  ...toolFields,
+  progress: z.json().nullable(),
+});
+export const ToolComplete = z.object({
+  type: z.literal("tool_complete"),
+  ...toolFields,
+  result: z.object({ output: z.json(), is_error: z.boolean(), duration_ms: z.number() }),
+});
+export const SystemNotice = z.object({
+  type: z.literal("system_notice"),
+  message: z.string(),
+  level: NoticeLevel,
+  code: z.string(),
+});
+export const MessageCreated = z.object({ type: z.literal("message_created"), message: Message });
+export const MessageUpdated = z.object({ type: z.literal("message_updated"), message: Message });
+export const MessageCompleted = z.object({ type: z.literal("message_completed"), message: Message });
+export const StateChanged = z.object({
+  type: z.literal("state_changed"),
+  status: SessionStatus,
+  model: z.string(),
+  app: z.string(),
+  user_state: UserState.nullable(),
+});
+export const SystemEventAdded = z.object({ type: z.literal("system_event"), item: SystemEvent });
+
+/** Every event that is numbered and logged. */
+export const SessionEvent = z.discriminatedUnion("type", [
+  TitleChanged,
+  ToolUpdate,
+  ToolComplete,
+  SystemNotice,
+  MessageCreated,
+  MessageUpdated,
+  MessageCompleted,
+  StateChanged,
+  SystemEventAdded,
+]);
+export type SessionEvent = z.infer<typeof SessionEvent>;
+
+/** Text that an agent message has grown by: live only, without a number, never logged. */
+export const MessageDelta = z.object({
+  type: z.literal("message_delta"),
+  message_id: z.uuid(),
+  offset: z
+    .number()
+    .meta({ description: "Characters (UTF-16 units) of the message that stand before `text`" }),
+  text: z.string(),
+});
+export type MessageDelta = z.infer<typeof MessageDelta>;
+
+export const IncludeGroup = z.enum(["tools", "messages", "state"]);
+export type IncludeGroup = z.infer<typeof IncludeGroup>;
+
+/** What goes over `GET /api/updates`: an event as the reader's `include` shows it, with its session. */
+export type UpdateEvent = { session_id: string } & (
+  | SessionEvent
+  | MessageDelta
+  | { type: "tool_update" }
+  | { type: "tool_complete" }
+);

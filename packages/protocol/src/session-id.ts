@@ -1,0 +1,26 @@
+import { z } from "zod";
+
+const SHAPE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const NIL = "00000000-0000-0000-0000-000000000000";
+const MAX = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
+/**
+ * The session id in the one form that is compared, stored and answered (lower case), or `null` when the text
+ * is none: `8-4-4-4-12` hexadecimal digits of any UUID version, but not the nil and not the max UUID
+ * (contract section 1).
+ */
+export function parseSessionId(text: string): string | null {
+  if (!SHAPE.test(text)) return null;
+  const id = text.toLowerCase();
+  return id === NIL || id === MAX ? null : id;
+}
+
+export const SessionId = z
+  .string()
+  .regex(
+    SHAPE,
+    "must be a UUID (8-4-4-4-12 hexadecimal digits) that you chose, for example from crypto.randomUUID()",
+  )
+  .transform((text) => text.toLowerCase())
+  .refine((id) => id !== NIL && id !== MAX, "must not be the nil or the max UUID")
+  .meta({ description: "UUID of the session, chosen by the client", format: "uuid" });

@@ -1,0 +1,68 @@
+// The session snapshot and what it is made of (interface specification, "Resources and their fields").
+
+import { z } from "zod";
+
+export const Timestamp = z.iso.datetime().meta({ description: "Time in UTC, ISO 8601 with milliseconds" });
+
+export const MessageStatus = z.enum(["queued", "streaming", "complete", "interrupted", "failed"]);
+export type MessageStatus = z.infer<typeof MessageStatus>;
+
+export const SessionStatus = z.enum(["idle", "processing", "interrupted"]);
+export type SessionStatus = z.infer<typeof SessionStatus>;
+
+export const ToolCallStatus = z.enum(["running", "complete", "failed", "interrupted"]);
+export type ToolCallStatus = z.infer<typeof ToolCallStatus>;
+
+export const ToolCall = z.object({
+  id: z.string(),
+  name: z.string(),
+  arguments: z.json().meta({ description: "What the model sent as input" }),
+  status: ToolCallStatus,
+});
+export type ToolCall = z.infer<typeof ToolCall>;
+
+export const ToolResult = z.object({
+  call_id: z.string(),
+  name: z.string(),
+  output: z.json(),
+  is_error: z.boolean(),
+  duration_ms: z.number(),
+});
+export type ToolResult = z.infer<typeof ToolResult>;
+
+export const Message = z.object({
+  sender: z.enum(["user", "agent"]),
+  content: z.string(),
+  id: z.uuid(),
+  created_at: Timestamp,
+  status: MessageStatus,
+  tool_calls: z.array(ToolCall).optional(),
+  tool_results: z.array(ToolResult).optional(),
+});
+export type Message = z.infer<typeof Message>;
+
+export const SystemEvent = z.object({
+  id: z.string(),
+  type: z.enum(["notice", "error", "action_requested", "action_resolved", "interrupted"]),
+  created_at: Timestamp,
+  payload: z.record(z.string(), z.json()),
+});
+export type SystemEvent = z.infer<typeof SystemEvent>;
+
+export const UserState = z
+  .record(z.string(), z.json())
+  .meta({ description: "User state synced by the client; unknown keys are kept" });
+
+export const Snapshot = z.object({
+  messages: z.array(Message),
+  system_events: z.array(SystemEvent),
+  title: z.string(),
+  is_processing: z.boolean(),
+  user_state: UserState.nullable(),
+  session_id: z.uuid(),
+  app: z.string(),
+  status: SessionStatus,
+  model: z.string(),
+  last_event_id: z.string(),
+});
+export type Snapshot = z.infer<typeof Snapshot>;

@@ -1,0 +1,143 @@
+import type { JsonObject } from "../json.ts";
+import type { OpenTurn, StartedTurn } from "../turn.ts";
+import { mergeUserState, userStateFits } from "../user-state.ts";
+import type { SessionDraft } from "./draft.ts";
+import { interruptOpenTurns, type PartialText } from "./interrupt.ts";
+import { enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
+
+/** What a chat does when the session is working (contract section 3). */
+export type OnBusy = "enqueue" | "reject" | "interrupt";
+
+export interface ChatInput {
+  readonly app: string;
+  readonly messageId: string;
+  /** Trimmed, 1 to 32,768 characters. */
+  readonly text: string;
+  readonly publicKey: string | null;
+  readonly userState: JsonObject | null;
+  readonly clientId: string | null;
+  readonly onBusy: OnBusy;
+  /** Messages of a session that may wait behind the running turn. */
+  readonly maxQueued: number;
+  /** The App's models, its default first. */
+  readonly models: readonly string[];
+  /** Set when this process has a free place to run the turn at once. */
+  readonly claim: TurnClaim | null;
+  /** Text of the running turn that this process has streamed; for `onBusy: "interrupt"`. */
+  readonly streamed: PartialText | null;
+  readonly idempotency: IdempotencyKey | null;
+}
+
+/** An `Idempotency-Key` and a digest of the message it was sent with. */
+export interface IdempotencyKey {
+  readonly key: string;
+  readonly digest: string;
+}
+
+/** What the store has beside the session itself when a chat arrives. */
+export interface ChatFacts {
+  readonly openTurns: readonly OpenTurn[];
+  /** Text of the running turn as it was checkpointed last. */
+  readonly checkpointed: PartialText | null;
+  /** The chat that used the same idempotency key in this session before; its time in milliseconds. */
+  readonly previous: { readonly digest: string; readonly turn: number; readonly at: number } | null;
+}
+
+/** How long an idempotency key is remembered (contract section 3): 24 hours, in milliseconds. */
+export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
+
+export type ChatRejection =
+  | "app_mismatch"
+  | "session_busy"
+  | "queue_full"
+  | "user_state_too_large"
+  | "idempotency_key_reused";
+
+export type ChatOutcome =
+  | {
+      readonly kind: "accepted";
+      readonly turn: number;
+      /** The turn, when it was claimed and could start at once. */
+      readonly started: StartedTurn | null;
+      /** Whether a title is to be generated from this message. */
+      readonly wantsTitle: boolean;
+    }
+  | { readonly kind: "replayed"; readonly turn: number }
+  | { readonly kind: "rejected"; readonly reason: ChatRejection };
+
+/** A message arrives. A rejected one must leave no trace: the draft is then thrown away. */
+export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInput): ChatOutcome {
+  const { openTurns, previous } = facts;
+  if (previous !== null && previous.at > draft.at - IDEMPOTENCY_KEPT_MS) {
+    return previous.digest === input.idempotency?.digest
+      ? { kind: "replayed", turn: previous.turn }
+      : rejected("idempotency_key_reused");
+  }
+  if (draft.session.app !== null && draft.session.app !== input.app) return rejected("app_mismatch");
+  if (openTurns.length > 0 && input.onBusy === "reject") return rejected("session_busy");
+  const ahead = input.onBusy === "interrupt" ? [] : openTurns;
+  if (ahead.length > input.maxQueued) return rejected("queue_full");
+
+  if (draft.session.app === null) draft.update({ app: input.app });
+  if (ahead.length < openTurns.length) {
+    interruptOpenTurns(draft, openTurns, [input.streamed, facts.checkpointed]);
+  }
+  bindWallet(draft, input.publicKey);
+  useAvailableModel(draft, input.models);
+  if (input.userState !== null && applyUserState(draft, input.userState) === "too_large") {
+    return rejected("user_state_too_large");
+  }
+
+  const isFirst = draft.session.messageCount === 0;
+  const claim = ahead.length === 0 ? input.claim : null;
+  const message = { id: input.messageId, text: input.text, clientId: input.clientId };
+  const open = enqueueTurn(draft, ahead, message, claim !== null);
+  const started = claim === null ? null : startTurn(draft, open, claim);
+  draft.moveStatus("chat");
+  draft.wantsTitle = isFirst && draft.session.titleSource === "placeholder";
+  return { kind: "accepted", turn: open.turn.number, started, wantsTitle: draft.wantsTitle };
+}
+
+/** Binds the first wallet; a chat under another one goes on under the first, with a notice (contract section 4). */
+function bindWallet(draft: SessionDraft, publicKey: string | null): void {
+  if (publicKey === null || draft.session.publicKey === publicKey) return;
+  if (draft.session.publicKey === null) {
+    draft.update({ publicKey });
+    return;
+  }
+  draft.notify(
+    "warning",
+    "wallet_differs",
+    "This conversation belongs to another wallet and goes on under it. Start a new conversation to use this wallet.",
+  );
+}
+
+/** Merges and announces user state. Answers `too_large` when the result is beyond the limits; the draft is then void. */
+export function applyUserState(draft: SessionDraft, patch: JsonObject): "ok" | "too_large" {
+  const merged = mergeUserState(draft.session.userState, patch);
+  if (merged === draft.session.userState) return "ok";
+  if (!userStateFits(merged)) return "too_large";
+  draft.update({ userState: merged });
+  draft.announceState();
+  return "ok";
+}
+
+/** A rig that the App no longer has gives way to the App's default; one that was never chosen follows it. */
+function useAvailableModel(draft: SessionDraft, models: readonly string[]): void {
+  const { model, modelChosen } = draft.session;
+  const byDefault = models[0];
+  if (byDefault === undefined || model === byDefault || (modelChosen && models.includes(model))) return;
+  draft.update({ model: byDefault, modelChosen: false });
+  if (modelChosen) {
+    draft.notify(
+      "warning",
+      "model_unavailable",
+      `The model ${model} is no longer available here. The conversation goes on with ${byDefault}.`,
+    );
+  }
+  draft.announceState();
+}
+
+function rejected(reason: ChatRejection): ChatOutcome {
+  return { kind: "rejected", reason };
+}

@@ -1,0 +1,135 @@
+// The change that one transaction makes to one session. A store adapter reads the facts under a lock, hands a
+// draft of them to one of the decisions beside this file, and writes what the draft then holds. Decisions are pure and
+// shared by all adapters; adapters hold no rules. Whatever changes is recorded as events here and nowhere else.
+
+import type { NoticeLevel, SessionEvent, SystemEvent } from "@colloquy/protocol";
+import { formatEventId } from "../event-id.ts";
+import type { JsonObject } from "../json.ts";
+import { toWireMessage, type MessageRecord } from "../message.ts";
+import type { NumberedEvent } from "../session-event.ts";
+import { nextStatus, type SessionTrigger } from "../session-status.ts";
+import { appOf, type SessionRecord } from "../session.ts";
+import type { SystemEventRecord } from "../system-event.ts";
+import type { TurnRecord } from "../turn.ts";
+
+/** What happens to the session's lease: taken by an owner, given up, or left as it is. */
+export type LeaseChange =
+  | { readonly kind: "taken"; readonly owner: string; readonly epoch: number }
+  | { readonly kind: "released" }
+  | null;
+
+export class SessionDraft {
+  /** Milliseconds since the Unix epoch, on the store's clock. */
+  readonly at: number;
+  readonly events: NumberedEvent[] = [];
+  readonly systemEvents: SystemEventRecord[] = [];
+  readonly addedMessages: MessageRecord[] = [];
+  readonly changedMessages = new Map<number, MessageRecord>();
+  readonly addedTurns: TurnRecord[] = [];
+  readonly changedTurns = new Map<number, TurnRecord>();
+  lease: LeaseChange = null;
+  /** Turns whose checkpointed text is no longer needed. */
+  readonly settledTurns = new Set<number>();
+  /** Whether a title is to be generated for this session. */
+  wantsTitle = false;
+  #session: SessionRecord;
+  readonly #takeEpoch: () => number;
+
+  /** `takeEpoch` answers a new number of the store-wide sequence at each call. */
+  constructor(session: SessionRecord, at: number, takeEpoch: () => number) {
+    this.#session = session;
+    this.at = at;
+    this.#takeEpoch = takeEpoch;
+  }
+
+  get session(): SessionRecord {
+    return this.#session;
+  }
+
+  update(fields: Partial<SessionRecord>): void {
+    this.#session = { ...this.#session, ...fields };
+  }
+
+  emit(event: SessionEvent): number {
+    const number = this.#session.head + 1;
+    this.update({ head: number, updatedAt: this.at });
+    this.events.push({ number, event });
+    return number;
+  }
+
+  /** Raises the session's epoch: from here on nothing of an earlier lease can be written. */
+  raiseEpoch(): number {
+    const epoch = this.#takeEpoch();
+    this.update({ epoch });
+    return epoch;
+  }
+
+  /** The only place where a session's status changes; announces it when it did. */
+  moveStatus(trigger: SessionTrigger): void {
+    const status = nextStatus(this.#session.status, trigger);
+    if (status === this.#session.status) return;
+    this.update({ status });
+    this.announceState();
+  }
+
+  announceState(): void {
+    const session = this.#session;
+    this.emit({
+      type: "state_changed",
+      status: session.status,
+      model: session.model,
+      app: appOf(session),
+      user_state: session.userState,
+    });
+  }
+
+  addSystemEvent(type: SystemEvent["type"], payload: JsonObject): void {
+    const number = this.#session.head + 1;
+    const item: SystemEvent = {
+      id: formatEventId(this.#session.life, number),
+      type,
+      created_at: new Date(this.at).toISOString(),
+      payload,
+    };
+    this.systemEvents.push({ number, item });
+    this.emit({ type: "system_event", item });
+  }
+
+  /** Tells every reader something: a `system_notice`, kept as a system event of the fitting type. */
+  notify(level: NoticeLevel, code: string, message: string): void {
+    this.addSystemEvent(level === "error" ? "error" : "notice", { code, level, message });
+    this.emit({ type: "system_notice", message, level, code });
+  }
+
+  addMessage(message: Omit<MessageRecord, "position" | "createdAt">): MessageRecord {
+    const position = this.#session.messageCount + 1;
+    const added = { ...message, position, createdAt: this.at };
+    this.update({ messageCount: position });
+    this.addedMessages.push(added);
+    this.emit({ type: "message_created", message: toWireMessage(added) });
+    return added;
+  }
+
+  /** Replaces a message that was read or added before; `completed` when it will not change any more. */
+  changeMessage(message: MessageRecord, event: "message_updated" | "message_completed"): MessageRecord {
+    const added = this.addedMessages.findIndex((other) => other.position === message.position);
+    if (added >= 0) this.addedMessages[added] = message;
+    else this.changedMessages.set(message.position, message);
+    this.emit({ type: event, message: toWireMessage(message) });
+    return message;
+  }
+
+  addTurn(turn: Omit<TurnRecord, "number">): TurnRecord {
+    const added = { ...turn, number: this.#session.turnCount + 1 };
+    this.update({ turnCount: added.number });
+    this.addedTurns.push(added);
+    return added;
+  }
+
+  changeTurn(turn: TurnRecord): TurnRecord {
+    const added = this.addedTurns.findIndex((other) => other.number === turn.number);
+    if (added >= 0) this.addedTurns[added] = turn;
+    else this.changedTurns.set(turn.number, turn);
+    return turn;
+  }
+}

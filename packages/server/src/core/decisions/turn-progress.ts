@@ -1,0 +1,120 @@
+// What a running turn writes. Every one of these is refused when the session's epoch is no longer the turn's.
+
+import type { ToolResult } from "@colloquy/protocol";
+import type { JsonValue } from "../json.ts";
+import { joinStepText, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import { addUsage, type OpenTurn, type StepRecord, type TurnIdentity } from "../turn.ts";
+import type { SessionDraft } from "./draft.ts";
+import { endTurn, failTurn, moveOn } from "./turns.ts";
+
+export interface ToolOutcomeInput {
+  readonly callId: string;
+  readonly output: JsonValue;
+  readonly isError: boolean;
+  /** Milliseconds that the call took. */
+  readonly durationMs: number;
+}
+
+/** The open turn that may write, or `null` when it was interrupted, deleted or taken over. */
+export function turnThatWrites(
+  draft: SessionDraft,
+  openTurns: readonly OpenTurn[],
+  identity: TurnIdentity,
+): (OpenTurn & { readonly agentMessage: MessageRecord }) | null {
+  if (draft.session.key !== identity.sessionKey || draft.session.epoch !== identity.epoch) return null;
+  const open = openTurns.find(({ turn }) => turn.number === identity.turn && turn.state === "running");
+  return open === undefined || open.agentMessage === null
+    ? null
+    : { ...open, agentMessage: open.agentMessage };
+}
+
+/** A model step that asks for tools: the step, and the intent of every call, before any of them runs. */
+export function decideStepWithCalls(
+  draft: SessionDraft,
+  open: OpenTurn & { readonly agentMessage: MessageRecord },
+  step: StepRecord,
+  calls: readonly ToolCallRecord[],
+): void {
+  draft.changeMessage(
+    {
+      ...open.agentMessage,
+      content: joinStepText(open.agentMessage.content, step.text),
+      toolCalls: [...open.agentMessage.toolCalls, ...calls],
+    },
+    "message_updated",
+  );
+  for (const call of calls) emitToolUpdate(draft, call, null);
+  draft.changeTurn({ ...open.turn, steps: step.number, usage: addUsage(open.turn.usage, step.usage) });
+  draft.settledTurns.add(open.turn.number);
+}
+
+/** The last model step: it asked for no tools, and the turn is complete with it. */
+export function decideLastStep(
+  draft: SessionDraft,
+  openTurns: readonly OpenTurn[],
+  open: OpenTurn & { readonly agentMessage: MessageRecord },
+  step: StepRecord,
+): void {
+  const content = joinStepText(open.agentMessage.content, step.text);
+  draft.changeMessage({ ...open.agentMessage, content, status: "complete" }, "message_completed");
+  const usage = addUsage(open.turn.usage, step.usage);
+  endTurn(draft, open.turn, { state: "complete", steps: step.number, usage });
+  moveOn(draft, open.turn, openTurns);
+}
+
+/** The model or a limit has failed the turn. `text` is the whole text its message keeps. */
+export function decideFailure(
+  draft: SessionDraft,
+  openTurns: readonly OpenTurn[],
+  open: OpenTurn,
+  text: string,
+  failure: { readonly code: string; readonly message: string },
+): void {
+  failTurn(draft, open, text, failure);
+  moveOn(draft, open.turn, openTurns);
+}
+
+/** A call has its result. A second result of one call changes nothing: each call has exactly one. */
+export function decideToolResult(
+  draft: SessionDraft,
+  open: OpenTurn & { readonly agentMessage: MessageRecord },
+  outcome: ToolOutcomeInput,
+): void {
+  const message = open.agentMessage;
+  const call = message.toolCalls.find(({ id }) => id === outcome.callId);
+  if (call === undefined || message.toolResults.some(({ call_id }) => call_id === outcome.callId)) return;
+  const status = outcome.isError ? "failed" : "complete";
+  const result: ToolResult = {
+    call_id: call.id,
+    name: call.name,
+    output: outcome.output,
+    is_error: outcome.isError,
+    duration_ms: outcome.durationMs,
+  };
+  const { call_id, name, ...shown } = result;
+  draft.emit({ type: "tool_complete", call_id, name, status, arguments: call.arguments, result: shown });
+  draft.changeMessage(
+    {
+      ...message,
+      toolCalls: message.toolCalls.map((other) => (other === call ? { ...call, status } : other)),
+      toolResults: [...message.toolResults, result],
+    },
+    "message_updated",
+  );
+}
+
+/** A running call reports progress. */
+export function decideToolProgress(
+  draft: SessionDraft,
+  open: OpenTurn & { readonly agentMessage: MessageRecord },
+  callId: string,
+  progress: JsonValue,
+): void {
+  const call = open.agentMessage.toolCalls.find(({ id, status }) => id === callId && status === "running");
+  if (call !== undefined) emitToolUpdate(draft, call, progress);
+}
+
+function emitToolUpdate(draft: SessionDraft, call: ToolCallRecord, progress: JsonValue | null): void {
+  const { id, name, status } = call;
+  draft.emit({ type: "tool_update", call_id: id, name, status, arguments: call.arguments, progress });
+}

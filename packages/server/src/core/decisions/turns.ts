@@ -1,0 +1,197 @@
+// How turns begin and end. Used by the decisions that people make (chat, interrupt) and by those of the agent loop.
+
+import type { ToolResult } from "@colloquy/protocol";
+import { openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import { appOf } from "../session.ts";
+import { MAX_ATTEMPTS, NO_USAGE, type OpenTurn, type StartedTurn, type TurnRecord } from "../turn.ts";
+import type { SessionDraft } from "./draft.ts";
+
+/** Who starts a turn, and the id that its agent message gets if it has none yet. */
+export interface TurnClaim {
+  readonly owner: string;
+  readonly agentMessageId: string;
+}
+
+/** A new turn at the end of the session's queue. */
+export function enqueueTurn(
+  draft: SessionDraft,
+  openTurns: readonly OpenTurn[],
+  message: { readonly id: string; readonly text: string; readonly clientId: string | null },
+  startsNow: boolean,
+): OpenTurn {
+  const number = draft.session.turnCount + 1;
+  const userMessage = draft.addMessage({
+    id: message.id,
+    turn: number,
+    role: "user",
+    content: message.text,
+    status: startsNow ? "complete" : "queued",
+    toolCalls: [],
+    toolResults: [],
+  });
+  const turn = draft.addTurn({
+    state: "queued",
+    userPosition: userMessage.position,
+    agentPosition: null,
+    attempts: 0,
+    steps: 0,
+    epoch: 0,
+    runnable: openTurns.length === 0,
+    clientId: message.clientId,
+    usage: NO_USAGE,
+    failure: null,
+    enqueuedAt: draft.at,
+    endedAt: null,
+  });
+  return { turn, userMessage, agentMessage: null };
+}
+
+/**
+ * Gives a runnable turn to an owner, under a new epoch. A turn that ran before goes back to the end of its last finished
+ * step and keeps its agent message; one that has been tried too often fails instead, which answers `null`.
+ */
+export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim): StartedTurn | null {
+  if (!open.turn.runnable) throw new Error(`Turn ${open.turn.number} cannot be started: it is not runnable`);
+  if (open.turn.state === "running" && open.turn.attempts >= MAX_ATTEMPTS) {
+    failTurn(draft, open, open.agentMessage?.content ?? "", {
+      code: "turn_crashed",
+      message: `The assistant stopped ${MAX_ATTEMPTS} times in the middle of this answer. Send your message again.`,
+    });
+    return null;
+  }
+  const epoch = draft.raiseEpoch();
+  const userMessage =
+    open.userMessage.status === "queued"
+      ? draft.changeMessage({ ...open.userMessage, status: "complete" }, "message_updated")
+      : open.userMessage;
+  const agentMessage =
+    open.agentMessage === null
+      ? addAgentMessage(draft, open, claim)
+      : rewindAgentMessage(draft, open.agentMessage);
+  const turn = draft.changeTurn({
+    ...open.turn,
+    state: "running",
+    agentPosition: agentMessage.position,
+    attempts: open.turn.attempts + 1,
+    epoch,
+    runnable: false,
+  });
+  draft.lease = { kind: "taken", owner: claim.owner, epoch };
+  return describeStartedTurn(draft, turn, userMessage, agentMessage);
+}
+
+/** Seals a turn as interrupted. `text` is the whole text its agent message keeps. */
+export function interruptTurn(draft: SessionDraft, open: OpenTurn, text: string): void {
+  if (open.agentMessage === null) {
+    draft.changeMessage({ ...open.userMessage, status: "interrupted" }, "message_completed");
+  } else {
+    const closed = closeCalls(open.agentMessage);
+    draft.changeMessage({ ...closed, content: text, status: "interrupted" }, "message_completed");
+  }
+  endTurn(draft, open.turn, { state: "interrupted" });
+}
+
+/** Ends a turn that the model or a limit has failed; the person is told why. */
+export function failTurn(
+  draft: SessionDraft,
+  open: OpenTurn,
+  text: string,
+  failure: { readonly code: string; readonly message: string },
+): void {
+  if (open.agentMessage !== null) {
+    const closed = closeCalls(open.agentMessage);
+    draft.changeMessage({ ...closed, content: text, status: "failed" }, "message_completed");
+  }
+  endTurn(draft, open.turn, { state: "failed", failure: failure.code });
+  draft.notify("error", failure.code, failure.message);
+}
+
+/** Records the end of a turn. Whoever calls it moves the session's status and the queue on. */
+export function endTurn(draft: SessionDraft, turn: TurnRecord, end: Partial<TurnRecord>): void {
+  draft.changeTurn({ ...turn, ...end, runnable: false, endedAt: draft.at });
+  draft.settledTurns.add(turn.number);
+}
+
+/** After a turn ended by itself: the next one of the queue may start, or the session is idle. */
+export function moveOn(draft: SessionDraft, ended: TurnRecord, openTurns: readonly OpenTurn[]): void {
+  draft.lease = { kind: "released" };
+  const next = openTurns.find((open) => open.turn.number !== ended.number);
+  if (next !== undefined) draft.changeTurn({ ...next.turn, runnable: true });
+  draft.moveStatus(next === undefined ? "turn_ended_queue_empty" : "turn_ended_queue_not_empty");
+}
+
+function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim): MessageRecord {
+  return draft.addMessage({
+    id: claim.agentMessageId,
+    turn: open.turn.number,
+    role: "assistant",
+    content: "",
+    status: "streaming",
+    toolCalls: [],
+    toolResults: [],
+  });
+}
+
+/** After a crash: readers may have seen text beyond the last finished step, and unsafe calls must not run again. */
+function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
+  draft.settledTurns.add(message.turn);
+  return draft.changeMessage(
+    closeCalls(message, (call) => call.effect === "unsafe"),
+    "message_updated",
+  );
+}
+
+function describeStartedTurn(
+  draft: SessionDraft,
+  turn: TurnRecord,
+  userMessage: MessageRecord,
+  agentMessage: MessageRecord,
+): StartedTurn {
+  const session = draft.session;
+  return {
+    sessionId: session.id,
+    sessionKey: session.key,
+    turn: turn.number,
+    epoch: turn.epoch,
+    life: session.life,
+    app: appOf(session),
+    model: session.model,
+    attempt: turn.attempts,
+    stepsDone: turn.steps,
+    userText: userMessage.content,
+    agentMessage,
+    openCalls: openCalls(agentMessage),
+    clientId: turn.clientId,
+    publicKey: session.publicKey,
+    userState: session.userState,
+  };
+}
+
+/**
+ * The message with a made-up result for every call that has none (contract section 2): `outcome unknown` where a tool with
+ * side effects had started, else `interrupted`.
+ */
+function closeCalls(
+  message: MessageRecord,
+  closes: (call: ToolCallRecord) => boolean = () => true,
+): MessageRecord {
+  const closing = new Set(
+    openCalls(message)
+      .filter(closes)
+      .map((call) => call.id),
+  );
+  if (closing.size === 0) return message;
+  const results = message.toolCalls.filter((call) => closing.has(call.id)).map(madeUpResult);
+  return {
+    ...message,
+    toolCalls: message.toolCalls.map((call) =>
+      closing.has(call.id) ? { ...call, status: "interrupted" } : call,
+    ),
+    toolResults: [...message.toolResults, ...results],
+  };
+}
+
+function madeUpResult(call: ToolCallRecord): ToolResult {
+  const output = call.effect === "unsafe" ? "outcome unknown" : "interrupted";
+  return { call_id: call.id, name: call.name, output, is_error: true, duration_ms: 0 };
+}

@@ -1,0 +1,54 @@
+// The failures of a request, thrown anywhere below a route and turned into problem+json by one handler.
+// Failures of models and tools are values, not these.
+
+export interface ServiceErrorOptions {
+  readonly cause?: unknown;
+  /** Header fields of the answer, such as `Retry-After` in seconds. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export class ServiceError extends Error {
+  readonly status: number;
+  /** Stable snake_case word; part of the wire (contract section 6). */
+  readonly code: string;
+  /** One or two sentences that say what to do. */
+  readonly detail: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: string, detail: string, options: ServiceErrorOptions = {}) {
+    super(`${code}: ${detail}`, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.status = status;
+    this.code = code;
+    this.detail = detail;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** 400: a parameter, header or body that is missing or wrong. */
+export class InvalidRequest extends ServiceError {
+  constructor(code: string, detail: string, options?: ServiceErrorOptions) {
+    super(400, code, detail, options);
+  }
+}
+
+/** 404: the session or another resource does not exist. */
+export class NotFound extends ServiceError {
+  constructor(code: string, detail: string, options?: ServiceErrorOptions) {
+    super(404, code, detail, options);
+  }
+}
+
+/** 409: the request is fine, but not in the state the session is in. */
+export class Conflict extends ServiceError {
+  constructor(code: string, detail: string, options?: ServiceErrorOptions) {
+    super(409, code, detail, options);
+  }
+}
+
+/** 503 or 507: nothing is wrong with the request; it can be sent again after `retryAfter` seconds. */
+export class Unavailable extends ServiceError {
+  constructor(status: 503 | 507, code: string, detail: string, retryAfter: number, cause?: unknown) {
+    super(status, code, detail, { cause, headers: { "retry-after": String(retryAfter) } });
+  }
+}

@@ -1,0 +1,66 @@
+import type { Message, MessageStatus, PersistedMessage, ToolCall, ToolResult } from "@colloquy/protocol";
+import type { ToolEffect } from "./ports/tool.ts";
+
+/** A call as it is kept; `effect` and `step` are for recovery and replay and do not go over the wire. */
+export interface ToolCallRecord extends ToolCall {
+  readonly effect: ToolEffect;
+  /** The model step that made the call; the first step of a turn is 1. */
+  readonly step: number;
+}
+
+export interface MessageRecord {
+  /** Position in the session, in the order of arrival; the first message has 1. */
+  readonly position: number;
+  readonly id: string;
+  /** Number of the turn it belongs to. */
+  readonly turn: number;
+  readonly role: "user" | "assistant" | "system";
+  readonly content: string;
+  readonly status: MessageStatus;
+  readonly toolCalls: readonly ToolCallRecord[];
+  readonly toolResults: readonly ToolResult[];
+  /** Milliseconds since the Unix epoch. */
+  readonly createdAt: number;
+}
+
+/** A message as snapshots and events show it (contract section 2). */
+export function toWireMessage(message: MessageRecord): Message {
+  return {
+    sender: message.role === "user" ? "user" : "agent",
+    content: message.content,
+    id: message.id,
+    created_at: new Date(message.createdAt).toISOString(),
+    status: message.status,
+    ...(message.toolCalls.length > 0 && { tool_calls: message.toolCalls.map(toWireCall) }),
+    ...(message.toolResults.length > 0 && { tool_results: [...message.toolResults] }),
+  };
+}
+
+/** A message as `GET /api/sessions/{id}/messages` shows it (interface specification, "Persisted message record"). */
+export function toPersistedMessage(sessionId: string, message: MessageRecord): PersistedMessage {
+  return {
+    id: message.id,
+    session_id: sessionId,
+    thread_id: sessionId,
+    role: message.role,
+    content: message.content,
+    tool_calls: message.toolCalls.length > 0 ? message.toolCalls.map(toWireCall) : null,
+    tool_results: message.toolResults.length > 0 ? [...message.toolResults] : null,
+    created_at: new Date(message.createdAt).toISOString(),
+  };
+}
+
+/** The calls of a message that have no result yet. */
+export function openCalls(message: MessageRecord): readonly ToolCallRecord[] {
+  const answered = new Set(message.toolResults.map((result) => result.call_id));
+  return message.toolCalls.filter((call) => !answered.has(call.id));
+}
+
+/** The text of a message whose turn took another step: steps stand apart by a blank line. */
+export function joinStepText(before: string, text: string): string {
+  return before === "" || text === "" ? before + text : `${before}\n\n${text}`;
+}
+
+function toWireCall(call: ToolCallRecord): ToolCall {
+  return { id: call.id, name: call.name, arguments: call.arguments, status: call.status };
+}

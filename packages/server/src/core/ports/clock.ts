@@ -1,0 +1,19 @@
+// Time as the service sees it. Everything that waits or reads a time takes a Clock, so that tests can
+// stand at a moment and step past a deadline instead of sleeping.
+
+export interface Clock {
+  /** Wall-clock time in milliseconds since the Unix epoch. */
+  now(): number;
+  /** Milliseconds on a clock that never goes back; only differences mean anything. */
+  monotonic(): number;
+  /** Calls `callback` once after `ms` milliseconds. The timer keeps no process alive. */
+  after(ms: number, callback: () => void): Timer;
+  /** Calls `callback` every `ms` milliseconds until stopped. The timer keeps no process alive. */
+  every(ms: number, callback: () => void): Timer;
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason when it is aborted before. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export interface Timer {
+  stop(): void;
+}

@@ -1,0 +1,130 @@
+// What routes may call. Requests arrive validated (ids in lower case, text trimmed and clean); failures are thrown as ServiceError.
+
+import type {
+  AppDescriptor,
+  IncludeGroup,
+  PersistedMessage,
+  SetModelResult,
+  Thread,
+} from "@colloquy/protocol";
+import type { JsonObject } from "../json.ts";
+
+/** A snapshot as it goes over the wire. */
+export interface SnapshotView {
+  /** The JSON text in UTF-8, in parts to be written one after the other. */
+  readonly parts: readonly Uint8Array[];
+  /** Bytes of all parts. */
+  readonly length: number;
+  /** Strong entity tag of the bytes, quotes included (RFC 9110 section 8.8.3). */
+  readonly etag: string;
+}
+
+export interface ChatRequest {
+  readonly sessionId: string;
+  readonly app: string;
+  readonly message: string;
+  readonly publicKey: string | null;
+  readonly userState: JsonObject | null;
+  readonly clientId: string | null;
+  readonly idempotencyKey: string | null;
+  /** Milliseconds that the answer may wait for the session to stop processing (`Prefer: wait`); 0 for at once. */
+  readonly waitMs: number;
+  /** Aborted when the client is gone: ends a wait, nothing else. */
+  readonly signal: AbortSignal;
+}
+
+export interface StateRequest {
+  readonly sessionId: string;
+  readonly userState: JsonObject | null;
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface ThreadPage {
+  readonly threads: readonly Thread[];
+  /** Cursor of the next page, `null` on the last one. */
+  readonly next: string | null;
+}
+
+/**
+ * Called before a session is created, with nothing created yet; throws to forbid it (rate limits). What `create` is called for and
+ * then turns out to exist costs the caller a count, nothing else.
+ */
+export type AdmitNewSession = () => void;
+
+/** Conversations: the use cases of the interface specification. */
+export interface ConversationService {
+  create(sessionId: string, publicKey: string | null, admit: AdmitNewSession): Promise<Thread>;
+  chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView>;
+  /** Answers at once, without a promise, when the session is in memory and there is nothing to write or wait for. */
+  state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView>;
+  interrupt(sessionId: string, admit: AdmitNewSession): Promise<SnapshotView>;
+  setModel(
+    request: {
+      readonly sessionId: string;
+      /** `null` when the client named none. */
+      readonly app: string | null;
+      readonly rig: string;
+      readonly utilityModel: string | null;
+    },
+    admit: AdmitNewSession,
+  ): Promise<SetModelResult>;
+  listModels(sessionId: string | null): Promise<readonly string[]>;
+  /** Makes the session exist; what every endpoint with a required session id does. */
+  ensure(sessionId: string, admit: AdmitNewSession): Promise<void>;
+  listApps(): readonly AppDescriptor[];
+
+  thread(sessionId: string): Promise<Thread>;
+  /** `cursor` as an earlier page gave it; a foreign one is an InvalidRequest. */
+  threads(query: {
+    readonly publicKey: string;
+    readonly limit: number;
+    readonly cursor: string | null;
+  }): Promise<ThreadPage>;
+  rename(sessionId: string, title: string): Promise<Thread>;
+  remove(sessionId: string): Promise<void>;
+  messages(sessionId: string, after: string | null, limit: number): Promise<readonly PersistedMessage[]>;
+}
+
+/** The writing end of one event stream. All text is ready to go over the wire. */
+export interface StreamSink {
+  /** Writes; answers how many bytes the client has not taken yet. */
+  write(bytes: Uint8Array): number;
+  /** Resolves when the client has taken everything, or when it is gone. */
+  drained(): Promise<void>;
+  /** Ends the stream after what was written; `abort` cuts it off at once. */
+  end(how: "finish" | "abort"): void;
+}
+
+export interface StreamRequest {
+  readonly sessionId: string;
+  readonly include: ReadonlySet<IncludeGroup>;
+  /** As the client sent it, `null` for live from now on. */
+  readonly lastEventId: string | null;
+}
+
+export interface OpenStream {
+  /** The client is gone. */
+  close(): void;
+}
+
+/** The event channel (contract section 5). */
+export interface UpdateService {
+  /** Opens a stream; the session exists when this resolves. Throws a 429 when a session has too many. */
+  open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream>;
+}
+
+/** Whether the service can take traffic. */
+export interface Readiness {
+  /** Sentences about what is wrong; none when ready. */
+  problems(): Promise<readonly string[]>;
+  /** True from the moment the service was told to stop. */
+  readonly stopping: boolean;
+}
+
+/** What routes are given by the composition root. */
+export interface Services {
+  readonly conversations: ConversationService;
+  readonly updates: UpdateService;
+  readonly readiness: Readiness;
+}

@@ -1,0 +1,78 @@
+// Sessions and their messages in the store. One method is one transaction: what it answers is on disk. Times are on
+// the store's clock. Methods that reach the store and find it failing reject with `Unavailable` (507 when the
+// disk is full, 503 otherwise) and have then changed nothing.
+
+import type { JsonObject } from "../json.ts";
+import type { MessageRecord } from "../message.ts";
+import type { ModelChoice } from "../decisions/settings.ts";
+import type { NumberedEvent } from "../session-event.ts";
+import type { SessionBirth, SessionRecord } from "../session.ts";
+import type { SystemEventRecord } from "../system-event.ts";
+
+/** A session as the store has it now: everything that a snapshot shows. */
+export interface StoredSession {
+  readonly session: SessionRecord;
+  /** In the order of arrival. An agent message that is streaming has the text of its finished steps. */
+  readonly messages: readonly MessageRecord[];
+  /** The last 100, oldest first. */
+  readonly systemEvents: readonly SystemEventRecord[];
+  /** Text that was streamed beyond the last finished step, as far as it was checkpointed. */
+  readonly checkpointed: string;
+}
+
+/** Which session a transaction is about, and what it begins as when there is none. */
+export interface SessionTarget {
+  readonly id: string;
+  /** `null` where a session must exist already: then nothing is created and the answer is `null`. */
+  readonly birth: SessionBirth | null;
+  /** Whether the answer should hold the session as it is after the transaction. */
+  readonly load: boolean;
+}
+
+/** What a transaction did to a session. */
+export interface Committed<Outcome> {
+  readonly outcome: Outcome;
+  readonly session: SessionRecord;
+  /** Whether this transaction created the session. */
+  readonly created: boolean;
+  /** The events it appended, in order; a reader who has all before them applies them. */
+  readonly events: readonly NumberedEvent[];
+  /** The session after the transaction, when `load` asked for it. */
+  readonly loaded: StoredSession | null;
+}
+
+export interface ThreadQuery {
+  readonly publicKey: string;
+  readonly apps: readonly string[];
+  readonly limit: number;
+  /** Where the page before ended. */
+  readonly after: { readonly updatedAt: number; readonly key: number } | null;
+}
+
+export interface SessionStore {
+  /** The session, created when there is none; merges user state and binds a wallet on the way when they are given. */
+  open(
+    target: SessionTarget,
+    input: { readonly userState: JsonObject | null; readonly publicKey: string | null },
+  ): Promise<Committed<"ok" | "user_state_too_large" | "wallet_mismatch"> | null>;
+  find(id: string): Promise<SessionRecord | null>;
+  /** Newest activity first. */
+  list(query: ThreadQuery): Promise<readonly SessionRecord[]>;
+  rename(id: string, title: string): Promise<Committed<"ok"> | null>;
+  setModel(target: SessionTarget, choice: ModelChoice): Promise<Committed<"ok" | "app_mismatch"> | null>;
+  /** Removes a session with all that belongs to it. Answers the life that ended, `null` when there was none. */
+  remove(id: string): Promise<{ readonly life: string } | null>;
+  /** Up to `limit` messages after the one with id `after` (`null`: from the first); `null` when the session or message is unknown. */
+  messages(id: string, after: string | null, limit: number): Promise<readonly MessageRecord[] | null>;
+  /** Notes that sessions were used now. Answers the ids of those that no longer exist in that life. */
+  touch(used: readonly { readonly id: string; readonly life: string }[]): Promise<readonly string[]>;
+  /**
+   * Removes up to `limit` sessions that were last used before the given times and are not working: empty ones before
+   * `emptyBefore`, ones without a wallet before `unboundBefore`. Answers the lives that ended.
+   */
+  expire(input: {
+    readonly emptyBefore: number;
+    readonly unboundBefore: number;
+    readonly limit: number;
+  }): Promise<readonly { readonly id: string; readonly life: string }[]>;
+}

@@ -1,0 +1,16 @@
+import type { EventStore } from "./event-store.ts";
+import type { JobStore } from "./job-store.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { TurnStore } from "./turn-store.ts";
+
+/** All aggregates of one store, opened together. */
+export interface Store {
+  readonly sessions: SessionStore;
+  readonly turns: TurnStore;
+  readonly events: EventStore;
+  readonly jobs: JobStore;
+  /** Resolves when a write has reached the disk; rejects like every write does. For readiness. */
+  probe(): Promise<void>;
+  /** Finishes what was begun and closes. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,63 @@
+// Turns in the store: the queue, the leases, and what a running turn writes. One method is one transaction. Methods that take a
+// TurnIdentity answer `null`, and have changed nothing, when the turn may no longer write: it was interrupted, its
+// session was deleted, or another owner has taken it over.
+
+import type { ChatInput, ChatOutcome } from "../decisions/chat.ts";
+import type { PartialText } from "../decisions/interrupt.ts";
+import type { ToolOutcomeInput } from "../decisions/turn-progress.ts";
+import type { JsonValue } from "../json.ts";
+import type { ToolCallRecord } from "../message.ts";
+import type { MessageRecord } from "../message.ts";
+import type { StartedTurn, StepRecord, TurnIdentity, TurnState } from "../turn.ts";
+import type { Committed, SessionTarget } from "./session-store.ts";
+
+/** One turn of a session's past, as a model is told of it. */
+export interface PastTurn {
+  readonly number: number;
+  readonly state: TurnState;
+  readonly userMessage: MessageRecord;
+  /** `null` for a turn that has not started; those that an interrupt dropped unanswered are left out. */
+  readonly agentMessage: MessageRecord | null;
+  readonly steps: readonly StepRecord[];
+}
+
+export interface TurnStore {
+  chat(target: SessionTarget, input: ChatInput): Promise<Committed<ChatOutcome>>;
+  /** `streamed` is what this process has of the running turn's text, if it runs it. */
+  interrupt(target: SessionTarget, streamed: PartialText | null): Promise<Committed<"ok"> | null>;
+
+  /**
+   * Starts up to `agentMessageIds.length` runnable turns, the longest waiting first. A turn whose attempts are used up is failed
+   * instead: its session is among the answers with `outcome: null`. Fewer answers than asked for: no other turn is runnable.
+   */
+  claim(owner: string, agentMessageIds: readonly string[]): Promise<readonly Committed<StartedTurn | null>[]>;
+  /** How many turns wait for an owner or behind another turn; counting stops at `limit`. */
+  countWaiting(limit: number): Promise<number>;
+  /** Prolongs the leases of an owner by `leaseMs`. Answers the epochs that it still holds. */
+  renew(owner: string, leaseMs: number): Promise<readonly number[]>;
+  /**
+   * Makes the turns runnable whose lease has run out. With `everyOther`, also those of all owners but this one: for a
+   * process that knows that it is alone. Answers how many.
+   */
+  releaseDeadLeases(everyOther: string | null): Promise<number>;
+
+  /** The last turns up to and with this one, oldest first, as many as fit into `maxCharacters`, at least the last. */
+  history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
+  /** Keeps text that was streamed: `text` follows the first `offset` characters of the current step's text. */
+  checkpoint(identity: TurnIdentity, offset: number, text: string): Promise<true | null>;
+  stepWithCalls(
+    identity: TurnIdentity,
+    step: StepRecord,
+    calls: readonly ToolCallRecord[],
+  ): Promise<Committed<"ok"> | null>;
+  toolProgress(identity: TurnIdentity, callId: string, progress: JsonValue): Promise<Committed<"ok"> | null>;
+  toolResult(identity: TurnIdentity, outcome: ToolOutcomeInput): Promise<Committed<"ok"> | null>;
+  /** Completes the turn with its last step. */
+  complete(identity: TurnIdentity, step: StepRecord): Promise<Committed<"ok"> | null>;
+  /** Fails the turn. `text` is the whole text that its message keeps. */
+  fail(
+    identity: TurnIdentity,
+    text: string,
+    failure: { readonly code: string; readonly message: string },
+  ): Promise<Committed<"ok"> | null>;
+}

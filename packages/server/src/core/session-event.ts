@@ -1,0 +1,32 @@
+import type { IncludeGroup, SessionEvent } from "@colloquy/protocol";
+
+/** An event with its place in the life of its session. */
+export interface NumberedEvent {
+  readonly number: number;
+  readonly event: SessionEvent;
+}
+
+/** Groups that a reader asked for beside the four specified types (contract section 5). */
+export type Included = ReadonlySet<IncludeGroup>;
+
+/**
+ * The event as a reader with these groups sees it, without `session_id`; `null` when it is not for them.
+ * By default exactly the four specified types with exactly the specified fields.
+ */
+export function projectEvent(event: SessionEvent, included: Included): object | null {
+  switch (event.type) {
+    case "title_changed":
+    case "system_notice":
+      return event;
+    case "tool_update":
+    case "tool_complete":
+      return included.has("tools") ? event : { type: event.type };
+    case "message_created":
+    case "message_updated":
+    case "message_completed":
+      return included.has("messages") ? event : null;
+    case "state_changed":
+    case "system_event":
+      return included.has("state") ? event : null;
+  }
+}

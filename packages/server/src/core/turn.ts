@@ -1,0 +1,105 @@
+import type { JsonValue } from "./json.ts";
+import type { MessageRecord, ToolCallRecord } from "./message.ts";
+
+/** Contract section 3: three states of an open turn, three ends. */
+export type TurnState = "queued" | "running" | "waiting" | "complete" | "interrupted" | "failed";
+
+/** A turn that has crashed its process this often is not tried again (contract section 3, "Crash"). */
+export const MAX_ATTEMPTS = 3;
+
+export interface TokenUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly totalTokens: number;
+  readonly reasoningTokens: number;
+  readonly cachedInputTokens: number;
+}
+
+export interface TurnRecord {
+  /** Counts within one life of a session; the first turn has 1. */
+  readonly number: number;
+  readonly state: TurnState;
+  /** Position of its user message. */
+  readonly userPosition: number;
+  /** Position of its agent message, `null` until the turn starts. */
+  readonly agentPosition: number | null;
+  /** How often it was started. */
+  readonly attempts: number;
+  /** Finished model steps. */
+  readonly steps: number;
+  /** Epoch under which it runs or ran last; 0 before it starts. */
+  readonly epoch: number;
+  /**
+   * Whether a process may start it now: it is the first open turn of its session and nobody holds the lease.
+   * True for a queued turn at the head of the queue and for a running one whose owner is gone.
+   */
+  readonly runnable: boolean;
+  /** The `client_id` of the chat; decides whose secrets its tools may use. */
+  readonly clientId: string | null;
+  readonly usage: TokenUsage;
+  /** Why it failed: a stable word, `null` otherwise. */
+  readonly failure: string | null;
+  /** Milliseconds since the Unix epoch. */
+  readonly enqueuedAt: number;
+  readonly endedAt: number | null;
+}
+
+/** A turn that has not ended, with its messages. */
+export interface OpenTurn {
+  readonly turn: TurnRecord;
+  readonly userMessage: MessageRecord;
+  readonly agentMessage: MessageRecord | null;
+}
+
+/** One finished model step: what was said and called, kept for recovery and for exact replay to a model. */
+export interface StepRecord {
+  /** The first step of a turn is 1. */
+  readonly number: number;
+  readonly text: string;
+  /** The assistant's content parts as the model gave them (AI SDK `AssistantContent`), provider metadata included. */
+  readonly parts: JsonValue;
+  readonly usage: TokenUsage;
+  readonly finishReason: string;
+}
+
+/** The identity under which a turn writes. The store refuses every write of another epoch than the session's. */
+export interface TurnIdentity {
+  readonly sessionId: string;
+  readonly sessionKey: number;
+  readonly turn: number;
+  readonly epoch: number;
+}
+
+/** What a process needs to run a turn that it has just acquired. */
+export interface StartedTurn extends TurnIdentity {
+  readonly life: string;
+  readonly app: string;
+  readonly model: string;
+  readonly attempt: number;
+  readonly stepsDone: number;
+  readonly userText: string;
+  readonly agentMessage: MessageRecord;
+  /** Calls of the last finished step that still need a result: run them before the next step. */
+  readonly openCalls: readonly ToolCallRecord[];
+  readonly clientId: string | null;
+  readonly publicKey: string | null;
+  readonly userState: { readonly [key: string]: JsonValue } | null;
+}
+
+export const NO_USAGE: TokenUsage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  totalTokens: 0,
+  reasoningTokens: 0,
+  cachedInputTokens: 0,
+};
+
+export function addUsage(left: TokenUsage, right: TokenUsage): TokenUsage {
+  return {
+    inputTokens: left.inputTokens + right.inputTokens,
+    outputTokens: left.outputTokens + right.outputTokens,
+    totalTokens: left.totalTokens + right.totalTokens,
+    reasoningTokens: left.reasoningTokens + right.reasoningTokens,
+    cachedInputTokens: left.cachedInputTokens + right.cachedInputTokens,
+  };
+}
