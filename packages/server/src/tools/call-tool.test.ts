@@ -1,0 +1,287 @@
+import { describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { Tool, ToolCallOptions, ToolContext, ToolEffect } from "../core/ports/tool.ts";
+import { createToolRegistry } from "./registry.ts";
+
+function toolThat(execute: Tool["execute"], effect: ToolEffect = "read"): Tool {
+  return {
+    name: "probe",
+    description: "A tool under test.",
+    inputSchema: { type: "object" },
+    effect,
+    execute,
+  };
+}
+
+function call(tool: Tool, options: Partial<ToolCallOptions> = {}, input: unknown = {}) {
+  return createToolRegistry({ default: [tool] }).call("default", "probe", input, {
+    callId: "call-1",
+    timeoutMs: 60_000,
+    signal: new AbortController().signal,
+    clock: new ManualClock(),
+    ...options,
+  });
+}
+
+function answer(value: unknown) {
+  return call(toolThat(async () => value));
+}
+
+const never = (): Promise<never> => new Promise(() => undefined);
+
+describe("the outcome of a tool call", () => {
+  it("is what the tool answered", async () => {
+    const tool = toolThat(async (input, context) => ({ input, callId: context.callId }));
+    expect(await call(tool, {}, { a: [1, "b", null] })).toEqual({
+      output: { input: { a: [1, "b", null] }, callId: "call-1" },
+      isError: false,
+    });
+  });
+
+  it("is the message of what the tool threw, before its first await or after it", async () => {
+    const later = toolThat(async () => {
+      await Promise.resolve();
+      throw new Error("The ledger is closed.");
+    });
+    const atOnce = toolThat(() => {
+      throw new Error("The ledger is closed.");
+    });
+    const closed = { output: "The ledger is closed.", isError: true };
+    expect(await call(later)).toEqual(closed);
+    expect(await call(atOnce)).toEqual(closed);
+  });
+
+  it.each([
+    ["a text", "no", "no"],
+    ["nothing", undefined, "undefined"],
+    ["an error without a message", new Error(""), "The tool probe failed without saying why."],
+    [
+      "an error with an odd message",
+      Object.assign(new Error("x"), { message: { deep: 1 } }),
+      "[object Object]",
+    ],
+    ["what cannot be printed", Object.create(null), "The tool probe failed without saying why."],
+  ])("is a sentence when the tool threw %s", async (_case, thrown: unknown, output) => {
+    const tool = toolThat(async () => {
+      throw thrown;
+    });
+    expect(await call(tool)).toEqual({ output, isError: true });
+  });
+
+  it("is an error for input that does not fit, and the tool is not run", async () => {
+    let runs = 0;
+    const tool: Tool = {
+      ...toolThat(async () => {
+        runs += 1;
+      }),
+      inputSchema: {
+        type: "object",
+        properties: { amount: { type: "integer", minimum: 1 } },
+        required: ["amount"],
+        additionalProperties: false,
+      },
+    };
+    const { output, isError } = await call(tool, {}, { amount: 0, to: "Ada" });
+    expect(isError).toBe(true);
+    expect(output).toMatch(/^The input does not fit the tool probe: .*amount.*to/);
+    for (const input of [null, undefined, "x", [], { amount: "1" }]) {
+      expect((await call(tool, {}, input)).isError).toBe(true);
+    }
+    expect(runs).toBe(0);
+    expect((await call(tool, {}, { amount: 1 })).isError).toBe(false);
+  });
+});
+
+describe("an output", () => {
+  it("of nothing is null", async () => {
+    expect(await answer(undefined)).toEqual({ output: null, isError: false });
+  });
+
+  it("has no NUL and no lone surrogate, in keys and errors either", async () => {
+    expect(await answer({ "a\0": ["b\0c", "\ud800x", "😀"] })).toEqual({
+      output: { a: ["bc", "\ufffdx", "😀"] },
+      isError: false,
+    });
+    const failing = toolThat(async () => {
+      throw new Error("bad\0 \udc00");
+    });
+    expect(await call(failing)).toEqual({ output: "bad \ufffd", isError: true });
+  });
+
+  it("may come from toJSON and leaves out what is undefined, as JSON.stringify does", async () => {
+    const value = { at: new Date(0), missing: undefined, nothing: null };
+    expect(await answer(value)).toEqual({
+      output: { at: "1970-01-01T00:00:00.000Z", nothing: null },
+      isError: false,
+    });
+  });
+
+  it("keeps a key named __proto__ a key", async () => {
+    const { output } = await answer(JSON.parse('{"__proto__": {"a": 1}}'));
+    expect(JSON.stringify(output)).toBe('{"__proto__":{"a":1}}');
+  });
+
+  const loop: Record<string, unknown> = {};
+  loop["self"] = loop;
+  const throwing = {
+    get trap(): number {
+      throw new Error("no entry");
+    },
+  };
+  it.each([
+    ["a function", { run: () => 1 }, "output.run is of the type function"],
+    ["a bigint", [1n], "output[0] is of the type bigint"],
+    ["a symbol", Symbol("s"), "output is of the type symbol"],
+    ["NaN", { a: { b: Number.NaN } }, "output.a.b is NaN"],
+    ["infinity", Number.POSITIVE_INFINITY, "output is Infinity"],
+    ["a map", new Map([["a", 1]]), "output is an instance of a class"],
+    ["bytes", new Uint8Array(2), "output is an instance of a class"],
+    ["a loop", loop, "nested deeper than 64 levels"],
+    ["a getter that throws", throwing, "no entry"],
+  ])("that is not JSON is refused: %s", async (_case, value: unknown, reason) => {
+    const { output, isError } = await answer(value);
+    expect(isError).toBe(true);
+    expect(output).toContain("The tool probe finished, but its answer is not JSON");
+    expect(output).toContain(reason);
+  });
+
+  it.each([
+    ["text", "x".repeat(200_000)],
+    ["text of long characters", "😀".repeat(50_000)],
+    ["text that JSON escapes", '\u0001\n"'.repeat(50_000)],
+    ["an object", { rows: Array.from({ length: 20_000 }, (_, row) => ({ row, name: `name "${row}"` })) }],
+  ])("of more than 64 KiB is cut and says so: %s", async (_case, value: unknown) => {
+    const { output, isError } = await answer(value);
+    const size = Buffer.byteLength(JSON.stringify(value));
+    expect(isError).toBe(false);
+    if (typeof output !== "string") throw new TypeError("a cut output is a text");
+    expect(output.endsWith(`\n[Cut: this is the beginning of ${size} bytes.]`)).toBe(true);
+    const beginning = output.slice(0, output.lastIndexOf("\n[Cut"));
+    expect((typeof value === "string" ? value : JSON.stringify(value)).startsWith(beginning)).toBe(true);
+    const bytes = Buffer.byteLength(JSON.stringify(output));
+    expect(bytes).toBeLessThanOrEqual(65_536);
+    expect(bytes).toBeGreaterThan(65_520);
+  });
+
+  it("of just 64 KiB is left alone", async () => {
+    const value = "x".repeat(65_534);
+    expect(await answer(value)).toEqual({ output: value, isError: false });
+    expect((await answer(`${value}x`)).output).not.toBe(`${value}x`);
+  });
+});
+
+describe("a tool that takes too long", () => {
+  it.each([
+    ["read", "The tool probe took longer than 60 s and was stopped."],
+    ["idempotent", "The tool probe took longer than 60 s and was stopped."],
+    ["unsafe", "The tool probe took longer than 60 s and was stopped. Its outcome is unknown: "],
+  ] as const)("is stopped and told off: %s", async (effect, message) => {
+    const clock = new ManualClock();
+    let context: ToolContext | undefined;
+    const outcome = call(
+      toolThat((_input, given) => {
+        context = given;
+        return never();
+      }, effect),
+      { clock },
+    );
+    await clock.advance(59_999);
+    expect(context?.signal.aborted).toBe(false);
+    await clock.advance(1);
+    const { output, isError } = await outcome;
+    expect(isError).toBe(true);
+    expect(JSON.stringify(output).startsWith(`"${message}`)).toBe(true);
+    expect(context?.signal.aborted).toBe(true);
+  });
+
+  it("leaves no timer when it was in time", async () => {
+    const clock = new ManualClock();
+    await call(
+      toolThat(async () => 1),
+      { clock },
+    );
+    await call(
+      toolThat(() => Promise.reject(new Error("no"))),
+      { clock },
+    );
+    expect(clock.timers).toBe(0);
+  });
+});
+
+describe("an abort", () => {
+  it.each([
+    ["read", "interrupted"],
+    ["idempotent", "interrupted"],
+    ["unsafe", "outcome unknown"],
+  ] as const)("answers at once for a %s tool that does not listen", async (effect, output) => {
+    const stop = new AbortController();
+    const clock = new ManualClock();
+    let signal: AbortSignal | undefined;
+    const outcome = call(
+      toolThat((_input, context) => {
+        signal = context.signal;
+        return never();
+      }, effect),
+      { signal: stop.signal, clock },
+    );
+    const reason = new Error("The person stopped it.");
+    stop.abort(reason);
+    expect(await outcome).toEqual({ output, isError: true });
+    expect(signal?.reason).toBe(reason);
+    expect(clock.timers).toBe(0);
+  });
+
+  it("before the start keeps the tool from starting, whatever its effect", async () => {
+    let runs = 0;
+    const tool = toolThat(async () => {
+      runs += 1;
+    }, "unsafe");
+    expect(await call(tool, { signal: AbortSignal.abort() })).toEqual({
+      output: "interrupted",
+      isError: true,
+    });
+    expect(runs).toBe(0);
+  });
+
+  it("makes a late answer or a late failure of the tool nobody's business", async () => {
+    const stop = new AbortController();
+    const gate = Promise.withResolvers<never>();
+    const outcome = call(
+      toolThat(() => gate.promise),
+      { signal: stop.signal },
+    );
+    stop.abort();
+    const before = await outcome;
+    gate.reject(new Error("too late"));
+    await new Promise((resolve) => setImmediate(resolve)); // an unhandled rejection would fail the run
+    expect(before).toEqual({ output: "interrupted", isError: true });
+  });
+});
+
+describe("progress", () => {
+  it("is heard as clean JSON while the tool runs and not afterwards", async () => {
+    const heard: JsonValue[] = [];
+    let context: ToolContext | undefined;
+    const tool = toolThat(async (_input, given) => {
+      context = given;
+      given.progress({ step: "a\0" });
+      given.progress("x".repeat(10_000));
+      given.progress(10n);
+    });
+    await call(tool, { onProgress: (value) => void heard.push(value) });
+    context?.progress("late");
+    expect(heard).toHaveLength(3);
+    expect(heard[0]).toEqual({ step: "a" });
+    expect(Buffer.byteLength(JSON.stringify(heard[1]))).toBeLessThanOrEqual(4_096);
+    expect(heard[2]).toBe("Progress that is not JSON: output is of the type bigint, which JSON cannot hold.");
+  });
+
+  it("needs nobody to hear it", async () => {
+    const tool = toolThat(async (_input, context) => {
+      context.progress(1);
+      return "done";
+    });
+    expect(await call(tool)).toEqual({ output: "done", isError: false });
+  });
+});
