@@ -24,6 +24,8 @@ export interface Config {
 export interface ServerConfig {
   /** Name or address to bind to. */
   readonly host: string;
+  /** Whether that can be reached from this machine only; decides about `Host` check, CORS and rate limits. */
+  readonly loopback: boolean;
   /** 0 takes a free port. */
   readonly port: number;
   /** Absolute path. */

@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { createApps, type AppSettings } from "./app-catalog.ts";
+
+const settings: AppSettings = {
+  models: ["demo/assistant", "local/other"],
+  utilityModel: "local/other",
+  instructions: "Be brief.",
+  tools: ["calculator"],
+  onBusy: "reject",
+  expiry: { emptyMs: 1, unboundMs: 2 },
+};
+
+it("an App has what its configuration says, and shows its name alone", () => {
+  const apps = createApps({ default: { ...settings, description: "not shown" } as AppSettings });
+  expect(apps.get("default")).toEqual({ name: "default", ...settings, descriptor: { name: "default" } });
+  expect(apps.get("default")).toBe(apps.get("default"));
+  expect(Object.isFrozen(apps.get("default"))).toBe(true);
+});
+
+it("the default App comes first, the others as they are configured", () => {
+  const apps = createApps({ second: settings, default: settings, first: settings });
+  expect(apps.names()).toEqual(["default", "second", "first"]);
+});
+
+it("an unknown name is no App, a prototype's name neither", () => {
+  const apps = createApps({ default: settings });
+  expect(apps.get("other")).toBeNull();
+  expect(apps.get("constructor")).toBeNull();
+  expect(apps.get("__proto__")).toBeNull();
+});
+
+it("a configuration without the default App, or an App without models, is a defect", () => {
+  expect(() => createApps({})).toThrow('The App "default" must be configured');
+  expect(() => createApps({ default: { ...settings, models: [] } })).toThrow("at least one model");
+});

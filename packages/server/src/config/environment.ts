@@ -1,0 +1,177 @@
+// The environment, variable by variable (contract section 7). An empty variable counts as one that is not set.
+
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { LOG_LEVELS, type LogLevel, type ServerConfig } from "./config.ts";
+import { nearestName, suggestion } from "./nearest-name.ts";
+import type { ConfigProblem } from "./problem.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Every variable of Colloquy's own, with what this version does about it. `example.env` explains each. */
+export const VARIABLES: Readonly<Record<string, "used" | "refused" | "without effect">> = {
+  PORT: "used",
+  HOST: "used",
+  COLLOQUY_DATA_DIR: "used",
+  COLLOQUY_CONFIG: "used",
+  COLLOQUY_ALLOWED_HOSTS: "used",
+  COLLOQUY_TRUSTED_PROXIES: "used",
+  COLLOQUY_LOG_LEVEL: "used",
+  COLLOQUY_DATABASE_URL: "refused",
+  COLLOQUY_NATS_URL: "refused",
+  COLLOQUY_ADMIN_KEY: "without effect",
+  COLLOQUY_SECRET_KEY: "without effect",
+};
+
+const REFUSED: Readonly<Record<string, string>> = {
+  COLLOQUY_DATABASE_URL:
+    "This version keeps its data in SQLite, in the data directory, and cannot use a database server yet. Unset the variable to go on with SQLite.",
+  COLLOQUY_NATS_URL:
+    "This version runs as one process and cannot use NATS yet. Unset the variable to go on without it.",
+};
+
+export type EnvironmentSettings = Omit<ServerConfig, "corsOrigins" | "walletListing">;
+
+export interface EnvironmentReading {
+  readonly settings: EnvironmentSettings;
+  /** `COLLOQUY_CONFIG` as an absolute path, `null` when it is not set. */
+  readonly configPath: string | null;
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly string[];
+}
+
+/** Reads the environment. Where a variable is wrong, a problem says so and its default stands in. */
+export function readEnvironment(environment: Environment, workingDirectory: string): EnvironmentReading {
+  const problems: ConfigProblem[] = [];
+  const read = <Value>(name: string, fallback: Value, parse: (text: string) => Parsed<Value>): Value => {
+    const text = environment[name]?.trim() ?? "";
+    if (text === "") return fallback;
+    const parsed = parse(text);
+    if ("value" in parsed) return parsed.value;
+    problems.push({ source: "environment", place: name, message: parsed.problem });
+    return fallback;
+  };
+  const path = (text: string): Parsed<string> => ({ value: resolve(workingDirectory, text) });
+
+  const host = read("HOST", "127.0.0.1", parseHost);
+  const settings: EnvironmentSettings = {
+    port: read("PORT", 8080, parsePort),
+    host,
+    loopback: isLoopback(host),
+    dataDirectory: read("COLLOQUY_DATA_DIR", resolve(workingDirectory, "data"), path),
+    allowedHosts: read<readonly string[]>("COLLOQUY_ALLOWED_HOSTS", [], (text) =>
+      parseList(text, parseAllowedHost),
+    ),
+    trustedProxies: read<readonly string[]>("COLLOQUY_TRUSTED_PROXIES", [], (text) =>
+      parseList(text, parseProxy),
+    ),
+    logLevel: read<LogLevel>("COLLOQUY_LOG_LEVEL", "info", parseLogLevel),
+  };
+  for (const [name, message] of Object.entries(REFUSED)) {
+    read(name, null, () => ({ problem: message }));
+  }
+  return {
+    settings,
+    configPath: read<string | null>("COLLOQUY_CONFIG", null, path),
+    problems,
+    warnings: warnings(environment, settings),
+  };
+}
+
+/** Warnings about `COLLOQUY_` names that nothing reads. `named` are variables that the configuration file asks for. */
+export function unknownVariables(environment: Environment, named: ReadonlySet<string>): readonly string[] {
+  const known = Object.keys(VARIABLES);
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("COLLOQUY_") && !known.includes(name) && !named.has(name))
+    .toSorted()
+    .map((name) => {
+      const nearest = nearestName(name.slice("COLLOQUY_".length), known.map(withoutPrefix));
+      const meant = known.find((other) => withoutPrefix(other) === nearest);
+      return `${name} is set, but nothing reads it.${meant === undefined ? "" : ` Did you mean ${meant}?`}`;
+    });
+}
+
+/** Whether a server bound to this name or address can be reached from its own machine only. */
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+/** What a variable's text comes to, or a sentence about what is wrong with it. */
+type Parsed<Value> = { readonly value: Value } | { readonly problem: string };
+
+function warnings(environment: Environment, settings: EnvironmentSettings): readonly string[] {
+  const idle = Object.entries(VARIABLES)
+    .filter(([name, use]) => use === "without effect" && (environment[name] ?? "") !== "")
+    .map(([name]) => `${name} is set, but has no effect in this version.`);
+  if (settings.allowedHosts.length > 0 && !settings.loopback) {
+    idle.push("COLLOQUY_ALLOWED_HOSTS has no effect, because HOST is not a loopback address.");
+  }
+  return idle;
+}
+
+function withoutPrefix(name: string): string {
+  return name.replace(/^COLLOQUY_/, "");
+}
+
+function parsePort(text: string): Parsed<number> {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return { value: port };
+  return { problem: `must be a number from 0 to 65535 (0 takes a free port), not "${shown(text)}".` };
+}
+
+function parseHost(text: string): Parsed<string> {
+  const host = text.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(host) !== 0 || isHostName(host)) return { value: host.toLowerCase() };
+  return {
+    problem: `must be a host name or an IP address to bind to, without scheme or port, such as 127.0.0.1 or 0.0.0.0, not "${shown(text)}".`,
+  };
+}
+
+function parseAllowedHost(text: string): Parsed<string> {
+  const host = text.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(host) !== 0 || isHostName(host)) return { value: host.toLowerCase() };
+  return {
+    problem: `"${shown(text)}" is no host name. List names as they stand in a URL, without scheme and port, separated by commas: chat.example.test,localhost.`,
+  };
+}
+
+function parseProxy(text: string): Parsed<string> {
+  const [address = "", bits, ...rest] = text.split("/");
+  const version = isIP(address);
+  const widest = version === 4 ? 32 : 128;
+  const bitsFit = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= widest);
+  if (version !== 0 && bitsFit && rest.length === 0) return { value: text.toLowerCase() };
+  return {
+    problem: `"${shown(text)}" is no IP address or CIDR range. List the proxies in front of this server, separated by commas: 10.0.0.0/8,192.0.2.7.`,
+  };
+}
+
+function parseLogLevel(text: string): Parsed<LogLevel> {
+  const level = LOG_LEVELS.find((known) => known === text.toLowerCase());
+  if (level !== undefined) return { value: level };
+  return { problem: `"${shown(text)}" is no log level.${suggestion(text, LOG_LEVELS)}` };
+}
+
+function parseList(text: string, parse: (item: string) => Parsed<string>): Parsed<readonly string[]> {
+  const parsed = text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "")
+    .map(parse);
+  const problems = parsed.flatMap((item) => ("problem" in item ? [item.problem] : []));
+  if (problems.length > 0) return { problem: problems.join(" ") };
+  return { value: parsed.flatMap((item) => ("value" in item ? [item.value] : [])) };
+}
+
+function isHostName(text: string): boolean {
+  // The last label of a name is never all digits: what looks like 1.2.3 is an address with something missing.
+  return (
+    text.length <= 253 &&
+    /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i.test(text) &&
+    !/(^|\.)\d+\.?$/.test(text)
+  );
+}
+
+function shown(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}

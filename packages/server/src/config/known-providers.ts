@@ -1,0 +1,28 @@
+import type { ProviderKind } from "./config.ts";
+
+export interface KnownProvider {
+  readonly name: ProviderKind;
+  /** Environment variables that usually hold its key, the first that is set wins; none for one without a key. */
+  readonly keyVariables: readonly string[];
+  /** The rig that it offers when no configuration file lists models. */
+  readonly defaultRig: string;
+}
+
+/** The name of the provider that is always there. */
+export const DEMO_PROVIDER = "demo";
+
+/**
+ * Providers that need no entry in a configuration file. The default models are those that the documentation of the installed
+ * AI SDK packages uses for everyday chat; they are a starting point, to be changed when the packages are upgraded.
+ * The demo stands last, so that it is the default only where there is nothing else.
+ */
+export const KNOWN_PROVIDERS: readonly KnownProvider[] = [
+  { name: "openai", keyVariables: ["OPENAI_API_KEY"], defaultRig: "openai/gpt-6-astra" },
+  { name: "anthropic", keyVariables: ["ANTHROPIC_API_KEY"], defaultRig: "anthropic/claude-sonnet-5-5" },
+  {
+    name: "google",
+    keyVariables: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
+    defaultRig: "google/gemini-4-argon",
+  },
+  { name: DEMO_PROVIDER, keyVariables: [], defaultRig: "demo/assistant" },
+];

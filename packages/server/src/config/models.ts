@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { KNOWN_PROVIDERS } from "./known-providers.ts";
+import { suggestion } from "./nearest-name.ts";
+import { formatPath, type ConfigProblem } from "./problem.ts";
+import type { Provider } from "./providers.ts";
+
+const Section = z.object({
+  models: z.array(z.unknown()).optional().catch([]),
+  utilityModel: z.unknown().optional(),
+});
+
+/**
+ * What is wrong with the rigs of an App's section, unchecked as it stands in the file: a provider that nobody knows or that has no
+ * key, or a rig that is listed twice. Their shape is the schema's business.
+ */
+export function checkRigs(
+  source: string,
+  app: string,
+  section: unknown,
+  providers: ReadonlyMap<string, Provider>,
+): readonly ConfigProblem[] {
+  const { models = [], utilityModel } = Section.safeParse(section).data ?? {};
+  const rigs = [
+    ...models.map((rig, index) => ({
+      rig,
+      path: ["apps", app, "models", index],
+      again: models.indexOf(rig) < index,
+    })),
+    { rig: utilityModel, path: ["apps", app, "utilityModel"], again: false },
+  ];
+  return rigs.flatMap(({ rig, path, again }) => {
+    if (typeof rig !== "string" || !rig.includes("/")) return [];
+    const message = again ? `"${rig}" is in the list already.` : wrongProvider(rig, providers);
+    return message === null ? [] : [{ source, place: formatPath(path), message }];
+  });
+}
+
+function wrongProvider(rig: string, providers: ReadonlyMap<string, Provider>): string | null {
+  const name = rig.slice(0, rig.indexOf("/"));
+  const provider = providers.get(name);
+  if (provider === undefined) {
+    return `"${rig}" names the provider "${name}", which is not configured.${suggestion(name, [...providers.keys()])}`;
+  }
+  return provider.unusable === null ? null : `"${rig}" ${provider.unusable}`;
+}
+
+/** The rigs of an App that lists none: one of every known provider that can be used, the demo model last. */
+export function defaultRigs(providers: ReadonlyMap<string, Provider>): readonly string[] {
+  return KNOWN_PROVIDERS.filter(({ name }) => providers.get(name)?.unusable === null).map(
+    ({ defaultRig }) => defaultRig,
+  );
+}

@@ -1,0 +1,51 @@
+/**
+ * The known name that someone who wrote `name` most likely meant, or `null` when none is near. Case, `-` and `_` do not
+ * count as a difference; beyond that, a third of the letters may be wrong.
+ */
+export function nearestName(name: string, known: readonly string[]): string | null {
+  const wanted = plain(name);
+  const allowed = Math.max(1, Math.floor(wanted.length / 3));
+  const ranked = known
+    .map((candidate) => ({ candidate, distance: editDistance(wanted, plain(candidate)) }))
+    .filter(({ candidate, distance }) => distance <= allowed || isPartOf(wanted, plain(candidate)))
+    .toSorted((left, right) => left.distance - right.distance);
+  return ranked[0]?.candidate ?? null;
+}
+
+/** `Did you mean "x"?` with a leading space, or what there is when no name is near. */
+export function suggestion(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known);
+  if (nearest !== null) return ` Did you mean "${nearest}"?`;
+  return known.length === 0 ? "" : ` Known here: ${known.join(", ")}.`;
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_]/g, "");
+}
+
+function isPartOf(short: string, long: string): boolean {
+  return short.length >= 4 && long.includes(short);
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours that turn one text into the other. */
+function editDistance(left: string, right: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= left.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= right.length; j++) {
+      const same = left[i - 1] === right[j - 1];
+      let best = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (same ? 0 : 1));
+      const swapped = i > 1 && j > 1 && left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1];
+      if (swapped) best = Math.min(best, at(beforeLast, j - 2) + 1);
+      row.push(best);
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return at(last, right.length);
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,31 @@
+// What is wrong with a configuration, told so that a person can mend it: all of it at once, each with its place.
+
+export interface ConfigProblem {
+  /** `environment`, or the name of the configuration file. */
+  readonly source: string;
+  /** A variable, or a path such as `apps.default.models[1]`; empty for the file as a whole. */
+  readonly place: string;
+  /** A sentence that says what to do. */
+  readonly message: string;
+}
+
+/** A path into the configuration as people write it: `apps.default.models[1]`, `providers["my.server"]`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  let text = "";
+  for (const key of path) {
+    if (typeof key === "number") text += `[${key}]`;
+    else if (!/^[a-z_$][\w$-]*$/i.test(String(key))) text += `[${JSON.stringify(String(key))}]`;
+    else text += text === "" ? String(key) : `.${String(key)}`;
+  }
+  return text;
+}
+
+/** Lines for a terminal: how many problems, then each with its place. */
+export function formatProblems(problems: readonly ConfigProblem[]): string {
+  const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
+  const lines = problems.map(({ source, place, message }) => {
+    const where = [source === "environment" ? "" : source, place].filter((part) => part !== "").join(", ");
+    return `  - ${where}: ${message}`;
+  });
+  return [`Colloquy cannot start: the configuration has ${count}.`, ...lines].join("\n");
+}

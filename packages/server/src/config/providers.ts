@@ -1,0 +1,103 @@
+// Which providers there are, with their keys: the known ones, and those that the configuration file adds or changes.
+
+import { z } from "zod";
+import { PROVIDER_KINDS, type ProviderConfig, type ProviderKind } from "./config.ts";
+import type { Environment } from "./environment.ts";
+import { ProviderSection } from "./file-schema.ts";
+import { DEMO_PROVIDER, KNOWN_PROVIDERS } from "./known-providers.ts";
+import { formatPath, type ConfigProblem } from "./problem.ts";
+import type { ProviderSecrets } from "./secrets.ts";
+
+export interface Provider {
+  readonly name: string;
+  readonly config: ProviderConfig;
+  readonly secrets: ProviderSecrets;
+  /** Why its models cannot be used now, as a sentence; `null` when they can. */
+  readonly unusable: string | null;
+}
+
+export interface ProviderReading {
+  /** By name. One whose section is wrong is here as well, so that its models are not reported too. */
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly string[];
+  /** Environment variables that the file asks for. */
+  readonly variables: ReadonlySet<string>;
+}
+
+type Section = z.infer<typeof ProviderSection>;
+
+/** Reads `section`, the file's `providers` as it stands, unchecked. Its shape is the schema's business, not this one's. */
+export function readProviders(source: string, section: unknown, environment: Environment): ProviderReading {
+  const problems: ConfigProblem[] = [];
+  const warnings: string[] = [];
+  const variables = new Set<string>();
+  const providers = new Map<string, Provider>();
+  for (const { name } of KNOWN_PROVIDERS) providers.set(name, readProvider(name, name, {}, environment));
+
+  const entries = z.record(z.string(), z.unknown()).safeParse(section).data ?? {};
+  for (const [name, entry] of Object.entries(entries)) {
+    const parsed = ProviderSection.safeParse(entry).data;
+    const kind = parsed?.kind ?? knownKind(name);
+    const wrong = parsed === undefined ? [] : contradictions(name, kind, parsed);
+    problems.push(...wrong.map((message) => ({ source, place: formatPath(["providers", name]), message })));
+    const provider = readProvider(name, kind ?? "openai-compatible", parsed ?? {}, environment);
+    const sound = parsed !== undefined && wrong.length === 0;
+    providers.set(name, sound ? provider : { ...provider, unusable: null });
+    if (parsed?.apiKeyEnv === undefined) continue;
+    variables.add(parsed.apiKeyEnv);
+    if (sound && provider.secrets.apiKey === null && provider.unusable === null) {
+      const place = formatPath(["providers", name, "apiKeyEnv"]);
+      warnings.push(`${source}, ${place}: ${parsed.apiKeyEnv} is not set; requests go without a key.`);
+    }
+  }
+  return { providers, problems, warnings, variables };
+}
+
+function readProvider(
+  name: string,
+  kind: ProviderKind,
+  section: Section,
+  environment: Environment,
+): Provider {
+  const known = KNOWN_PROVIDERS.find((provider) => provider.name === kind)?.keyVariables ?? [];
+  const sources = section.apiKeyEnv === undefined ? known : [section.apiKeyEnv];
+  const keys = sources.map((variable) => environment[variable]?.trim() ?? "");
+  const apiKey = keys.find((key) => key !== "") ?? null;
+  return {
+    name,
+    config: {
+      kind,
+      ...(section.baseURL !== undefined && { baseURL: section.baseURL }),
+      ...(section.maxRunningTurns !== undefined && { maxRunningTurns: section.maxRunningTurns }),
+    },
+    secrets: { apiKey, headers: section.headers ?? {} },
+    unusable:
+      known.length > 0 && apiKey === null
+        ? `needs an API key: set ${sources.join(" or ")}, or take the model out of the list.`
+        : null,
+  };
+}
+
+/** What is wrong with a section whose every setting is right by itself. */
+function contradictions(name: string, kind: ProviderKind | undefined, section: Section): readonly string[] {
+  const found: string[] = [];
+  if (kind === undefined) {
+    found.push(`needs a "kind": one of ${PROVIDER_KINDS.join(", ")}.`);
+  }
+  if (kind === "openai-compatible" && section.baseURL === undefined) {
+    found.push(`needs a "baseURL", such as http://127.0.0.1:11434/v1 for Ollama.`);
+  }
+  if (name === DEMO_PROVIDER && kind !== DEMO_PROVIDER) {
+    found.push(`is the name of the built-in demo model. Choose another name.`);
+  }
+  const needless = ["baseURL", "apiKeyEnv", "headers"].filter((key) => key in section);
+  if (kind === DEMO_PROVIDER && needless.length > 0) {
+    found.push(`is the demo model, which calls nobody. Take out ${needless.join(", ")}.`);
+  }
+  return found;
+}
+
+function knownKind(name: string): ProviderKind | undefined {
+  return KNOWN_PROVIDERS.find((provider) => provider.name === name)?.name;
+}

@@ -1,0 +1,111 @@
+// Finds and reads the configuration file: JSON by hand, because its errors must say line and column, TypeScript and
+// JavaScript by importing it, which Node does as it is.
+
+import { access, readFile } from "node:fs/promises";
+import { basename, extname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { locateJsonError } from "./json-error.ts";
+import type { ConfigProblem } from "./problem.ts";
+
+/** In this order; the first that is there counts. */
+export const FILE_NAMES = ["colloquy.config.ts", "colloquy.config.js", "colloquy.config.json"] as const;
+
+const MODULES: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
+
+export interface FileReading {
+  /** What problems call the file; `null` when there is none. */
+  readonly source: string | null;
+  /** What the file holds, not checked yet; `undefined` when it could not be read. */
+  readonly content: unknown;
+  readonly problems: readonly ConfigProblem[];
+  readonly warnings: readonly string[];
+}
+
+/** Reads the file at `path`, or, when that is `null`, the one in the working directory, if any. */
+export async function readConfigFile(path: string | null, workingDirectory: string): Promise<FileReading> {
+  if (path !== null) return readOne(path, []);
+  const present: string[] = [];
+  for (const name of FILE_NAMES) {
+    if (await exists(join(workingDirectory, name))) present.push(name);
+  }
+  const [name, ...others] = present;
+  if (name === undefined) return { source: null, content: undefined, problems: [], warnings: [] };
+  const warnings = others.map((other) => `${other} is not read, because there is also ${name}.`);
+  return readOne(join(workingDirectory, name), warnings);
+}
+
+async function readOne(path: string, warnings: readonly string[]): Promise<FileReading> {
+  const source = basename(path);
+  const failed = (place: string, message: string): FileReading => ({
+    source,
+    content: undefined,
+    problems: [{ source, place, message }],
+    warnings,
+  });
+  const extension = extname(path);
+  if (extension !== ".json" && !MODULES.includes(extension)) {
+    return failed("", `is no configuration file: its name must end in .json, ${MODULES.join(", ")}.`);
+  }
+  if (!(await exists(path)))
+    return failed("", `There is no file at ${path}. Set COLLOQUY_CONFIG to one, or unset it.`);
+  try {
+    const content = extension === ".json" ? await readJson(path) : await readModule(path);
+    return { source, content, problems: [], warnings };
+  } catch (error) {
+    if (error instanceof Unreadable) return failed(error.place, error.message);
+    const { place, message } = describeImportError(error, path);
+    return failed(place, message);
+  }
+}
+
+class Unreadable extends Error {
+  readonly place: string;
+
+  constructor(place: string, message: string) {
+    super(message);
+    this.place = place;
+  }
+}
+
+async function readJson(path: string): Promise<unknown> {
+  const text = (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    const { line, column, message } = locateJsonError(text, error);
+    throw new Unreadable(`line ${line}, column ${column}`, `${message}.`);
+  }
+}
+
+async function readModule(path: string): Promise<unknown> {
+  const module = (await import(pathToFileURL(path).href)) as { readonly default?: unknown };
+  if (module.default === undefined) {
+    throw new Unreadable("", "has no default export. Write `export default { … }`.");
+  }
+  if (typeof module.default === "function") {
+    throw new Unreadable("", "exports a function. Export the configuration itself: `export default { … }`.");
+  }
+  return module.default;
+}
+
+/** What went wrong while a module was imported, with the line in the file when the error names it. */
+function describeImportError(
+  error: unknown,
+  path: string,
+): { readonly place: string; readonly message: string } {
+  if (!(error instanceof Error))
+    return { place: "", message: `It threw ${String(error)} while it was read.` };
+  const mark = error.stack?.indexOf(`${path}:`) ?? -1;
+  const position = mark < 0 ? null : /^:(\d+)(?::(\d+))?/.exec(error.stack?.slice(mark + path.length) ?? "");
+  const [line, column] = [position?.[1], position?.[2]];
+  const place =
+    line === undefined ? "" : column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
+  return { place, message: `${error.name}: ${error.message}.` };
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
