@@ -2,9 +2,10 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["packages/*/src/**/*.test.ts", "packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
+    include: ["packages/*/{src,test,bench,torture,fuzz}/**/*.test.ts", "test/**/*.test.ts"],
     // A process for each file: node:sqlite, worker threads, signals and open ports of one file cannot touch another's.
     pool: "forks",
+    isolate: true,
     // Room for a slow, shared machine. No test is timed: this only ends one that hangs.
     testTimeout: 30_000,
     hookTimeout: 30_000,
