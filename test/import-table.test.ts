@@ -20,7 +20,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   config: ["core"],
   cli: ["core", "config", "server.ts"],
   "server.ts": ["*"],
-  "main.ts": ["config", "server.ts"],
+  "logging.ts": ["config"],
+  "main.ts": ["config", "logging.ts", "server.ts"],
 };
 
 /** What each package may import of its siblings. */
