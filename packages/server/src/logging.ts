@@ -1,0 +1,124 @@
+// The log: JSON lines, or readable ones for a person at a terminal. Writes are asynchronous, so that a slow reader of the
+// log never holds up a request; what is pending is written when the process exits. What must not be in a log (message text,
+// keys, whole session ids) is taken out here once more, whoever logs it.
+
+import { pino, type Logger as PinoLogger } from "pino";
+import type { LogLevel } from "./config/config.ts";
+
+export interface Log {
+  readonly logger: PinoLogger;
+  /** Writes what is pending, at once. For the moment before the process ends. */
+  flush(): void;
+}
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  /** File descriptor to write to; 1 is the standard output. */
+  readonly destination: number;
+  /** Lines for people instead of JSON. */
+  readonly readable: boolean;
+}
+
+/** Lines beyond this many bytes are dropped while nobody reads the log, instead of filling the memory. */
+const MAX_PENDING_BYTES = 16 * 1024 * 1024;
+
+const SESSION_KEYS = ["session", "sessionId", "session_id"];
+const SECRET_KEYS = [
+  "apiKey",
+  "authorization",
+  "content",
+  "key",
+  "publicKey",
+  "public_key",
+  "secret",
+  "text",
+  "title",
+  "userState",
+  "user_state",
+];
+
+export function createLog({ level, destination, readable }: LogOptions): Log {
+  const stream = pino.destination({ dest: destination, sync: false, maxLength: MAX_PENDING_BYTES });
+  const target = readable ? { write: (line: string) => stream.write(formatReadable(line)) } : stream;
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError, error: describeError, cause: describeError },
+      redact: { paths: [...SESSION_KEYS, ...SECRET_KEYS], censor: censorField },
+    },
+    target,
+  );
+  return {
+    logger,
+    flush: () => {
+      // Throws when whoever read the log is gone: there is then nobody to tell.
+      try {
+        stream.flushSync();
+      } catch {}
+    },
+  };
+}
+
+/** What a log may say of a session: enough to find its lines, too little to open it. */
+export function shortSession(id: string): string {
+  return id.slice(0, 8);
+}
+
+function censorField(value: unknown, path: readonly string[]): string {
+  const isSession = SESSION_KEYS.includes(path.at(-1) ?? "");
+  return isSession && typeof value === "string" ? shortSession(value) : "[redacted]";
+}
+
+interface DescribedError {
+  readonly type: string;
+  readonly message: string;
+  readonly code?: string | number;
+  readonly stack?: string;
+  readonly cause?: DescribedError;
+}
+
+/**
+ * An error by its known fields alone: those of the SDK carry whole requests and answers in others. Session ids and keys
+ * that a text quotes are cut.
+ */
+function describeError(error: unknown, depth = 0): DescribedError {
+  if (!(error instanceof Error)) return { type: typeof error, message: cut(String(error)) };
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  return {
+    type: error.name,
+    message: cut(error.message),
+    ...((typeof code === "string" || typeof code === "number") && { code }),
+    ...(error.stack !== undefined && { stack: cut(stackLines(error.stack)) }),
+    ...(cause !== undefined && depth < 3 && { cause: describeError(cause, depth + 1) }),
+  };
+}
+
+/** Where it was thrown, without the message that a stack begins with. */
+function stackLines(stack: string): string {
+  return stack
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line))
+    .join("\n");
+}
+
+function cut(text: string): string {
+  return text
+    .slice(0, 4000)
+    .replaceAll(/\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, "$1…")
+    .replaceAll(/\b(?:sk|clq|pk|rk|xai|gsk)[-_][\w-]{8,}|\bAIza[\w-]{20,}|\bBearer\s+\S+/g, "[redacted]");
+}
+
+function formatReadable(line: string): string {
+  const { time, level, msg, err, ...fields } = JSON.parse(line) as Readonly<Record<string, unknown>>;
+  const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${plain(value)}`);
+  const error = err === undefined ? "" : `\n${JSON.stringify(err, null, 2)}`;
+  const clock = new Date(String(time)).toTimeString().slice(0, 8);
+  return `${clock} ${String(level).toUpperCase().padEnd(5)} ${plain(msg)}${rest.join("")}${error}\n`;
+}
+
+function plain(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
