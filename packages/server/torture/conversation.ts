@@ -1,0 +1,25 @@
+// What the clients say to the demo model, every message another one, and what it must answer (contract section 4).
+
+import type { Random } from "./harness/random.ts";
+
+const COUNT = /^count to (\d+) /;
+const PRODUCT = /^what is (\d+) \* (\d+)\?$/;
+
+/** A new message. `serial` is a number that no other message of the run has. Long answers count: they take `longest` / 20 seconds. */
+export function nextMessage(random: Random, serial: number, longest: number): string {
+  const kind = random.next();
+  if (kind < 0.25) return `count to ${random.integer(2, longest)} for message ${serial}`;
+  if (kind < 0.4) return `what is ${1000 + serial} * ${random.integer(2, 9)}?`;
+  return `This is message ${serial}${" and some more".repeat(random.integer(0, 20))}.`;
+}
+
+/** Whether a complete answer is the one to this message. */
+export function answerFits(message: string, answer: string): boolean {
+  const count = COUNT.exec(message)?.[1];
+  if (count !== undefined) {
+    return answer === Array.from({ length: Number(count) }, (_, index) => index + 1).join(" ");
+  }
+  const product = PRODUCT.exec(message);
+  if (product !== null) return answer.includes(String(Number(product[1]) * Number(product[2])));
+  return answer.includes(`"${message}"`);
+}

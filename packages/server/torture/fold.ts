@@ -1,0 +1,91 @@
+// A snapshot carried forward by events, as a client does it (contract section 5, "The fold"). Written from the contract
+// alone: nothing here is shared with the server.
+
+import { isDeepStrictEqual } from "node:util";
+import type { Message, Snapshot, UpdateEvent } from "@colloquy/protocol";
+
+/** How many system events a snapshot shows (contract section 2). */
+const SYSTEM_EVENTS_SHOWN = 100;
+
+/** What a reader knows of a session after an event. Never changed: every event makes a new one. */
+export type FoldState = Snapshot;
+
+/** The parts of an event id, which a client needs only to check that none is missing (contract section 5). */
+export function splitEventId(id: string): { readonly life: string; readonly number: number } {
+  const dash = id.lastIndexOf("-");
+  return { life: id.slice(0, Math.max(0, dash)), number: Number(id.slice(dash + 1)) };
+}
+
+/** The state after a numbered event with this id. */
+export function foldEvent(state: FoldState, event: UpdateEvent, id: string): FoldState {
+  return { ...state, ...changeOf(state, event), last_event_id: id };
+}
+
+/** The state after text arrived; `null` when text before it is missing, so that the snapshot must be fetched again. */
+export function foldDelta(
+  state: FoldState,
+  delta: { readonly message_id: string; readonly offset: number; readonly text: string },
+): FoldState | null {
+  const message = state.messages.find(({ id }) => id === delta.message_id);
+  if (message === undefined || message.content.length < delta.offset) return null;
+  const more = delta.text.slice(message.content.length - delta.offset);
+  return more === "" || message.status !== "streaming"
+    ? state
+    : { ...state, messages: replaced(state.messages, { ...message, content: message.content + more }) };
+}
+
+/**
+ * What the fold has that the snapshot has not, in words; empty when they agree. With `whileStreaming`, text of messages that
+ * stream may differ: it is live and has no number.
+ */
+export function compareFold(fold: FoldState, snapshot: Snapshot, whileStreaming: boolean): string[] {
+  const seen = whileStreaming ? withoutStreamingText : (state: Snapshot) => state;
+  const [left, right] = [seen(fold), seen(snapshot)] as Record<string, unknown>[];
+  return Object.keys({ ...left, ...right })
+    .filter((key) => !isDeepStrictEqual(left?.[key], right?.[key]))
+    .map((key) => `${key}: fold ${abridge(left?.[key])}, snapshot ${abridge(right?.[key])}`);
+}
+
+function changeOf(state: FoldState, event: UpdateEvent): Partial<FoldState> {
+  switch (event.type) {
+    case "title_changed":
+      return { title: event.new_title };
+    case "message_created":
+      return { messages: [...state.messages, event.message] };
+    case "message_updated":
+    case "message_completed":
+      return { messages: replaced(state.messages, event.message) };
+    case "state_changed":
+      return {
+        status: event.status,
+        is_processing: event.status === "processing",
+        model: event.model,
+        app: event.app,
+        user_state: event.user_state,
+      };
+    case "system_event":
+      return { system_events: [...state.system_events, event.item].slice(-SYSTEM_EVENTS_SHOWN) };
+    case "tool_update":
+    case "tool_complete":
+    case "system_notice":
+    case "message_delta":
+      return {};
+  }
+}
+
+function replaced(messages: readonly Message[], message: Message): Message[] {
+  const at = messages.findIndex(({ id }) => id === message.id);
+  return at < 0 ? [...messages, message] : messages.with(at, message);
+}
+
+function withoutStreamingText(state: Snapshot): Snapshot {
+  const messages = state.messages.map((message) =>
+    message.status === "streaming" ? { ...message, content: "" } : message,
+  );
+  return { ...state, messages };
+}
+
+function abridge(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length <= 400 ? text : `${text.slice(0, 100)} … ${text.slice(-300)}`;
+}

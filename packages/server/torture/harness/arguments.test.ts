@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { parseArguments } from "./arguments.ts";
+
+const DEFAULTS = { minutes: 2, seed: "1", plant: null, quick: false } as const;
+
+describe("command lines", () => {
+  it("take what is given and keep the defaults of the rest", () => {
+    expect(parseArguments(["--minutes", "0.5", "--quick"], DEFAULTS)).toEqual({
+      minutes: 0.5,
+      seed: "1",
+      plant: null,
+      quick: true,
+    });
+    expect(parseArguments(["--plant", "early-ack"], DEFAULTS).plant).toBe("early-ack");
+  });
+
+  it.each([
+    [["--hours", "2"], /no option "--hours".*--minutes 2/],
+    [["quick"], /no option "quick"/],
+    [["--minutes"], /--minutes needs a value/],
+    [["--minutes", "--quick"], /--minutes needs a value/],
+    [["--minutes", "two"], /--minutes needs a number/],
+    [["--minutes", "-1"], /--minutes needs a number/],
+  ])("refuse %j with words that help", (given, message) => {
+    expect(() => parseArguments(given, DEFAULTS)).toThrow(message);
+  });
+});

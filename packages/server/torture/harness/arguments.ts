@@ -1,0 +1,51 @@
+// The command lines of torture, fuzz and bench: `--name value` and `--name` alone.
+
+/** What may be given, with the value that stands when it is not. A default of `false` makes a switch. */
+export type ArgumentDefaults = Readonly<Record<string, number | string | boolean | null>>;
+
+type Widened<Value> = Value extends number
+  ? number
+  : Value extends boolean
+    ? boolean
+    : Value extends null
+      ? string | null
+      : string;
+
+export type Arguments<Defaults extends ArgumentDefaults> = {
+  readonly [Name in keyof Defaults]: Widened<Defaults[Name]>;
+};
+
+/**
+ * Reads `given` (without the program's name). A default that is a number takes numbers, a boolean is a switch, text and
+ * `null` take text. Throws an Error that says what may be given.
+ */
+export function parseArguments<const Defaults extends ArgumentDefaults>(
+  given: readonly string[],
+  defaults: Defaults,
+): Arguments<Defaults> {
+  const values: Record<string, number | string | boolean | null> = { ...defaults };
+  const usage = `You can give ${Object.entries(defaults).map(describeOption).join(" ")}`;
+  const rest = [...given];
+  for (let option = rest.shift(); option !== undefined; option = rest.shift()) {
+    const name = option.startsWith("--") ? option.slice(2) : "";
+    const byDefault = defaults[name];
+    if (byDefault === undefined) throw new Error(`There is no option "${option}". ${usage}`);
+    values[name] = byDefault === false ? true : readValue(name, byDefault, rest.shift());
+  }
+  return values as Arguments<Defaults>;
+}
+
+function readValue(name: string, byDefault: number | string | true | null, text?: string): number | string {
+  if (text === undefined || text.startsWith("--")) throw new Error(`--${name} needs a value`);
+  if (typeof byDefault !== "number") return text;
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < 0) {
+    throw new Error(`--${name} needs a number that is not negative, not "${text}"`);
+  }
+  return value;
+}
+
+function describeOption([name, byDefault]: [string, number | string | boolean | null]): string {
+  if (byDefault === false) return `[--${name}]`;
+  return byDefault === null ? `[--${name} VALUE]` : `[--${name} ${byDefault}]`;
+}

@@ -1,0 +1,95 @@
+// One run of the torture: a server that is killed again and again, people who use it meanwhile, and the questions at the end.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createHttpClient } from "./harness/http-request.ts";
+import { createRandom } from "./harness/random.ts";
+import { findFreePort } from "./harness/server-process.ts";
+import { killAndRestart, noteCrash } from "./killer.ts";
+import { checkLeftBehind, runPerson } from "./load.ts";
+import type { TortureResult } from "./report.ts";
+import type { LoadContext } from "./session-client.ts";
+import { Violations } from "./violations.ts";
+
+export interface KillRunOptions {
+  /** The server's main.ts. */
+  readonly main: string;
+  readonly seed: string;
+  readonly minutes: number;
+  readonly kills: number;
+  readonly people: number;
+  /** End as soon as something is wrong. */
+  readonly untilFirstViolation: boolean;
+}
+
+/** After the last kill everything must come to rest within this time, in milliseconds. */
+const REST_MS = 120_000;
+
+export async function runKills(options: KillRunOptions): Promise<TortureResult> {
+  const directory = mkdtempSync(join(tmpdir(), "colloquy-torture-"));
+  try {
+    return await runIn(directory, options);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function runIn(directory: string, options: KillRunOptions): Promise<TortureResult> {
+  const begun = performance.now();
+  const random = createRandom(options.seed);
+  const [stopping, giveUp] = [new AbortController(), new AbortController()];
+  const violations = new Violations(() => {
+    if (options.untilFirstViolation) stopping.abort();
+  });
+  const port = await findFreePort();
+  const client = createHttpClient(port);
+  const context: LoadContext = {
+    client,
+    port,
+    violations,
+    counts: { resumed: 0, refetched: 0, compared: 0 },
+    messages: { sent: 0, acknowledged: 0, refused: 0, interrupted: 0 },
+    giveUp: giveUp.signal,
+  };
+  let serial = 0;
+  const people = Array.from({ length: options.people }, (_, index) =>
+    runPerson(context, random.fork(`person ${index}`), () => (serial += 1), stopping.signal),
+  );
+  const plan = { kills: options.kills, duration: options.minutes * 60_000 };
+  const place = { main: options.main, directory, port };
+  const { server, kills } = await killAndRestart(
+    place,
+    plan,
+    random.fork("kills"),
+    violations,
+    stopping.signal,
+  );
+  stopping.abort();
+  const timer = setTimeout(() => giveUp.abort(new Error("The session did not come to rest")), REST_MS);
+  const settled = await Promise.allSettled(people);
+  for (const outcome of settled) {
+    if (outcome.status === "fulfilled") {
+      await checkLeftBehind(outcome.value, context).catch((error: unknown) => noteStuck(violations, error));
+    } else noteStuck(violations, outcome.reason);
+  }
+  clearTimeout(timer);
+  noteCrash(server, violations);
+  await server.end("SIGTERM");
+  client.close();
+  const sessions = settled.reduce((sum, one) => sum + (one.status === "fulfilled" ? one.value.length : 0), 0);
+  return {
+    seed: options.seed,
+    kills,
+    seconds: (performance.now() - begun) / 1000,
+    sessions,
+    messages: context.messages,
+    interrupts: context.messages.interrupted,
+    streams: context.counts,
+    violations: violations.all,
+  };
+}
+
+function noteStuck(violations: Violations, error: unknown): void {
+  violations.add("stuck", "load", String(error), error instanceof Error ? (error.stack ?? "") : "");
+}

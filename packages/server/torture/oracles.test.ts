@@ -1,0 +1,162 @@
+import type { Message, Snapshot } from "@colloquy/protocol";
+import { describe, expect, it } from "vitest";
+import { LifeLedger } from "./ledger.ts";
+import { checkSettled, checkSnapshot } from "./oracles.ts";
+import { Violations } from "./violations.ts";
+
+let count = 0;
+
+function user(content: string, status: Message["status"] = "complete"): Message {
+  count += 1;
+  return { sender: "user", content, id: `u${count}`, created_at: "2026-11-20T00:00:00.000Z", status };
+}
+
+function agent(content: string, status: Message["status"] = "complete"): Message {
+  return { ...user(content, status), sender: "agent" };
+}
+
+function snapshotOf(messages: readonly Message[], fields: Partial<Snapshot> = {}): Snapshot {
+  return {
+    messages: [...messages],
+    system_events: [],
+    title: "New Chat",
+    is_processing: false,
+    user_state: null,
+    session_id: "6f1c3c1e-0000-4000-8000-000000000001",
+    app: "default",
+    status: "idle",
+    model: "demo/assistant",
+    last_event_id: "life1-9",
+    ...fields,
+  };
+}
+
+/** A ledger of messages that were sent and acknowledged one after the other. */
+function ledgerOf(...texts: readonly string[]): LifeLedger {
+  const ledger = new LifeLedger(new Set(["life0"]));
+  for (const text of texts) ledger.send(text).acknowledged = ledger.now();
+  return ledger;
+}
+
+function kindsOf(ledger: LifeLedger, snapshot: Snapshot, settled = false): string[] {
+  const violations = new Violations();
+  checkSnapshot(ledger, snapshot, ledger.now(), violations);
+  if (settled) checkSettled(ledger, snapshot, violations);
+  return violations.all.map(({ kind }) => kind);
+}
+
+const PROCESSING = { is_processing: true, status: "processing" } as const;
+
+describe("a snapshot at any time", () => {
+  it("is right when it has all that was acknowledged, once, in order", () => {
+    const snapshot = snapshotOf([user("a"), agent('"a"'), user("b"), agent("", "streaming")], PROCESSING);
+    expect(kindsOf(ledgerOf("a", "b"), snapshot)).toEqual([]);
+  });
+
+  it("may have messages that nobody knows to be acknowledged, and lack those that were acknowledged after it was asked for", () => {
+    const ledger = ledgerOf("a");
+    ledger.send("b");
+    expect(kindsOf(ledger, snapshotOf([user("a"), user("b", "queued")], PROCESSING))).toEqual([]);
+    const asked = ledger.now();
+    ledger.send("c").acknowledged = ledger.now();
+    const violations = new Violations();
+    checkSnapshot(ledger, snapshotOf([user("a")]), asked, violations);
+    expect(violations.all).toEqual([]);
+  });
+
+  it("lost what was acknowledged before it was asked for", () => {
+    expect(kindsOf(ledgerOf("a", "b"), snapshotOf([user("a")]))).toEqual(["lost"]);
+  });
+
+  it("lost everything when the session began anew without a delete", () => {
+    const ledger = ledgerOf();
+    expect(kindsOf(ledger, snapshotOf([]))).toEqual([]);
+    expect(kindsOf(ledger, snapshotOf([], { last_event_id: "life2-0" }))).toEqual(["lost"]);
+  });
+
+  it("doubled a message", () => {
+    expect(kindsOf(ledgerOf("a"), snapshotOf([user("a"), user("a")]))).toContain("doubled");
+  });
+
+  it("disordered messages that followed each other, not those that were under way at once", () => {
+    expect(kindsOf(ledgerOf("a", "b"), snapshotOf([user("b"), user("a")]))).toEqual(["disordered"]);
+    const ledger = ledgerOf();
+    const [one, other] = [ledger.send("a"), ledger.send("b")];
+    one.acknowledged = ledger.now();
+    other.acknowledged = ledger.now();
+    expect(kindsOf(ledger, snapshotOf([user("b"), user("a")]))).toEqual([]);
+  });
+
+  it("shows a message that was never sent, was refused, or belongs to a deleted life", () => {
+    expect(kindsOf(ledgerOf(), snapshotOf([user("x")]))).toEqual(["foreign message"]);
+    const ledger = ledgerOf();
+    ledger.send("a").refused = true;
+    expect(kindsOf(ledger, snapshotOf([user("a")]))).toEqual(["foreign message"]);
+    expect(kindsOf(ledgerOf(), snapshotOf([], { last_event_id: "life0-3" }))).toEqual(["foreign message"]);
+    expect(kindsOf(ledgerOf("a").next(), snapshotOf([user("a")]))).toEqual(["foreign message"]);
+  });
+
+  it("runs two turns at once", () => {
+    const messages = [user("a"), agent("", "streaming"), user("b"), agent("", "streaming")];
+    expect(kindsOf(ledgerOf("a", "b"), snapshotOf(messages, PROCESSING))).toEqual(["two turns at once"]);
+  });
+
+  it("has a status that its flag or its messages deny", () => {
+    expect(kindsOf(ledgerOf(), snapshotOf([], { is_processing: true }))).toEqual(["wrong answer"]);
+    expect(kindsOf(ledgerOf("a"), snapshotOf([user("a", "queued")]))).toEqual(["stuck"]);
+  });
+
+  it("changed text that an earlier one had shown as final", () => {
+    const ledger = ledgerOf("a");
+    const [question, answer] = [user("a"), agent("one", "interrupted")];
+    expect(kindsOf(ledger, snapshotOf([question, answer]))).toEqual([]);
+    expect(kindsOf(ledger, snapshotOf([question, { ...answer, content: "one two" }]))).toEqual([
+      "changed after sealed",
+    ]);
+    expect(kindsOf(ledger, snapshotOf([question]))).toEqual(["changed after sealed"]);
+  });
+
+  it("forgot a title that was set, unless a change of it is under way", () => {
+    const ledger = ledgerOf();
+    ledger.settings.set("title", { value: "Mine", since: ledger.now() });
+    expect(kindsOf(ledger, snapshotOf([], { title: "Mine" }))).toEqual([]);
+    expect(kindsOf(ledger, snapshotOf([], { title: "Generated" }))).toEqual(["forgotten setting"]);
+    ledger.settings.set("title", { value: undefined, since: 0 });
+    expect(kindsOf(ledger, snapshotOf([], { title: "Generated" }))).toEqual([]);
+  });
+});
+
+describe("a session at rest", () => {
+  it("is right when each message has its answer or was dropped", () => {
+    const messages = [
+      user("a"),
+      agent('I repeat: "a"'),
+      user("b", "interrupted"),
+      user("c"),
+      agent("", "failed"),
+    ];
+    expect(kindsOf(ledgerOf("a", "b", "c"), snapshotOf(messages), true)).toEqual([]);
+  });
+
+  it("left a message unanswered", () => {
+    const messages = [user("a"), agent('"a"'), user("b")];
+    expect(kindsOf(ledgerOf("a", "b"), snapshotOf(messages), true)).toEqual(["unanswered"]);
+  });
+
+  it("answered a message twice", () => {
+    expect(kindsOf(ledgerOf("a"), snapshotOf([user("a"), agent('"a"'), agent('"a"')]), true)).toEqual([
+      "answered twice",
+    ]);
+  });
+
+  it("answered with the answer of another message", () => {
+    const messages = [user("a"), agent('"a"'), user("b"), agent('"a"')];
+    expect(kindsOf(ledgerOf("a", "b"), snapshotOf(messages), true)).toEqual(["wrong answer"]);
+  });
+
+  it("left a call without a result", () => {
+    const call = { id: "1", name: "calculator", arguments: {}, status: "complete" } as const;
+    const messages = [user("a"), { ...agent('"a"'), tool_calls: [call] }];
+    expect(kindsOf(ledgerOf("a"), snapshotOf(messages), true)).toEqual(["wrong answer"]);
+  });
+});

@@ -1,0 +1,125 @@
+// Questions to a snapshot that have one right answer, given what the clients know.
+
+import { isDeepStrictEqual } from "node:util";
+import type { Message, Snapshot } from "@colloquy/protocol";
+import { answerFits } from "./conversation.ts";
+import { splitEventId } from "./fold.ts";
+import type { LifeLedger } from "./ledger.ts";
+import type { ViolationKind, Violations } from "./violations.ts";
+
+type Report = (kind: ViolationKind, about: string, detail: string) => void;
+
+/**
+ * Checks a snapshot that was asked for at moment `asked`, whatever state the session is in, and seals what it shows as final.
+ * A request that starts after another one was answered sees its effect (contract section 2).
+ */
+export function checkSnapshot(
+  ledger: LifeLedger,
+  snapshot: Snapshot,
+  asked: number,
+  violations: Violations,
+): void {
+  const report: Report = (kind, about, detail) => violations.add(kind, snapshot.session_id, about, detail);
+  checkLife(ledger, snapshot, report);
+  checkUserMessages(ledger, snapshot, asked, report);
+  checkStatus(snapshot, report);
+  checkSealed(ledger, snapshot, asked, report);
+  checkSettings(ledger, snapshot, asked, report);
+  ledger.seal(snapshot.messages);
+}
+
+/** Checks a snapshot of a session that nothing works on any more: everything is answered, once, by its own answer. */
+export function checkSettled(ledger: LifeLedger, snapshot: Snapshot, violations: Violations): void {
+  const report: Report = (kind, about, detail) => violations.add(kind, snapshot.session_id, about, detail);
+  const asked = snapshot.messages.filter(({ sender, status }) => sender === "user" && status === "complete");
+  const answers = snapshot.messages.filter(({ sender }) => sender === "agent");
+  for (const message of snapshot.messages) {
+    if (message.status === "queued" || message.status === "streaming") {
+      report("stuck", message.id, `still ${message.status} in a session that is ${snapshot.status}`);
+    }
+    checkCalls(message, report);
+  }
+  // One turn runs at a time and turns run in the order of their messages, so answers pair with messages in order.
+  for (const [index, message] of asked.slice(answers.length).entries()) {
+    report("unanswered", message.content, `message ${answers.length + index + 1} has no answer`);
+  }
+  for (const answer of answers.slice(asked.length)) {
+    report("answered twice", answer.id, `${answers.length} answers to ${asked.length} messages`);
+  }
+  if (asked.length !== answers.length) return;
+  for (const [index, answer] of answers.entries()) {
+    const question = asked[index]?.content ?? "";
+    if (answer.status === "complete" && ledger.sent.has(question) && !answerFits(question, answer.content)) {
+      report("wrong answer", question, `was answered with ${JSON.stringify(answer.content.slice(0, 200))}`);
+    }
+  }
+}
+
+function checkLife(ledger: LifeLedger, snapshot: Snapshot, report: Report): void {
+  const { life } = splitEventId(snapshot.last_event_id);
+  if (ledger.formerLives.has(life)) report("foreign message", life, "this life of the session was deleted");
+  ledger.life ??= life;
+  if (ledger.life !== life) report("lost", ledger.life, `the session began anew as ${life}`);
+}
+
+function checkUserMessages(ledger: LifeLedger, snapshot: Snapshot, asked: number, report: Report): void {
+  const seen = new Set<string>();
+  let latestSent = 0;
+  for (const { sender, content } of snapshot.messages) {
+    if (sender !== "user") continue;
+    const message = ledger.sent.get(content);
+    if (message === undefined || message.refused) {
+      report("foreign message", content, message === undefined ? "was never sent here" : "had been refused");
+      continue;
+    }
+    if (seen.has(content)) report("doubled", content, "stands in the session twice");
+    seen.add(content);
+    // One that stands before this one was sent only after this one had been acknowledged.
+    if (message.acknowledged !== null && message.acknowledged < latestSent) {
+      report("disordered", content, "stands after a message that was sent later");
+    }
+    latestSent = Math.max(latestSent, message.sent);
+  }
+  for (const message of ledger.sent.values()) {
+    if (message.acknowledged !== null && message.acknowledged < asked && !seen.has(message.text)) {
+      report("lost", message.text, `acknowledged, but not among ${snapshot.messages.length} messages`);
+    }
+  }
+}
+
+function checkStatus(snapshot: Snapshot, report: Report): void {
+  const streaming = snapshot.messages.filter(({ status }) => status === "streaming");
+  if (streaming.length > 1) report("two turns at once", String(streaming.length), "messages stream at once");
+  if (snapshot.is_processing !== (snapshot.status === "processing")) {
+    report("wrong answer", snapshot.status, `is_processing is ${String(snapshot.is_processing)}`);
+  }
+  const open = snapshot.messages.find(({ status }) => status === "streaming" || status === "queued");
+  if (open !== undefined && !snapshot.is_processing) {
+    report("stuck", open.id, `is ${open.status} although the session is ${snapshot.status}`);
+  }
+}
+
+function checkSealed(ledger: LifeLedger, snapshot: Snapshot, asked: number, report: Report): void {
+  const shown = new Map(snapshot.messages.map((message) => [message.id, message]));
+  for (const [id, { message, since }] of ledger.sealed) {
+    if (since >= asked || isDeepStrictEqual(shown.get(id), message)) continue;
+    const [before, after] = [message, shown.get(id)].map((one) => JSON.stringify(one)?.slice(0, 300));
+    report("changed after sealed", id, `was ${before ?? ""}, is ${after ?? "gone"}`);
+  }
+}
+
+function checkSettings(ledger: LifeLedger, snapshot: Snapshot, asked: number, report: Report): void {
+  for (const [name, { value, since }] of ledger.settings) {
+    if (value === undefined || since >= asked || isDeepStrictEqual(snapshot[name], value)) continue;
+    report("forgotten setting", name, `is ${JSON.stringify(snapshot[name])}, not ${JSON.stringify(value)}`);
+  }
+}
+
+/** Each call has exactly one result (contract section 2). */
+function checkCalls(message: Message, report: Report): void {
+  const calls = (message.tool_calls ?? []).map(({ id }) => id);
+  const results = (message.tool_results ?? []).map(({ call_id }) => call_id);
+  if (!isDeepStrictEqual(calls.toSorted(), results.toSorted())) {
+    report("wrong answer", message.id, `calls ${calls.join()} have results for ${results.join()}`);
+  }
+}

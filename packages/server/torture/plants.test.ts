@@ -1,0 +1,24 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { PLANTS } from "./planted-faults.ts";
+import { replaceOnce } from "./plants.ts";
+
+describe("planting a fault", () => {
+  it("replaces a text that stands there once, dollar signs and all", () => {
+    expect(replaceOnce("a b c", { file: "x.ts", text: "b", by: "$&" })).toBe("a $& c");
+  });
+
+  it.each(["a c", "a b b"])("fails loudly on %j", (source) => {
+    expect(() => replaceOnce(source, { file: "x.ts", text: "b", by: "" })).toThrow(
+      /x\.ts has this text [02] times/,
+    );
+  });
+
+  it.each(Object.entries(PLANTS))("%s fits the sources as they are", (_name, { replacements }) => {
+    for (const replacement of replacements) {
+      const source = readFileSync(join(import.meta.dirname, "..", "src", replacement.file), "utf8");
+      expect(replaceOnce(source, replacement)).not.toBe(source);
+    }
+  });
+});

@@ -1,0 +1,50 @@
+import { VIOLATION_KINDS, type Violation } from "./violations.ts";
+
+export interface TortureResult {
+  readonly seed: string;
+  readonly kills: number;
+  readonly seconds: number;
+  readonly sessions: number;
+  readonly messages: { readonly sent: number; readonly acknowledged: number; readonly refused: number };
+  readonly interrupts: number;
+  readonly streams: { readonly resumed: number; readonly refetched: number; readonly compared: number };
+  readonly violations: readonly Violation[];
+}
+
+/** Violations that are printed in full. */
+const SHOWN = 20;
+
+/** The table of a run, and the first violations in words. */
+export function describeResult(result: TortureResult): string {
+  const { messages, streams, violations } = result;
+  const count = (kind: Violation["kind"]) => violations.filter((violation) => violation.kind === kind).length;
+  // Refused messages are answered too: nobody is left in doubt about them.
+  const answerable = messages.sent - messages.refused;
+  const rows: readonly (readonly [string, string | number])[] = [
+    ["acknowledged", messages.acknowledged],
+    ...VIOLATION_KINDS.map(
+      (kind) => [kind === "fold mismatch" ? "fold mismatches" : kind, count(kind)] as const,
+    ),
+    ["share acknowledged", answerable === 0 ? "none sent" : percent(messages.acknowledged / answerable)],
+    ["kills", result.kills],
+    ["seed", result.seed],
+    ["refused (queue full)", messages.refused],
+    ["interrupts", result.interrupts],
+    ["sessions", result.sessions],
+    ["streams opened or resumed", streams.resumed],
+    ["snapshots compared with the fold while it ran", streams.compared],
+    ["folds begun anew after a gap in live text", streams.refetched],
+    ["seconds", Math.round(result.seconds)],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  const table = rows.map(([name, value]) => `| ${name.padEnd(width)} | ${String(value).padStart(8)} |`);
+  const details = violations
+    .slice(0, SHOWN)
+    .map(({ kind, sessionId, detail }) => `${kind} in ${sessionId}: ${detail}`);
+  const more = violations.length > SHOWN ? [`and ${violations.length - SHOWN} more`] : [];
+  return [...table, ...details, ...more].join("\n");
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(2)} %`;
+}

@@ -1,0 +1,80 @@
+// The end of a session's part in the run: wait until nothing works on it, then everything must agree.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Snapshot } from "@colloquy/protocol";
+import { compareFold } from "./fold.ts";
+import { checkSettled } from "./oracles.ts";
+import type { SessionClient } from "./session-client.ts";
+import type { Violations } from "./violations.ts";
+
+/** A session that works without any change for this long is stuck; in milliseconds. */
+const STUCK_MS = 30_000;
+/** How long a stream may need to catch up; in milliseconds. */
+const CATCH_UP_MS = 20_000;
+
+/**
+ * Waits until the session is idle, checks that all is answered, that the stored records are what the snapshot shows, and that
+ * the fold has arrived at the snapshot. Answers the snapshot, `null` for a session that is stuck.
+ */
+export async function settle(session: SessionClient, violations: Violations): Promise<Snapshot | null> {
+  const idle = await waitUntilIdle(session);
+  if (idle === null) {
+    violations.add("stuck", session.id, "is_processing", `without a change for ${STUCK_MS / 1000} s`);
+    return null;
+  }
+  checkSettled(session.ledger, idle, violations);
+  await compareRecords(session, idle, violations);
+  await compareStream(session, violations);
+  return idle;
+}
+
+async function waitUntilIdle(session: SessionClient): Promise<Snapshot | null> {
+  let last = "";
+  let changedAt = performance.now();
+  while (performance.now() - changedAt < STUCK_MS) {
+    const snapshot = await session.state();
+    if (!snapshot.is_processing) return snapshot;
+    const now = JSON.stringify(snapshot.messages.at(-1)) + snapshot.last_event_id;
+    if (now !== last) [last, changedAt] = [now, performance.now()];
+    await sleep(100);
+  }
+  return null;
+}
+
+async function compareRecords(
+  session: SessionClient,
+  shown: Snapshot,
+  violations: Violations,
+): Promise<void> {
+  const records = await session.records();
+  const [stored, seen] = [
+    records.map(({ id, role, content }) => `${id} ${role === "user" ? "user" : "agent"} ${content}`),
+    shown.messages.map(({ id, sender, content }) => `${id} ${sender} ${content}`),
+  ];
+  for (const [at, line] of seen.entries()) {
+    if (stored[at] === line) continue;
+    const detail = `stored ${stored[at]?.slice(0, 200) ?? "nothing"}, shown ${line.slice(0, 200)}`;
+    violations.add("lost", session.id, `record ${at + 1}`, detail);
+  }
+  if (stored.length > seen.length) {
+    violations.add("doubled", session.id, "records", `${stored.length} stored, ${seen.length} shown`);
+  }
+}
+
+/** A title may still come while this waits, so the snapshot is fetched again until both are at the same event. */
+async function compareStream(session: SessionClient, violations: Violations): Promise<void> {
+  const until = performance.now() + CATCH_UP_MS;
+  let [snapshot, fold] = [await session.state(), await session.follower.reach("", 0)];
+  while (fold?.last_event_id !== snapshot.last_event_id && performance.now() < until) {
+    snapshot = await session.state();
+    fold = await session.follower.reach(snapshot.last_event_id, 1000);
+  }
+  if (fold?.last_event_id !== snapshot.last_event_id) {
+    const detail = `the stream is at ${fold?.last_event_id ?? "no event"} and does not move on`;
+    violations.add("fold mismatch", session.id, `at ${snapshot.last_event_id}`, detail);
+    return;
+  }
+  const differences = compareFold(fold, snapshot, false);
+  if (differences.length === 0) return;
+  violations.add("fold mismatch", session.id, `settled at ${fold.last_event_id}`, differences.join("; "));
+}

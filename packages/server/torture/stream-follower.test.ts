@@ -1,0 +1,113 @@
+import { createServer, type Server } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import type { Snapshot } from "@colloquy/protocol";
+import { afterEach, describe, expect, it } from "vitest";
+import { createHttpClient } from "./harness/http-request.ts";
+import { StreamFollower } from "./stream-follower.ts";
+import { Violations } from "./violations.ts";
+
+const ID = "6f1c3c1e-0000-4000-8000-000000000001";
+
+function snapshotAt(id: string, title: string): Snapshot {
+  return {
+    messages: [],
+    system_events: [],
+    title,
+    is_processing: false,
+    user_state: null,
+    session_id: ID,
+    app: "default",
+    status: "idle",
+    model: "demo/assistant",
+    last_event_id: id,
+  };
+}
+
+function titled(id: string, title: string): string {
+  return `id: ${id}\ndata: ${JSON.stringify({ type: "title_changed", session_id: ID, new_title: title })}\n\n`;
+}
+
+/** A server whose streams are scripts: one connection after the other gets the next, which then breaks off or stays open. */
+async function serve(scripts: readonly { readonly text: string; readonly stays: boolean }[]) {
+  const resumedAfter: (string | undefined)[] = [];
+  let opened = 0;
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith("/api/updates") !== true) {
+      response.end(JSON.stringify(snapshotAt("a-1", "one")));
+      return;
+    }
+    resumedAfter.push(request.headers["last-event-id"] as string | undefined);
+    const script = scripts[Math.min(opened, scripts.length - 1)]!;
+    opened += 1;
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(script.text, () => {
+      if (!script.stays) response.destroy();
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { server, resumedAfter, port: (server.address() as AddressInfo).port };
+}
+
+let running: { server: Server; follower: StreamFollower; close: () => void } | null = null;
+
+afterEach(async () => {
+  await running?.follower.close();
+  running?.close();
+  running?.server.closeAllConnections();
+  running?.server.close();
+  running = null;
+});
+
+async function follow(scripts: Parameters<typeof serve>[0]) {
+  const { server, resumedAfter, port } = await serve(scripts);
+  const client = createHttpClient(port);
+  const violations = new Violations();
+  const counts = { resumed: 0, refetched: 0, compared: 0 };
+  const follower = new StreamFollower({ client, port, violations, counts }, ID);
+  running = { server, follower, close: () => client.close() };
+  return { follower, violations, counts, resumedAfter };
+}
+
+describe("following a stream", () => {
+  it("resumes after the last event that it folded and misses nothing", async () => {
+    const { follower, violations, resumedAfter } = await follow([
+      { text: titled("a-2", "two"), stays: false },
+      { text: titled("a-3", "three"), stays: true },
+    ]);
+    const state = await follower.reach("a-3", 5000);
+    expect(state?.title).toBe("three");
+    expect(resumedAfter.slice(0, 2)).toEqual(["a-1", "a-2"]);
+    expect(violations.all).toEqual([]);
+  });
+
+  it.each([
+    ["lost", titled("a-3", "three")],
+    ["doubled", titled("a-2", "two") + titled("a-2", "two")],
+    ["hidden behind a bare id", "id: a-2\n\n"],
+    ["of another life", titled("b-2", "two")],
+    [
+      "given up by a resync",
+      `id: a-2\ndata: {"type":"system_notice","code":"resync","session_id":"${ID}"}\n\n`,
+    ],
+  ])("tells an event that was %s", async (_what, text) => {
+    const { violations, follower } = await follow([
+      { text, stays: true },
+      { text: titled("a-2", "two"), stays: true },
+    ]);
+    await follower.reach("a-2", 5000);
+    await expect.poll(() => violations.count("fold mismatch")).toBe(1);
+  });
+
+  it("compares a snapshot that is ahead of it as soon as it gets there, and one that it has passed", async () => {
+    const { follower, violations, counts } = await follow([{ text: titled("a-2", "two"), stays: true }]);
+    follower.offer(snapshotAt("a-2", "two"));
+    await follower.reach("a-2", 5000);
+    follower.offer(snapshotAt("a-2", "two"));
+    follower.offer(snapshotAt("a-1", "one"));
+    expect(violations.all).toEqual([]);
+    expect(counts.compared).toBeGreaterThanOrEqual(2);
+    follower.offer(snapshotAt("a-2", "other"));
+    expect(violations.count("fold mismatch")).toBe(1);
+  });
+});

@@ -1,0 +1,183 @@
+// One client of a session's event stream: takes a snapshot, subscribes after it, folds what comes, and resumes with
+// Last-Event-ID whenever the connection breaks. It checks that no event is missing or comes twice, and that the fold is what
+// snapshots show.
+
+import { request, type IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Snapshot, UpdateEvent } from "@colloquy/protocol";
+import { compareFold, foldDelta, foldEvent, splitEventId, type FoldState } from "./fold.ts";
+import type { HttpClient } from "./harness/http-request.ts";
+import { createSseParser, type StreamedEvent } from "./sse-parser.ts";
+import type { Violations } from "./violations.ts";
+
+/** States that can still be compared with a snapshot that arrives later. */
+const STATES_KEPT = 64;
+/** Without even a heartbeat for this long (they come every 15 s) a stream is dead; in milliseconds. */
+const SILENCE_MS = 40_000;
+
+export interface FollowerContext {
+  readonly client: HttpClient;
+  readonly port: number;
+  readonly violations: Violations;
+  /** Counted over all followers. */
+  readonly counts: { resumed: number; refetched: number; compared: number };
+}
+
+export class StreamFollower {
+  readonly #context: FollowerContext;
+  readonly #sessionId: string;
+  readonly #closed = new AbortController();
+  readonly #recent = new Map<string, FoldState>();
+  readonly #awaited = new Map<string, Snapshot>();
+  readonly #done: Promise<void>;
+  #state: FoldState | null = null;
+  /** Wakes whoever waits in `reach`. */
+  #onMove: (() => void) | null = null;
+
+  constructor(context: FollowerContext, sessionId: string) {
+    this.#context = context;
+    this.#sessionId = sessionId;
+    this.#done = this.#run();
+  }
+
+  /** Compares a snapshot with the fold at the same event, now or as soon as the fold is there. */
+  offer(snapshot: Snapshot): void {
+    const state = this.#recent.get(snapshot.last_event_id);
+    if (state !== undefined) this.#compare(state, snapshot);
+    else if (isAfter(snapshot.last_event_id, this.#state?.last_event_id)) {
+      this.#awaited.set(snapshot.last_event_id, snapshot);
+    }
+  }
+
+  /** Resolves with the fold once it has reached the event, or with what there is after `timeoutMs`. */
+  async reach(eventId: string, timeoutMs: number): Promise<FoldState | null> {
+    const until = performance.now() + timeoutMs;
+    while (this.#state?.last_event_id !== eventId && performance.now() < until) {
+      await Promise.race([new Promise<void>((resolve) => (this.#onMove = resolve)), sleep(200)]);
+    }
+    return this.#state;
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#done;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closed.signal.aborted) {
+      try {
+        this.#state ??= this.#begin(await this.#fetchSnapshot());
+        await this.#follow(this.#state.last_event_id);
+      } catch {
+        // The server is down or was killed: try again until it is back.
+      }
+      await sleep(20 + Math.random() * 60);
+    }
+  }
+
+  async #fetchSnapshot(): Promise<Snapshot> {
+    const headers = { "x-session-id": this.#sessionId };
+    const answer = await this.#context.client.request("/api/state", { headers });
+    if (answer.status !== 200) throw new Error(`state answered ${answer.status}`);
+    return JSON.parse(answer.body) as Snapshot;
+  }
+
+  #begin(snapshot: Snapshot): FoldState {
+    this.#recent.clear();
+    return this.#moveTo(snapshot);
+  }
+
+  async #follow(after: string): Promise<void> {
+    const { port, counts } = this.#context;
+    const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+      const outgoing = request({
+        host: "127.0.0.1",
+        port,
+        path: "/api/updates?include=messages,tools,state",
+        headers: { "x-session-id": this.#sessionId, accept: "text/event-stream", "last-event-id": after },
+        signal: this.#closed.signal,
+        timeout: SILENCE_MS,
+      });
+      outgoing.once("response", resolve).once("error", reject).end();
+      outgoing.once("timeout", () => outgoing.destroy(new Error("No heartbeat")));
+    });
+    if (incoming.statusCode !== 200) throw new Error(`updates answered ${incoming.statusCode ?? 0}`);
+    counts.resumed += 1;
+    const parse = createSseParser((event) => {
+      if (this.#state !== null) this.#take(event, this.#state);
+      if (this.#state === null) incoming.destroy();
+    });
+    for await (const text of incoming.setEncoding("utf8")) parse(text as string);
+  }
+
+  #take(streamed: StreamedEvent, state: FoldState): void {
+    const event = streamed.data === null ? null : (JSON.parse(streamed.data) as UpdateEvent);
+    if (event?.type === "message_delta") {
+      const next = foldDelta(state, event);
+      if (next === null) this.#startOver("refetched");
+      else this.#state = next;
+    } else if (event?.type === "system_notice" && event.code === "session_deleted") {
+      this.#startOver(null);
+    } else if (event?.type === "system_notice" && event.code === "resync") {
+      this.#resync(streamed.id, state);
+    } else if (streamed.id !== null) {
+      this.#number(streamed.id, event, state);
+    }
+  }
+
+  /** With everything included each number of the log is seen, in order, once. */
+  #number(id: string, event: UpdateEvent | null, state: FoldState): void {
+    const [before, now] = [splitEventId(state.last_event_id), splitEventId(id)];
+    const expected = event === null ? before.number : before.number + 1;
+    if (now.life !== before.life || now.number !== expected) {
+      const what = event === null ? "a bare id" : event.type;
+      this.#report(`event ${id}`, `${what} came after ${state.last_event_id}`);
+      this.#startOver(null);
+    } else if (event !== null) {
+      this.#moveTo(foldEvent(state, event, id));
+    }
+  }
+
+  /** A life that goes on keeps far more events than a run makes between two connections. */
+  #resync(id: string | null, state: FoldState): void {
+    if (id !== null && splitEventId(id).life === splitEventId(state.last_event_id).life) {
+      this.#report(`resync to ${id}`, `although it followed from ${state.last_event_id}`);
+    }
+    this.#startOver(null);
+  }
+
+  #moveTo(state: FoldState): FoldState {
+    const id = state.last_event_id;
+    this.#state = state;
+    this.#recent.set(id, state);
+    const [oldest] = this.#recent.keys();
+    if (this.#recent.size > STATES_KEPT && oldest !== undefined) this.#recent.delete(oldest);
+    const awaited = this.#awaited.get(id);
+    this.#awaited.delete(id);
+    if (awaited !== undefined) this.#compare(state, awaited);
+    this.#onMove?.();
+    return state;
+  }
+
+  #startOver(count: "refetched" | null): void {
+    if (count !== null) this.#context.counts[count] += 1;
+    this.#state = null;
+    this.#awaited.clear();
+  }
+
+  #compare(state: FoldState, snapshot: Snapshot): void {
+    this.#context.counts.compared += 1;
+    const differences = compareFold(state, snapshot, true);
+    if (differences.length > 0) this.#report(`at ${snapshot.last_event_id}`, differences.join("; "));
+  }
+
+  #report(about: string, detail: string): void {
+    this.#context.violations.add("fold mismatch", this.#sessionId, about, detail);
+  }
+}
+
+function isAfter(id: string, position: string | undefined): boolean {
+  if (position === undefined) return false;
+  const [one, other] = [splitEventId(id), splitEventId(position)];
+  return one.life === other.life && one.number > other.number;
+}

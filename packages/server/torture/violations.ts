@@ -1,0 +1,56 @@
+// What went wrong, each thing once.
+
+export const VIOLATION_KINDS = [
+  "lost",
+  "doubled",
+  "disordered",
+  "stuck",
+  "unanswered",
+  "answered twice",
+  "fold mismatch",
+  /** Text or a session's fields changed after the answer that sealed them. */
+  "changed after sealed",
+  "two turns at once",
+  /** Something of a deleted life, or a message that nobody sent, is visible. */
+  "foreign message",
+  /** An acknowledged title or user state is gone. */
+  "forgotten setting",
+  /** An answer that the contract does not allow, or a server that ended by itself. */
+  "wrong answer",
+] as const;
+
+export type ViolationKind = (typeof VIOLATION_KINDS)[number];
+
+export interface Violation {
+  readonly kind: ViolationKind;
+  readonly sessionId: string;
+  readonly detail: string;
+}
+
+export class Violations {
+  readonly #seen = new Set<string>();
+  readonly #all: Violation[] = [];
+  readonly #onFirst: (() => void) | null;
+
+  /** `onFirst` is called when the first one is found: a run that waits for a failure can then end. */
+  constructor(onFirst: (() => void) | null = null) {
+    this.#onFirst = onFirst;
+  }
+
+  /** Notes a violation. The same `about` of the same kind and session counts once however often it is seen. */
+  add(kind: ViolationKind, sessionId: string, about: string, detail: string): void {
+    const key = `${kind} ${sessionId} ${about}`;
+    if (this.#seen.has(key)) return;
+    this.#seen.add(key);
+    this.#all.push({ kind, sessionId, detail: `${about}: ${detail}` });
+    if (this.#all.length === 1) this.#onFirst?.();
+  }
+
+  get all(): readonly Violation[] {
+    return this.#all;
+  }
+
+  count(kind: ViolationKind): number {
+    return this.#all.filter((violation) => violation.kind === kind).length;
+  }
+}
