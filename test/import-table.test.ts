@@ -46,7 +46,8 @@ const IMPORT =
 /** What `source`, standing at `path` (from the repository's root, with slashes), does that the table forbids. */
 function violations(path: string, source: string): string[] {
   const code = source.replaceAll(/(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm, "");
-  const [, own = "", , room = ""] = path.split("/");
+  const [, own = "", , name = ""] = path.split("/");
+  const room = roomOf(name);
   const found = [...code.matchAll(IMPORT)].flatMap(({ groups }) => {
     const from = groups?.["from"] ?? groups?.["dynamic"] ?? "";
     const wrong = from.startsWith(".")
@@ -62,7 +63,8 @@ function violations(path: string, source: string): string[] {
 
 function wrongRelative(path: string, own: string, room: string, from: string): string | null {
   if (!/\.(ts|json)$/.test(from)) return "a relative import ends in .ts";
-  const [top, target, folder, targetRoom = ""] = join(dirname(path), from).split(sep);
+  const [top, target, folder, targetName = ""] = join(dirname(path), from).split(sep);
+  const targetRoom = roomOf(targetName);
   if (top !== "packages" || target !== own) return "another package is imported by its name";
   if (own !== "server" || folder !== "src" || targetRoom === room) return null;
   const allowed = ROOMS[room];
@@ -112,6 +114,8 @@ describe("the table of rooms", () => {
     ["http/a.ts", 'import "../../../protocol/src/index.ts";'],
     ["http/a.ts", 'const any = "*/*";\nprocess.exit(1); /* */'],
     ["main.ts", 'import { b } from "./store/b.ts";'],
+    ["metrics.ts", 'import { b } from "./sessions/b.ts";'],
+    ["http/a.ts", 'import { b } from "../metrics.ts";'],
     ["attic/a.ts", 'import { b } from "../core/b.ts";'],
   ])("is broken by %s with %s", (file, source) => {
     expect(violations(`packages/server/src/${file}`, source)).toHaveLength(1);
