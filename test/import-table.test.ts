@@ -19,10 +19,16 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   bus: ["core"],
   config: ["core"],
   cli: ["core", "config", "server.ts"],
+  "clock.ts": ["core"],
   "server.ts": ["*"],
-  "logging.ts": ["config"],
-  "main.ts": ["config", "logging.ts", "server.ts"],
+  "main.ts": ["config", "server.ts", "*.ts"],
+  // What else stands beside server.ts, to be wired by it: the log, the metrics, the clock.
+  "*.ts": ["core", "config"],
 };
+
+function roomOf(name: string): string {
+  return name.endsWith(".ts") && !(name in ROOMS) ? "*.ts" : name;
+}
 
 /** What each package may import of its siblings. */
 const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
