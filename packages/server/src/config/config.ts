@@ -24,17 +24,15 @@ export interface Config {
 export interface ServerConfig {
   /** Name or address to bind to. */
   readonly host: string;
-  /** Whether that can be reached from this machine only; decides about `Host` check, CORS and rate limits. */
-  readonly loopback: boolean;
   /** 0 takes a free port. */
   readonly port: number;
   /** Absolute path. */
   readonly dataDirectory: string;
-  /** `Host` names, in lower case and without a port, that are served on a loopback bind beside loopback names. */
+  /** Hosts (`name` or `name:port`, in lower case) that are served on a loopback bind beside loopback names. */
   readonly allowedHosts: readonly string[];
   /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. */
   readonly trustedProxies: readonly string[];
-  /** Origins as browsers send them, such as `https://app.example.com`. */
+  /** Origins as browsers send them, such as `https://app.example.com`; `*` for any. */
   readonly corsOrigins: readonly string[];
   /** `off` answers 403 to the list of threads, because a wallet address is no secret (contract section 4). */
   readonly walletListing: "on" | "off";

@@ -77,7 +77,7 @@ export const ConfigFile = z.strictObject({
           .string()
           .refine(
             isOrigin,
-            "must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com",
+            "must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com, or * for any",
           ),
       ),
     })
@@ -116,6 +116,7 @@ function isBaseURL(value: string): boolean {
 }
 
 function isOrigin(value: string): boolean {
+  if (value === "*") return true;
   const url = URL.parse(value);
   // "null" is what files and sandboxed pages send, each of them: to allow it would allow anyone.
   return url !== null && url.origin === value && value !== "null";

@@ -53,7 +53,6 @@ describe("without a file", () => {
     const config = await loaded();
     expect(config.server).toEqual({
       host: "127.0.0.1",
-      loopback: true,
       port: 8080,
       dataDirectory: join(directory, "data"),
       allowedHosts: [],
@@ -111,6 +110,48 @@ describe("without a file", () => {
     expect(Object.isFrozen(config.apps["default"]!.expiry)).toBe(true);
     expect(Object.isFrozen(config.server.allowedHosts)).toBe(true);
     expect(Object.isFrozen(config.providers["demo"])).toBe(true);
+  });
+});
+
+describe("the environment", () => {
+  it("says where the service listens and whom it trusts", async () => {
+    const { server } = await loaded({
+      PORT: "0",
+      HOST: "[::1]",
+      COLLOQUY_DATA_DIR: "some/where",
+      COLLOQUY_ALLOWED_HOSTS: "Chat.example.test, other.test:8080 ,, ::1, [::1]:80",
+      COLLOQUY_TRUSTED_PROXIES: "10.0.0.0/8,192.0.2.7,2001:DB8::/32",
+      COLLOQUY_LOG_LEVEL: "DEBUG",
+    });
+    expect(server).toMatchObject({
+      port: 0,
+      host: "::1",
+      dataDirectory: join(directory, "some/where"),
+      allowedHosts: ["chat.example.test", "other.test:8080", "::1", "[::1]:80"],
+      trustedProxies: ["10.0.0.0/8", "192.0.2.7", "2001:db8::/32"],
+      logLevel: "debug",
+    });
+  });
+
+  it.each([
+    ["PORT", "65536"],
+    ["PORT", "-1"],
+    ["PORT", "1e3"],
+    ["HOST", "http://127.0.0.1"],
+    ["HOST", "127.0.0.1:80"],
+    ["HOST", "1.2.3"],
+    ["COLLOQUY_ALLOWED_HOSTS", "good.test,https://bad.test"],
+    ["COLLOQUY_ALLOWED_HOSTS", "good.test:99999"],
+    ["COLLOQUY_TRUSTED_PROXIES", "10.0.0.0/33"],
+    ["COLLOQUY_TRUSTED_PROXIES", "proxy.test"],
+    ["COLLOQUY_TRUSTED_PROXIES", "::1/129"],
+    ["COLLOQUY_LOG_LEVEL", "loud"],
+    ["COLLOQUY_DATABASE_URL", "postgres://localhost/x"],
+    ["COLLOQUY_NATS_URL", "nats://localhost"],
+  ])("does not start with %s=%s", async (name, value) => {
+    const found = await problems({ [name]: value });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatch(new RegExp(`^${name}: .+\\.$`));
   });
 });
 
@@ -243,7 +284,7 @@ describe("what is wrong", () => {
         "a b": { kind: "demo" },
         other: { kind: "ollama", baseURL: "ftp://x" },
       },
-      cors: { origins: ["https://app.example.com/", "*"] },
+      cors: { origins: ["https://app.example.com/", "*", "null"] },
       walletListing: true,
       limits: { maxSteps: 0, turnMs: "10 minutes", maxRuning: 5 },
       colour: "blue",
@@ -274,8 +315,8 @@ describe("what is wrong", () => {
         'providers.unknown: needs a "kind": one of demo, openai, anthropic, google, openai-compatible.',
         'providers.other.kind: must be "demo", "openai", "anthropic", "google" or "openai-compatible", not "ollama".',
         "providers.other.baseURL: must be an http or https URL without user name, password and query.",
-        "cors.origins[0]: must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com.",
-        "cors.origins[1]: must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com.",
+        "cors.origins[0]: must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com, or * for any.",
+        "cors.origins[2]: must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com, or * for any.",
         'walletListing: must be "on" or "off", not a boolean.',
         "limits.maxSteps: must be at least 1.",
         "limits.turnMs: must be a number, not text.",
