@@ -7,6 +7,9 @@ export type TurnState = "queued" | "running" | "waiting" | "complete" | "interru
 /** A turn that has crashed its process this often is not tried again (contract section 3, "Crash"). */
 export const MAX_ATTEMPTS = 3;
 
+/** How long a lease holds from the moment it is taken, in milliseconds on the store's clock; renewing prolongs it. */
+export const LEASE_MS = 10_000;
+
 export interface TokenUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;

@@ -3,7 +3,7 @@ import type { OpenTurn, StartedTurn } from "../turn.ts";
 import { mergeUserState, userStateFits } from "../user-state.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptOpenTurns, type PartialText } from "./interrupt.ts";
-import { enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
+import { enqueueTurn, providerOf, startTurn, type TurnClaim } from "./turns.ts";
 
 /** What a chat does when the session is working (contract section 3). */
 export type OnBusy = "enqueue" | "reject" | "interrupt";
@@ -23,6 +23,8 @@ export interface ChatInput {
   readonly models: readonly string[];
   /** Set when this process has a free place to run the turn at once. */
   readonly claim: TurnClaim | null;
+  /** Providers that run as many turns as they may: a turn on one of them waits in the store. */
+  readonly fullProviders: readonly string[];
   /** Text of the running turn that this process has streamed; for `onBusy: "interrupt"`. */
   readonly streamed: PartialText | null;
   readonly idempotency: IdempotencyKey | null;
@@ -89,7 +91,8 @@ export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInp
   }
 
   const isFirst = draft.session.messageCount === 0;
-  const claim = ahead.length === 0 ? input.claim : null;
+  const mayStart = ahead.length === 0 && !input.fullProviders.includes(providerOf(draft.session.model));
+  const claim = mayStart ? input.claim : null;
   const message = { id: input.messageId, text: input.text, clientId: input.clientId };
   const open = enqueueTurn(draft, ahead, message, claim !== null);
   const started = claim === null ? null : startTurn(draft, open, claim);

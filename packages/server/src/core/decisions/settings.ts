@@ -1,6 +1,22 @@
 // What people change about a session beside its messages: title, model, wallet, user state.
 
+import type { JsonObject } from "../json.ts";
+import { applyUserState } from "./chat.ts";
 import type { SessionDraft } from "./draft.ts";
+
+/** How long a title job belongs to the process that took the chat which created it, in milliseconds. */
+export const TITLE_LEASE_MS = 60_000;
+
+/** What may come along when a session is opened: user state to merge, a wallet to bind. Unless `ok`, the draft is void. */
+export function decideOpen(
+  draft: SessionDraft,
+  input: { readonly userState: JsonObject | null; readonly publicKey: string | null },
+): "ok" | "user_state_too_large" | "wallet_mismatch" {
+  if (input.userState !== null && applyUserState(draft, input.userState) === "too_large") {
+    return "user_state_too_large";
+  }
+  return input.publicKey === null || decideWallet(draft, input.publicKey) ? "ok" : "wallet_mismatch";
+}
 
 /** A title set by the user; it stays whatever a generator says later. */
 export function decideRename(draft: SessionDraft, title: string): void {

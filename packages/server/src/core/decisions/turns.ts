@@ -12,6 +12,12 @@ export interface TurnClaim {
   readonly agentMessageId: string;
 }
 
+/** The provider of a rig (`provider/model`): what a limit of running turns may be set for. */
+export function providerOf(rig: string): string {
+  const slash = rig.indexOf("/");
+  return slash < 0 ? rig : rig.slice(0, slash);
+}
+
 /** A new turn at the end of the session's queue. */
 export function enqueueTurn(
   draft: SessionDraft,
@@ -78,6 +84,18 @@ export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim)
   });
   draft.lease = { kind: "taken", owner: claim.owner, epoch };
   return describeStartedTurn(draft, turn, userMessage, agentMessage);
+}
+
+/** As `startTurn`, of one of the session's open turns; when it fails instead, the session moves on. */
+export function decideClaim(
+  draft: SessionDraft,
+  openTurns: readonly OpenTurn[],
+  open: OpenTurn,
+  claim: TurnClaim,
+): StartedTurn | null {
+  const started = startTurn(draft, open, claim);
+  if (started === null) moveOn(draft, open.turn, openTurns);
+  return started;
 }
 
 /** Seals a turn as interrupted. `text` is the whole text its agent message keeps. */

@@ -9,4 +9,18 @@ export interface ModelCatalog {
   resolve(rig: string): Promise<LanguageModelV4>;
   /** Tokens that fit the model's context, prompt and answer together. */
   contextWindow(rig: string): number;
+  /** What to make of anything that `resolve` or a model has thrown. */
+  describeFailure(error: unknown): ModelFailure;
+}
+
+/** Why a model call failed, as a user of an application is told it. */
+export interface ModelFailure {
+  /** Stable word, such as `model_rate_limited`; part of the wire in system events. */
+  readonly code: string;
+  /** A sentence without secrets, addresses or stack traces. */
+  readonly message: string;
+  /** Whether the provider says that the same call may succeed later. */
+  readonly retryable: boolean;
+  /** Milliseconds that the provider asks to wait (`Retry-After`). */
+  readonly retryAfterMs?: number;
 }

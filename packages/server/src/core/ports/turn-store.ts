@@ -28,9 +28,14 @@ export interface TurnStore {
 
   /**
    * Starts up to `agentMessageIds.length` runnable turns, the longest waiting first. A turn whose attempts are used up is failed
-   * instead: its session is among the answers with `outcome: null`. Fewer answers than asked for: no other turn is runnable.
+   * instead: its session is among the answers with `outcome: null`. Turns on one of `fullProviders` (the part of a rig before `/`)
+   * are passed over. Fewer answers than asked for: no other turn is runnable.
    */
-  claim(owner: string, agentMessageIds: readonly string[]): Promise<readonly Committed<StartedTurn | null>[]>;
+  claim(
+    owner: string,
+    agentMessageIds: readonly string[],
+    fullProviders: readonly string[],
+  ): Promise<readonly Committed<StartedTurn | null>[]>;
   /** How many turns wait for an owner or behind another turn; counting stops at `limit`. */
   countWaiting(limit: number): Promise<number>;
   /** Prolongs the leases of an owner by `leaseMs`. Answers the epochs that it still holds. */

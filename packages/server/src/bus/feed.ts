@@ -1,0 +1,219 @@
+// The event channel: readers of sessions, fed by what is announced on the bus and, for what lies behind, by the store. It never
+// touches a live session.
+
+import { parseEventId } from "../core/event-id.ts";
+import { ServiceError, Unavailable } from "../core/errors.ts";
+import type { Bus, SessionNote } from "../core/ports/bus.ts";
+import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { EventStore } from "../core/ports/event-store.ts";
+import type {
+  AdmitNewSession,
+  OpenStream,
+  StreamRequest,
+  StreamSink,
+  UpdateService,
+} from "../core/ports/services.ts";
+import type { NumberedEvent } from "../core/session-event.ts";
+import { deltaText, eventText, RETRY_TEXT, streamNoticeText, type EventSource } from "./event-text.ts";
+import { Reader, type Channel } from "./reader.ts";
+import { StreamingTexts } from "./streaming-texts.ts";
+
+const HEARTBEAT_MS = 15_000;
+/** Heartbeats go out in slices, or ten thousand of them would hold the event loop for a tenth of a second. */
+const HEARTBEAT_SLICE = 200;
+/** An open stream counts as use of its session; noted this often, well within every expiry (contract section 1). */
+const NOTE_USE_MS = 15 * 60_000;
+
+export interface FeedOptions {
+  readonly bus: Bus;
+  readonly events: EventStore;
+  readonly clock: Clock;
+  /** Makes the session exist and answers where its log stands. */
+  readonly ensure: (
+    sessionId: string,
+    admit: AdmitNewSession,
+  ) => Promise<{ readonly life: string; readonly head: number }>;
+  /** Notes that these sessions are in use. */
+  readonly touch: (used: readonly { readonly id: string; readonly life: string }[]) => Promise<unknown>;
+  /** Streams that one session may have open at once; `null` for any number. */
+  readonly maxStreamsPerSession: number | null;
+}
+
+interface FeedChannel extends Channel {
+  readonly readers: Set<Reader>;
+  /** Streams that are open or being opened. */
+  streams: number;
+  /** Lives that ended while a stream was being opened. */
+  readonly ended: Set<string>;
+}
+
+export class Feed implements UpdateService {
+  readonly #options: FeedOptions;
+  readonly #channels = new Map<string, FeedChannel>();
+  readonly #texts = new StreamingTexts();
+  readonly #timers: readonly Timer[];
+  readonly #stopListening: () => void;
+  #stopped = false;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+    this.#stopListening = options.bus.listen((sessionId, note) => this.#take(sessionId, note));
+    this.#timers = [
+      options.clock.every(HEARTBEAT_MS, () => this.#beat()),
+      options.clock.every(NOTE_USE_MS, () => void this.noteUse()),
+    ];
+  }
+
+  /** Streams that are open now. */
+  get openStreams(): number {
+    let count = 0;
+    for (const channel of this.#channels.values()) count += channel.readers.size;
+    return count;
+  }
+
+  async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
+    if (this.#stopped)
+      throw new Unavailable(503, "stopping", "The service is being stopped. Connect again shortly.", 2);
+    const channel = this.#join(request.sessionId);
+    try {
+      const position = await this.#options.ensure(request.sessionId, admit);
+      channel.head = Math.max(channel.head, position.head);
+      const source: EventSource = { sessionId: request.sessionId, life: position.life };
+      const after = await this.#place(source, request.lastEventId, position.head);
+      sink.write(RETRY_TEXT);
+      if (after === null) sink.write(resyncText(source, channel.head));
+      const reader = new Reader({
+        source,
+        included: request.include,
+        channel,
+        sink,
+        events: this.#options.events,
+        after: after ?? channel.head,
+        onEnd: () => this.#leave(channel, reader),
+      });
+      channel.readers.add(reader);
+      if (channel.ended.has(position.life)) reader.finishDeleted();
+      else if (this.#stopped) reader.finishStopped();
+      else void reader.replay();
+      return { close: () => reader.end("abort") };
+    } catch (error) {
+      this.#leave(channel, null);
+      throw error;
+    }
+  }
+
+  /** Ends every stream with a `retry`, after which its client comes back. */
+  stop(): void {
+    this.#stopped = true;
+    this.#stopListening();
+    for (const timer of this.#timers) timer.stop();
+    for (const channel of this.#channels.values())
+      for (const reader of channel.readers) reader.finishStopped();
+  }
+
+  /** Notes the use of every session that is being read. */
+  async noteUse(): Promise<void> {
+    const used: { id: string; life: string }[] = [];
+    for (const { readers } of this.#channels.values()) {
+      for (const { source } of readers) {
+        used.push({ id: source.sessionId, life: source.life });
+        break;
+      }
+    }
+    // A store that fails now is asked again in time: expiry is much longer than this interval.
+    if (used.length > 0) await this.#options.touch(used).catch(() => undefined);
+  }
+
+  /** The number after which a stream begins, `null` when the client has to fetch the snapshot again. */
+  async #place(source: EventSource, lastEventId: string | null, head: number): Promise<number | null> {
+    if (lastEventId === null) return head;
+    const id = lastEventId === "0" ? { life: source.life, n: 0 } : parseEventId(lastEventId);
+    if (id === null || id.life !== source.life || id.n > head) return null;
+    if (id.n === head) return head;
+    const page = await this.#options.events.after(source.sessionId, id.n, 0);
+    return page === null || page.life !== source.life || page.floor > id.n ? null : id.n;
+  }
+
+  /** Joins before the session is looked up, so that nothing announced from now on is missed. */
+  #join(sessionId: string): FeedChannel {
+    const limit = this.#options.maxStreamsPerSession;
+    let channel = this.#channels.get(sessionId);
+    if (channel !== undefined && limit !== null && channel.streams >= limit) {
+      const detail = `This session has ${limit} open event streams. Close one of them, or share one between readers.`;
+      throw new ServiceError(429, "too_many_streams", detail, { headers: { "retry-after": "10" } });
+    }
+    if (channel === undefined) {
+      channel = {
+        sessionId,
+        head: 0,
+        readers: new Set(),
+        streams: 0,
+        ended: new Set(),
+        streaming: () => this.#texts.get(sessionId),
+      };
+      this.#channels.set(sessionId, channel);
+    }
+    channel.streams += 1;
+    return channel;
+  }
+
+  #leave(channel: FeedChannel, reader: Reader | null): void {
+    if (reader !== null) channel.readers.delete(reader);
+    channel.streams -= 1;
+    if (channel.streams === 0) this.#channels.delete(channel.sessionId);
+  }
+
+  #take(sessionId: string, note: SessionNote): void {
+    this.#texts.take(sessionId, note);
+    const channel = this.#channels.get(sessionId);
+    if (channel === undefined) return;
+    if (note.kind === "events") this.#announce(channel, note.life, note.events);
+    else if (note.kind === "delta") growReaders(channel, note);
+    else {
+      channel.head = 0;
+      channel.ended.add(note.life);
+      for (const reader of channel.readers) if (reader.source.life === note.life) reader.finishDeleted();
+    }
+  }
+
+  #announce(channel: FeedChannel, life: string, events: readonly NumberedEvent[]): void {
+    channel.head = Math.max(channel.head, events.at(-1)?.number ?? 0);
+    const texts = new Map<string, Buffer | null>();
+    for (const reader of channel.readers) {
+      if (reader.source.life !== life) continue;
+      const groups = [...reader.included].join();
+      reader.announce(events, (event) => {
+        const key = `${event.number} ${groups}`;
+        let text = texts.get(key);
+        if (text === undefined) {
+          text = eventText(reader.source, event, reader.included);
+          texts.set(key, text);
+        }
+        return text;
+      });
+    }
+  }
+
+  #beat(): void {
+    const readers = [...this.#channels.values()].flatMap((channel) => [...channel.readers]);
+    const next = (from: number): void => {
+      for (const reader of readers.slice(from, from + HEARTBEAT_SLICE)) reader.beat();
+      if (from + HEARTBEAT_SLICE < readers.length) setImmediate(next, from + HEARTBEAT_SLICE);
+    };
+    next(0);
+  }
+}
+
+function growReaders(channel: FeedChannel, note: Extract<SessionNote, { kind: "delta" }>): void {
+  let text: Buffer | null = null;
+  for (const reader of channel.readers) {
+    if (reader.source.life !== note.life) continue;
+    text ??= deltaText(reader.source, { message_id: note.messageId, offset: note.offset, text: note.text });
+    reader.grow(text);
+  }
+}
+
+function resyncText(source: EventSource, head: number): Buffer {
+  const message = "Events after your Last-Event-ID are not available. Fetch the session's state again.";
+  return streamNoticeText(source, { code: "resync", level: "info", message }, head);
+}

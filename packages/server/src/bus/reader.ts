@@ -1,0 +1,167 @@
+// One open event stream. It begins by replaying the log in pages that wait for the client, and is live from the moment it has caught
+// up with what was announced; a gap in what is announced sends it back to the log. Nothing is queued here while it replays,
+// so a stream costs little whatever the client does.
+
+import type { IncludeGroup } from "@colloquy/protocol";
+import type { EventStore } from "../core/ports/event-store.ts";
+import type { StreamSink } from "../core/ports/services.ts";
+import type { NumberedEvent } from "../core/session-event.ts";
+import {
+  deltaText,
+  eventText,
+  HEARTBEAT_TEXT,
+  positionText,
+  RETRY_TEXT,
+  streamNoticeText,
+  type EventSource,
+} from "./event-text.ts";
+
+/** Bytes of live events that a client may leave undrained (contract section 5). */
+export const MAX_UNDRAINED_BYTES = 256 * 1024;
+const PAGE = 200;
+
+/** What the feed knows of a session while somebody reads it. */
+export interface Channel {
+  readonly sessionId: string;
+  /** Number of the last event that was announced, in the life of that event. */
+  head: number;
+  /** The agent message that streams now, with all its text; read when a reader goes live. */
+  streaming(): { readonly messageId: string; readonly text: string } | null;
+}
+
+export class Reader {
+  readonly source: EventSource;
+  readonly included: ReadonlySet<IncludeGroup>;
+  readonly #channel: Channel;
+  readonly #sink: StreamSink;
+  readonly #events: EventStore;
+  readonly #onEnd: () => void;
+  #mode: "replaying" | "live" | "ended" = "replaying";
+  /** Number of the last event that was written or passed over. */
+  #seen: number;
+  /** Number in the last id that was written. */
+  #written: number;
+
+  constructor(options: {
+    readonly source: EventSource;
+    readonly included: ReadonlySet<IncludeGroup>;
+    readonly channel: Channel;
+    readonly sink: StreamSink;
+    readonly events: EventStore;
+    /** Number after which the stream begins. */
+    readonly after: number;
+    readonly onEnd: () => void;
+  }) {
+    this.source = options.source;
+    this.included = options.included;
+    this.#channel = options.channel;
+    this.#sink = options.sink;
+    this.#events = options.events;
+    this.#onEnd = options.onEnd;
+    this.#seen = options.after;
+    this.#written = options.after;
+  }
+
+  /** Writes what the log has after the reader's place, then goes live. Failures of the store end the stream: the client resumes. */
+  async replay(): Promise<void> {
+    try {
+      while (this.#mode === "replaying" && this.#seen < this.#channel.head) {
+        const page = await this.#events.after(this.source.sessionId, this.#seen, PAGE);
+        if (this.#mode !== "replaying") return;
+        const isMine = page !== null && page.life === this.source.life && page.floor <= this.#seen;
+        if (!isMine || page.events.length === 0) return this.end("abort");
+        for (const event of page.events) this.#write(event);
+        await this.#sink.drained();
+      }
+    } catch {
+      return this.end("abort");
+    }
+    if (this.#mode === "replaying") this.#goLive();
+  }
+
+  /** Takes events that were announced; `text` answers their wire text for this reader's groups. */
+  announce(events: readonly NumberedEvent[], text: (event: NumberedEvent) => Buffer | null): void {
+    if (this.#mode !== "live") return;
+    for (const event of events) {
+      if (event.number <= this.#seen) continue;
+      if (event.number > this.#seen + 1) return this.#mend();
+      this.#pass(event.number, text(event));
+      if (this.#mode !== "live") return;
+    }
+  }
+
+  /** Takes text that streams; it has no number, and one that replays gets all of it when it goes live. */
+  grow(text: Buffer): void {
+    if (this.#mode === "live" && this.included.has("messages")) this.#writeLive(text);
+  }
+
+  /** Keeps the connection alive, and the client's place in the log when that moved on out of its sight. */
+  beat(): void {
+    if (this.#mode !== "live") return;
+    const moved = this.#seen > this.#written;
+    this.#writeLive(moved ? positionText(this.source, this.#seen) : HEARTBEAT_TEXT);
+    if (moved) this.#written = this.#seen;
+  }
+
+  /** The session is gone: one last notice, then the end. */
+  finishDeleted(): void {
+    if (this.#mode === "ended") return;
+    const notice = {
+      code: "session_deleted",
+      level: "warning",
+      message: "This conversation was deleted.",
+    } as const;
+    this.#sink.write(streamNoticeText(this.source, notice, null));
+    this.end("finish");
+  }
+
+  /** The service stops: the client comes back after the `retry` time. */
+  finishStopped(): void {
+    if (this.#mode === "ended") return;
+    this.#sink.write(RETRY_TEXT);
+    this.end("finish");
+  }
+
+  end(how: "finish" | "abort"): void {
+    if (this.#mode === "ended") return;
+    this.#mode = "ended";
+    this.#onEnd();
+    this.#sink.end(how);
+  }
+
+  #goLive(): void {
+    this.#mode = "live";
+    const streaming = this.included.has("messages") ? this.#channel.streaming() : null;
+    if (streaming !== null) {
+      this.#sink.write(
+        deltaText(this.source, { message_id: streaming.messageId, offset: 0, text: streaming.text }),
+      );
+    }
+  }
+
+  #mend(): void {
+    this.#mode = "replaying";
+    void this.replay();
+  }
+
+  #write(event: NumberedEvent): void {
+    const text = eventText(this.source, event, this.included);
+    this.#seen = event.number;
+    if (text === null) return;
+    this.#sink.write(text);
+    this.#written = event.number;
+  }
+
+  #pass(number: number, text: Buffer | null): void {
+    this.#seen = number;
+    if (text === null) return;
+    this.#writeLive(text);
+    this.#written = number;
+  }
+
+  /** A client that leaves too much undrained is cut off and resumes later; it never slows anyone. */
+  #writeLive(text: Buffer): void {
+    const undrained = this.#sink.write(text) - text.length;
+    if (undrained > MAX_UNDRAINED_BYTES) this.end("abort");
+  }
+}

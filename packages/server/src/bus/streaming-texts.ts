@@ -1,0 +1,37 @@
+import type { Message } from "@colloquy/protocol";
+import type { SessionNote } from "../core/ports/bus.ts";
+
+/** The agent messages that stream now, one a session at most, with all their text: what a new reader is sent first. */
+export class StreamingTexts {
+  readonly #bySession = new Map<string, { readonly messageId: string; text: string }>();
+
+  get(sessionId: string): { readonly messageId: string; readonly text: string } | null {
+    return this.#bySession.get(sessionId) ?? null;
+  }
+
+  take(sessionId: string, note: SessionNote): void {
+    if (note.kind === "deleted") {
+      this.#bySession.delete(sessionId);
+    } else if (note.kind === "delta") {
+      const streaming = this.#bySession.get(sessionId);
+      if (streaming?.messageId !== note.messageId || note.offset > streaming.text.length) return;
+      streaming.text =
+        note.offset === streaming.text.length
+          ? streaming.text + note.text
+          : streaming.text.slice(0, note.offset) + note.text;
+    } else {
+      for (const { event } of note.events) {
+        if (event.type !== "system_notice" && "message" in event) this.#follow(sessionId, event.message);
+      }
+    }
+  }
+
+  #follow(sessionId: string, message: Message): void {
+    if (message.sender !== "agent") return;
+    if (message.status === "streaming") {
+      this.#bySession.set(sessionId, { messageId: message.id, text: message.content });
+    } else if (this.#bySession.get(sessionId)?.messageId === message.id) {
+      this.#bySession.delete(sessionId);
+    }
+  }
+}

@@ -1,0 +1,66 @@
+// What the service tells Prometheus about turns, sessions and streams. Never a name of an App, a wallet or a session.
+
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { TokenUsage } from "./core/turn.ts";
+
+export interface ServiceGauges {
+  readonly runningTurns: () => number;
+  readonly waitingTurns: () => number;
+  readonly liveSessions: () => number;
+  readonly snapshotBytes: () => number;
+  readonly openStreams: () => number;
+}
+
+export interface ServiceMetrics {
+  turnEnded(end: string): void;
+  tokensUsed(usage: TokenUsage): void;
+}
+
+/** Registers the service's own metrics; gauges are read when they are scraped. */
+export function createServiceMetrics(register: Registry, gauges: ServiceGauges): ServiceMetrics {
+  gauge(register, "colloquy_turns_running", "Turns that run in this process", gauges.runningTurns);
+  gauge(
+    register,
+    "colloquy_turns_waiting",
+    "Turns that wait in the store, as last counted",
+    gauges.waitingTurns,
+  );
+  gauge(register, "colloquy_sessions_live", "Sessions in memory", gauges.liveSessions);
+  gauge(
+    register,
+    "colloquy_snapshot_bytes",
+    "Memory that live sessions take, in bytes",
+    gauges.snapshotBytes,
+  );
+  gauge(register, "colloquy_streams_open", "Open event streams", gauges.openStreams);
+  const turns = new Counter({
+    name: "colloquy_turns_ended_total",
+    help: "Runs of turns by how they ended: complete, failed, or stopped by an interrupt, a delete or a lost lease",
+    labelNames: ["end"],
+    registers: [register],
+  });
+  const tokens = new Counter({
+    name: "colloquy_tokens_total",
+    help: "Tokens that providers reported, by kind",
+    labelNames: ["kind"],
+    registers: [register],
+  });
+  return {
+    turnEnded: (end) => turns.inc({ end }),
+    tokensUsed: (usage) => {
+      tokens.inc({ kind: "input" }, usage.inputTokens);
+      tokens.inc({ kind: "output" }, usage.outputTokens);
+    },
+  };
+}
+
+function gauge(register: Registry, name: string, help: string, read: () => number): void {
+  new Gauge({
+    name,
+    help,
+    registers: [register],
+    collect() {
+      this.set(read());
+    },
+  });
+}

@@ -1,0 +1,80 @@
+// The composition root: opens what the service stands on, builds it, and gives it its life from listening to stopping.
+
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { Registry as MetricsRegister } from "prom-client";
+import { InProcessBus } from "./bus/in-process-bus.ts";
+import { createSystemClock } from "./clock.ts";
+import type { Config } from "./config/config.ts";
+import type { Clock } from "./core/ports/clock.ts";
+import type { Logger } from "./core/ports/logger.ts";
+import type { Store } from "./core/ports/store.ts";
+import { buildHttp } from "./http/app.ts";
+import { createReadiness } from "./readiness.ts";
+import { buildParts } from "./service-parts.ts";
+import { openSqliteStore } from "./store/sqlite/open.ts";
+
+export interface ServerOverrides {
+  readonly logger: Logger;
+  /** Called when the process must end at once, because its store can no longer be trusted. */
+  readonly onFatal: (error: Error) => void;
+  readonly clock?: Clock;
+  /** Models by rig, beside the configured ones. */
+  readonly models?: Readonly<Record<string, LanguageModelV4>>;
+  /** A store that is open already, instead of the configured one; the server closes it. */
+  readonly store?: Store;
+}
+
+export interface ColloquyServer {
+  /** Takes up what a crash has left, then takes requests. */
+  listen(): Promise<{ readonly url: string }>;
+  /** Stops gracefully: turns that run get `graceMs` milliseconds to end. */
+  stop(options: { readonly graceMs: number }): Promise<void>;
+  /** Runs the periodic cleanup now. */
+  cleanUp(): Promise<void>;
+}
+
+/** Builds the service. Rejects with an Error that says what to do when the data directory cannot be used. */
+export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
+  const clock = overrides.clock ?? createSystemClock();
+  const { logger, onFatal } = overrides;
+  const { dataDirectory: directory, host, port } = config.server;
+  const store = overrides.store ?? (await openSqliteStore({ directory, clock, onFatal }));
+  const bus = new InProcessBus(logger);
+  const register = new MetricsRegister();
+  const parts = buildParts({
+    config,
+    clock,
+    logger,
+    store,
+    bus,
+    register,
+    extraModels: overrides.models ?? {},
+  });
+  const { conversations, feed: updates } = parts;
+  const readiness = createReadiness(store);
+  const http = await buildHttp({
+    services: { conversations, updates, readiness },
+    config: config.server,
+    logger,
+    register,
+    clock,
+  });
+  return {
+    async listen() {
+      await parts.dispatcher.start(true);
+      return { url: await http.listen({ host, port }) };
+    },
+    async stop({ graceMs }) {
+      readiness.stop();
+      parts.titles.stop();
+      parts.feed.stop();
+      await parts.dispatcher.stop(graceMs);
+      parts.leases.stop();
+      parts.registry.stop();
+      await parts.cleanup.stop();
+      await http.close();
+      await store.close();
+    },
+    cleanUp: () => parts.cleanup.run(),
+  };
+}

@@ -1,0 +1,204 @@
+// The parts of a running service and how they are joined; server.ts gives them their foundations and their life.
+
+import { randomUUID } from "node:crypto";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Registry as MetricsRegister } from "prom-client";
+import { createApps } from "./apps/app-catalog.ts";
+import { createModels, createTools } from "./assistant.ts";
+import { Feed } from "./bus/feed.ts";
+import type { Config } from "./config/config.ts";
+import type { AppCatalog, AppDefinition } from "./core/ports/apps.ts";
+import type { Bus } from "./core/ports/bus.ts";
+import type { Clock } from "./core/ports/clock.ts";
+import type { Logger } from "./core/ports/logger.ts";
+import type { ConversationService } from "./core/ports/services.ts";
+import type { Store } from "./core/ports/store.ts";
+import { DEFAULT_APP } from "./core/session.ts";
+import type { StartedTurn } from "./core/turn.ts";
+import { isLoopbackBind } from "./http/options.ts";
+import { createServiceMetrics, type ServiceMetrics } from "./metrics.ts";
+import { Cleanup } from "./sessions/cleanup.ts";
+import { Conversations } from "./sessions/conversations.ts";
+import { ModelChoices } from "./sessions/model-choice.ts";
+import { Registry } from "./sessions/registry.ts";
+import { SessionCache } from "./sessions/session-cache.ts";
+import { Threads } from "./sessions/threads.ts";
+import { Titles } from "./sessions/titles.ts";
+import { StoredTurnJournal } from "./sessions/turn-journal.ts";
+import { Dispatcher } from "./turns/dispatcher.ts";
+import { Leases } from "./turns/leases.ts";
+import { ModelCaller } from "./turns/model-step.ts";
+import { RunningTurns, type Places } from "./turns/running-turns.ts";
+import { createTurnRunner } from "./turns/turn-runner.ts";
+import { generateTitle } from "./turns/utility-model.ts";
+
+/** Streams that one session may have open beyond a loopback bind (contract section 6). */
+const MAX_STREAMS_PER_SESSION = 10;
+
+export interface Foundations {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly register: MetricsRegister;
+  /** Models by rig, beside the configured ones. */
+  readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
+}
+
+export interface ServiceParts {
+  readonly conversations: ConversationService;
+  readonly feed: Feed;
+  readonly registry: Registry;
+  readonly dispatcher: Dispatcher;
+  readonly leases: Leases;
+  readonly titles: Titles;
+  readonly cleanup: Cleanup;
+}
+
+export function buildParts(base: Foundations): ServiceParts {
+  const { config, clock, logger, store, bus } = base;
+  const apps = createApps(config.apps);
+  const models = createModels(config, clock, base.extraModels);
+  const caller = new ModelCaller();
+  const running = new RunningTurns(placesOf(config));
+  const cache = new SessionCache(config.limits.memoryBytes, config.limits.idleMemoryMs, () =>
+    clock.monotonic(),
+  );
+  const owner = randomUUID();
+  const registry = new Registry({
+    store: store.sessions,
+    bus,
+    clock,
+    cache,
+    logger,
+    defaultModel: () => defaultApp(apps).models[0],
+    // The registry tells the dispatcher of every commit, and the dispatcher settles its claims through the registry.
+    onCommitted: (session) => dispatcher.supersede(session),
+  });
+  const metrics = createServiceMetrics(base.register, {
+    runningTurns: () => running.size,
+    waitingTurns: () => dispatcher.waiting,
+    liveSessions: () => cache.size,
+    snapshotBytes: () => cache.weight,
+    openStreams: () => feed.openStreams,
+  });
+  const dispatcher = new Dispatcher({
+    store: store.turns,
+    running,
+    clock,
+    owner,
+    logger,
+    run: createTurnRunner({
+      models,
+      caller,
+      tools: createTools(config, clock),
+      clock,
+      limits: config.limits,
+      apps,
+      openJournal: (turn, signal) => openJournal(base, registry, turn, signal, () => dispatcher.ring()),
+      onEnd: (end) => metrics.turnEnded(end),
+      onUsage: (usage) => metrics.tokensUsed(usage),
+    }),
+    settle: (committed) => void registry.settle(committed),
+    maxWaiting: config.limits.maxWaiting,
+  });
+  const leases = new Leases({
+    store: store.turns,
+    running,
+    clock,
+    owner,
+    logger,
+    onReleased: () => dispatcher.ring(),
+  });
+  const titles = new Titles({
+    jobs: store.jobs,
+    registry,
+    apps,
+    clock,
+    logger,
+    generate: (rig, message, signal) => generateTitle(models, caller, { rig, message, signal }),
+    failureCode: (error) => models.describeFailure(error).code,
+  });
+  const { maxQueued } = config.limits;
+  const single = new Conversations({ store, registry, dispatcher, running, titles, apps, clock, maxQueued });
+  const feed = buildFeed(base, single);
+  const cleanup = new Cleanup({
+    store,
+    registry,
+    dispatcher,
+    clock,
+    logger,
+    expiry: defaultApp(apps).expiry,
+    events: { keepCount: config.retention.events, keepMs: config.retention.eventMs },
+  });
+  const conversations = joinServices(base, { single, registry, dispatcher, apps });
+  return { conversations, feed, registry, dispatcher, leases, titles, cleanup };
+}
+
+function buildFeed({ bus, store, clock, config }: Foundations, conversations: Conversations): Feed {
+  return new Feed({
+    bus,
+    events: store.events,
+    clock,
+    ensure: (sessionId, admit) => conversations.ensure(sessionId, admit),
+    touch: (used) => store.sessions.touch(used),
+    maxStreamsPerSession: isLoopbackBind(config.server.host) ? null : MAX_STREAMS_PER_SESSION,
+  });
+}
+
+/** Everything that routes may ask of conversations, from the three that do it. */
+function joinServices(
+  { config, store }: Foundations,
+  parts: {
+    readonly single: Conversations;
+    readonly registry: Registry;
+    readonly dispatcher: Dispatcher;
+    readonly apps: AppCatalog;
+  },
+): ConversationService {
+  const { single, registry, dispatcher, apps } = parts;
+  const walletListing = config.server.walletListing === "on";
+  const threads = new Threads({ store, registry, dispatcher, listedApps: [DEFAULT_APP], walletListing });
+  const choices = new ModelChoices(store, registry, apps);
+  return {
+    chat: (request, admit) => single.chat(request, admit),
+    state: (request, admit) => single.state(request, admit),
+    interrupt: (sessionId, admit) => single.interrupt(sessionId, admit),
+    ensure: async (sessionId, admit) => void (await single.ensure(sessionId, admit)),
+    create: (sessionId, publicKey, admit) => threads.create(sessionId, publicKey, admit),
+    thread: (sessionId) => threads.thread(sessionId),
+    threads: (query) => threads.threads(query),
+    rename: (sessionId, title) => threads.rename(sessionId, title),
+    remove: (sessionId) => threads.remove(sessionId),
+    messages: (sessionId, after, limit) => threads.messages(sessionId, after, limit),
+    setModel: (request, admit) => choices.setModel(request, admit),
+    listModels: (sessionId) => choices.listModels(sessionId),
+    listApps: () => apps.names().flatMap((name) => apps.get(name)?.descriptor ?? []),
+  };
+}
+
+async function openJournal(
+  { store, bus, clock, logger }: Foundations,
+  registry: Registry,
+  turn: StartedTurn,
+  signal: AbortSignal,
+  onMore: () => void,
+): Promise<StoredTurnJournal> {
+  // What streams is shown by the live session, so it has to be in memory; while it works it does not leave.
+  if (registry.live(turn.sessionId, turn.life) === null) await registry.get(turn.sessionId, null);
+  return new StoredTurnJournal(turn, { store: store.turns, registry, bus, clock, logger, signal, onMore });
+}
+
+function placesOf({ limits, providers }: Config): Places {
+  const byProvider = Object.entries(providers).flatMap(([name, { maxRunningTurns }]) =>
+    maxRunningTurns === undefined ? [] : [[name, maxRunningTurns] as const],
+  );
+  return { total: limits.maxRunning, byProvider: Object.fromEntries(byProvider) };
+}
+
+function defaultApp(apps: AppCatalog): AppDefinition {
+  const app = apps.get(DEFAULT_APP);
+  if (app === null) throw new Error("The default App is missing from the catalog");
+  return app;
+}

@@ -1,0 +1,89 @@
+// The periodic cleanup: expired sessions, events and idempotency keys that are no longer kept. In small portions, so that it never holds
+// up those who talk.
+
+import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import type { Store } from "../core/ports/store.ts";
+import type { Dispatcher } from "../turns/dispatcher.ts";
+import { USE_NOTED_MS, type Registry } from "./registry.ts";
+
+const EVERY_MS = 5 * 60_000;
+const PORTION = 200;
+
+export interface CleanupOptions {
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly dispatcher: Dispatcher;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly expiry: { readonly emptyMs: number; readonly unboundMs: number };
+  readonly events: { readonly keepCount: number; readonly keepMs: number };
+}
+
+export class Cleanup {
+  readonly #options: CleanupOptions;
+  readonly #timer: Timer;
+  #running: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(options: CleanupOptions) {
+    this.#options = options;
+    this.#timer = options.clock.every(EVERY_MS, () => void this.run());
+  }
+
+  /** Runs a cleanup now, or waits for the one that runs. Never rejects. */
+  async run(): Promise<void> {
+    this.#running ??= this.#clean().finally(() => {
+      this.#running = null;
+    });
+    await this.#running;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer.stop();
+    await this.#running;
+  }
+
+  async #clean(): Promise<void> {
+    const { logger } = this.#options;
+    try {
+      const sessions = await this.#inPortions(() => this.#expireSome());
+      const trimmed = await this.#inPortions(() => this.#trimSome());
+      const keys = await this.#inPortions(() => this.#options.store.jobs.forgetIdempotencyKeys(PORTION));
+      if (sessions + trimmed + keys > 0) logger.info({ sessions, trimmed, keys }, "cleaned up");
+    } catch (error) {
+      logger.warn({ err: error }, "the cleanup was broken off; it runs again in five minutes");
+    }
+  }
+
+  /** Repeats a portion until there is less than one left. */
+  async #inPortions(portion: () => Promise<number>): Promise<number> {
+    let total = 0;
+    for (let done = PORTION; done >= PORTION && !this.#stopped; ) {
+      done = await portion();
+      total += done;
+    }
+    return total;
+  }
+
+  async #expireSome(): Promise<number> {
+    const { store, registry, dispatcher, clock, expiry } = this.#options;
+    // Use is noted up to USE_NOTED_MS late, so a session that was used within its time is never among these.
+    const now = clock.now() - USE_NOTED_MS;
+    const emptyBefore = now - expiry.emptyMs;
+    const unboundBefore = now - expiry.unboundMs;
+    const expired = await store.sessions.expire({ emptyBefore, unboundBefore, limit: PORTION });
+    for (const { id, life } of expired) {
+      registry.forget(id, life);
+      dispatcher.abandon(id, life);
+    }
+    return expired.length;
+  }
+
+  async #trimSome(): Promise<number> {
+    const { store, clock, events } = this.#options;
+    const keepAfter = clock.now() - events.keepMs;
+    return await store.events.trim({ keepCount: events.keepCount, keepAfter, limit: PORTION });
+  }
+}

@@ -1,0 +1,191 @@
+// The use cases of one conversation: chat, state, interrupt, and making a session exist.
+
+import { createHash, randomUUID } from "node:crypto";
+import type { ChatOutcome, ChatRejection } from "../core/decisions/chat.ts";
+import type { PartialText } from "../core/decisions/interrupt.ts";
+import { Conflict, InvalidRequest, NotFound, ServiceError, Unavailable } from "../core/errors.ts";
+import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
+import type { Clock } from "../core/ports/clock.ts";
+import type { AdmitNewSession, ChatRequest, SnapshotView, StateRequest } from "../core/ports/services.ts";
+import type { Store } from "../core/ports/store.ts";
+import type { Dispatcher, Reservation } from "../turns/dispatcher.ts";
+import type { RunningTurns } from "../turns/running-turns.ts";
+import type { Registry } from "./registry.ts";
+import type { Session } from "./session.ts";
+import type { Titles } from "./titles.ts";
+
+export interface ConversationsOptions {
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly dispatcher: Dispatcher;
+  readonly running: RunningTurns;
+  readonly titles: Titles;
+  readonly apps: AppCatalog;
+  readonly clock: Clock;
+  /** Messages of a session that may wait behind the running turn. */
+  readonly maxQueued: number;
+}
+
+export class Conversations {
+  readonly #options: ConversationsOptions;
+
+  constructor(options: ConversationsOptions) {
+    this.#options = options;
+  }
+
+  async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
+    const { dispatcher } = this.#options;
+    if (await dispatcher.isFull()) {
+      const detail = "Too many messages wait for the assistant at the moment. Send this one again later.";
+      throw new Unavailable(503, "too_many_waiting", detail, 5);
+    }
+    const session = await this.#accept(request, dispatcher.reserve(), admit);
+    return await this.#answer(session, request.sessionId, request.waitMs, request.signal);
+  }
+
+  state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
+    if (request.userState === null && request.waitMs === 0) {
+      const session = this.#options.registry.peek(request.sessionId);
+      if (session !== null) return session.view();
+    }
+    return this.#state(request, admit);
+  }
+
+  async interrupt(sessionId: string, admit: AdmitNewSession): Promise<SnapshotView> {
+    const { registry, store } = this.#options;
+    const { session } = await registry.commit(sessionId, admit, (target) =>
+      store.turns.interrupt(target, this.#streamed(sessionId)),
+    );
+    return (session ?? (await registry.get(sessionId, null))).view();
+  }
+
+  /** Makes the session exist; answers where its log stands. */
+  async ensure(
+    sessionId: string,
+    admit: AdmitNewSession,
+  ): Promise<{ readonly life: string; readonly head: number }> {
+    const { life, head } = await this.#options.registry.get(sessionId, admit);
+    return { life, head };
+  }
+
+  async #state(request: StateRequest, admit: AdmitNewSession): Promise<SnapshotView> {
+    const { sessionId, userState, waitMs, signal } = request;
+    const session = await this.#options.registry.get(sessionId, admit);
+    if (userState === null) return await this.#answer(session, sessionId, waitMs, signal);
+    const merged = await this.#options.registry.commit(sessionId, admit, (target) =>
+      this.#options.store.sessions.open(target, { userState, publicKey: null }),
+    );
+    if (merged.outcome === "user_state_too_large") throw rejection("user_state_too_large");
+    return await this.#answer(merged.session, sessionId, waitMs, signal);
+  }
+
+  async #accept(request: ChatRequest, place: Reservation, admit: AdmitNewSession): Promise<Session | null> {
+    const { registry, store, titles } = this.#options;
+    const app = this.#app(request.app);
+    let outcome: ChatOutcome | null = null;
+    try {
+      const settled = await registry.commit(request.sessionId, admit, (target) =>
+        store.turns.chat(target, {
+          ...this.#chatInput(request, app),
+          claim: place.claim,
+          fullProviders: place.fullProviders,
+        }),
+      );
+      outcome = settled.outcome;
+      if (outcome.kind === "rejected") throw rejection(outcome.reason);
+      if (outcome.kind === "accepted" && outcome.wantsTitle) {
+        const { id, life, utilityModel } = settled.record;
+        titles.start({ sessionId: id, life, app: app.name, utilityModel, text: request.message });
+      }
+      return settled.session;
+    } finally {
+      const started = outcome?.kind === "accepted" ? outcome.started : null;
+      place.settle(started, outcome?.kind === "accepted" && started === null);
+    }
+  }
+
+  #chatInput(request: ChatRequest, app: AppDefinition) {
+    const { idempotencyKey: key, message } = request;
+    return {
+      app: app.name,
+      messageId: randomUUID(),
+      text: message,
+      publicKey: request.publicKey,
+      userState: request.userState,
+      clientId: request.clientId,
+      onBusy: app.onBusy,
+      maxQueued: this.#options.maxQueued,
+      models: app.models,
+      streamed: this.#streamed(request.sessionId),
+      idempotency:
+        key === null ? null : { key, digest: createHash("sha256").update(message).digest("base64url") },
+    };
+  }
+
+  /** What this process has of the text that streams in the session, committed or not. */
+  #streamed(sessionId: string): PartialText | null {
+    const session = this.#options.registry.peek(sessionId);
+    const running = session === null ? null : this.#options.running.ofSession(session.key);
+    if (session === null || running === null) return null;
+    return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
+  }
+
+  /** The snapshot, when the session has stopped processing or `waitMs` are over. */
+  async #answer(
+    live: Session | null,
+    sessionId: string,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<SnapshotView> {
+    const session = live ?? (await this.#options.registry.get(sessionId, null));
+    if (waitMs === 0 || !session.isProcessing) return session.view();
+    const enough = new AbortController();
+    const either = AbortSignal.any([signal, enough.signal]);
+    const timeout = this.#options.clock.sleep(waitMs, either).catch(() => undefined);
+    await Promise.race([session.settled(), timeout]);
+    enough.abort();
+    if (session.isGone)
+      throw new NotFound("session_deleted", "The session was deleted while the answer was waited for.");
+    return session.view();
+  }
+
+  #app(name: string): AppDefinition {
+    const app = this.#options.apps.get(name);
+    if (app === null) throw new Error("A route let a chat through to an App that does not exist");
+    return app;
+  }
+}
+
+function rejection(reason: ChatRejection): ServiceError {
+  switch (reason) {
+    case "app_mismatch":
+      return new Conflict(
+        reason,
+        "This session belongs to another App. Use that App, or start a session of its own here.",
+      );
+    case "session_busy":
+      return new Conflict(
+        reason,
+        "The assistant is still answering. Wait until is_processing is false, or interrupt it.",
+      );
+    case "queue_full":
+      return new ServiceError(
+        429,
+        reason,
+        "Too many messages wait in this session. Wait for answers, or interrupt.",
+        {
+          headers: { "retry-after": "5" },
+        },
+      );
+    case "user_state_too_large":
+      return new InvalidRequest(
+        reason,
+        "The merged user_state must be at most 8 KiB of JSON, nested at most 16 deep.",
+      );
+    case "idempotency_key_reused":
+      return new Conflict(
+        reason,
+        "This Idempotency-Key was used with another message. Use a new key for a new message.",
+      );
+  }
+}

@@ -1,0 +1,156 @@
+// Finds the live session of an id: in memory, else in the store (one load however many ask), else new. Everything that is
+// committed passes here: it is applied to memory and announced, in the order in which the store committed it.
+
+import { randomBytes } from "node:crypto";
+import type { Bus } from "../core/ports/bus.ts";
+import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import type { AdmitNewSession } from "../core/ports/services.ts";
+import type { Committed, SessionStore, SessionTarget } from "../core/ports/session-store.ts";
+import type { SessionBirth, SessionRecord } from "../core/session.ts";
+import { Session } from "./session.ts";
+import type { SessionCache } from "./session-cache.ts";
+
+/**
+ * Use is noted before the answer when it was noted longer ago than this. Cleanup adds the same to every expiry, so that it never
+ * takes a session that was used meanwhile, without asking anybody's memory.
+ */
+export const USE_NOTED_MS = 5 * 60_000;
+const IDLE_CHECK_MS = 60_000;
+
+export interface RegistryOptions {
+  readonly store: SessionStore;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly cache: SessionCache;
+  readonly logger: Logger;
+  /** The rig of a session that is being created. */
+  readonly defaultModel: () => string;
+  /** Called with each committed session: whoever runs a turn of an older epoch has to stop. */
+  readonly onCommitted: (session: SessionRecord) => void;
+}
+
+/** What was committed, with the live session after it (`null` when it is not in memory). */
+export interface Settled<Outcome> {
+  readonly outcome: Outcome;
+  readonly record: SessionRecord;
+  readonly created: boolean;
+  readonly session: Session | null;
+}
+
+export class Registry {
+  readonly #options: RegistryOptions;
+  readonly #loading = new Map<string, Promise<Session>>();
+  readonly #idleCheck: Timer;
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+    this.#idleCheck = options.clock.every(IDLE_CHECK_MS, () => options.cache.dropIdle());
+  }
+
+  stop(): void {
+    this.#idleCheck.stop();
+  }
+
+  /** The live session if it is in memory and its use need not be noted now: the way without a promise. */
+  peek(id: string): Session | null {
+    const session = this.#options.cache.get(id);
+    return session !== undefined && this.#isNoted(session) ? session : null;
+  }
+
+  /** The live session of this life, used or not: for who works on it. */
+  live(id: string, life: string): Session | null {
+    const session = this.#options.cache.get(id);
+    return session?.life === life ? session : null;
+  }
+
+  /** The live session, created when there is none; its use is on disk when this resolves. */
+  async get(id: string, admit: AdmitNewSession): Promise<Session> {
+    const session = this.#options.cache.get(id);
+    if (session === undefined) return await this.#load(id, admit);
+    if (this.#isNoted(session)) return session;
+    const gone = await this.#options.store.touch([{ id, life: session.life }]);
+    if (gone.length > 0) {
+      this.forget(id, session.life);
+      return await this.#load(id, admit);
+    }
+    session.useNotedAt = this.#options.clock.now();
+    return session;
+  }
+
+  /**
+   * Runs a transaction on a session that is created if there is none, and settles what it committed. `admit` is asked first
+   * when the session is not in memory and not in the store.
+   */
+  async commit<Outcome>(
+    id: string,
+    admit: AdmitNewSession,
+    transaction: (target: SessionTarget) => Promise<Committed<Outcome> | null>,
+  ): Promise<Settled<Outcome>> {
+    const isLive = this.#options.cache.get(id) !== undefined;
+    if (admit !== null && !isLive && (await this.#options.store.find(id)) === null) admit();
+    const committed = await transaction({ id, birth: this.newBirth(), load: !isLive });
+    if (committed === null)
+      throw new Error("A transaction that may create its session answered that there is none");
+    return this.settle(committed);
+  }
+
+  /** Applies what was committed to memory, then announces it. Must be called in the order of the commits, without a wait in between. */
+  settle<Outcome>(committed: Committed<Outcome>): Settled<Outcome> {
+    const { session: record, events, loaded } = committed;
+    const { cache, clock } = this.#options;
+    let session = cache.get(record.id) ?? null;
+    if (session !== null && (session.life !== record.life || !session.apply(events))) {
+      this.#options.logger.warn(
+        { session: record.id.slice(0, 8) },
+        "a live session fell behind its log; loading it again",
+      );
+      cache.delete(record.id);
+      session = null;
+    }
+    if (session === null && loaded !== null) session = new Session(loaded, clock.now());
+    if (session !== null) cache.put(session);
+    if (events.length > 0)
+      this.#options.bus.publish(record.id, { kind: "events", life: record.life, events });
+    this.#options.onCommitted(record);
+    return { outcome: committed.outcome, record, created: committed.created, session };
+  }
+
+  /** A life of a session is over: nothing of it stays in memory, and its readers are told. */
+  forget(id: string, life: string): void {
+    const session = this.#options.cache.get(id);
+    if (session?.life === life) {
+      this.#options.cache.delete(id);
+      session.end();
+    }
+    this.#options.bus.publish(id, { kind: "deleted", life });
+  }
+
+  newBirth(): SessionBirth {
+    return {
+      life: BigInt(`0x${randomBytes(8).toString("hex")}`).toString(36),
+      model: this.#options.defaultModel(),
+    };
+  }
+
+  #isNoted(session: Session): boolean {
+    return this.#options.clock.now() - session.useNotedAt < USE_NOTED_MS;
+  }
+
+  #load(id: string, admit: AdmitNewSession): Promise<Session> {
+    const loading = this.#loading.get(id);
+    if (loading !== undefined) return loading;
+    const load = this.#open(id, admit).finally(() => this.#loading.delete(id));
+    this.#loading.set(id, load);
+    return load;
+  }
+
+  async #open(id: string, admit: AdmitNewSession): Promise<Session> {
+    const nothing = { userState: null, publicKey: null };
+    const { session } = await this.commit(id, admit, (target) =>
+      this.#options.store.open({ ...target, load: true }, nothing),
+    );
+    if (session === null) throw new Error("A session that was just loaded is not in memory");
+    return session;
+  }
+}

@@ -1,0 +1,104 @@
+// Which sessions stay in memory. Least recently used first out, within a budget of bytes; sessions with nothing in them have a small
+// budget of their own, so that a million requests with random ids push no conversation out and cost bounded memory.
+
+import type { Session } from "./session.ts";
+
+/** Memory of a live session beside its snapshot's bytes, roughly. */
+const OVERHEAD_BYTES = 4096;
+const MAX_EMPTY = 2048;
+
+interface Entry {
+  readonly session: Session;
+  weight: number;
+  /** Monotonic milliseconds. */
+  usedAt: number;
+}
+
+export class SessionCache {
+  /** Both in the order of use, the longest unused first. */
+  readonly #filled = new Map<string, Entry>();
+  readonly #empty = new Map<string, Entry>();
+  readonly #budget: number;
+  readonly #idleMs: number;
+  readonly #monotonic: () => number;
+  #weight = 0;
+
+  /** `budget` in bytes of snapshots; `idleMs` after which an unused session leaves. */
+  constructor(budget: number, idleMs: number, monotonic: () => number) {
+    this.#budget = budget;
+    this.#idleMs = idleMs;
+    this.#monotonic = monotonic;
+  }
+
+  get size(): number {
+    return this.#filled.size + this.#empty.size;
+  }
+
+  /** Bytes of the snapshots in memory, with overhead. */
+  get weight(): number {
+    return this.#weight;
+  }
+
+  get(id: string): Session | undefined {
+    const place = this.#filled.has(id) ? this.#filled : this.#empty;
+    const entry = place.get(id);
+    if (entry === undefined) return undefined;
+    entry.usedAt = this.#monotonic();
+    place.delete(id);
+    place.set(id, entry);
+    return entry.session;
+  }
+
+  /** Puts a session in, or weighs it anew after it changed. */
+  put(session: Session): void {
+    this.delete(session.id);
+    const weight = session.weight + OVERHEAD_BYTES;
+    const entry = { session, weight, usedAt: this.#monotonic() };
+    this.#weight += weight;
+    (session.isEmpty ? this.#empty : this.#filled).set(session.id, entry);
+    this.#evict();
+  }
+
+  delete(id: string): void {
+    for (const place of [this.#filled, this.#empty]) {
+      const entry = place.get(id);
+      if (entry === undefined) continue;
+      place.delete(id);
+      this.#weight -= entry.weight;
+    }
+  }
+
+  /** Lets go of what nobody used for long. */
+  dropIdle(): void {
+    const before = this.#monotonic() - this.#idleMs;
+    for (const place of [this.#filled, this.#empty]) {
+      for (const [id, entry] of place) {
+        if (entry.usedAt > before) break;
+        if (mayLeave(entry.session)) this.delete(id);
+      }
+    }
+  }
+
+  #evict(): void {
+    for (const id of leavers(this.#empty)) {
+      if (this.#empty.size <= MAX_EMPTY) break;
+      this.delete(id);
+    }
+    if (this.#weight <= this.#budget) return;
+    for (const place of [this.#empty, this.#filled]) {
+      for (const id of leavers(place)) {
+        if (this.#weight <= this.#budget) return;
+        this.delete(id);
+      }
+    }
+  }
+}
+
+function* leavers(place: ReadonlyMap<string, Entry>): Generator<string> {
+  for (const [id, entry] of place) if (mayLeave(entry.session)) yield id;
+}
+
+/** A session that works has text that is nowhere else, and one that is waited for must be found by what it waits for. */
+function mayLeave(session: Session): boolean {
+  return !session.isProcessing && !session.hasWaiters;
+}

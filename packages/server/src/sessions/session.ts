@@ -1,0 +1,171 @@
+// The one live object of a session: the fold of its committed events, and the text that streams at this moment.
+
+import type { StoredSession } from "../core/ports/session-store.ts";
+import type { SnapshotView } from "../core/ports/services.ts";
+import { joinStepText, toWireMessage } from "../core/message.ts";
+import type { NumberedEvent } from "../core/session-event.ts";
+import { appOf } from "../core/session.ts";
+import { Snapshot } from "./snapshot.ts";
+
+const MAX_EARLY = 1000;
+
+export class Session {
+  readonly id: string;
+  readonly life: string;
+  /** The store's key of this life. */
+  readonly key: number;
+  readonly #snapshot: Snapshot;
+  /** Text of the running turn's finished steps; what streams now follows it. */
+  #committedText = "";
+  /** Events that arrived before the ones that come first. */
+  readonly #early = new Map<number, NumberedEvent>();
+  #settledWaiters: (() => void)[] = [];
+  #ended = false;
+  /** Whether nothing but the session itself exists: such sessions leave memory first. */
+  isEmpty: boolean;
+  /** When its use was noted in the store last, in milliseconds since the epoch. */
+  useNotedAt: number;
+
+  constructor(stored: StoredSession, now: number) {
+    const { session } = stored;
+    this.id = session.id;
+    this.life = session.life;
+    this.key = session.key;
+    this.useNotedAt = now;
+    this.isEmpty = session.messageCount === 0;
+    this.#snapshot = new Snapshot({
+      sessionId: session.id,
+      life: session.life,
+      title: session.title,
+      status: session.status,
+      model: session.model,
+      app: appOf(session),
+      userState: session.userState,
+      head: session.head,
+    });
+    for (const message of stored.messages) this.#snapshot.addMessage(toWireMessage(message));
+    for (const { item } of stored.systemEvents) this.#snapshot.addSystemEvent(item);
+    this.#committedText = this.#snapshot.streamingMessage()?.content ?? "";
+  }
+
+  get head(): number {
+    return this.#snapshot.fields.head;
+  }
+
+  get isProcessing(): boolean {
+    return this.#snapshot.fields.status === "processing";
+  }
+
+  get model(): string {
+    return this.#snapshot.fields.model;
+  }
+
+  get app(): string {
+    return this.#snapshot.fields.app;
+  }
+
+  /** Whether this life of the session is over. */
+  get isGone(): boolean {
+    return this.#ended;
+  }
+
+  get hasWaiters(): boolean {
+    return this.#settledWaiters.length > 0;
+  }
+
+  get weight(): number {
+    return this.#snapshot.weight;
+  }
+
+  view(): SnapshotView {
+    return this.#snapshot.view();
+  }
+
+  /** The whole text of the agent message that streams now. */
+  get streamingText(): string {
+    return this.#snapshot.streamingMessage()?.content ?? "";
+  }
+
+  /**
+   * Applies committed events in order; those it has already are passed over, those that come too early wait for the ones before them.
+   * Answers `false`, with this object void, when they do not fit: the session must be loaded again.
+   */
+  apply(events: readonly NumberedEvent[]): boolean {
+    for (const event of events) if (event.number > this.head) this.#early.set(event.number, event);
+    for (let next = this.#takeNext(); next !== null; next = this.#takeNext()) {
+      if (!this.#applyOne(next)) return false;
+      this.#snapshot.set({ head: next.number });
+    }
+    if (this.#early.size > MAX_EARLY) return false;
+    if (!this.isProcessing) this.#releaseWaiters();
+    return true;
+  }
+
+  /** Text that the model adds to the current step of the running turn. Answers what readers are to be sent. */
+  grow(delta: string): { readonly messageId: string; readonly offset: number; readonly text: string } | null {
+    const message = this.#snapshot.streamingMessage();
+    if (message === null) return null;
+    const offset = message.content.length;
+    // The step's first text is set apart from that of the steps before.
+    const text =
+      offset === this.#committedText.length ? joinStepText(this.#committedText, delta).slice(offset) : delta;
+    this.#snapshot.replaceMessage({ ...message, content: message.content + text });
+    return { messageId: message.id, offset, text };
+  }
+
+  /** The session was deleted: nobody waits for it any longer. */
+  end(): void {
+    this.#ended = true;
+    this.#releaseWaiters();
+  }
+
+  /** Resolves when the session is not processing, or when it is gone. */
+  async settled(): Promise<void> {
+    if (!this.isProcessing || this.#ended) return;
+    await new Promise<void>((resolve) => this.#settledWaiters.push(resolve));
+  }
+
+  #takeNext(): NumberedEvent | null {
+    const next = this.#early.get(this.head + 1) ?? null;
+    if (next !== null) this.#early.delete(next.number);
+    return next;
+  }
+
+  #applyOne({ event }: NumberedEvent): boolean {
+    switch (event.type) {
+      case "title_changed":
+        this.#snapshot.set({ title: event.new_title });
+        return true;
+      case "state_changed":
+        this.#snapshot.set({
+          status: event.status,
+          model: event.model,
+          app: event.app,
+          userState: event.user_state,
+        });
+        return true;
+      case "system_event":
+        this.#snapshot.addSystemEvent(event.item);
+        return true;
+      case "message_created":
+        this.isEmpty = false;
+        this.#snapshot.addMessage(event.message);
+        if (event.message.status === "streaming") this.#committedText = event.message.content;
+        return true;
+      case "message_updated":
+      case "message_completed":
+        if (event.message.status === "streaming") this.#committedText = event.message.content;
+        return this.#snapshot.replaceMessage(event.message);
+      case "tool_update":
+      case "tool_complete":
+      case "system_notice":
+        return true;
+    }
+  }
+
+  #releaseWaiters(): void {
+    const waiters = this.#settledWaiters;
+    this.#settledWaiters = [];
+    for (const release of waiters) release();
+  }
+}

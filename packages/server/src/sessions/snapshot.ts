@@ -1,0 +1,149 @@
+// The snapshot of one live session, kept as text that is ready to be sent. Messages that will not change any more are joined into chunks,
+// so that a poll costs a copy of what changed and not of the whole conversation.
+
+import { createHash, type Hash } from "node:crypto";
+import type { Message, SessionStatus, SystemEvent } from "@colloquy/protocol";
+import type { JsonObject } from "../core/json.ts";
+import { formatEventId } from "../core/event-id.ts";
+import type { SnapshotView } from "../core/ports/services.ts";
+import { SYSTEM_EVENTS_SHOWN } from "../core/system-event.ts";
+
+/** Settled messages are joined this many at a time. */
+const CHUNK_MESSAGES = 32;
+const OPENING = Buffer.from('{"messages":[');
+
+/** The parts of a snapshot that are not messages or system events. */
+export interface SnapshotFields {
+  readonly sessionId: string;
+  readonly life: string;
+  readonly title: string;
+  readonly status: SessionStatus;
+  readonly model: string;
+  readonly app: string;
+  readonly userState: JsonObject | null;
+  readonly head: number;
+}
+
+interface LooseMessage {
+  message: Message;
+  json: string | null;
+}
+
+export class Snapshot {
+  /** Chunks of settled messages, oldest first, commas between and after them included. */
+  readonly #chunks: Buffer[] = [OPENING];
+  #chunkBytes = OPENING.length;
+  /** Digest of all chunks; copied for each view. */
+  readonly #digest: Hash = createHash("sha256").update(OPENING);
+  /** Messages after the chunks, in the order of arrival. */
+  readonly #loose: LooseMessage[] = [];
+  readonly #systemEvents: string[] = [];
+  #fields: SnapshotFields;
+  #view: SnapshotView | null = null;
+
+  constructor(fields: SnapshotFields) {
+    this.#fields = fields;
+  }
+
+  get fields(): SnapshotFields {
+    return this.#fields;
+  }
+
+  /** Bytes that this snapshot holds in memory, roughly: what the memory budget counts. */
+  get weight(): number {
+    return (
+      this.#chunkBytes +
+      (this.#view?.length ?? 0) +
+      this.#loose.length * 512 +
+      this.#systemEvents.length * 256
+    );
+  }
+
+  set(fields: Partial<SnapshotFields>): void {
+    this.#fields = { ...this.#fields, ...fields };
+    this.#view = null;
+  }
+
+  addMessage(message: Message): void {
+    this.#loose.push({ message, json: null });
+    this.#view = null;
+  }
+
+  /** Replaces a message; answers `false` when it is settled and cannot change. */
+  replaceMessage(message: Message): boolean {
+    const loose = this.#findLoose(message.id);
+    if (loose === undefined) return false;
+    loose.message = message;
+    loose.json = null;
+    this.#view = null;
+    return true;
+  }
+
+  /** The agent message that streams now, as shown so far. */
+  streamingMessage(): Message | null {
+    return this.#loose.findLast(({ message }) => message.status === "streaming")?.message ?? null;
+  }
+
+  addSystemEvent(item: SystemEvent): void {
+    this.#systemEvents.push(JSON.stringify(item));
+    if (this.#systemEvents.length > SYSTEM_EVENTS_SHOWN) this.#systemEvents.shift();
+    this.#view = null;
+  }
+
+  view(): SnapshotView {
+    this.#view ??= this.#build();
+    return this.#view;
+  }
+
+  #build(): SnapshotView {
+    this.#settle();
+    const tail = Buffer.from(this.#tailText());
+    const etag = `"${this.#digest.copy().update(tail).digest("base64url").slice(0, 27)}"`;
+    const isShort = this.#chunkBytes + tail.length < 16_384;
+    const parts = isShort ? [Buffer.concat([...this.#chunks, tail])] : [...this.#chunks, tail];
+    return { parts, length: this.#chunkBytes + tail.length, etag };
+  }
+
+  #settle(): void {
+    for (;;) {
+      const unsettled = this.#loose.findIndex(({ message }) => !isSettled(message));
+      const settled = unsettled < 0 ? this.#loose.length : unsettled;
+      // The last message stays loose: after it the list may end, and a chunk carries the comma behind each of its messages.
+      if (Math.min(settled, this.#loose.length - 1) < CHUNK_MESSAGES) return;
+      const chunk = this.#loose.splice(0, CHUNK_MESSAGES).map((loose) => `${messageJson(loose)},`);
+      const bytes = Buffer.from(chunk.join(""));
+      this.#chunks.push(bytes);
+      this.#chunkBytes += bytes.length;
+      this.#digest.update(bytes);
+    }
+  }
+
+  #tailText(): string {
+    const fields = this.#fields;
+    const rest = JSON.stringify({
+      title: fields.title,
+      is_processing: fields.status === "processing",
+      user_state: fields.userState,
+      session_id: fields.sessionId,
+      app: fields.app,
+      status: fields.status,
+      model: fields.model,
+      last_event_id: formatEventId(fields.life, fields.head),
+    });
+    const messages = this.#loose.map(messageJson).join();
+    return `${messages}],"system_events":[${this.#systemEvents.join()}],${rest.slice(1)}`;
+  }
+
+  #findLoose(id: string): LooseMessage | undefined {
+    return this.#loose.findLast(({ message }) => message.id === id);
+  }
+}
+
+function isSettled(message: Message): boolean {
+  return message.status !== "queued" && message.status !== "streaming";
+}
+
+function messageJson(loose: LooseMessage): string {
+  loose.json ??= JSON.stringify(loose.message);
+  return loose.json;
+}

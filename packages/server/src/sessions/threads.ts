@@ -1,0 +1,126 @@
+// The use cases of the list of conversations: create, get, list, rename, delete, and the records of one.
+
+import type { PersistedMessage, Thread } from "@colloquy/protocol";
+import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
+import { toPersistedMessage } from "../core/message.ts";
+import type { AdmitNewSession, ThreadPage } from "../core/ports/services.ts";
+import type { Store } from "../core/ports/store.ts";
+import { appOf, type SessionRecord } from "../core/session.ts";
+import type { Dispatcher } from "../turns/dispatcher.ts";
+import type { Registry } from "./registry.ts";
+
+export interface ThreadsOptions {
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly dispatcher: Dispatcher;
+  /** Apps whose threads a list may hold. */
+  readonly listedApps: readonly string[];
+  /** Whether threads may be listed by wallet address, which is no secret. */
+  readonly walletListing: boolean;
+}
+
+export class Threads {
+  readonly #options: ThreadsOptions;
+
+  constructor(options: ThreadsOptions) {
+    this.#options = options;
+  }
+
+  async create(sessionId: string, publicKey: string | null, admit: AdmitNewSession): Promise<Thread> {
+    const { registry, store } = this.#options;
+    const { outcome, record } = await registry.commit(sessionId, admit, (target) =>
+      store.sessions.open(target, { userState: null, publicKey }),
+    );
+    if (outcome === "wallet_mismatch") {
+      const detail = "This session is bound to another wallet. Start a new session for this one.";
+      throw new Conflict("wallet_mismatch", detail);
+    }
+    return toThread(record);
+  }
+
+  async thread(sessionId: string): Promise<Thread> {
+    const record = await this.#options.store.sessions.find(sessionId);
+    if (record === null) throw unknownSession();
+    return toThread(record);
+  }
+
+  async threads(query: {
+    readonly publicKey: string;
+    readonly limit: number;
+    readonly cursor: string | null;
+  }): Promise<ThreadPage> {
+    if (!this.#options.walletListing) {
+      throw new ServiceError(
+        403,
+        "listing_off",
+        "This service does not list threads by wallet. Keep session ids yourself.",
+      );
+    }
+    const { publicKey, limit } = query;
+    const after = query.cursor === null ? null : parseCursor(query.cursor);
+    const apps = this.#options.listedApps;
+    // One more than asked for tells whether there is a next page.
+    const records = await this.#options.store.sessions.list({ publicKey, apps, limit: limit + 1, after });
+    const shown = records.slice(0, limit);
+    const last = shown.at(-1);
+    const next = records.length > limit && last !== undefined ? formatCursor(last) : null;
+    return { threads: shown.map(toThread), next };
+  }
+
+  async rename(sessionId: string, title: string): Promise<Thread> {
+    const committed = await this.#options.store.sessions.rename(sessionId, title);
+    if (committed === null) throw unknownSession();
+    return toThread(this.#options.registry.settle(committed).record);
+  }
+
+  async remove(sessionId: string): Promise<void> {
+    const removed = await this.#options.store.sessions.remove(sessionId);
+    if (removed === null) throw unknownSession();
+    this.#options.registry.forget(sessionId, removed.life);
+    this.#options.dispatcher.abandon(sessionId, removed.life);
+  }
+
+  async messages(
+    sessionId: string,
+    after: string | null,
+    limit: number,
+  ): Promise<readonly PersistedMessage[]> {
+    const messages = await this.#options.store.sessions.messages(sessionId, after, limit);
+    if (messages === null) {
+      const detail = "There is no such session, or no message with the id given as `after` in it.";
+      throw new NotFound("not_found", detail);
+    }
+    return messages.map((message) => toPersistedMessage(sessionId, message));
+  }
+}
+
+function toThread(record: SessionRecord): Thread {
+  return {
+    session_id: record.id,
+    title: record.title,
+    app: appOf(record),
+    created_at: new Date(record.createdAt).toISOString(),
+    updated_at: new Date(record.updatedAt).toISOString(),
+  };
+}
+
+/** Where a page ended: the last one's time of activity and key, both in base 36. */
+function formatCursor(record: SessionRecord): string {
+  return `${record.updatedAt.toString(36)}-${record.key.toString(36)}`;
+}
+
+function parseCursor(cursor: string): { readonly updatedAt: number; readonly key: number } {
+  const match = /^([0-9a-z]{1,10})-([0-9a-z]{1,10})$/.exec(cursor);
+  if (match?.[1] === undefined || match[2] === undefined) {
+    const detail = "`cursor` must be one that the Link header of an earlier page gave.";
+    throw new InvalidRequest("invalid_cursor", detail);
+  }
+  return { updatedAt: Number.parseInt(match[1], 36), key: Number.parseInt(match[2], 36) };
+}
+
+function unknownSession(): NotFound {
+  return new NotFound(
+    "session_not_found",
+    "There is no session with this id. Check it, or create the session first.",
+  );
+}

@@ -1,0 +1,112 @@
+// Titles, generated from a session's first message beside its turn. The job is in the store since the chat's own transaction, so that
+// a crash costs a title some seconds, not for good.
+
+import type { AppCatalog } from "../core/ports/apps.ts";
+import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { JobStore, TitleJob } from "../core/ports/job-store.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import { DEFAULT_APP } from "../core/session.ts";
+import type { Registry } from "./registry.ts";
+import { cleanTitle, plainTitle } from "./title-text.ts";
+
+/** A job belongs to one process this long; longer than a title can take. */
+export const TITLE_LEASE_MS = 30_000;
+const MODEL_MS = 15_000;
+const LOOK_EVERY_MS = 10_000;
+const MAX_AT_ONCE = 8;
+/** Jobs beyond this stay in the store until they are due again. */
+const MAX_PENDING = 1_000;
+
+export interface TitlesOptions {
+  readonly jobs: JobStore;
+  readonly registry: Registry;
+  readonly apps: AppCatalog;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Asks a utility model for a title; rejects when it fails or the signal is aborted. */
+  readonly generate: (rig: string, message: string, signal: AbortSignal) => Promise<string>;
+  /** A stable word for what `generate` rejected with: the error itself may hold the message and is never logged. */
+  readonly failureCode: (error: unknown) => string;
+}
+
+export class Titles {
+  readonly #options: TitlesOptions;
+  readonly #pending: TitleJob[] = [];
+  readonly #timer: Timer;
+  #atWork = 0;
+  #stopped = false;
+
+  constructor(options: TitlesOptions) {
+    this.#options = options;
+    this.#timer = options.clock.every(LOOK_EVERY_MS, () => void this.lookForDue());
+  }
+
+  /** Takes a job that a chat of this process has just created. */
+  start(job: TitleJob): void {
+    if (this.#stopped || this.#pending.length >= MAX_PENDING) return;
+    this.#pending.push(job);
+    this.#work();
+  }
+
+  /** Takes jobs that nobody has finished in time, after a crash for example. */
+  async lookForDue(): Promise<void> {
+    if (this.#stopped || this.#pending.length > 0) return;
+    try {
+      for (const job of await this.#options.jobs.claimTitles(MAX_AT_ONCE, TITLE_LEASE_MS)) this.start(job);
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, "titles that are due could not be looked for");
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer.stop();
+  }
+
+  #work(): void {
+    while (this.#atWork < MAX_AT_ONCE) {
+      const job = this.#pending.shift();
+      if (job === undefined) return;
+      this.#atWork += 1;
+      void this.#finish(job).finally(() => {
+        this.#atWork -= 1;
+        this.#work();
+      });
+    }
+  }
+
+  async #finish(job: TitleJob): Promise<void> {
+    try {
+      const title = await this.#title(job);
+      const committed = await this.#options.jobs.finishTitle(job.sessionId, job.life, title);
+      if (committed !== null) this.#options.registry.settle(committed);
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, "a title was not stored; it will be tried again");
+    }
+  }
+
+  /** The demo model has nothing to add to the message: the plain fallback is its title (contract section 4). */
+  async #title(job: TitleJob): Promise<string> {
+    const rig = job.utilityModel ?? this.#options.apps.get(job.app)?.utilityModel ?? this.#defaultModel();
+    if (rig.startsWith("demo/")) return plainTitle(job.text);
+    const enough = new AbortController();
+    const timer = this.#options.clock.after(MODEL_MS, () =>
+      enough.abort(new Error("The model took too long")),
+    );
+    try {
+      return cleanTitle(await this.#options.generate(rig, job.text, enough.signal)) ?? plainTitle(job.text);
+    } catch (error) {
+      this.#options.logger.info(
+        { code: this.#options.failureCode(error), rig },
+        "a title is made from the message, because the model gave none",
+      );
+      return plainTitle(job.text);
+    } finally {
+      timer.stop();
+    }
+  }
+
+  #defaultModel(): string {
+    return this.#options.apps.get(DEFAULT_APP)?.utilityModel ?? "demo/assistant";
+  }
+}

@@ -1,0 +1,163 @@
+// The journal of one running turn: its writes go to the store under the turn's identity, then to the live session and the bus like every
+// other commit; its text is shown at once and checkpointed soon after.
+
+import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
+import { ServiceError } from "../core/errors.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { ToolCallRecord } from "../core/message.ts";
+import type { Bus } from "../core/ports/bus.ts";
+import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import type { Committed } from "../core/ports/session-store.ts";
+import type { PastTurn, TurnStore } from "../core/ports/turn-store.ts";
+import type { StartedTurn, StepRecord } from "../core/turn.ts";
+import type { TurnFailure, TurnJournal } from "../turns/journal.ts";
+import type { Registry } from "./registry.ts";
+
+/** Streaming text is on disk at most 250 ms after it was said (contract section 3); the commit itself takes some of them. */
+const CHECKPOINT_MS = 200;
+const FIRST_RETRY_MS = 200;
+const MAX_RETRY_MS = 5_000;
+
+export interface JournalOptions {
+  readonly store: TurnStore;
+  readonly registry: Registry;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  /** Another turn of the session may start now. */
+  readonly onMore: () => void;
+}
+
+export class StoredTurnJournal implements TurnJournal {
+  readonly #turn: StartedTurn;
+  readonly #options: JournalOptions;
+  /** Text of the current step that is not checkpointed, and the characters of the step before it. */
+  #unsaved = "";
+  #saved = 0;
+  #step = 0;
+  #timer: Timer | null = null;
+  #saving = false;
+
+  constructor(turn: StartedTurn, options: JournalOptions) {
+    this.#turn = turn;
+    this.#options = options;
+  }
+
+  async history(maxCharacters: number): Promise<readonly PastTurn[] | null> {
+    return await this.#persist(
+      () => this.#options.store.history(this.#turn, maxCharacters),
+      (turns) => turns,
+    );
+  }
+
+  say(text: string): void {
+    const session = this.#options.registry.live(this.#turn.sessionId, this.#turn.life);
+    const growth = session?.grow(text) ?? null;
+    if (growth !== null) {
+      this.#options.bus.publish(this.#turn.sessionId, { kind: "delta", life: this.#turn.life, ...growth });
+    }
+    this.#unsaved += text;
+    this.#timer ??= this.#options.clock.after(CHECKPOINT_MS, () => void this.#checkpoint());
+  }
+
+  async stepWithCalls(step: StepRecord, calls: readonly ToolCallRecord[]): Promise<boolean> {
+    this.#forgetUnsaved();
+    return await this.#write(() => this.#options.store.stepWithCalls(this.#turn, step, calls));
+  }
+
+  toolProgress(callId: string, progress: JsonValue): void {
+    // Progress is worth telling, not worth failing a turn for: what the store does not take is left out.
+    this.#options.store.toolProgress(this.#turn, callId, progress).then(
+      (committed) => committed !== null && this.#options.registry.settle(committed),
+      (error: unknown) => this.#options.logger.warn({ err: error }, "a tool's progress was not stored"),
+    );
+  }
+
+  async toolResult(outcome: ToolOutcomeInput): Promise<boolean> {
+    return await this.#write(() => this.#options.store.toolResult(this.#turn, outcome));
+  }
+
+  async complete(step: StepRecord): Promise<boolean> {
+    this.#forgetUnsaved();
+    return await this.#end(() => this.#options.store.complete(this.#turn, step));
+  }
+
+  async fail(failure: TurnFailure): Promise<boolean> {
+    const session = this.#options.registry.live(this.#turn.sessionId, this.#turn.life);
+    const text = session?.streamingText ?? this.#turn.agentMessage.content;
+    this.#forgetUnsaved();
+    return await this.#end(() => this.#options.store.fail(this.#turn, text, failure));
+  }
+
+  /** Nothing more is written; call it when the run is over, however it ended. */
+  close(): void {
+    this.#forgetUnsaved();
+  }
+
+  async #end(operation: () => Promise<Committed<"ok"> | null>): Promise<boolean> {
+    const record = await this.#persist(
+      operation,
+      (committed) => this.#options.registry.settle(committed).record,
+    );
+    if (record?.status === "processing") this.#options.onMore();
+    return record !== null;
+  }
+
+  async #write(operation: () => Promise<Committed<"ok"> | null>): Promise<boolean> {
+    return (await this.#persist(operation, (committed) => this.#options.registry.settle(committed))) !== null;
+  }
+
+  /**
+   * A store that fails for a while (a full disk) holds the turn up, and does not end it. `take` gets what was committed at once, so
+   * that commits are announced in their order. Answers `null` when the turn is superseded or was stopped meanwhile.
+   */
+  async #persist<T, R>(operation: () => Promise<T | null>, take: (committed: T) => R): Promise<R | null> {
+    const { clock, signal, logger } = this.#options;
+    for (let delay = FIRST_RETRY_MS; !signal.aborted; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
+      try {
+        const committed = await operation();
+        return committed === null ? null : take(committed);
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        logger.warn({ code: error.code }, "a turn waits for the store");
+        await clock.sleep(delay, signal).catch(() => undefined);
+      }
+    }
+    return null;
+  }
+
+  async #checkpoint(): Promise<void> {
+    this.#timer = null;
+    if (this.#saving || this.#unsaved === "" || this.#options.signal.aborted) return;
+    const text = this.#unsaved;
+    const offset = this.#saved;
+    const step = this.#step;
+    this.#unsaved = "";
+    this.#saved += text.length;
+    this.#saving = true;
+    try {
+      await this.#options.store.checkpoint(this.#turn, offset, text);
+    } catch (error) {
+      if (step === this.#step) {
+        this.#unsaved = text + this.#unsaved;
+        this.#saved = offset;
+      }
+      this.#options.logger.warn({ err: error }, "streaming text was not checkpointed");
+    } finally {
+      this.#saving = false;
+    }
+    if (this.#unsaved !== "")
+      this.#timer ??= this.#options.clock.after(CHECKPOINT_MS, () => void this.#checkpoint());
+  }
+
+  /** The step's text is being committed as a whole. */
+  #forgetUnsaved(): void {
+    this.#timer?.stop();
+    this.#timer = null;
+    this.#unsaved = "";
+    this.#saved = 0;
+    this.#step += 1;
+  }
+}

@@ -1,0 +1,30 @@
+// What a running turn tells the rest of the service. Each write is durable when its promise resolves; `false` means that the turn
+// may no longer write (interrupted, deleted, taken over) and has to stop without a word.
+
+import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { ToolCallRecord } from "../core/message.ts";
+import type { PastTurn } from "../core/ports/turn-store.ts";
+import type { StepRecord } from "../core/turn.ts";
+
+export interface TurnFailure {
+  /** Stable word, part of the wire. */
+  readonly code: string;
+  /** What the person is told. */
+  readonly message: string;
+}
+
+export interface TurnJournal {
+  /** The turns so far with this one at the end, as many as fit into `maxCharacters`; `null` when the turn is superseded. */
+  history(maxCharacters: number): Promise<readonly PastTurn[] | null>;
+  /** Clean text that the model has just said: shown at once, on disk within 250 ms. */
+  say(text: string): void;
+  /** A step that asked for tools; from here on the calls count as started. */
+  stepWithCalls(step: StepRecord, calls: readonly ToolCallRecord[]): Promise<boolean>;
+  toolProgress(callId: string, progress: JsonValue): void;
+  toolResult(outcome: ToolOutcomeInput): Promise<boolean>;
+  /** The last step; the turn is complete. */
+  complete(step: StepRecord): Promise<boolean>;
+  /** The turn has failed; what it said so far is kept. */
+  fail(failure: TurnFailure): Promise<boolean>;
+}

@@ -1,0 +1,34 @@
+import type { Clock } from "../core/ports/clock.ts";
+import type { ModelCatalog } from "../core/ports/model.ts";
+import type { ModelStep } from "./model-step.ts";
+
+const FIRST_DELAY_MS = 1000;
+const MAX_DELAY_MS = 30_000;
+
+/**
+ * Calls a model again after failures that its provider calls retryable, while nothing of the step has been said: after the time the
+ * provider asks for (`Retry-After`), else with a delay that doubles from one second. Answers the last outcome.
+ */
+export async function retryModel(
+  call: () => Promise<ModelStep>,
+  options: {
+    readonly models: Pick<ModelCatalog, "describeFailure">;
+    readonly clock: Clock;
+    readonly signal: AbortSignal;
+    /** How often a failed call is repeated. */
+    readonly maxRetries: number;
+  },
+): Promise<ModelStep> {
+  for (let attempt = 0; ; attempt += 1) {
+    const step = await call();
+    if (step.kind !== "failed" || step.spoke || attempt >= options.maxRetries) return step;
+    const { retryable, retryAfterMs } = options.models.describeFailure(step.error);
+    if (!retryable) return step;
+    const delay = retryAfterMs ?? Math.min(FIRST_DELAY_MS * 2 ** attempt, MAX_DELAY_MS);
+    try {
+      await options.clock.sleep(delay, options.signal);
+    } catch {
+      return { kind: "aborted" };
+    }
+  }
+}

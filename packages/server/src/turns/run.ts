@@ -1,0 +1,174 @@
+// The agent loop of one turn: model step, tools, model step, until the model asks for no more tools. Every step is on disk before the
+// next one begins, so that a turn that is run again after a crash goes on where it was and repeats nothing that had ended.
+
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { ModelMessage } from "ai";
+import type { ToolCallRecord } from "../core/message.ts";
+import type { Clock } from "../core/ports/clock.ts";
+import type { ModelCatalog } from "../core/ports/model.ts";
+import type { ToolRegistry } from "../core/ports/tool.ts";
+import type { PastTurn } from "../core/ports/turn-store.ts";
+import type { StartedTurn, StepRecord, TokenUsage } from "../core/turn.ts";
+import { historyBudget, stepMessages, toModelMessages } from "./history.ts";
+import { instructionsFor } from "./instructions.ts";
+import type { TurnFailure, TurnJournal } from "./journal.ts";
+import { retryModel } from "./model-retry.ts";
+import type { ModelCaller, ModelStep } from "./model-step.ts";
+import { runToolCalls, type ToolResults, type ToolRun } from "./tool-calls.ts";
+import { TurnDeadline, type TurnLimits } from "./turn-limits.ts";
+
+export interface RunOptions {
+  readonly models: ModelCatalog;
+  readonly caller: ModelCaller;
+  readonly tools: ToolRegistry;
+  readonly clock: Clock;
+  readonly limits: TurnLimits;
+  /** The App's instructions, `null` for none. */
+  readonly instructions: string | null;
+  /** Hears the tokens of each finished step. */
+  readonly onUsage: (usage: TokenUsage) => void;
+  /** Aborted when the turn has to stop: what ended it is told elsewhere. */
+  readonly signal: AbortSignal;
+}
+
+/** How a run ended: by itself, or stopped by somebody else. */
+export type RunEnd = "complete" | "failed" | "stopped";
+
+/** Runs an acquired turn to its end. Failures of models and tools end up in the journal; what rejects is a defect or a broken store. */
+export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: RunOptions): Promise<RunEnd> {
+  const deadline = new TurnDeadline(options.clock, options.limits);
+  try {
+    const signal = AbortSignal.any([options.signal, deadline.signal]);
+    const end = await new TurnRun(turn, journal, { ...options, signal }, deadline).run();
+    if (end !== "stopped" || options.signal.aborted || deadline.failure === null) return end;
+    return (await journal.fail(deadline.failure)) ? "failed" : "stopped";
+  } finally {
+    deadline.stop();
+  }
+}
+
+class TurnRun {
+  readonly #turn: StartedTurn;
+  readonly #journal: TurnJournal;
+  readonly #options: RunOptions;
+  readonly #deadline: TurnDeadline;
+  readonly #callIds: string[];
+
+  constructor(turn: StartedTurn, journal: TurnJournal, options: RunOptions, deadline: TurnDeadline) {
+    this.#turn = turn;
+    this.#journal = journal;
+    this.#options = options;
+    this.#deadline = deadline;
+    this.#callIds = turn.agentMessage.toolCalls.map(({ id }) => id);
+  }
+
+  async run(): Promise<RunEnd> {
+    const turn = this.#turn;
+    if (turn.openCalls.length > 0 && (await this.#runCalls(turn.openCalls)) === null) return "stopped";
+    const model = await this.#resolveModel();
+    if (!("specificationVersion" in model)) return await this.#fail(model);
+    const instructions = instructionsFor(this.#options.instructions, turn);
+    const budget = historyBudget(this.#options.models.contextWindow(turn.model), instructions);
+    const past = await this.#journal.history(budget);
+    if (past === null) return "stopped";
+    return await this.#steps(model, instructions, past, budget);
+  }
+
+  async #steps(
+    model: LanguageModelV4,
+    instructions: string,
+    past: readonly PastTurn[],
+    budget: number,
+  ): Promise<RunEnd> {
+    const messages = toModelMessages(past, budget);
+    for (let number = this.#turn.stepsDone + 1; number <= this.#options.limits.maxSteps; number += 1) {
+      const step = await this.#callModel(model, instructions, messages);
+      if (step.kind === "aborted") return "stopped";
+      if (step.kind === "failed") return await this.#fail(this.#options.models.describeFailure(step.error));
+      if (step.finishReason === "content-filter" && step.text === "" && step.calls.length === 0) {
+        return await this.#fail({
+          code: "model_refused",
+          message: "The model declined to answer this message.",
+        });
+      }
+      this.#options.onUsage(step.usage);
+      const record = {
+        number,
+        text: step.text,
+        parts: step.parts,
+        usage: step.usage,
+        finishReason: step.finishReason,
+      };
+      if (step.calls.length === 0) return (await this.#journal.complete(record)) ? "complete" : "stopped";
+      const results = await this.#takeCalls(record, step);
+      if (results === null) return "stopped";
+      messages.push(...stepMessages(record, results));
+    }
+    return await this.#fail({
+      code: "turn_step_limit",
+      message:
+        "The assistant needed more steps than one answer may have, and was stopped. Ask for less at a time.",
+    });
+  }
+
+  async #callModel(
+    model: LanguageModelV4,
+    instructions: string,
+    messages: readonly ModelMessage[],
+  ): Promise<ModelStep> {
+    const { caller, models, tools, clock, limits, signal } = this.#options;
+    const call = (): Promise<ModelStep> =>
+      caller.call({
+        model,
+        instructions,
+        messages,
+        tools: tools.toolsOf(this.#turn.app),
+        usedCallIds: this.#callIds,
+        signal,
+        onText: (text) => this.#journal.say(text),
+        onProgress: () => this.#deadline.progress(),
+      });
+    return await retryModel(call, { models, clock, signal, maxRetries: limits.maxModelRetries });
+  }
+
+  /** Keeps the step with its calls as intended, then runs them. */
+  async #takeCalls(
+    record: StepRecord,
+    step: Extract<ModelStep, { kind: "finished" }>,
+  ): Promise<ToolResults | null> {
+    const tools = this.#options.tools.toolsOf(this.#turn.app);
+    const calls = step.calls.map((call): ToolCallRecord => {
+      const effect = tools.find(({ name }) => name === call.name)?.effect ?? "read";
+      return {
+        id: call.id,
+        name: call.name,
+        arguments: call.input,
+        status: "running",
+        effect,
+        step: record.number,
+      };
+    });
+    this.#callIds.push(...calls.map(({ id }) => id));
+    if (!(await this.#journal.stepWithCalls(record, calls))) return null;
+    return await this.#runCalls(calls);
+  }
+
+  async #runCalls(calls: readonly ToolCallRecord[]): Promise<ToolResults | null> {
+    const { tools, clock, limits, signal } = this.#options;
+    const onProgress = (): void => this.#deadline.progress();
+    const run: ToolRun = { app: this.#turn.app, tools, clock, timeoutMs: limits.toolMs, signal, onProgress };
+    return await runToolCalls(calls, this.#journal, run);
+  }
+
+  async #resolveModel(): Promise<LanguageModelV4 | TurnFailure> {
+    try {
+      return await this.#options.models.resolve(this.#turn.model);
+    } catch (error) {
+      return this.#options.models.describeFailure(error);
+    }
+  }
+
+  async #fail({ code, message }: TurnFailure): Promise<RunEnd> {
+    return (await this.#journal.fail({ code, message })) ? "failed" : "stopped";
+  }
+}

@@ -1,0 +1,66 @@
+import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { TurnFailure } from "./journal.ts";
+
+export interface TurnLimits {
+  /** Milliseconds that a turn may run, and that it may run without progress. */
+  readonly turnMs: number;
+  readonly idleMs: number;
+  readonly maxSteps: number;
+  /** Milliseconds that a tool call may take. */
+  readonly toolMs: number;
+  readonly maxModelRetries: number;
+}
+
+/** Watches the time of one turn: its `signal` is aborted, and `failure` says why, when a limit is passed. */
+export class TurnDeadline {
+  readonly #controller = new AbortController();
+  readonly #clock: Clock;
+  readonly #idleMs: number;
+  readonly #end: Timer;
+  #idle: Timer;
+  #lastProgress: number;
+  #failure: TurnFailure | null = null;
+
+  constructor(clock: Clock, limits: TurnLimits) {
+    this.#clock = clock;
+    this.#idleMs = limits.idleMs;
+    this.#lastProgress = clock.monotonic();
+    this.#end = clock.after(limits.turnMs, () =>
+      this.#fail("turn_timeout", "The answer took too long and was stopped."),
+    );
+    this.#idle = clock.after(limits.idleMs, () => this.#checkIdle());
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get failure(): TurnFailure | null {
+    return this.#failure;
+  }
+
+  /** Something came from the model or a tool. Cheap: it is called for every piece of text. */
+  progress(): void {
+    this.#lastProgress = this.#clock.monotonic();
+  }
+
+  stop(): void {
+    this.#end.stop();
+    this.#idle.stop();
+  }
+
+  #checkIdle(): void {
+    const left = this.#lastProgress + this.#idleMs - this.#clock.monotonic();
+    if (left > 0) this.#idle = this.#clock.after(left, () => this.#checkIdle());
+    else
+      this.#fail(
+        "turn_stalled",
+        "The assistant made no progress for too long and was stopped. Send your message again.",
+      );
+  }
+
+  #fail(code: string, message: string): void {
+    this.#failure ??= { code, message };
+    this.#controller.abort();
+  }
+}
