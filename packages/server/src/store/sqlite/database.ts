@@ -1,0 +1,53 @@
+// Opens the database file and brings it to this version's schema.
+
+import { closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { migrate, readMigrations } from "./migrate.ts";
+
+/** Milliseconds that a statement waits for another process, such as an administrating command, to finish its transaction. */
+const BUSY_TIMEOUT_MS = 5000;
+
+/**
+ * FULL syncs the log in every commit: acknowledged means durable. Checkpoints are left to wal-checkpoint.ts, because the automatic
+ * ones swallow their errors, a failed fsync among them. A log that had to grow is cut back to 64 MB when it begins anew.
+ */
+const SETTINGS = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  PRAGMA wal_autocheckpoint = 0;
+  PRAGMA journal_size_limit = 67108864;
+  PRAGMA cache_size = -65536;
+  PRAGMA temp_store = MEMORY;
+`;
+
+/** Creates the data directory, for its owner alone, so that it is still there after a power cut. */
+export function createDirectory(directory: string): void {
+  const first = mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let folder = directory; folder !== dirname(first); folder = dirname(folder)) syncFolder(folder);
+  syncFolder(dirname(first));
+}
+
+/** `directory` is `null` for a database in memory; `at` is the time that new migrations are recorded with. */
+export function openDatabase(directory: string | null, at: number): DatabaseSync {
+  const path = directory === null ? ":memory:" : join(directory, "colloquy.db");
+  const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
+  try {
+    database.exec(SETTINGS);
+    migrate(database, readMigrations(join(import.meta.dirname, "migrations")), at);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,146 @@
+// Writes what a decision left in its draft, in the transaction that is under way.
+
+import type { DatabaseSync } from "node:sqlite";
+import type { SessionDraft } from "../../core/decisions/draft.ts";
+import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
+import type { MessageRecord } from "../../core/message.ts";
+import type { SessionRecord } from "../../core/session.ts";
+import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
+import { LEASE_MS, type TurnRecord } from "../../core/turn.ts";
+import { prepareSessionWriter } from "./session-writer.ts";
+import { listText, prepare, usageText } from "./rows.ts";
+
+/** Writes a draft over `before`, the session as it was read; `null` when the draft is of a new one. */
+export type WriteDraft = (before: SessionRecord | null, draft: SessionDraft) => void;
+
+export function prepareDraftWriter(database: DatabaseSync): WriteDraft {
+  const writeSession = prepareSessionWriter(database);
+  const writeMessages = prepareMessageWriter(database);
+  const writeTurns = prepareTurnWriter(database);
+  const writeEvents = prepareEventWriter(database);
+  const writeLease = prepareLeaseWriter(database);
+  const owe = prepare<[number, number]>(
+    database,
+    "INSERT OR REPLACE INTO title_jobs (session_key, due_at) VALUES (?, ?)",
+  );
+  const oweNoMore = prepare<[number]>(database, "DELETE FROM title_jobs WHERE session_key = ?");
+
+  return (before, draft) => {
+    const { key, titleSource } = draft.session;
+    writeSession(before, draft.session, draft.at);
+    writeMessages(key, draft);
+    writeTurns(key, draft);
+    writeEvents(key, draft);
+    if (draft.lease !== null) writeLease(key, draft.lease, draft.at);
+    if (draft.wantsTitle) owe.run(key, draft.at + TITLE_LEASE_MS);
+    else if (before?.titleSource === "placeholder" && titleSource !== "placeholder") oweNoMore.run(key);
+  };
+}
+
+function prepareMessageWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
+  const insert = database.prepare(
+    `INSERT INTO messages (session_key, position, id, turn, role, status, created_at, tool_calls, tool_results, content)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const update = database.prepare(
+    `UPDATE messages SET status = ?, tool_calls = ?, tool_results = ?, content = ?
+     WHERE session_key = ? AND position = ?`,
+  );
+  const add = (key: number, message: MessageRecord): void => {
+    const { position, id, turn, role, status, createdAt, content } = message;
+    const calls = listText(message.toolCalls);
+    insert.run(
+      key,
+      position,
+      id,
+      turn,
+      role,
+      status,
+      createdAt,
+      calls,
+      listText(message.toolResults),
+      content,
+    );
+  };
+  return (key, draft) => {
+    for (const message of draft.addedMessages) add(key, message);
+    for (const { position, status, toolCalls, toolResults, content } of draft.changedMessages.values()) {
+      update.run(status, listText(toolCalls), listText(toolResults), content, key, position);
+    }
+  };
+}
+
+function prepareTurnWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
+  const insert = database.prepare(
+    `INSERT INTO turns (agent_position, state, attempts, steps, epoch, runnable, usage, failure, ended_at,
+       session_key, number, user_position, client_id, enqueued_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const update = database.prepare(
+    `UPDATE turns SET agent_position = ?, state = ?, attempts = ?, steps = ?, epoch = ?, runnable = ?, usage = ?,
+       failure = ?, ended_at = ?
+     WHERE session_key = ? AND number = ?`,
+  );
+  const settle = prepare<[number, number]>(
+    database,
+    "DELETE FROM checkpoints WHERE session_key = ? AND turn = ?",
+  );
+  const changing = (turn: TurnRecord) =>
+    [
+      turn.agentPosition,
+      turn.state,
+      turn.attempts,
+      turn.steps,
+      turn.epoch,
+      turn.runnable ? 1 : 0,
+      usageText(turn.usage),
+      turn.failure,
+      turn.endedAt,
+    ] as const;
+  return (key, draft) => {
+    for (const turn of draft.addedTurns) {
+      const { number, userPosition, clientId, enqueuedAt } = turn;
+      insert.run(...changing(turn), key, number, userPosition, clientId, enqueuedAt);
+    }
+    for (const turn of draft.changedTurns.values()) update.run(...changing(turn), key, turn.number);
+    for (const number of draft.settledTurns) settle.run(key, number);
+  };
+}
+
+function prepareEventWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
+  const insert = prepare<[number, number, number, string]>(
+    database,
+    "INSERT INTO events (session_key, number, at, payload) VALUES (?, ?, ?, ?)",
+  );
+  const insertSystemEvent = prepare<[number, number, string]>(
+    database,
+    "INSERT INTO system_events (session_key, number, item) VALUES (?, ?, ?)",
+  );
+  const keepLast = prepare<[number, number]>(
+    database,
+    `DELETE FROM system_events WHERE session_key = ?1 AND number <=
+       (SELECT number FROM system_events WHERE session_key = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)`,
+  );
+  return (key, draft) => {
+    for (const { number, event } of draft.events) insert.run(key, number, draft.at, JSON.stringify(event));
+    if (draft.systemEvents.length === 0) return;
+    for (const { number, item } of draft.systemEvents) {
+      insertSystemEvent.run(key, number, JSON.stringify(item));
+    }
+    keepLast.run(key, SYSTEM_EVENTS_SHOWN);
+  };
+}
+
+function prepareLeaseWriter(
+  database: DatabaseSync,
+): (key: number, change: NonNullable<SessionDraft["lease"]>, at: number) => void {
+  const take = prepare<[number, string, number, number]>(
+    database,
+    "INSERT OR REPLACE INTO leases (session_key, owner, epoch, expires_at) VALUES (?, ?, ?, ?)",
+  );
+  const release = prepare<[number]>(database, "DELETE FROM leases WHERE session_key = ?");
+  return (key, change, at) => {
+    if (change.kind === "released") release.run(key);
+    else take.run(key, change.owner, change.epoch, at + LEASE_MS);
+  };
+}

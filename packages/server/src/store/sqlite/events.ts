@@ -1,0 +1,72 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { EventStore } from "../../core/ports/event-store.ts";
+import type { NumberedEvent } from "../../core/session-event.ts";
+import type { Synchronous } from "./calls.ts";
+import { prepare } from "./rows.ts";
+
+interface LogRow {
+  readonly key: number;
+  readonly life: string;
+  readonly head: number;
+  readonly event_floor: number;
+}
+
+/** Logs longer than this are in an index of their own (migration 0001), so that trimming looks at no others. */
+const LONG_LOG = 1000;
+
+export function prepareEvents(database: DatabaseSync): Synchronous<EventStore> {
+  const log = prepare<[string], LogRow>(
+    database,
+    "SELECT key, life, head, event_floor FROM sessions WHERE id = ?",
+  );
+  const page = prepare<[number, number, number], { readonly number: number; readonly payload: string }>(
+    database,
+    "SELECT number, payload FROM events WHERE session_key = ? AND number > ? ORDER BY number LIMIT ?",
+  );
+  return {
+    after: (_at, sessionId, after, limit) => {
+      const session = log.get(sessionId);
+      if (session === undefined) return null;
+      const events = page.all(session.key, after, limit).map(({ number, payload }) => ({
+        number,
+        event: JSON.parse(payload) as NumberedEvent["event"],
+      }));
+      return { life: session.life, head: session.head, floor: session.event_floor, events };
+    },
+    trim: prepareTrim(database),
+  };
+}
+
+function prepareTrim(database: DatabaseSync): Synchronous<EventStore>["trim"] {
+  const longer = "SELECT key, life, head, event_floor FROM sessions WHERE head - event_floor > ?";
+  const longerThan = prepare<[number], LogRow>(database, longer);
+  const longerThanMany = prepare<[number], LogRow>(
+    database,
+    `${longer} AND head - event_floor > ${LONG_LOG}`,
+  );
+  const firstYoung = prepare<[number, number, number, number], { readonly number: number }>(
+    database,
+    `SELECT number FROM events WHERE session_key = ? AND number > ? AND number <= ? AND at >= ?
+     ORDER BY number LIMIT 1`,
+  );
+  const forget = prepare<[number, number]>(
+    database,
+    "DELETE FROM events WHERE session_key = ? AND number <= ?",
+  );
+  const raiseFloor = prepare<[number, number]>(database, "UPDATE sessions SET event_floor = ? WHERE key = ?");
+  return (_at, { keepCount, keepAfter, limit }) => {
+    const candidates = (keepCount >= LONG_LOG ? longerThanMany : longerThan).all(keepCount);
+    let trimmed = 0;
+    for (const { key, head, event_floor } of candidates) {
+      if (trimmed === limit) break;
+      const last = head - keepCount;
+      const young = firstYoung.get(key, event_floor, last, keepAfter);
+      const floor = young === undefined ? last : young.number - 1;
+      if (floor <= event_floor) continue;
+      forget.run(key, floor);
+      raiseFloor.run(floor, key);
+      trimmed += 1;
+    }
+    return trimmed;
+  };
+}

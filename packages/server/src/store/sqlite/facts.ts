@@ -1,0 +1,98 @@
+// What the database knows, read in the transaction that is under way.
+
+import type { DatabaseSync } from "node:sqlite";
+import type { PartialText } from "../../core/decisions/interrupt.ts";
+import { joinStepText } from "../../core/message.ts";
+import type { StoredSession } from "../../core/ports/session-store.ts";
+import type { SessionRecord } from "../../core/session.ts";
+import type { SystemEventRecord } from "../../core/system-event.ts";
+import type { OpenTurn } from "../../core/turn.ts";
+import {
+  prepare,
+  toMessage,
+  toSession,
+  toTurn,
+  type MessageRow,
+  type SessionRow,
+  type TurnRow,
+} from "./rows.ts";
+
+export interface Facts {
+  sessionById(id: string): SessionRecord | null;
+  sessionByKey(key: number): SessionRecord | null;
+  /** The session's turns that have not ended, with their messages, oldest first. */
+  openTurns(session: SessionRecord): readonly OpenTurn[];
+  /** The whole text of the running turn's agent message as it was checkpointed last. */
+  checkpointed(openTurns: readonly OpenTurn[], session: SessionRecord): PartialText | null;
+  load(session: SessionRecord): StoredSession;
+}
+
+export function prepareFacts(database: DatabaseSync): Facts {
+  const byId = prepare<[string], SessionRow>(database, "SELECT * FROM sessions WHERE id = ?");
+  const byKey = prepare<[number], SessionRow>(database, "SELECT * FROM sessions WHERE key = ?");
+  const open = prepare<[number], TurnRow>(
+    database,
+    "SELECT * FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL ORDER BY number",
+  );
+  const message = prepare<[number, number], MessageRow>(
+    database,
+    "SELECT * FROM messages WHERE session_key = ? AND position = ?",
+  );
+  const messages = prepare<[number], MessageRow>(
+    database,
+    "SELECT * FROM messages WHERE session_key = ? ORDER BY position",
+  );
+  const systemEvents = prepare<[number], { readonly number: number; readonly item: string }>(
+    database,
+    "SELECT number, item FROM system_events WHERE session_key = ? ORDER BY number",
+  );
+  const streamed = prepareStreamedText(database);
+
+  const messageAt = (key: number, position: number) => {
+    const row = message.get(key, position);
+    if (row === undefined) throw new Error(`Message ${position} of session ${key} is missing`);
+    return toMessage(row);
+  };
+  const sessionFrom = (row: SessionRow | undefined) => (row === undefined ? null : toSession(row));
+  return {
+    sessionById: (id) => sessionFrom(byId.get(id)),
+    sessionByKey: (key) => sessionFrom(byKey.get(key)),
+    openTurns: ({ key, status }) =>
+      // Only a session that is processing has open turns: contract section 3.
+      status === "processing"
+        ? open.all(key).map((row) => {
+            const turn = toTurn(row);
+            return {
+              turn,
+              userMessage: messageAt(key, turn.userPosition),
+              agentMessage: turn.agentPosition === null ? null : messageAt(key, turn.agentPosition),
+            };
+          })
+        : [],
+    checkpointed: (openTurns, { key }) => {
+      const running = openTurns.find(({ agentMessage }) => agentMessage !== null);
+      if (running === undefined || running.agentMessage === null) return null;
+      const { turn, agentMessage } = running;
+      const text = joinStepText(agentMessage.content, streamed(key, turn.number));
+      return { turn: turn.number, epoch: turn.epoch, text };
+    },
+    load: (session) => ({
+      session,
+      messages: messages.all(session.key).map(toMessage),
+      systemEvents: systemEvents
+        .all(session.key)
+        .map(({ number, item }) => ({ number, item: JSON.parse(item) as SystemEventRecord["item"] })),
+      checkpointed: session.status === "processing" ? streamed(session.key, null) : "",
+    }),
+  };
+}
+
+/** Text that was checkpointed beyond the last finished step of a turn; `null` for whichever turn has any. */
+function prepareStreamedText(database: DatabaseSync): (key: number, turn: number | null) => string {
+  const pieces = prepare<[number, number | null], { readonly offset: number; readonly text: string }>(
+    database,
+    `SELECT "offset", text FROM checkpoints WHERE session_key = ?1 AND turn = coalesce(?2, turn) ORDER BY turn, "offset"`,
+  );
+  return (key, turn) =>
+    pieces.all(key, turn).reduce((text, piece) => text.slice(0, piece.offset) + piece.text, "");
+}

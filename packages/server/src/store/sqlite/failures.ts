@@ -1,0 +1,65 @@
+// What SQLite's errors mean to whoever called: a full disk, a store that is busy or broken for now, a disk that lies, or
+// a mistake of ours.
+
+import type { Failure } from "./calls.ts";
+
+/** Extended result codes (sqlite.org/rescode.html). */
+const IOERR_WRITE = 778;
+const IOERR_FSYNC = 1034;
+const IOERR_DIR_FSYNC = 1290;
+const IOERR_SHMSIZE = 4874;
+
+/** Primary result codes. */
+const SQLITE_ERROR = 1;
+const SQLITE_FULL = 13;
+const SQLITE_TOOBIG = 18;
+const SQLITE_CONSTRAINT = 19;
+const SQLITE_MISMATCH = 20;
+const SQLITE_MISUSE = 21;
+const SQLITE_RANGE = 25;
+
+const DEFECTS: ReadonlySet<number> = new Set([
+  SQLITE_ERROR,
+  SQLITE_TOOBIG,
+  SQLITE_CONSTRAINT,
+  SQLITE_MISMATCH,
+  SQLITE_MISUSE,
+  SQLITE_RANGE,
+]);
+
+/**
+ * After a failed fsync the kernel has dropped the pages and calls them clean: a repeated one succeeds and proves nothing. Only a
+ * new process, which reads what is really there, can go on (contract section 3).
+ */
+export class FatalStoreError extends Error {
+  constructor(cause: unknown) {
+    super(`The disk did not keep what was written to it (${describe(cause)})`, { cause });
+    this.name = "FatalStoreError";
+  }
+}
+
+/** Throws a FatalStoreError when the process must end. */
+export function failureOf(error: unknown): Failure {
+  const code = sqliteCode(error);
+  if (code === null) return { kind: "defect", error };
+  if (code === IOERR_FSYNC || code === IOERR_DIR_FSYNC) throw new FatalStoreError(error);
+  // Beyond a file-size limit or a quota writes fail as IOERR_WRITE, the growing index of the log as IOERR_SHMSIZE.
+  if (code % 256 === SQLITE_FULL || code === IOERR_WRITE || code === IOERR_SHMSIZE) {
+    return { kind: "full", cause: describe(error) };
+  }
+  return DEFECTS.has(code % 256)
+    ? { kind: "defect", error }
+    : { kind: "unavailable", cause: describe(error) };
+}
+
+function sqliteCode(error: unknown): number | null {
+  return error instanceof Error && "errcode" in error && typeof error.errcode === "number"
+    ? error.errcode
+    : null;
+}
+
+function describe(error: unknown): string {
+  const code = sqliteCode(error);
+  const message = error instanceof Error ? error.message : String(error);
+  return code === null ? message : `${message}, SQLite code ${code}`;
+}

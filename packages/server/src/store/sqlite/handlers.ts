@@ -1,0 +1,55 @@
+// Every method of the ports as the worker answers it.
+
+import type { DatabaseSync } from "node:sqlite";
+import { METHODS, type Call, type Method } from "./calls.ts";
+import { prepareEvents } from "./events.ts";
+import { prepareJobs } from "./jobs.ts";
+import { prepareAnswersWithoutWriting } from "./full-disk.ts";
+import { prepare } from "./rows.ts";
+import { prepareSessions } from "./sessions.ts";
+import { prepareTransaction } from "./transaction.ts";
+import { prepareTurns } from "./turns.ts";
+
+export interface Handler {
+  readonly writes: boolean;
+  run(call: Call): unknown;
+  /** Answers a write without writing, where that is possible: `null` where it is not. */
+  readonly withoutWriting: ((call: Call) => { readonly value: unknown } | null) | null;
+}
+
+type AnyMethod = (at: number, ...parameters: never[]) => unknown;
+
+export function prepareHandlers(database: DatabaseSync): ReadonlyMap<Method, Handler> {
+  const transaction = prepareTransaction(database);
+  const ports: Record<keyof typeof METHODS, Readonly<Record<string, AnyMethod>>> = {
+    sessions: { ...prepareSessions(database, transaction) },
+    turns: { ...prepareTurns(database, transaction) },
+    events: { ...prepareEvents(database) },
+    jobs: { ...prepareJobs(database, transaction) },
+  };
+  const withoutWriting: Readonly<Record<string, AnyMethod>> = {
+    ...prepareAnswersWithoutWriting(database, transaction),
+  };
+  const handlers = new Map<Method, Handler>();
+  for (const [aggregate, methods] of Object.entries(METHODS)) {
+    for (const [name, kind] of Object.entries(methods)) {
+      const run = ports[aggregate as keyof typeof METHODS][name];
+      if (run === undefined) throw new Error(`The store has no method ${aggregate}.${name}`);
+      const method = `${aggregate}.${name}`;
+      const instead = withoutWriting[method];
+      handlers.set(method, {
+        writes: kind === "write",
+        run: invoke(run),
+        withoutWriting: instead === undefined ? null : (invoke(instead) as Handler["withoutWriting"]),
+      });
+    }
+  }
+  const count = prepare<[]>(database, "UPDATE sequences SET value = value + 1 WHERE name = 'probe'");
+  handlers.set("probe", { writes: true, run: () => void count.run(), withoutWriting: null });
+  return handlers;
+}
+
+/** The parameters come from the proxy of the same port (open.ts), which the compiler has checked there. */
+function invoke(method: AnyMethod): (call: Call) => unknown {
+  return ({ at, parameters }) => method(at, ...(parameters as never[]));
+}

@@ -1,0 +1,54 @@
+import type { DatabaseSync } from "node:sqlite";
+import { IDEMPOTENCY_KEPT_MS } from "../../core/decisions/chat.ts";
+import { decideGeneratedTitle } from "../../core/decisions/settings.ts";
+import type { JobStore } from "../../core/ports/job-store.ts";
+import { appOf } from "../../core/session.ts";
+import type { Synchronous } from "./calls.ts";
+import { prepare } from "./rows.ts";
+import { answer, type Transaction } from "./transaction.ts";
+
+interface TitleRow {
+  readonly key: number;
+  readonly id: string;
+  readonly life: string;
+  readonly app: string | null;
+  readonly utility_model: string | null;
+  readonly text: string;
+}
+
+export function prepareJobs(database: DatabaseSync, transaction: Transaction): Synchronous<JobStore> {
+  const { facts, draft, write } = transaction;
+  const due = prepare<[number, number], TitleRow>(
+    database,
+    `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text
+     FROM title_jobs j
+     JOIN sessions s ON s.key = j.session_key
+     JOIN messages m ON m.session_key = j.session_key AND m.position = 1
+     WHERE j.due_at <= ? ORDER BY j.due_at LIMIT ?`,
+  );
+  const lend = prepare<[number, number]>(database, "UPDATE title_jobs SET due_at = ? WHERE session_key = ?");
+  const done = prepare<[number]>(database, "DELETE FROM title_jobs WHERE session_key = ?");
+  const forget = prepare<[number, number]>(
+    database,
+    `DELETE FROM idempotency_keys WHERE (session_key, key) IN
+       (SELECT session_key, key FROM idempotency_keys WHERE at <= ? ORDER BY at LIMIT ?)`,
+  );
+  return {
+    claimTitles: (at, limit, leaseMs) =>
+      due.all(at, limit).map((row) => {
+        lend.run(at + leaseMs, row.key);
+        const { id, life, utility_model, text } = row;
+        return { sessionId: id, life, app: appOf(row), utilityModel: utility_model, text };
+      }),
+    finishTitle: (at, sessionId, life, title) => {
+      const session = facts.sessionById(sessionId);
+      if (session === null || session.life !== life) return null;
+      const change = draft(session, at);
+      decideGeneratedTitle(change, title);
+      if (change.session !== session) write(session, change);
+      done.run(session.key);
+      return answer(facts, change, "ok", false, false);
+    },
+    forgetIdempotencyKeys: (at, limit) => forget.run(at - IDEMPOTENCY_KEPT_MS, limit),
+  };
+}

@@ -1,0 +1,55 @@
+// One server a data directory. The lock is SQLite's own, on a small file beside the database: the operating system lets go of it when
+// the process ends, however it ends. Administration opens the database without it.
+
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+const SQLITE_BUSY = 5;
+
+/** Holds the directory until released. Throws, with a sentence for the person who started it, when another server has it. */
+export function lockDirectory(directory: string, processId: number | null): { release(): void } {
+  const owner = join(directory, "server.pid");
+  const lock = new DatabaseSync(join(directory, "server.lock"));
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+  } catch (error) {
+    lock.close();
+    if (!isBusy(error)) throw error;
+    throw new Error(
+      `The data directory ${directory} is in use by another Colloquy server${describeOwner(owner)}. ` +
+        "Stop that one first, or give this one a directory of its own with COLLOQUY_DATA_DIR.",
+      { cause: error },
+    );
+  }
+  noteOwner(owner, processId);
+  return {
+    release: () => {
+      rmSync(owner, { force: true });
+      lock.close();
+    },
+  };
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY;
+}
+
+/** Only for the sentence above: on a full disk the server starts without it. */
+function noteOwner(path: string, processId: number | null): void {
+  try {
+    rmSync(path, { force: true });
+    if (processId !== null) writeFileSync(path, `${processId}\n`);
+  } catch {
+    // The lock itself is held.
+  }
+}
+
+function describeOwner(path: string): string {
+  try {
+    const processId = readFileSync(path, "utf8").trim();
+    return processId === "" ? "" : ` (process ${processId})`;
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,182 @@
+// The store as the main thread has it: every call goes to the thread that owns the database, and its promise is settled when that has
+// committed it. The calls of one turn of the event loop travel as one message.
+
+import { Worker } from "node:worker_threads";
+import { Unavailable } from "../../core/errors.ts";
+import type { Clock } from "../../core/ports/clock.ts";
+import type { Store } from "../../core/ports/store.ts";
+import {
+  METHODS,
+  type Call,
+  type Failure,
+  type FromWorker,
+  type Method,
+  type Outcome,
+  type ToWorker,
+  type WorkerOptions,
+} from "./calls.ts";
+
+export interface SqliteStoreOptions {
+  /** Where the data is, created when absent; `null` keeps everything in memory. */
+  readonly directory: string | null;
+  /** A server, the default, has its directory to itself; administration works beside a running server. */
+  readonly role?: "server" | "administration";
+  /** Id of this process, named to a second server that is refused. */
+  readonly processId?: number;
+  /** Every call happens at this clock's time. */
+  readonly clock: Clock;
+  /** The process must end: the disk did not keep what was written, or the thread of the store has died. Called once. */
+  readonly onFatal: (error: Error) => void;
+}
+
+/**
+ * Opens the store. Rejects with a sentence for the person who started the process when another server has the directory, when a
+ * newer version has been at the database, or when it cannot be opened.
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const { directory, role = "server", processId = null, clock, onFatal } = options;
+  const workerData: WorkerOptions = { directory, role, processId, openedAt: clock.now() };
+  const worker = new Worker(new URL("worker.ts", import.meta.url), { workerData, name: "store" });
+  await started(worker);
+  const calls = new CallQueue(worker, clock, onFatal);
+  return {
+    sessions: proxy(calls, "sessions"),
+    turns: proxy(calls, "turns"),
+    events: proxy(calls, "events"),
+    jobs: proxy(calls, "jobs"),
+    probe: () => calls.call("probe", []) as Promise<void>,
+    close: () => calls.close(),
+  };
+}
+
+function started(worker: Worker): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onExit = () => reject(new Error("The thread of the store ended while it was opening the database"));
+    worker.once("error", reject);
+    worker.once("exit", onExit);
+    worker.once("message", (message: FromWorker) => {
+      worker.off("error", reject);
+      worker.off("exit", onExit);
+      if (message.kind === "ready") resolve();
+      else reject(new Error(message.kind === "refused" ? message.message : `Unexpected "${message.kind}"`));
+    });
+  });
+}
+
+function proxy<Aggregate extends keyof typeof METHODS>(
+  calls: CallQueue,
+  aggregate: Aggregate,
+): Store[Aggregate] {
+  const methods = Object.keys(METHODS[aggregate]).map((name) => {
+    const method = `${aggregate}.${name}`;
+    return [name, (...parameters: unknown[]) => calls.call(method, parameters)];
+  });
+  return Object.fromEntries(methods) as Store[Aggregate];
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** Calls that were made and not answered yet. The worker answers them in their order. */
+class CallQueue {
+  readonly #worker: Worker;
+  readonly #clock: Clock;
+  readonly #onFatal: (error: Error) => void;
+  #unsent: Call[] = [];
+  readonly #waiting: Waiting[] = [];
+  #end: Error | null = null;
+  readonly #closed = Promise.withResolvers<void>();
+
+  constructor(worker: Worker, clock: Clock, onFatal: (error: Error) => void) {
+    this.#worker = worker;
+    this.#clock = clock;
+    this.#onFatal = onFatal;
+    worker.on("message", (message: FromWorker) => this.#hear(message));
+    worker.on("error", (error) => this.#fail(error instanceof Error ? error : new Error(String(error))));
+    worker.on("exit", () => this.#fail(new Error("The thread of the store has ended")));
+  }
+
+  call(method: Method, parameters: readonly unknown[]): Promise<unknown> {
+    if (this.#end !== null) return Promise.reject(closedError(this.#end));
+    if (this.#unsent.length === 0) setImmediate(() => this.#send());
+    this.#unsent.push({ method, at: this.#clock.now(), parameters });
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#waiting.push({ resolve, reject });
+    return promise;
+  }
+
+  close(): Promise<void> {
+    if (this.#end === null) {
+      this.#send();
+      this.#end = new Error("The store was closed");
+      this.#post({ close: true });
+    }
+    return this.#closed.promise;
+  }
+
+  #send(): void {
+    if (this.#unsent.length === 0) return;
+    this.#post({ calls: this.#unsent });
+    this.#unsent = [];
+  }
+
+  #post(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  #hear(message: FromWorker): void {
+    if (message.kind === "outcomes") {
+      const answered = this.#waiting.splice(0, message.outcomes.length);
+      message.outcomes.forEach((outcome, index) => settle(answered[index], outcome));
+    } else if (message.kind === "closed") {
+      this.#closed.resolve();
+    } else if (message.kind === "fatal") {
+      this.#fail(new Error(message.cause));
+    }
+  }
+
+  /** Nothing can be asked any more; what was asked may or may not have been done. */
+  #fail(error: Error): void {
+    const ended = this.#end;
+    this.#end ??= error;
+    for (const { reject } of this.#waiting.splice(0)) reject(closedError(error));
+    this.#closed.resolve();
+    if (ended === null) this.#onFatal(error);
+  }
+}
+
+function settle(waiting: Waiting | undefined, outcome: Outcome): void {
+  if ("value" in outcome) waiting?.resolve(outcome.value);
+  else waiting?.reject(errorOf(outcome.failure));
+}
+
+function errorOf(failure: Failure): unknown {
+  if (failure.kind === "defect") return failure.error;
+  return failure.kind === "full"
+    ? new Unavailable(
+        507,
+        "insufficient_storage",
+        "The disk of this service is full, and nothing was changed. Try again later.",
+        30,
+        new Error(failure.cause),
+      )
+    : new Unavailable(
+        503,
+        "store_unavailable",
+        "The store of this service cannot be written right now, and nothing was changed. Try again shortly.",
+        1,
+        new Error(failure.cause),
+      );
+}
+
+function closedError(cause: Error): Unavailable {
+  return new Unavailable(
+    503,
+    "store_closed",
+    "This service is stopping. Look at what arrived before you send it again.",
+    5,
+    cause,
+  );
+}

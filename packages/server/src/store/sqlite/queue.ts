@@ -1,0 +1,83 @@
+// Turns that wait, and the leases of those that run.
+
+import type { DatabaseSync } from "node:sqlite";
+import { decideClaim } from "../../core/decisions/turns.ts";
+import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { Synchronous } from "./calls.ts";
+import { prepare } from "./rows.ts";
+import { answer, type Transaction } from "./transaction.ts";
+
+type Queue = Pick<Synchronous<TurnStore>, "claim" | "countWaiting" | "renew" | "releaseDeadLeases">;
+
+export function prepareQueue(database: DatabaseSync, transaction: Transaction): Queue {
+  const waiting = prepare<[number], { readonly count: number }>(
+    database,
+    `SELECT count(*) AS count FROM (SELECT 1 FROM turns INDEXED BY turns_waiting
+       WHERE state = 'queued' OR runnable = 1 LIMIT ?)`,
+  );
+  const prolong = prepare<[number, string, number], { readonly epoch: number }>(
+    database,
+    "UPDATE leases SET expires_at = ? WHERE owner = ? AND expires_at > ? RETURNING epoch",
+  );
+  return {
+    claim: prepareClaim(database, transaction),
+    countWaiting: (_at, limit) => waiting.get(limit)?.count ?? 0,
+    // A lease that has run out stays so: its owner may have stopped already, and then nobody else would ever go on.
+    renew: (at, owner, leaseMs) => prolong.all(at + leaseMs, owner, at).map(({ epoch }) => epoch),
+    releaseDeadLeases: prepareReleaseDeadLeases(database),
+  };
+}
+
+function prepareClaim(database: DatabaseSync, transaction: Transaction): Queue["claim"] {
+  const { facts, draft, write } = transaction;
+  interface RunnableRow {
+    readonly session_key: number;
+    readonly number: number;
+  }
+  const runnable = prepare<[number], RunnableRow>(
+    database,
+    `SELECT session_key, number FROM turns INDEXED BY turns_runnable
+     WHERE runnable = 1 ORDER BY enqueued_at, session_key, number LIMIT ?`,
+  );
+  const runnableElsewhere = prepare<[string, number], RunnableRow>(
+    database,
+    `SELECT t.session_key, t.number FROM turns t INDEXED BY turns_runnable CROSS JOIN sessions s ON s.key = t.session_key
+     WHERE t.runnable = 1
+       AND substr(s.model, 1, instr(s.model || '/', '/') - 1) NOT IN (SELECT value FROM json_each(?))
+     ORDER BY t.enqueued_at, t.session_key, t.number LIMIT ?`,
+  );
+  return (at, owner, agentMessageIds, fullProviders) => {
+    const count = agentMessageIds.length;
+    const rows =
+      fullProviders.length === 0
+        ? runnable.all(count)
+        : runnableElsewhere.all(JSON.stringify(fullProviders), count);
+    return rows.map(({ session_key, number }, index) => {
+      const session = facts.sessionByKey(session_key);
+      const openTurns = session === null ? [] : facts.openTurns(session);
+      const open = openTurns.find(({ turn }) => turn.number === number);
+      const agentMessageId = agentMessageIds[index];
+      if (session === null || open === undefined || agentMessageId === undefined) {
+        throw new Error(`Turn ${number} of session ${session_key} is runnable, but not open`);
+      }
+      const change = draft(session, at);
+      const started = decideClaim(change, openTurns, open, { owner, agentMessageId });
+      write(session, change);
+      return answer(facts, change, started, false, false);
+    });
+  };
+}
+
+function prepareReleaseDeadLeases(database: DatabaseSync): Queue["releaseDeadLeases"] {
+  const dead = prepare<[number, string | null], { readonly session_key: number }>(
+    database,
+    "DELETE FROM leases WHERE expires_at <= ?1 OR owner <> ?2 RETURNING session_key",
+  );
+  const release = prepare<[number]>(
+    database,
+    `UPDATE turns INDEXED BY turns_open SET runnable = 1
+     WHERE session_key = ? AND ended_at IS NULL AND state = 'running'`,
+  );
+  return (at, everyOther) =>
+    dead.all(at, everyOther).reduce((count, { session_key }) => count + release.run(session_key), 0);
+}

@@ -1,0 +1,173 @@
+// Rows and records. A row has the types that its table declares (all tables are STRICT).
+
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
+import { isEmptySession, type SessionRecord } from "../../core/session.ts";
+import type { StepRecord, TokenUsage, TurnRecord } from "../../core/turn.ts";
+import { NO_USAGE } from "../../core/turn.ts";
+
+export interface SessionRow {
+  readonly key: number;
+  readonly id: string;
+  readonly life: string;
+  readonly app: string | null;
+  readonly title: string;
+  readonly title_source: SessionRecord["titleSource"];
+  readonly status: SessionRecord["status"];
+  readonly model: string;
+  readonly model_chosen: number;
+  readonly utility_model: string | null;
+  readonly public_key: string | null;
+  readonly user_state: string | null;
+  readonly head: number;
+  readonly event_floor: number;
+  readonly message_count: number;
+  readonly turn_count: number;
+  readonly epoch: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly used_at: number;
+}
+
+export interface MessageRow {
+  readonly position: number;
+  readonly id: string;
+  readonly turn: number;
+  readonly role: MessageRecord["role"];
+  readonly status: MessageRecord["status"];
+  readonly created_at: number;
+  readonly tool_calls: string | null;
+  readonly tool_results: string | null;
+  readonly content: string;
+}
+
+export interface TurnRow {
+  readonly number: number;
+  readonly state: TurnRecord["state"];
+  readonly user_position: number;
+  readonly agent_position: number | null;
+  readonly attempts: number;
+  readonly steps: number;
+  readonly epoch: number;
+  readonly runnable: number;
+  readonly client_id: string | null;
+  readonly usage: string;
+  readonly failure: string | null;
+  readonly enqueued_at: number;
+  readonly ended_at: number | null;
+}
+
+export interface StepRow {
+  readonly number: number;
+  readonly finish_reason: string;
+  readonly usage: string;
+  readonly text: string;
+  readonly parts: string;
+}
+
+/** A prepared statement, typed by whoever wrote its text. */
+export interface Statement<Parameters extends readonly SQLInputValue[], Row = never> {
+  get(...parameters: Parameters): Row | undefined;
+  all(...parameters: Parameters): Row[];
+  /** Answers how many rows it changed. */
+  run(...parameters: Parameters): number;
+}
+
+export function prepare<Parameters extends readonly SQLInputValue[], Row = never>(
+  database: DatabaseSync,
+  sql: string,
+): Statement<Parameters, Row> {
+  const statement = database.prepare(sql);
+  return {
+    get: (...parameters) => statement.get(...parameters) as Row | undefined,
+    all: (...parameters) => statement.all(...parameters) as Row[],
+    run: (...parameters) => Number(statement.run(...parameters).changes),
+  };
+}
+
+export function toSession(row: SessionRow): SessionRecord {
+  return {
+    key: row.key,
+    id: row.id,
+    life: row.life,
+    app: row.app,
+    title: row.title,
+    titleSource: row.title_source,
+    status: row.status,
+    model: row.model,
+    modelChosen: row.model_chosen === 1,
+    utilityModel: row.utility_model,
+    publicKey: row.public_key,
+    userState: row.user_state === null ? null : (JSON.parse(row.user_state) as SessionRecord["userState"]),
+    head: row.head,
+    messageCount: row.message_count,
+    turnCount: row.turn_count,
+    epoch: row.epoch,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+/** What cleanup may do with a session: 0 take it soon, 1 take it after a long time without use, 2 never. */
+export function retentionOf(session: SessionRecord): 0 | 1 | 2 {
+  if (isEmptySession(session)) return 0;
+  return session.publicKey === null ? 1 : 2;
+}
+
+export function toMessage(row: MessageRow): MessageRecord {
+  return {
+    position: row.position,
+    id: row.id,
+    turn: row.turn,
+    role: row.role,
+    content: row.content,
+    status: row.status,
+    toolCalls: row.tool_calls === null ? [] : (JSON.parse(row.tool_calls) as ToolCallRecord[]),
+    toolResults:
+      row.tool_results === null ? [] : (JSON.parse(row.tool_results) as MessageRecord["toolResults"]),
+    createdAt: row.created_at,
+  };
+}
+
+export function toTurn(row: TurnRow): TurnRecord {
+  return {
+    number: row.number,
+    state: row.state,
+    userPosition: row.user_position,
+    agentPosition: row.agent_position,
+    attempts: row.attempts,
+    steps: row.steps,
+    epoch: row.epoch,
+    runnable: row.runnable === 1,
+    clientId: row.client_id,
+    usage: toUsage(row.usage),
+    failure: row.failure,
+    enqueuedAt: row.enqueued_at,
+    endedAt: row.ended_at,
+  };
+}
+
+export function toStep(row: StepRow): StepRecord {
+  return {
+    number: row.number,
+    text: row.text,
+    parts: JSON.parse(row.parts) as StepRecord["parts"],
+    usage: toUsage(row.usage),
+    finishReason: row.finish_reason,
+  };
+}
+
+/** A list as JSON text, `null` for an empty one. */
+export function listText(list: readonly unknown[]): string | null {
+  return list.length === 0 ? null : JSON.stringify(list);
+}
+
+const NO_USAGE_TEXT = JSON.stringify(NO_USAGE);
+
+export function usageText(usage: TokenUsage): string {
+  return usage === NO_USAGE ? NO_USAGE_TEXT : JSON.stringify(usage);
+}
+
+function toUsage(text: string): TokenUsage {
+  return text === NO_USAGE_TEXT ? NO_USAGE : (JSON.parse(text) as TokenUsage);
+}

@@ -1,0 +1,119 @@
+import type { DatabaseSync } from "node:sqlite";
+import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
+import type { SessionStore } from "../../core/ports/session-store.ts";
+import { DEFAULT_APP } from "../../core/session.ts";
+import type { Synchronous } from "./calls.ts";
+import { prepareRemoval } from "./removal.ts";
+import { prepare, toMessage, toSession, type MessageRow, type SessionRow } from "./rows.ts";
+import type { Transaction } from "./transaction.ts";
+
+interface LifeRow {
+  readonly key: number;
+  readonly id: string;
+  readonly life: string;
+}
+
+export function prepareSessions(database: DatabaseSync, transaction: Transaction): Synchronous<SessionStore> {
+  const { facts, change } = transaction;
+  const remove = prepareRemoval(database);
+  const existing = (id: string) => ({ id, birth: null, load: false });
+  return {
+    open: (at, target, input) =>
+      change(
+        at,
+        target,
+        (draft) => decideOpen(draft, input),
+        (outcome) => outcome !== "ok",
+      ),
+    find: (_at, id) => facts.sessionById(id),
+    list: prepareList(database),
+    rename: (at, id, title) =>
+      change(at, existing(id), (draft) => {
+        decideRename(draft, title);
+        return "ok";
+      }),
+    setModel: (at, target, choice) =>
+      change(
+        at,
+        target,
+        (draft) => (decideModel(draft, choice) ? "ok" : "app_mismatch"),
+        (outcome) => outcome !== "ok",
+      ),
+    remove: (_at, id) => {
+      const session = facts.sessionById(id);
+      if (session === null) return null;
+      remove(session.key);
+      return { life: session.life };
+    },
+    messages: prepareMessages(database, transaction),
+    touch: prepareTouch(database),
+    expire: prepareExpire(database, remove),
+  };
+}
+
+function prepareList(database: DatabaseSync): Synchronous<SessionStore>["list"] {
+  const columns = "SELECT * FROM sessions WHERE public_key = ?1";
+  const ofApps = `coalesce(app, '${DEFAULT_APP}') IN (SELECT value FROM json_each(?2))`;
+  const order = "ORDER BY updated_at DESC, key DESC LIMIT ?3";
+  const first = prepare<[string, string, number], SessionRow>(database, `${columns} AND ${ofApps} ${order}`);
+  const further = prepare<[string, string, number, number, number], SessionRow>(
+    database,
+    `${columns} AND (updated_at, key) < (?4, ?5) AND ${ofApps} ${order}`,
+  );
+  return (_at, { publicKey, apps, limit, after }) => {
+    const among = JSON.stringify(apps);
+    const rows =
+      after === null
+        ? first.all(publicKey, among, limit)
+        : further.all(publicKey, among, limit, after.updatedAt, after.key);
+    return rows.map(toSession);
+  };
+}
+
+function prepareMessages(
+  database: DatabaseSync,
+  { facts }: Transaction,
+): Synchronous<SessionStore>["messages"] {
+  const positionOf = prepare<[number, string], { readonly position: number }>(
+    database,
+    "SELECT position FROM messages WHERE session_key = ? AND id = ?",
+  );
+  const page = prepare<[number, number, number], MessageRow>(
+    database,
+    "SELECT * FROM messages WHERE session_key = ? AND position > ? ORDER BY position LIMIT ?",
+  );
+  return (_at, id, after, limit) => {
+    const session = facts.sessionById(id);
+    if (session === null) return null;
+    const position = after === null ? 0 : positionOf.get(session.key, after)?.position;
+    return position === undefined ? null : page.all(session.key, position, limit).map(toMessage);
+  };
+}
+
+function prepareTouch(database: DatabaseSync): Synchronous<SessionStore>["touch"] {
+  const note = prepare<[number, string, string]>(
+    database,
+    "UPDATE sessions SET used_at = max(used_at, ?) WHERE id = ? AND life = ?",
+  );
+  return (at, used) => used.filter(({ id, life }) => note.run(at, id, life) === 0).map(({ id }) => id);
+}
+
+function prepareExpire(
+  database: DatabaseSync,
+  remove: (key: number) => void,
+): Synchronous<SessionStore>["expire"] {
+  const unused = prepare<[number, number, number], LifeRow>(
+    database,
+    `SELECT key, id, life FROM sessions
+     WHERE retention < 2 AND retention = ? AND used_at < ? AND status <> 'processing'
+     ORDER BY used_at LIMIT ?`,
+  );
+  return (_at, { emptyBefore, unboundBefore, limit }) => {
+    // An empty session has no wallet either: it goes at whichever time comes first.
+    const empty = unused.all(0, Math.max(emptyBefore, unboundBefore), limit);
+    const unbound = unused.all(1, unboundBefore, limit - empty.length);
+    const ended = [...empty, ...unbound];
+    for (const { key } of ended) remove(key);
+    return ended.map(({ id, life }) => ({ id, life }));
+  };
+}

@@ -1,0 +1,105 @@
+// One session's change from beginning to end: read under the lock, decide, write, answer. What every method that changes a
+// session has in common.
+
+import type { DatabaseSync } from "node:sqlite";
+import { SessionDraft } from "../../core/decisions/draft.ts";
+import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
+import type { MessageRecord } from "../../core/message.ts";
+import type { Committed, SessionTarget } from "../../core/ports/session-store.ts";
+import { newSession, type SessionRecord } from "../../core/session.ts";
+import type { OpenTurn, TurnIdentity } from "../../core/turn.ts";
+import { prepareDraftWriter, type WriteDraft } from "./draft-writer.ts";
+import { prepareFacts, type Facts } from "./facts.ts";
+import { prepare } from "./rows.ts";
+
+export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
+
+export interface Transaction {
+  readonly facts: Facts;
+  /** A draft of a session as it is now. */
+  draft(session: SessionRecord, at: number): SessionDraft;
+  readonly write: WriteDraft;
+  /**
+   * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. What
+   * `isRejected` says of an outcome is answered too, but then nothing is written.
+   */
+  change<Outcome>(
+    at: number,
+    target: SessionTarget,
+    decide: (draft: SessionDraft) => Outcome,
+    isRejected?: (outcome: Outcome) => boolean,
+  ): Committed<Outcome> | null;
+  /** Changes a session for a turn of it; `null`, with nothing changed, when that turn may no longer write. */
+  changeForTurn(
+    at: number,
+    identity: TurnIdentity,
+    decide: (draft: SessionDraft, open: WritingTurn, openTurns: readonly OpenTurn[]) => void,
+  ): Committed<"ok"> | null;
+  /** The turn if it may still write. */
+  writingTurn(identity: TurnIdentity): { readonly session: SessionRecord; readonly open: WritingTurn } | null;
+}
+
+export function prepareTransaction(database: DatabaseSync): Transaction {
+  const facts = prepareFacts(database);
+  const write = prepareDraftWriter(database);
+  const next = prepare<[string], { readonly value: number }>(
+    database,
+    "UPDATE sequences SET value = value + 1 WHERE name = ? RETURNING value",
+  );
+  const take = (sequence: "session_key" | "epoch"): number => {
+    const row = next.get(sequence);
+    if (row === undefined) throw new Error(`The sequence ${sequence} is missing from the database`);
+    return row.value;
+  };
+  const draft = (session: SessionRecord, at: number) => new SessionDraft(session, at, () => take("epoch"));
+
+  return {
+    facts,
+    draft,
+    write,
+    change: (at, target, decide, isRejected = () => false) => {
+      const { id, birth, load } = target;
+      const before = facts.sessionById(id);
+      if (before === null && birth === null) return null;
+      const session = before ?? (birth === null ? null : newSession(take("session_key"), id, birth, at));
+      if (session === null) return null;
+      const change = draft(session, at);
+      const outcome = decide(change);
+      if (isRejected(outcome)) {
+        const loaded = load && before !== null ? facts.load(before) : null;
+        return { outcome, session, created: false, events: [], loaded };
+      }
+      write(before, change);
+      return answer(facts, change, outcome, before === null, load);
+    },
+    changeForTurn: (at, identity, decide) => {
+      const session = facts.sessionByKey(identity.sessionKey);
+      if (session === null) return null;
+      const change = draft(session, at);
+      const openTurns = facts.openTurns(session);
+      const open = turnThatWrites(change, openTurns, identity);
+      if (open === null) return null;
+      decide(change, open, openTurns);
+      write(session, change);
+      return answer(facts, change, "ok", false, false);
+    },
+    writingTurn: (identity) => {
+      const session = facts.sessionByKey(identity.sessionKey);
+      if (session === null) return null;
+      const open = turnThatWrites(draft(session, 0), facts.openTurns(session), identity);
+      return open === null ? null : { session, open };
+    },
+  };
+}
+
+/** What a written draft answers. */
+export function answer<Outcome>(
+  facts: Facts,
+  change: SessionDraft,
+  outcome: Outcome,
+  created: boolean,
+  load: boolean,
+): Committed<Outcome> {
+  const { session, events } = change;
+  return { outcome, session, created, events, loaded: load ? facts.load(session) : null };
+}

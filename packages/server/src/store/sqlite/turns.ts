@@ -1,0 +1,118 @@
+import type { DatabaseSync } from "node:sqlite";
+import { decideChat } from "../../core/decisions/chat.ts";
+import { decideInterrupt } from "../../core/decisions/interrupt.ts";
+import {
+  decideFailure,
+  decideLastStep,
+  decideStepWithCalls,
+  decideToolProgress,
+  decideToolResult,
+} from "../../core/decisions/turn-progress.ts";
+import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { StepRecord } from "../../core/turn.ts";
+import type { Synchronous } from "./calls.ts";
+import { prepareHistory } from "./history.ts";
+import { prepareQueue } from "./queue.ts";
+import { prepare, usageText } from "./rows.ts";
+import type { Transaction } from "./transaction.ts";
+
+export function prepareTurns(database: DatabaseSync, transaction: Transaction): Synchronous<TurnStore> {
+  const { facts, change } = transaction;
+  return {
+    chat: prepareChat(database, transaction),
+    interrupt: (at, target, streamed) =>
+      change(at, target, (draft) => {
+        const openTurns = facts.openTurns(draft.session);
+        decideInterrupt(draft, openTurns, [streamed, facts.checkpointed(openTurns, draft.session)]);
+        return "ok";
+      }),
+    ...prepareQueue(database, transaction),
+    history: prepareHistory(database, transaction),
+    ...prepareProgress(database, transaction),
+  };
+}
+
+function prepareChat(database: DatabaseSync, { facts, change }: Transaction): Synchronous<TurnStore>["chat"] {
+  const previous = prepare<
+    [number, string],
+    { readonly digest: string; readonly turn: number; readonly at: number }
+  >(database, "SELECT digest, turn, at FROM idempotency_keys WHERE session_key = ? AND key = ?");
+  const remember = prepare<[number, string, string, number, number]>(
+    database,
+    "INSERT OR REPLACE INTO idempotency_keys (session_key, key, digest, turn, at) VALUES (?, ?, ?, ?, ?)",
+  );
+  return (at, target, input) => {
+    const { idempotency } = input;
+    const committed = change(
+      at,
+      target,
+      (draft) => {
+        const { session } = draft;
+        const openTurns = facts.openTurns(session);
+        const interrupts = input.onBusy === "interrupt" && openTurns.length > 0;
+        const checkpointed = interrupts ? facts.checkpointed(openTurns, session) : null;
+        const before = idempotency === null ? null : (previous.get(session.key, idempotency.key) ?? null);
+        return decideChat(draft, { openTurns, checkpointed, previous: before }, input);
+      },
+      ({ kind }) => kind === "rejected",
+    );
+    if (committed === null) throw new Error("A chat needs to know what its session begins as");
+    const { outcome, session } = committed;
+    if (idempotency !== null && outcome.kind === "accepted") {
+      remember.run(session.key, idempotency.key, idempotency.digest, outcome.turn, at);
+    }
+    return committed;
+  };
+}
+
+type Progress = Pick<
+  Synchronous<TurnStore>,
+  "checkpoint" | "stepWithCalls" | "toolProgress" | "toolResult" | "complete" | "fail"
+>;
+
+function prepareProgress(database: DatabaseSync, transaction: Transaction): Progress {
+  const { changeForTurn, writingTurn } = transaction;
+  const insertStep = prepare<[number, number, number, string, string, string, string]>(
+    database,
+    "INSERT INTO steps (session_key, turn, number, finish_reason, usage, text, parts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const addStep = (key: number, turn: number, step: StepRecord): void => {
+    const { number, finishReason, usage, text, parts } = step;
+    insertStep.run(key, turn, number, finishReason, usageText(usage), text, JSON.stringify(parts));
+  };
+  const goBack = prepare<[number, number, number]>(
+    database,
+    `DELETE FROM checkpoints WHERE session_key = ? AND turn = ? AND "offset" >= ?`,
+  );
+  const keepText = prepare<[number, number, number, string]>(
+    database,
+    `INSERT INTO checkpoints (session_key, turn, "offset", text) VALUES (?, ?, ?, ?)`,
+  );
+  return {
+    checkpoint: (_at, identity, offset, text) => {
+      if (writingTurn(identity) === null) return null;
+      const { sessionKey, turn } = identity;
+      goBack.run(sessionKey, turn, offset);
+      keepText.run(sessionKey, turn, offset, text);
+      return true;
+    },
+    stepWithCalls: (at, identity, step, calls) =>
+      changeForTurn(at, identity, (draft, open) => {
+        decideStepWithCalls(draft, open, step, calls);
+        addStep(identity.sessionKey, identity.turn, step);
+      }),
+    toolProgress: (at, identity, callId, progress) =>
+      changeForTurn(at, identity, (draft, open) => decideToolProgress(draft, open, callId, progress)),
+    toolResult: (at, identity, outcome) =>
+      changeForTurn(at, identity, (draft, open) => decideToolResult(draft, open, outcome)),
+    complete: (at, identity, step) =>
+      changeForTurn(at, identity, (draft, open, openTurns) => {
+        decideLastStep(draft, openTurns, open, step);
+        addStep(identity.sessionKey, identity.turn, step);
+      }),
+    fail: (at, identity, text, failure) =>
+      changeForTurn(at, identity, (draft, open, openTurns) =>
+        decideFailure(draft, openTurns, open, text, failure),
+      ),
+  };
+}

@@ -1,0 +1,69 @@
+// The thread that owns the database: it takes every call that waits, commits them together, and answers.
+
+import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
+import type { Call, FromWorker, ToWorker, WorkerOptions } from "./calls.ts";
+import { createDirectory, openDatabase } from "./database.ts";
+import { prepareCommit } from "./group-commit.ts";
+import { prepareHandlers } from "./handlers.ts";
+import { lockDirectory } from "./lock.ts";
+import { prepareWalCheckpoint } from "./wal-checkpoint.ts";
+
+if (parentPort === null) throw new Error("worker.ts is started by open.ts, as a worker thread");
+start(parentPort, workerData as WorkerOptions);
+
+function start(port: MessagePort, options: WorkerOptions): void {
+  try {
+    serve(port, options);
+    tell(port, { kind: "ready" });
+  } catch (error) {
+    tell(port, { kind: "refused", message: error instanceof Error ? error.message : String(error) });
+    port.close();
+  }
+}
+
+function serve(port: MessagePort, { directory, role, processId, openedAt }: WorkerOptions): void {
+  if (directory !== null) createDirectory(directory);
+  const lock = directory === null || role === "administration" ? null : lockDirectory(directory, processId);
+  const database = openDatabase(directory, openedAt);
+  const commit = prepareCommit(database, prepareHandlers(database));
+  const checkpoint = prepareWalCheckpoint(database);
+
+  port.on("message", (first: ToWorker) => {
+    const { calls, close } = drain(port, first);
+    try {
+      if (calls.length > 0) {
+        tell(port, { kind: "outcomes", outcomes: commit(calls) });
+        checkpoint(calls.length);
+      }
+    } catch (error) {
+      tell(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
+      port.close();
+      return;
+    }
+    if (!close) return;
+    database.close();
+    lock?.release();
+    tell(port, { kind: "closed" });
+    port.close();
+  });
+}
+
+/** Everything that waits, with what has just arrived. */
+function drain(
+  port: MessagePort,
+  first: ToWorker,
+): { readonly calls: readonly Call[]; readonly close: boolean } {
+  const calls: Call[] = [];
+  let close = false;
+  let message: ToWorker | undefined = first;
+  while (message !== undefined) {
+    if ("calls" in message) for (const call of message.calls) calls.push(call);
+    else close = true;
+    message = receiveMessageOnPort(port)?.message as ToWorker | undefined;
+  }
+  return { calls, close };
+}
+
+function tell(port: MessagePort, message: FromWorker): void {
+  port.postMessage(message);
+}
