@@ -6,7 +6,7 @@ import type { Clock } from "./core/ports/clock.ts";
 import type { ModelCatalog } from "./core/ports/model.ts";
 import type { Tool, ToolRegistry } from "./core/ports/tool.ts";
 import { createModelCatalog } from "./models/catalog.ts";
-import { builtInTools } from "./tools/built-in/index.ts";
+import { builtInTools } from "./tools/built-in/built-in-tools.ts";
 import { createToolRegistry } from "./tools/registry.ts";
 
 /** Models by rig; `extraModels` stand beside and before the configured ones. */

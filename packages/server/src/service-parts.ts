@@ -11,8 +11,10 @@ import type { AppCatalog, AppDefinition } from "./core/ports/apps.ts";
 import type { Bus } from "./core/ports/bus.ts";
 import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
+import type { ModelCatalog } from "./core/ports/model.ts";
 import type { ConversationService } from "./core/ports/services.ts";
 import type { Store } from "./core/ports/store.ts";
+import type { ToolRegistry } from "./core/ports/tool.ts";
 import { DEFAULT_APP } from "./core/session.ts";
 import type { StartedTurn } from "./core/turn.ts";
 import { isLoopbackBind } from "./http/options.ts";
@@ -59,20 +61,20 @@ export interface ServiceParts {
 export function buildParts(base: Foundations): ServiceParts {
   const { config, clock, logger, store, bus } = base;
   const apps = createApps(config.apps);
+  const app = defaultApp(apps);
   const models = createModels(config, clock, base.extraModels);
   const caller = new ModelCaller();
   const running = new RunningTurns(placesOf(config));
   const cache = new SessionCache(config.limits.memoryBytes, config.limits.idleMemoryMs, () =>
     clock.monotonic(),
   );
-  const owner = randomUUID();
   const registry = new Registry({
     store: store.sessions,
     bus,
     clock,
     cache,
     logger,
-    defaultModel: () => defaultApp(apps).models[0],
+    defaultModel: () => app.models[0],
     // The registry tells the dispatcher of every commit, and the dispatcher settles its claims through the registry.
     onCommitted: (session) => dispatcher.supersede(session),
   });
@@ -83,34 +85,8 @@ export function buildParts(base: Foundations): ServiceParts {
     snapshotBytes: () => cache.weight,
     openStreams: () => feed.openStreams,
   });
-  const dispatcher = new Dispatcher({
-    store: store.turns,
-    running,
-    clock,
-    owner,
-    logger,
-    run: createTurnRunner({
-      models,
-      caller,
-      tools: createTools(config, clock),
-      clock,
-      limits: config.limits,
-      apps,
-      openJournal: (turn, signal) => openJournal(base, registry, turn, signal, () => dispatcher.ring()),
-      onEnd: (end) => metrics.turnEnded(end),
-      onUsage: (usage) => metrics.tokensUsed(usage),
-    }),
-    settle: (committed) => void registry.settle(committed),
-    maxWaiting: config.limits.maxWaiting,
-  });
-  const leases = new Leases({
-    store: store.turns,
-    running,
-    clock,
-    owner,
-    logger,
-    onReleased: () => dispatcher.ring(),
-  });
+  const assistant: Assistant = { apps, models, caller, tools: createTools(config, clock), metrics };
+  const { dispatcher, leases } = buildTurns(base, assistant, registry, running);
   const titles = new Titles({
     jobs: store.jobs,
     registry,
@@ -123,17 +99,50 @@ export function buildParts(base: Foundations): ServiceParts {
   const { maxQueued } = config.limits;
   const single = new Conversations({ store, registry, dispatcher, running, titles, apps, clock, maxQueued });
   const feed = buildFeed(base, single);
-  const cleanup = new Cleanup({
-    store,
-    registry,
-    dispatcher,
-    clock,
-    logger,
-    expiry: defaultApp(apps).expiry,
-    events: { keepCount: config.retention.events, keepMs: config.retention.eventMs },
-  });
+  const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
+  const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, expiry: app.expiry, events });
   const conversations = joinServices(base, { single, registry, dispatcher, apps });
   return { conversations, feed, registry, dispatcher, leases, titles, cleanup };
+}
+
+/** What turns are run with. */
+interface Assistant {
+  readonly apps: AppCatalog;
+  readonly models: ModelCatalog;
+  readonly caller: ModelCaller;
+  readonly tools: ToolRegistry;
+  readonly metrics: ServiceMetrics;
+}
+
+function buildTurns(
+  base: Foundations,
+  { metrics, ...assistant }: Assistant,
+  registry: Registry,
+  running: RunningTurns,
+): { readonly dispatcher: Dispatcher; readonly leases: Leases } {
+  const { config, clock, logger } = base;
+  const store = base.store.turns;
+  const owner = randomUUID();
+  const run = createTurnRunner({
+    ...assistant,
+    clock,
+    limits: config.limits,
+    openJournal: (turn, signal) => openJournal(base, registry, turn, signal, () => dispatcher.ring()),
+    onEnd: (end) => metrics.turnEnded(end),
+    onUsage: (usage) => metrics.tokensUsed(usage),
+  });
+  const dispatcher = new Dispatcher({
+    store,
+    running,
+    clock,
+    owner,
+    logger,
+    run,
+    settle: (committed) => void registry.settle(committed),
+    maxWaiting: config.limits.maxWaiting,
+  });
+  const leases = new Leases({ store, running, clock, owner, logger, onReleased: () => dispatcher.ring() });
+  return { dispatcher, leases };
 }
 
 function buildFeed({ bus, store, clock, config }: Foundations, conversations: Conversations): Feed {
@@ -186,7 +195,7 @@ async function openJournal(
   onMore: () => void,
 ): Promise<StoredTurnJournal> {
   // What streams is shown by the live session, so it has to be in memory; while it works it does not leave.
-  if (registry.live(turn.sessionId, turn.life) === null) await registry.get(turn.sessionId, null);
+  if (registry.live(turn.sessionId, turn.life) === null) await registry.find(turn.sessionId);
   return new StoredTurnJournal(turn, { store: store.turns, registry, bus, clock, logger, signal, onMore });
 }
 

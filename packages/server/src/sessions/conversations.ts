@@ -56,7 +56,7 @@ export class Conversations {
     const { session } = await registry.commit(sessionId, admit, (target) =>
       store.turns.interrupt(target, this.#streamed(sessionId)),
     );
-    return (session ?? (await registry.get(sessionId, null))).view();
+    return (await this.#present(session, sessionId)).view();
   }
 
   /** Makes the session exist; answers where its log stands. */
@@ -137,7 +137,7 @@ export class Conversations {
     waitMs: number,
     signal: AbortSignal,
   ): Promise<SnapshotView> {
-    const session = live ?? (await this.#options.registry.get(sessionId, null));
+    const session = await this.#present(live, sessionId);
     if (waitMs === 0 || !session.isProcessing) return session.view();
     const enough = new AbortController();
     const either = AbortSignal.any([signal, enough.signal]);

@@ -17,6 +17,7 @@ import type { SessionCache } from "./session-cache.ts";
  */
 export const USE_NOTED_MS = 5 * 60_000;
 const IDLE_CHECK_MS = 60_000;
+const NOTHING_NEW = { userState: null, publicKey: null };
 
 export interface RegistryOptions {
   readonly store: SessionStore;
@@ -76,6 +77,14 @@ export class Registry {
     }
     session.useNotedAt = this.#options.clock.now();
     return session;
+  }
+
+  /** The live session of an id that exists, loaded if need be; `null`, and nothing created, when it does not. */
+  async find(id: string): Promise<Session | null> {
+    const session = this.#options.cache.get(id);
+    if (session !== undefined) return session;
+    const committed = await this.#options.store.open({ id, birth: null, load: true }, NOTHING_NEW);
+    return committed === null ? null : this.settle(committed).session;
   }
 
   /**
@@ -146,9 +155,8 @@ export class Registry {
   }
 
   async #open(id: string, admit: AdmitNewSession): Promise<Session> {
-    const nothing = { userState: null, publicKey: null };
     const { session } = await this.commit(id, admit, (target) =>
-      this.#options.store.open({ ...target, load: true }, nothing),
+      this.#options.store.open({ ...target, load: true }, NOTHING_NEW),
     );
     if (session === null) throw new Error("A session that was just loaded is not in memory");
     return session;
