@@ -21,11 +21,6 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   cli: ["core", "config", "server.ts"],
   "clock.ts": ["core"],
   "server.ts": ["*"],
-  "service-parts.ts": ["*"],
-  "assistant.ts": ["core", "config", "models", "tools"],
-  "readiness.ts": ["core"],
-  "metrics.ts": ["core"],
-  "clock.ts": ["core"],
   "main.ts": ["config", "server.ts", "*.ts"],
   // The other files beside server.ts are parts of it, and as free; no room may know them.
   "*.ts": ["*"],

@@ -144,9 +144,14 @@ export class Conversations {
     const timeout = this.#options.clock.sleep(waitMs, either).catch(() => undefined);
     await Promise.race([session.settled(), timeout]);
     enough.abort();
-    if (session.isGone)
-      throw new NotFound("session_deleted", "The session was deleted while the answer was waited for.");
-    return session.view();
+    return (await this.#present(session, sessionId)).view();
+  }
+
+  /** A session that was just committed; another request may have deleted it since. */
+  async #present(live: Session | null, sessionId: string): Promise<Session> {
+    const session = live ?? (await this.#options.registry.find(sessionId));
+    if (session !== null && !session.isGone) return session;
+    throw new NotFound("session_deleted", "The session was deleted while this request was answered.");
   }
 
   #app(name: string): AppDefinition {
