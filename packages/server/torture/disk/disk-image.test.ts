@@ -1,0 +1,69 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createRandom } from "../harness/random.ts";
+import { DiskImage } from "./disk-image.ts";
+import type { Happening } from "./system-calls.ts";
+
+const PATH = "/data/a.db";
+let into = "";
+
+beforeEach(() => {
+  into = mkdtempSync(join(tmpdir(), "colloquy-image-"));
+});
+afterEach(() => rmSync(into, { recursive: true }));
+
+function write(offset: number, text: string, path = PATH): Happening {
+  return { kind: "write", path, offset, data: Buffer.from(text) };
+}
+
+function sync(path = PATH): Happening[] {
+  return (["sync begins", "sync ends"] as const).map((kind) => ({ kind, path, thread: "1" }));
+}
+
+function restored(happenings: readonly Happening[], seed: string | null = null): Record<string, string> {
+  rmSync(into, { recursive: true, force: true });
+  const image = new DiskImage();
+  for (const happening of happenings) image.apply(happening);
+  image.restore("/data", into, seed === null ? null : createRandom(seed));
+  return Object.fromEntries(readdirSync(into).map((file) => [file, readFileSync(join(into, file), "utf8")]));
+}
+
+describe("a disk after a power cut", () => {
+  it("has what was synced and nothing that was written since", () => {
+    expect(restored([write(0, "hello"), ...sync(), write(0, "J"), write(5, " world")])).toEqual({
+      "a.db": "hello",
+    });
+    expect(restored([write(0, "hello")])).toEqual({});
+  });
+
+  it("does not count what was written while the sync ran", () => {
+    const [begins, ends] = sync() as [Happening, Happening];
+    expect(restored([write(0, "a"), begins, write(1, "b"), ends])).toEqual({ "a.db": "a" });
+  });
+
+  it("keeps each file by itself and leaves out what is not in the directory", () => {
+    const other = "/elsewhere/b";
+    expect(restored([write(0, "a"), write(0, "b", other), ...sync(other), ...sync()])).toEqual({
+      "a.db": "a",
+    });
+  });
+
+  it("follows truncation and removal", () => {
+    const truncate: Happening = { kind: "truncate", path: PATH, length: 2 };
+    expect(restored([write(0, "hello"), truncate, ...sync()])).toEqual({ "a.db": "he" });
+    expect(restored([write(0, "hello"), ...sync(), { kind: "remove", path: PATH }])).toEqual({});
+  });
+
+  it("may have any of the sectors that were not synced", () => {
+    const happenings = [write(0, "a".repeat(512)), ...sync(), write(0, "b".repeat(512) + "c".repeat(512))];
+    const seen = new Set(
+      Array.from({ length: 40 }, (_, seed) => {
+        const content = restored(happenings, String(seed))["a.db"] ?? "";
+        return `${content[0]}${content[512] ?? ""}`.replaceAll("\0", "0");
+      }),
+    );
+    expect(seen).toEqual(new Set(["a", "b", "ac", "bc"]));
+  });
+});
