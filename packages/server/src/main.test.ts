@@ -1,0 +1,172 @@
+// The process as an operator sees it: arguments, exit codes, signals, what it prints.
+
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+const MAIN = fileURLToPath(import.meta.resolve("./main.ts"));
+const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
+
+let directory = "";
+let children: ChildProcessWithoutNullStreams[] = [];
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-main-"));
+});
+
+afterEach(async () => {
+  const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+  await Promise.all(running.map((child) => (child.kill("SIGKILL"), once(child, "exit"))));
+  children = [];
+  await rm(directory, { recursive: true });
+});
+
+interface Started {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly output: () => string;
+  readonly errors: () => string;
+  /** Resolves with the match when the output has one. */
+  find(pattern: RegExp): Promise<RegExpExecArray>;
+  exited(): Promise<{ readonly code: number | null; readonly signal: string | null }>;
+}
+
+function start(
+  environment: Readonly<Record<string, string>> = {},
+  ...parameters: readonly string[]
+): Started {
+  const child = spawn(process.execPath, [MAIN, ...parameters], {
+    cwd: directory,
+    env: { PATH: process.env["PATH"], PORT: "0", ...environment },
+  });
+  children.push(child);
+  let output = "";
+  let errors = "";
+  child.stdout.on("data", (data) => (output += String(data)));
+  child.stderr.on("data", (data) => (errors += String(data)));
+  const exit = once(child, "close") as Promise<[number | null, string | null]>;
+  return {
+    child,
+    output: () => output,
+    errors: () => errors,
+    async find(pattern) {
+      for (;;) {
+        const found = pattern.exec(output);
+        if (found !== null) return found;
+        await Promise.race([
+          once(child.stdout, "data"),
+          exit.then(() =>
+            Promise.reject(new Error(`It ended without ${String(pattern)}:\n${output}${errors}`)),
+          ),
+        ]);
+      }
+    },
+    exited: () => exit.then(([code, signal]) => ({ code, signal })),
+  };
+}
+
+async function startListening(environment?: Readonly<Record<string, string>>) {
+  const started = start(environment);
+  const [, address = ""] = await started.find(/"address":"([^"]+)"/);
+  return { ...started, address };
+}
+
+describe("starting", () => {
+  it("ends in a line that says where the service listens, whatever the log level", async () => {
+    const { address, find } = await startListening({ COLLOQUY_LOG_LEVEL: "silent" });
+    expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    await find(/"msg":"listening"/);
+    expect((await fetch(`${address}/healthz`)).status).toBe(200);
+  });
+
+  it("takes variables from .env, behind those that are set", async () => {
+    await writeFile(join(directory, ".env"), "PORT=1\nCOLLOQUY_DATA_DIR=elsewhere\nCOLLOQUY_TYPO=1\n");
+    const { output } = await startListening();
+    expect(output()).toContain("COLLOQUY_TYPO is set, but nothing reads it.");
+  });
+
+  it("with a wrong configuration tells every problem without a stack, and exits with 2", async () => {
+    await writeFile(join(directory, "colloquy.config.json"), '{"limits":{"maxSteps":"many"}}');
+    const { exited, errors, output } = start({ PORT: "x", COLLOQUY_NATS_URL: "nats://x" });
+    expect(await exited()).toEqual({ code: 2, signal: null });
+    expect(errors().split("\n")).toEqual([
+      "Colloquy cannot start: the configuration has 3 problems.",
+      '  - PORT: must be a number from 0 to 65535 (0 takes a free port), not "x".',
+      "  - COLLOQUY_NATS_URL: This version runs as one process and cannot use NATS yet. Unset the variable to go on without it.",
+      "  - colloquy.config.json, limits.maxSteps: must be a number, not text.",
+      "",
+    ]);
+    expect(output()).toBe("");
+  });
+
+  it("on a port that is taken says so and exits with 1", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    const { exited, errors } = start({ PORT: String(port) });
+    expect(await exited()).toEqual({ code: 1, signal: null });
+    expect(errors()).toBe(
+      `Colloquy cannot start: 127.0.0.1:${port} is taken by another program. Stop that one, or choose another port with PORT.\n`,
+    );
+    taken.close();
+  });
+
+  it("on a data directory that another server uses, or that cannot be made, says so and exits with 1", async () => {
+    await startListening();
+    const second = start();
+    expect(await second.exited()).toEqual({ code: 1, signal: null });
+    expect(second.errors()).toMatch(/^Colloquy cannot start: .*in use by another Colloquy server.*\n$/);
+
+    await writeFile(join(directory, "file"), "");
+    const third = start({ COLLOQUY_DATA_DIR: "file/data" });
+    expect(await third.exited()).toEqual({ code: 1, signal: null });
+    expect(third.errors()).toMatch(/^Colloquy cannot start: .*file\/data.*\n$/);
+  });
+
+  it.each([
+    ["--version", 0, /^\d+\.\d+\.\d+\n$/, /^$/],
+    ["--help", 0, /Usage: colloquy/, /^$/],
+    ["keys", 2, /^$/, /no command or option "keys"/],
+  ])("with the argument %s exits with %i", async (parameter, code, output, errors) => {
+    const started = start({}, parameter);
+    expect(await started.exited()).toEqual({ code, signal: null });
+    expect(started.output()).toMatch(output);
+    expect(started.errors()).toMatch(errors);
+  });
+});
+
+describe("stopping", () => {
+  it.each(["SIGTERM", "SIGINT"] as const)("on %s ends in order and exits with 0", async (signal) => {
+    const { child, exited, find, errors } = await startListening();
+    child.kill(signal);
+    expect(await exited()).toEqual({ code: 0, signal: null });
+    await find(/"msg":"stopped"/);
+    expect(errors()).toBe("");
+  });
+
+  it("on a signal that comes twice at once, as under npm, ends in order all the same", async () => {
+    const { child, exited, find } = await startListening();
+    child.kill("SIGINT");
+    child.kill("SIGINT");
+    expect(await exited()).toEqual({ code: 0, signal: null });
+    await find(/"msg":"stopped"/);
+  });
+
+  it("on a second signal does not wait for the turns that run", async () => {
+    const { address, child, exited, find } = await startListening();
+    const chat = await fetch(`${address}/api/chat?message=count%20to%2010000`, {
+      method: "POST",
+      headers: { "X-Session-Id": SESSION },
+    });
+    expect(chat.status).toBe(200);
+    child.kill("SIGTERM");
+    await find(/"msg":"stopping"/);
+    const again = setInterval(() => child.kill("SIGTERM"), 50);
+    expect(await exited()).toEqual({ code: 143, signal: null });
+    clearInterval(again);
+  });
+});

@@ -1,0 +1,164 @@
+// The edge of the process: arguments, configuration, signals, exit codes. Everything else is built in server.ts.
+// 0: stopped when asked to. 1: could not start, or had to end. 2: wrong arguments or configuration.
+
+import { enableCompileCache } from "node:module";
+import type { Config } from "./config/config.ts";
+import type { Log } from "./logging.ts";
+import type { ColloquyServer } from "./server.ts";
+
+// Before anything else is imported: it saves half of the time to start.
+enableCompileCache();
+const [{ loadConfig }, { formatProblems }, { createLog }, { buildServer }, { default: packageFile }] =
+  await Promise.all([
+    import("./config/load-config.ts"),
+    import("./config/problem.ts"),
+    import("./logging.ts"),
+    import("./server.ts"),
+    import("../package.json", { with: { type: "json" } }),
+  ]);
+
+/** How long turns that run may take to end when the process is asked to stop, in milliseconds (contract section 7). */
+const GRACE_MS = 20_000;
+/** npm passes on a signal that a terminal has sent to both of us; only one that comes later than this is a second one. */
+const SAME_SIGNAL_MS = 100;
+const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+
+const USAGE = `Colloquy ${packageFile.version}: a service that holds conversations between people and assistants
+
+Usage: colloquy              starts the service
+       colloquy --version    prints the version
+
+Environment variables and colloquy.config.ts, .js or .json say how it runs: see docs/configuration.md.`;
+
+const [argument] = process.argv.slice(2);
+if (argument === undefined) await serve();
+else answerArgument(argument);
+
+function answerArgument(argument: string): void {
+  if (argument === "--version" || argument === "-v") return console.log(packageFile.version);
+  if (argument === "--help" || argument === "-h") return console.log(USAGE);
+  console.error(`Colloquy has no command or option "${argument}".\n\n${USAGE}`);
+  process.exitCode = 2;
+}
+
+async function serve(): Promise<void> {
+  readEnvironmentFile();
+  const loaded = await loadConfig({ environment: process.env, workingDirectory: process.cwd() });
+  if (!loaded.ok) {
+    console.error(formatProblems(loaded.problems));
+    process.exitCode = 2;
+    return;
+  }
+  const { config, warnings } = loaded;
+  const isTerminal = process.stdout.isTTY;
+  const log = createLog({ level: config.server.logLevel, destination: 1, readable: isTerminal });
+  for (const warning of warnings) log.logger.warn({}, warning);
+  endOnDefects(log);
+
+  const started = start(config, log);
+  stopOnSignals(started, log);
+  const { url } = await started;
+  // Whatever the level: with PORT=0 there is no other way to learn the address.
+  const announcement = { address: url, version: packageFile.version, node: process.version };
+  log.logger.child({}, { level: "info" }).info(announcement, "listening");
+  if (isTerminal) console.log(welcome(url, config));
+}
+
+/** Variables of a file .env in the working directory stand behind those that are set. */
+function readEnvironmentFile(): void {
+  try {
+    process.loadEnvFile();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return;
+    console.error(`The file .env is left out, because it cannot be read: ${String(error)}`);
+  }
+}
+
+/** A process that has met a defect is in a state that nobody knows. It ends; its work is in the store. */
+function endOnDefects(log: Log): void {
+  process.on("uncaughtException", (error, origin) => {
+    log.logger.fatal({ err: error, origin }, "The process ends because of a defect");
+    end(log, 1);
+  });
+}
+
+async function start(
+  config: Config,
+  log: Log,
+): Promise<{ readonly server: ColloquyServer; readonly url: string }> {
+  const onFatal = (error: Error): void => {
+    log.logger.fatal({ err: error }, "The process ends because its store cannot be trusted any more");
+    end(log, 1);
+  };
+  try {
+    const server = await buildServer(config, { logger: log.logger, onFatal });
+    return { server, ...(await server.listen()) };
+  } catch (error) {
+    console.error(`Colloquy cannot start: ${explainStartFailure(error, config)}`);
+    if (isDefect(error)) log.logger.fatal({ err: error }, "The service could not start");
+    return end(log, 1);
+  }
+}
+
+function stopOnSignals(started: Promise<{ readonly server: ColloquyServer }>, log: Log): void {
+  let first: number | null = null;
+  const stop = async (signal: string): Promise<never> => {
+    log.logger.info({ signal, graceMs: GRACE_MS }, "stopping");
+    const { server } = await started;
+    await server.stop({ graceMs: GRACE_MS });
+    log.logger.info({}, "stopped");
+    return end(log, 0);
+  };
+  for (const [signal, exitCode] of Object.entries(SIGNALS)) {
+    process.on(signal, () => {
+      if (first === null) {
+        first = performance.now();
+        void stop(signal);
+      } else if (performance.now() - first > SAME_SIGNAL_MS) {
+        end(log, exitCode);
+      }
+    });
+  }
+}
+
+/** A sentence about why the service could not start, with what to do. */
+function explainStartFailure(error: unknown, { server }: Config): string {
+  const { host, port } = server;
+  switch (codeOf(error)) {
+    case "EADDRINUSE":
+      return `${host}:${port} is taken by another program. Stop that one, or choose another port with PORT.`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `${host} is no address of this machine. Set HOST to one that it has, or to 0.0.0.0 for all of them.`;
+    case "EACCES":
+      return `this user may not listen on port ${port}. Choose a port from 1024 on with PORT.`;
+    default:
+      return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Not one of the sentences that the parts of the service refuse to start with. */
+function isDefect(error: unknown): boolean {
+  return !(error instanceof Error) || (error.name !== "Error" && codeOf(error) === null);
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : null;
+}
+
+function end(log: Log, code: number): never {
+  log.flush();
+  process.exit(code);
+}
+
+function welcome(url: string, config: Config): string {
+  const models = config.apps["default"]?.models.join(", ");
+  return `
+Colloquy listens on ${url}. Models: ${models}.
+
+  Say something:   curl -X POST -H "X-Session-Id: $(node -p 'crypto.randomUUID()')" -H "Prefer: wait=10" "${url}/api/chat?message=Hello"
+  Read the API:    ${url}/docs
+  Stop:            Ctrl+C
+`;
+}
