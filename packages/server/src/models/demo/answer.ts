@@ -1,0 +1,64 @@
+import type { DemoConversation } from "./conversation.ts";
+import { readIntent } from "./intent.ts";
+import { timeZoneOf } from "./time-zone.ts";
+import { sentenceOf } from "./tool-sentence.ts";
+
+/** What the demo model does about a prompt. */
+export type DemoAnswer =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "count"; readonly to: number }
+  | { readonly kind: "tool-call"; readonly tool: string; readonly input: Readonly<Record<string, string>> };
+
+/** At twenty a second, more than eight minutes: within a turn's ten. */
+const maximumCount = 10_000;
+
+const introduction =
+  "Hello! I am demo/assistant, the demo model that comes with Colloquy. I need no key and no network, and I always answer " +
+  'the same. Ask me "what time is it in Tokyo?", "what is 12 * 7?", "count to 20" or "what did I say first?".';
+
+/** The same conversation and tools always get the same answer. `tools` are the names that may be called. */
+export function answerTo(conversation: DemoConversation, tools: ReadonlySet<string>): DemoAnswer {
+  const { firstMessage, lastMessage, results } = conversation;
+  if (results.length > 0) return say(results.map(sentenceOf).join(" "));
+  if (lastMessage === null) return say(introduction);
+  const intent = readIntent(lastMessage);
+  switch (intent.kind) {
+    case "introduction":
+      return say(introduction);
+    case "first-message":
+      return say(`The first thing you said was: "${firstMessage ?? lastMessage}"`);
+    case "count":
+      return countTo(intent.to);
+    case "time":
+      return callTool(
+        "current_time",
+        intent.place === null ? {} : { timezone: timeZoneOf(intent.place) },
+        tools,
+      );
+    case "arithmetic":
+      return callTool("calculator", { expression: intent.expression }, tools);
+    case "other":
+      return say(
+        `I am the demo model, so all I can do with this is to repeat it. You said: "${lastMessage}"`,
+      );
+  }
+}
+
+function say(text: string): DemoAnswer {
+  return { kind: "text", text };
+}
+
+function countTo(written: string): DemoAnswer {
+  const to = Number(written.replace(/[,_]/g, ""));
+  if (Number.isInteger(to) && to >= 1 && to <= maximumCount) return { kind: "count", to };
+  return say(`I count from 1, by whole numbers, and to at most ${maximumCount}: not to ${written}.`);
+}
+
+function callTool(
+  tool: string,
+  input: Readonly<Record<string, string>>,
+  tools: ReadonlySet<string>,
+): DemoAnswer {
+  if (tools.has(tool)) return { kind: "tool-call", tool, input };
+  return say(`I would ask the tool ${tool} for that, but it is not among the tools that I may use here.`);
+}

@@ -1,0 +1,43 @@
+// Turns what people call a place into what the tool current_time calls it.
+
+const regions = [
+  "Europe",
+  "America",
+  "Asia",
+  "Africa",
+  "Australia",
+  "Pacific",
+  "Atlantic",
+  "Indian",
+  "Antarctica",
+  "Arctic",
+  "America/Argentina",
+  "America/Indiana",
+  "America/Kentucky",
+  "America/North_Dakota",
+];
+
+/**
+ * The IANA time zone named after a place ("Tokyo" is Asia/Tokyo); a name that is one already as it is, and a place that names none
+ * too, for the tool to refuse.
+ */
+export function timeZoneOf(place: string): string {
+  if (isTimeZone(place)) return place;
+  const city = place
+    .normalize("NFD")
+    .replace(/[\p{Mark}.'’]/gu, "")
+    .trim()
+    .split(/\s+/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join("_");
+  const region = regions.find((candidate) => isTimeZone(`${candidate}/${city}`));
+  return region === undefined ? place : `${region}/${city}`;
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
