@@ -5,7 +5,7 @@ import { applyUserState } from "./chat.ts";
 import type { SessionDraft } from "./draft.ts";
 
 /** How long a title job belongs to the process that took the chat which created it, in milliseconds. */
-export const TITLE_LEASE_MS = 60_000;
+export const TITLE_LEASE_MS = 30_000;
 
 /** What may come along when a session is opened: user state to merge, a wallet to bind. Unless `ok`, the draft is void. */
 export function decideOpen(

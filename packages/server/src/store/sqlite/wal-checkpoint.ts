@@ -2,6 +2,7 @@
 // anew, whatever the load. Small and often, so that no call waits long.
 
 import type { DatabaseSync } from "node:sqlite";
+import type { Outcome } from "./calls.ts";
 import { failureOf } from "./failures.ts";
 import { prepare } from "./rows.ts";
 
@@ -18,25 +19,34 @@ interface CheckpointRow {
   readonly checkpointed: number;
 }
 
-/** To be called after every batch, with the number of calls in it. Throws a FatalStoreError. */
-export function prepareWalCheckpoint(database: DatabaseSync): (calls: number) => void {
+/** To be called after every batch, with its outcomes. Throws a FatalStoreError. */
+export function prepareWalCheckpoint(database: DatabaseSync): (outcomes: readonly Outcome[]) => void {
   const passive = prepare<[], CheckpointRow>(database, "PRAGMA wal_checkpoint(PASSIVE)");
   // How many calls fill a log of LOG_PAGES: not known before, so learned from how much the last ones have filled.
   let callsToFill = FEWEST_CALLS;
   let calls = 0;
-  return (more) => {
-    calls += more;
-    if (calls < callsToFill) return;
+  const move = (): void => {
     try {
       const row = passive.get();
-      if (row !== undefined && row.log > 0 && row.log === row.checkpointed) {
-        const fitting = Math.round((calls * LOG_PAGES) / row.log);
-        callsToFill = Math.min(MOST_CALLS, Math.max(FEWEST_CALLS, fitting));
-      }
+      if (row === undefined || row.log <= 0 || row.log !== row.checkpointed) return;
+      const fitting = Math.round((calls * LOG_PAGES) / row.log);
+      callsToFill = Math.min(MOST_CALLS, Math.max(FEWEST_CALLS, fitting));
     } catch (error) {
-      // A full disk: the log keeps everything, and the next one tries again. A failed fsync throws here.
+      // On a full disk the log keeps everything, and the next one tries again. A failed fsync throws here.
       failureOf(error);
+      callsToFill = FEWEST_CALLS;
     }
+  };
+  return (outcomes) => {
+    calls += outcomes.length;
+    // Where the log cannot grow any more, there may still be room for what is in it.
+    if (outcomes.some(isFull)) callsToFill = FEWEST_CALLS;
+    if (calls < callsToFill) return;
+    move();
     calls = 0;
   };
+}
+
+function isFull(outcome: Outcome): boolean {
+  return "failure" in outcome && outcome.failure.kind === "full";
 }

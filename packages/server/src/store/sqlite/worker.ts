@@ -32,8 +32,9 @@ function serve(port: MessagePort, { directory, role, processId, openedAt }: Work
     const { calls, close } = drain(port, first);
     try {
       if (calls.length > 0) {
-        tell(port, { kind: "outcomes", outcomes: commit(calls) });
-        checkpoint(calls.length);
+        const outcomes = commit(calls);
+        tell(port, { kind: "outcomes", outcomes });
+        checkpoint(outcomes);
       }
     } catch (error) {
       tell(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
