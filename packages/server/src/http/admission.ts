@@ -1,0 +1,66 @@
+import type { FastifyRequest } from "fastify";
+import { Unavailable } from "../core/errors.ts";
+import type { Clock } from "../core/ports/clock.ts";
+import type { AdmitNewSession, Readiness } from "../core/ports/services.ts";
+import type { HttpOptions } from "./options.ts";
+import { addressKey, CONTRACT_RATE_LIMITS, PlaceLimiter, WindowLimiter } from "./rate-limits.ts";
+
+/** Seconds after which a client that found this process stopping may try again: by then another one has its place. */
+const STOPPING_RETRY_SECONDS = 5;
+
+/** Whether there is room for what a request would begin. */
+export interface Admission {
+  /** @throws ServiceError 429 when the address had its chats of this minute, 503 while the service stops */
+  chat(request: FastifyRequest): void;
+  /** What services ask before they create a session for this request; `null` when nothing limits it. */
+  newSession(request: FastifyRequest): AdmitNewSession;
+  /**
+   * Takes a place for an event stream. Answers what gives it back, `null` when nothing limits streams.
+   * @throws ServiceError 429 when the address has its number of streams open, 503 while the service stops
+   */
+  stream(request: FastifyRequest): (() => void) | null;
+}
+
+export function createAdmission(options: HttpOptions, readiness: Readiness, clock: Clock): Admission {
+  const limits = options.rateLimits ?? (options.loopback ? null : CONTRACT_RATE_LIMITS);
+  if (limits === null) {
+    const unlessStopping = (): null => refuseWhenStopping(readiness);
+    return { chat: unlessStopping, newSession: () => null, stream: unlessStopping };
+  }
+  const now = (): number => clock.monotonic();
+  const chats = new WindowLimiter(limits.chatsPerMinute, now);
+  const sessions = new WindowLimiter(limits.newSessionsPerMinute, now);
+  const streams = new PlaceLimiter(limits.streamsPerAddress);
+  return {
+    chat(request) {
+      refuseWhenStopping(readiness);
+      chats.take(addressKey(request.ip), "messages");
+    },
+    newSession: (request) => countNewSession(sessions, addressKey(request.ip)),
+    stream(request) {
+      refuseWhenStopping(readiness);
+      return takePlace(streams, addressKey(request.ip));
+    },
+  };
+}
+
+// Functions of their own, so that what outlives the request keeps the address alone.
+
+function countNewSession(sessions: WindowLimiter, address: string): AdmitNewSession {
+  return () => sessions.take(address, "new sessions");
+}
+
+function takePlace(streams: PlaceLimiter, address: string): () => void {
+  streams.take(address, "event streams of one address");
+  return () => streams.give(address);
+}
+
+function refuseWhenStopping(readiness: Readiness): null {
+  if (!readiness.stopping) return null;
+  throw new Unavailable(
+    503,
+    "stopping",
+    "This server is being stopped. Send the request again after the seconds that Retry-After names.",
+    STOPPING_RETRY_SECONDS,
+  );
+}

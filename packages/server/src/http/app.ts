@@ -1,0 +1,163 @@
+// The edge, put together: what a request passes and in which order. Whoever looks for what an operation does goes to `routes/`.
+
+import type { ServerResponse } from "node:http";
+import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import type { Registry } from "prom-client";
+import { NotFound, ServiceError } from "../core/errors.ts";
+import type { Clock } from "../core/ports/clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import type { Services } from "../core/ports/services.ts";
+import { createAdmission } from "./admission.ts";
+import { createAnswers } from "./answers.ts";
+import { parseBody } from "./body.ts";
+import { createEdge, type Edge } from "./edge.ts";
+import { MethodTable } from "./method-table.ts";
+import { createHttpMetrics } from "./metrics.ts";
+import type { HttpOptions } from "./options.ts";
+import { HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
+import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
+import { referenceRoutes } from "./reference.ts";
+import { requestIds } from "./request-id.ts";
+import { createRequestLog, type RequestLog } from "./request-log.ts";
+import { allRoutes } from "./routes/all-routes.ts";
+import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
+import { compileSerializer, compileValidator } from "./validation.ts";
+
+/** What a client may take to send a request, in milliseconds: its head, and all of it. Answers may take any time. */
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+/** How often Node looks for requests that took longer. */
+const TIMEOUT_CHECK_MS = 5000;
+/** A connection is kept this long for the next request: longer than the 60 s after which common proxies drop theirs. */
+const KEEP_ALIVE_MS = 72_000;
+
+export interface HttpParts {
+  readonly services: Services;
+  readonly options: HttpOptions;
+  readonly logger: Logger;
+  /** Where the metrics of requests and of the process are registered, and what `/metrics` shows. */
+  readonly register: Registry;
+  readonly clock: Clock;
+}
+
+/** Builds the HTTP server. It listens when it is told to. */
+export function buildHttp({ services, options, logger, register, clock }: HttpParts): HttpApp {
+  const nextId = requestIds();
+  const methods = new MethodTable();
+  const edge = createEdge(options, services.readiness, (target) => methods.at(target));
+  const log = createRequestLog(createHttpMetrics(register), logger, clock);
+  const app: HttpApp = Fastify({
+    logger: false,
+    genReqId: nextId,
+    bodyLimit: BODY_MAX_BYTES,
+    trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
+    // While the server closes, requests are answered as before, each on its last connection.
+    return503OnClosing: false,
+    routerOptions: {
+      maxParamLength: HEAD_MAX_BYTES,
+      // The edge reads it, where a query that is wrong can be answered.
+      querystringParser: () => ({}),
+    },
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      maxHeaderSize: HEAD_MAX_BYTES,
+      // Node would answer with an empty 400 of its own; the edge says what is missing.
+      requireHostHeader: false,
+    },
+    frameworkErrors: (error, request, reply) => {
+      refuseBeforeRouting(edge, request, reply.raw, toServiceError(error));
+    },
+    clientErrorHandler: (error, socket) => refuseConnection(error, socket, () => nextId(null)),
+  });
+  refuseProtocolExtras(app.server, nextId);
+  app.decorateRequest("startedAt", 0);
+  app.addHook("onRoute", ({ url, method }) => methods.add(url, method));
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<Buffer>("*", { parseAs: "buffer" }, parseBody);
+  app.setValidatorCompiler(compileValidator);
+  app.setSerializerCompiler(compileSerializer);
+  passEveryRequest(app, edge, log, clock);
+  answerFailures(app, log, methods);
+
+  const parts: RouteParts = {
+    services,
+    options,
+    answers: createAnswers(edge, log),
+    admission: createAdmission(options, services.readiness, clock),
+  };
+  allRoutes(app, parts, register);
+  referenceRoutes(app, parts, register);
+  return app;
+}
+
+function passEveryRequest(app: HttpApp, edge: Edge, log: RequestLog, clock: Clock): void {
+  app.addHook("onRequest", (request, reply, done) => {
+    request.startedAt = clock.monotonic();
+    const refusal = edge.refuse(request);
+    if (refusal !== null) done(refusal);
+    else if (!edge.answerPreflight(request, reply)) done();
+  });
+  // Answers that a route writes itself (`answers.ts`) do not come here, and see to these things on their own.
+  app.addHook("onSend", (request, reply, payload, done) => {
+    for (const [name, value] of Object.entries(edge.fields(request.raw, request.id))) {
+      if (!reply.hasHeader(name)) reply.header(name, value);
+    }
+    log.answered(request, routeOf(request), reply.statusCode, false);
+    done(null, payload);
+  });
+}
+
+function answerFailures(app: HttpApp, log: RequestLog, methods: MethodTable): void {
+  app.setErrorHandler((thrown, request, reply) => {
+    const error = toServiceError(thrown);
+    if (error.status >= 500) log.failed(request, routeOf(request), error);
+    // The framework closes the connection of a body that is too long; the client would lose the answer while it sends.
+    if (error.status === 413) reply.removeHeader("connection");
+    return sendProblem(request, reply, error);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const known = methods.at(request.raw.url ?? "");
+    if (known.length === 0) {
+      const detail = "Nothing is here. /openapi.json lists what this server answers.";
+      return sendProblem(request, reply, new NotFound("route_not_found", detail));
+    }
+    const allow = [...known, "OPTIONS"].join(", ");
+    if (request.method === "OPTIONS") return reply.code(204).header("allow", allow).send();
+    const detail = `This path does not know ${request.method}. Use one of: ${allow}.`;
+    const headers = { allow };
+    return sendProblem(request, reply, new ServiceError(405, "method_not_allowed", detail, { headers }));
+  });
+}
+
+function sendProblem(request: FastifyRequest, reply: FastifyReply, error: ServiceError): FastifyReply {
+  return reply
+    .code(error.status)
+    .headers(error.headers)
+    .type(PROBLEM_TYPE)
+    .send(problemBytes(error, request.id));
+}
+
+/** A path that cannot be decoded finds no route and passes no hook. */
+function refuseBeforeRouting(
+  edge: Edge,
+  request: FastifyRequest,
+  response: ServerResponse,
+  error: ServiceError,
+): void {
+  const refusal = edge.refuse(request) ?? error;
+  const body = problemBytes(refusal, request.id);
+  response.writeHead(refusal.status, {
+    ...edge.fields(request.raw, request.id),
+    "content-type": PROBLEM_TYPE,
+    "content-length": body.length,
+  });
+  response.end(body);
+}
+
+/** The pattern of the route, so that no id and no query gets into a metric or a log. */
+function routeOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? "(none)";
+}

@@ -1,0 +1,78 @@
+// Cross-origin requests of browsers (WHATWG Fetch, "CORS protocol"; contract section 6). No credentials are ever asked for:
+// what opens anything travels in headers that a page sets itself.
+
+import type { IncomingMessage } from "node:http";
+import { ServiceError } from "../core/errors.ts";
+import { requestHost } from "./host-check.ts";
+import { isLoopbackName, type HttpOptions } from "./options.ts";
+
+const ALLOWED_HEADERS =
+  "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Idempotency-Key, Content-Type, X-Request-Id";
+const EXPOSED_HEADERS = "ETag, Link, Retry-After, X-Request-Id";
+/** Seconds that a browser may remember a preflight; Chromium caps at two hours. */
+const PREFLIGHT_MAX_AGE = "7200";
+
+export interface CrossOrigin {
+  /** Whether a page of this origin may read answers. */
+  allows(origin: string, message: IncomingMessage): boolean;
+  /** Header fields of an answer to an allowed origin. */
+  fields(origin: string): Record<string, string>;
+  /** Header fields of the answer to a preflight. */
+  preflight(origin: string, message: IncomingMessage, methods: readonly string[]): Record<string, string>;
+}
+
+export function crossOrigin(options: Pick<HttpOptions, "loopback" | "corsOrigins">): CrossOrigin {
+  const listed = new Set(options.corsOrigins.map((origin) => origin.toLowerCase()));
+  const fields = (origin: string): Record<string, string> => ({
+    "access-control-allow-origin": origin,
+    "access-control-expose-headers": EXPOSED_HEADERS,
+  });
+  return {
+    allows: (origin, message) =>
+      listed.has("*") ||
+      listed.has(origin.toLowerCase()) ||
+      isOwnOrigin(origin, message) ||
+      (options.loopback && isLoopbackOrigin(origin)),
+    fields,
+    preflight: (origin, message, methods) => ({
+      ...fields(origin),
+      "access-control-allow-methods": methods.join(", "),
+      "access-control-allow-headers": ALLOWED_HEADERS,
+      "access-control-max-age": PREFLIGHT_MAX_AGE,
+      vary: "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+      // A listed site on the internet that calls a server in a private network (WICG Private Network Access).
+      ...(message.headers["access-control-request-private-network"] === "true" && {
+        "access-control-allow-private-network": "true",
+      }),
+    }),
+  };
+}
+
+/** A preflight asks before a request is made (WHATWG Fetch section 3.3.2). */
+export function isPreflight(message: IncomingMessage): boolean {
+  return (
+    message.method === "OPTIONS" &&
+    message.headers.origin !== undefined &&
+    message.headers["access-control-request-method"] !== undefined
+  );
+}
+
+export function originNotAllowed(): ServiceError {
+  return new ServiceError(
+    403,
+    "origin_not_allowed",
+    "This server does not answer pages of that origin. Name the origin under cors.origins in the configuration.",
+  );
+}
+
+/** Behind a proxy that ends TLS the scheme is not known here, so both count. */
+function isOwnOrigin(origin: string, message: IncomingMessage): boolean {
+  const host = requestHost(message)?.toLowerCase();
+  return origin.toLowerCase() === `http://${host}` || origin.toLowerCase() === `https://${host}`;
+}
+
+function isLoopbackOrigin(origin: string): boolean {
+  if (!/^https?:\/\//i.test(origin) || !URL.canParse(origin)) return false;
+  const { hostname } = new URL(origin);
+  return isLoopbackName(hostname.startsWith("[") ? hostname.slice(1, -1) : hostname);
+}

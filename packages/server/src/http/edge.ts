@@ -1,0 +1,63 @@
+// What every request passes before anything else, and what every answer carries.
+
+import type { IncomingMessage } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Readiness } from "../core/ports/services.ts";
+import { ServiceError } from "../core/errors.ts";
+import { crossOrigin, isPreflight, originNotAllowed } from "./cross-origin.ts";
+import { hostCheck } from "./host-check.ts";
+import type { HttpOptions } from "./options.ts";
+import { readTarget } from "./query.ts";
+
+export interface Edge {
+  /** What is wrong with a request whatever it asks for, `null` when nothing is. Leaves the parsed query on the request. */
+  refuse(request: FastifyRequest): ServiceError | null;
+  /** Answers a preflight; false when the request is none. */
+  answerPreflight(request: FastifyRequest, reply: FastifyReply): boolean;
+  /** Header fields of every answer to the request. A new object, to be added to. */
+  fields(message: IncomingMessage, requestId: string): Record<string, string>;
+}
+
+/** `methodsFor` names the methods of the routes at a request target. */
+export function createEdge(
+  options: HttpOptions,
+  readiness: Readiness,
+  methodsFor: (target: string) => readonly string[],
+): Edge {
+  const checkHost = hostCheck(options);
+  const cors = crossOrigin(options);
+  return {
+    refuse(request) {
+      try {
+        const refusal = checkHost(request.raw);
+        if (refusal !== null) return refusal;
+        request.query = readTarget(request.raw.url ?? "");
+        return null;
+      } catch (thrown) {
+        if (thrown instanceof ServiceError) return thrown;
+        throw thrown;
+      }
+    },
+    answerPreflight({ raw }, reply) {
+      if (!isPreflight(raw)) return false;
+      const { origin = "" } = raw.headers;
+      if (cors.allows(origin, raw)) {
+        void reply.code(204).headers(cors.preflight(origin, raw, methodsFor(raw.url ?? ""))).send();
+      } else {
+        void reply.send(originNotAllowed());
+      }
+      return true;
+    },
+    fields(message, requestId) {
+      const { origin } = message.headers;
+      return {
+        "x-request-id": requestId,
+        "x-content-type-options": "nosniff",
+        "cache-control": "no-store",
+        vary: "Origin",
+        ...(origin !== undefined && cors.allows(origin, message) && cors.fields(origin)),
+        ...(readiness.stopping && { connection: "close" }),
+      };
+    },
+  };
+}

@@ -1,0 +1,68 @@
+// Request headers, each read by the rules of its own. Node joins what was sent twice with a comma, which no session id
+// holds; where a comma may stand in a value, the distinct values are counted.
+
+import type { IncomingMessage } from "node:http";
+import { parseSessionId } from "@colloquy/protocol";
+import { InvalidRequest } from "../core/errors.ts";
+
+export const SESSION_HEADER = "x-session-id";
+export const APP_KEY_HEADER = "service-app-key";
+const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
+
+/**
+ * The session id of `X-Session-Id`, in lower case.
+ * @throws InvalidRequest when the header is missing, malformed or was sent twice (contract section 1)
+ */
+export function requiredSessionId(message: IncomingMessage): string {
+  const id = optionalSessionId(message);
+  if (id === null) {
+    throw new InvalidRequest(
+      "session_id_missing",
+      "Send the header X-Session-Id with a UUID that you chose for the conversation, for example from crypto.randomUUID().",
+    );
+  }
+  return id;
+}
+
+/** As `requiredSessionId`, but `null` when the header is absent. */
+export function optionalSessionId(message: IncomingMessage): string | null {
+  const sent = message.headers[SESSION_HEADER];
+  if (sent === undefined) return null;
+  const id = typeof sent === "string" ? parseSessionId(sent) : null;
+  if (id === null) {
+    throw new InvalidRequest(
+      "session_id_invalid",
+      "The header X-Session-Id must be sent once and be a UUID (8-4-4-4-12 hexadecimal digits, not the nil or max UUID).",
+    );
+  }
+  return id;
+}
+
+/** The App key as it was sent, `null` when the header is absent. */
+export function appKey(message: IncomingMessage): string | null {
+  return textHeader(message, APP_KEY_HEADER);
+}
+
+/**
+ * The `Idempotency-Key` of a chat, `null` when the header is absent.
+ * @throws InvalidRequest unless it is 1 to 255 printable ASCII characters, sent once
+ */
+export function idempotencyKey(message: IncomingMessage): string | null {
+  const key = textHeader(message, "idempotency-key");
+  if (key === null) return null;
+  const sentOnce = !key.includes(",") || message.headersDistinct["idempotency-key"]?.length === 1;
+  if (!sentOnce || !PRINTABLE.test(key)) {
+    throw new InvalidRequest(
+      "idempotency_key_invalid",
+      "The header Idempotency-Key must be sent once and be 1 to 255 printable ASCII characters, for example a UUID.",
+    );
+  }
+  return key;
+}
+
+/** A header as text, `null` when it is absent. */
+export function textHeader(message: IncomingMessage, name: string): string | null {
+  const sent = message.headers[name];
+  if (sent === undefined) return null;
+  return typeof sent === "string" ? sent : sent.join(", ");
+}

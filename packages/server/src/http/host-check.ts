@@ -1,0 +1,57 @@
+import type { IncomingMessage } from "node:http";
+import { InvalidRequest, ServiceError } from "../core/errors.ts";
+import { isLoopbackName, type HttpOptions } from "./options.ts";
+
+/** Answers what is wrong with the host that a request names, `null` when nothing is. */
+export type HostCheck = (message: IncomingMessage) => ServiceError | null;
+
+/**
+ * On a loopback bind only loopback names and the allowed ones may be asked for: a page of a stranger whose name was
+ * pointed at 127.0.0.1 (DNS rebinding) is not "same origin" to us (contract section 6).
+ */
+export function hostCheck(options: Pick<HttpOptions, "loopback" | "allowedHosts">): HostCheck {
+  const closed = options.loopback;
+  const allowed = new Set(options.allowedHosts.map((name) => name.toLowerCase()));
+  // The name of the last request that passed: nearly every client sends the same one all the time.
+  let known: string | undefined;
+  return (message) => {
+    const host = requestHost(message);
+    if (host === known && host !== undefined) return null;
+    if (host === undefined) {
+      // A request of HTTP/1.1 must have one (RFC 9112 section 3.2), and browsers, who could be tricked, always send it.
+      return message.httpVersion === "1.0" && !closed ? null : missingHost();
+    }
+    if (closed && !isAllowed(host.toLowerCase(), allowed)) return foreignHost();
+    known = host;
+    return null;
+  };
+}
+
+/** The host that is asked for; that of an absolute request target goes first (RFC 9112 section 3.2.2). */
+export function requestHost(message: IncomingMessage): string | undefined {
+  const target = message.url ?? "";
+  if (!target.startsWith("/") && target.includes("://")) {
+    return target.slice(target.indexOf("://") + 3).split(/[/?#]/, 1)[0];
+  }
+  return message.headers.host;
+}
+
+function isAllowed(host: string, allowed: ReadonlySet<string>): boolean {
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host) ?? [];
+  const name = bracketed ?? plain;
+  if (name === undefined) return false;
+  return isLoopbackName(name) || allowed.has(name);
+}
+
+function missingHost(): ServiceError {
+  return new InvalidRequest("host_missing", "Send the header Host with the name of this server.");
+}
+
+function foreignHost(): ServiceError {
+  return new ServiceError(
+    403,
+    "host_not_allowed",
+    "This server is bound to this machine alone and answers to loopback names. Ask for localhost, or name the host in " +
+      "COLLOQUY_ALLOWED_HOSTS.",
+  );
+}

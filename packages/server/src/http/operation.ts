@@ -1,0 +1,80 @@
+// What the document says about an operation beside its schemas: one place for headers and refusals that many operations share.
+
+import { Problem, SessionId } from "@colloquy/protocol";
+import { z } from "zod";
+import { PROBLEM_TYPE } from "./problem.ts";
+
+const REFUSALS = {
+  400: "A parameter, header or body is missing or wrong",
+  401: "The App key is missing or not a good one",
+  403: "Not allowed here: the key does not open the App, the host or origin is not allowed, or the list is closed",
+  404: "The session or message does not exist",
+  405: "The path does not know the method; `Allow` names those it knows",
+  406: "`Accept` excludes what this answers with",
+  409: "Not possible in the state that the session is in",
+  413: "The message or the body is too long",
+  415: "The body is not JSON",
+  429: "Too many; `Retry-After` says when to come back",
+  500: "A failure of the service; the log has the cause under `request_id`",
+  503: "Not now; `Retry-After` says when to come back",
+  507: "The disk of the service is full; reads go on",
+} as const;
+type Refusal = keyof typeof REFUSALS;
+
+interface RefusalSchema {
+  readonly description: string;
+  readonly content: Readonly<Record<typeof PROBLEM_TYPE, { readonly schema: typeof Problem }>>;
+}
+
+/** The refusals of an operation, by status. 400, 403 (foreign hosts) and 500 belong to all. */
+export function refusals<Status extends Refusal>(
+  ...statuses: readonly Status[]
+): Record<Status | 400 | 403 | 500, RefusalSchema> {
+  const entries = ([400, 403, 500, ...statuses] as const).map((status) => [
+    status,
+    { description: REFUSALS[status], content: { [PROBLEM_TYPE]: { schema: Problem } } },
+  ]);
+  return Object.fromEntries(entries) as Record<Status | 400 | 403 | 500, RefusalSchema>;
+}
+
+const EXAMPLE_SESSION = "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11";
+
+/** Request headers, for the document; `headers.ts` reads them. */
+export const HEADERS = {
+  session: {
+    "X-Session-Id": SessionId.meta({
+      description: "UUID of the session, chosen by the client; a new one creates the session",
+      format: "uuid",
+      examples: [EXAMPLE_SESSION],
+    }),
+  },
+  appKey: {
+    "SERVICE-APP-KEY": z
+      .string()
+      .optional()
+      .meta({ description: "App key; needed for every App but `default`" }),
+  },
+  prefer: {
+    Prefer: z
+      .string()
+      .optional()
+      .meta({
+        description: "`wait=N`: answer when the session stops processing, or after N seconds, at most 60 (RFC 7240)",
+        examples: ["wait=30"],
+      }),
+  },
+  idempotencyKey: {
+    "Idempotency-Key": z
+      .string()
+      .min(1)
+      .max(255)
+      .optional()
+      .meta({ description: "Sent again within 24 hours with the same message, the chat is not repeated" }),
+  },
+  ifNoneMatch: {
+    "If-None-Match": z
+      .string()
+      .optional()
+      .meta({ description: "`ETag` of the snapshot that the client has; unchanged answers 304" }),
+  },
+} as const;

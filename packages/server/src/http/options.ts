@@ -1,0 +1,32 @@
+import type { RateLimits } from "./rate-limits.ts";
+
+/** What the edge needs to know about where and how the service is run. */
+export interface HttpOptions {
+  /**
+   * Whether the server is bound to a loopback address: opens it to loopback origins, closes it to foreign host names and
+   * lifts the rate limits (contract section 6).
+   */
+  readonly loopback: boolean;
+  /** Version of the service, for the document and `/healthz`. */
+  readonly version: string;
+  /** Origins whose pages may call, as browsers send them (`https://app.example.com`); `*` for any. */
+  readonly corsOrigins: readonly string[];
+  /** Host names without port that a loopback bind answers to besides loopback names. */
+  readonly allowedHosts: readonly string[];
+  /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. */
+  readonly trustedProxies: readonly string[];
+  /** `off` answers 403 to the list of threads. */
+  readonly walletListing: "on" | "off";
+  /** Other limits than the contract's. */
+  readonly rateLimits?: RateLimits;
+}
+
+/** Whether a host name (no port, no brackets) means this machine (RFC 6761 section 6.3; RFC 1122 section 3.2.1.3). */
+export function isLoopbackName(name: string): boolean {
+  return (
+    name === "localhost" ||
+    name.endsWith(".localhost") ||
+    name === "::1" ||
+    /^127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}$/.test(name)
+  );
+}

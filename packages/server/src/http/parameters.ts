@@ -1,0 +1,81 @@
+// Parameters that several operations take: how they are read, and what the document says about them.
+
+import { SessionId } from "@colloquy/protocol";
+import { z } from "zod";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
+import { parsePublicKey } from "../core/wallet.ts";
+import { parseJson } from "./json-text.ts";
+
+const APP_NAME_MAX = 64;
+const CLIENT_ID_MAX = 128;
+
+const text = (): z.ZodString => z.string("must be a string");
+
+export const PublicKey = text()
+  .meta({
+    description: "Wallet address: 1 to 128 printable characters without white space",
+    examples: ["0x8ba1f109551bd432803012645ac136ddd64dba72"],
+  })
+  .transform((address, context) => {
+    const key = parsePublicKey(address);
+    if (key !== null) return key;
+    return invalid(context, "must be a wallet address: 1 to 128 printable characters without white space");
+  });
+
+/** Only `default` passes; the name is checked against the keys before anything else (`app-access.ts`). */
+export const AppName = text()
+  .max(APP_NAME_MAX, `must be at most ${APP_NAME_MAX} characters`)
+  .meta({ description: "Target App; `default` when absent", examples: ["default"] });
+
+export const ClientId = text()
+  .regex(/^[^\p{Cc}]{1,128}$/u, `must be 1 to ${CLIENT_ID_MAX} characters without control characters`)
+  .meta({ description: "Client identifier for scoped secrets", examples: ["web-7"] });
+
+const USER_STATE_DESCRIPTION =
+  "User state (wallet, chain, connection), merged into that of the session; at most 8 KiB merged, depth 16";
+
+/** User state as JSON text, as it stands in a query. */
+export const UserStateText = text()
+  .meta({
+    description: `JSON object. ${USER_STATE_DESCRIPTION}`,
+    examples: ['{"connection":{"is_connected":true},"evm":{"address":"0x8ba1…","chain_id":1}}'],
+  })
+  .transform(readUserStateText);
+
+/** User state as it stands in a body: the object itself, or its JSON text. */
+export const UserStateField = z
+  .unknown()
+  .meta({ description: USER_STATE_DESCRIPTION, type: ["object", "string"], additionalProperties: true })
+  .transform((value, context): JsonObject => {
+    if (typeof value === "string") return readUserStateText(value, context);
+    if (isJsonObject(value)) return value;
+    return invalid(context, "must be a JSON object");
+  });
+
+/** A whole number in a query, from 1 to `most`. */
+export function limitUpTo(most: number, description: string): z.ZodType<number, string> {
+  return text()
+    .meta({ description, type: "integer", minimum: 1, maximum: most })
+    .transform((digits, context) => {
+      const number = /^\d{1,9}$/.test(digits) ? Number(digits) : 0;
+      if (number >= 1 && number <= most) return number;
+      return invalid(context, `must be a whole number from 1 to ${most}`);
+    });
+}
+
+export const IdPath = z.object({ id: SessionId });
+
+function readUserStateText(json: string, context: z.core.$RefinementCtx<unknown>): JsonObject {
+  const parsed = parseJson(json);
+  if (!parsed.ok) return invalid(context, parsed.problem);
+  return asObject(parsed.value, context);
+}
+
+function asObject(value: JsonValue, context: z.core.$RefinementCtx<unknown>): JsonObject {
+  return isJsonObject(value) ? value : invalid(context, "must be a JSON object");
+}
+
+function invalid(context: z.core.$RefinementCtx<unknown>, message: string): never {
+  context.addIssue({ code: "custom", message });
+  return z.NEVER;
+}

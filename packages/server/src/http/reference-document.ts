@@ -1,0 +1,67 @@
+// OpenAPI 3.1 made from the schemas that validate, and the page that renders it. Both are made by plugins that must stand before
+// the routes, so the routes are described once more on an instance of their own that nobody can reach.
+
+import swagger from "@fastify/swagger";
+import scalar from "@scalar/fastify-api-reference";
+import Fastify from "fastify";
+import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
+import type { Registry } from "prom-client";
+import { allRoutes } from "./routes/all-routes.ts";
+import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
+import { compileSerializer, compileValidator } from "./validation.ts";
+
+export interface Reference {
+  /** The document, as JSON. */
+  readonly document: Buffer;
+  /** The page, to be served beside the document and one level above `docs/scalar.js`. */
+  readonly page: string;
+  /** What renders it. */
+  readonly script: string;
+}
+
+export async function buildReference(parts: RouteParts, register: Registry): Promise<Reference> {
+  const app: HttpApp = Fastify({ logger: false });
+  app.setValidatorCompiler(compileValidator);
+  app.setSerializerCompiler(compileSerializer);
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "Colloquy",
+        version: parts.options.version,
+        description: "Holds conversations between people and assistants. `/api` is version 1: changes are additive only.",
+        license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+      },
+      tags: [
+        { name: "Sessions", description: "Conversations, by the id in the path" },
+        { name: "Conversation", description: "Talking, in the session of `X-Session-Id`" },
+        { name: "Control", description: "Models and Apps" },
+        { name: "Operations", description: "For those who run the service" },
+      ],
+    },
+    transform: jsonSchemaTransform,
+    transformObject: jsonSchemaTransformObject,
+  });
+  await app.register(scalar, {
+    routePrefix: "/docs",
+    configuration: {
+      url: "openapi.json",
+      cdn: "docs/scalar.js",
+      pageTitle: "Colloquy API",
+      // Nothing may leave the machine: no fonts, no proxy, no telemetry, no assistant of somebody else's.
+      withDefaultFonts: false,
+      telemetry: false,
+      hideClientButton: true,
+      showDeveloperTools: "never",
+      mcp: { disabled: true },
+      agent: { disabled: true },
+    },
+  });
+  await app.register(async (routes) => allRoutes(routes.withTypeProvider(), parts, register));
+  await app.ready();
+  const page = await app.inject("/docs/");
+  const script = await app.inject("/docs/js/scalar.js");
+  const document = Buffer.from(JSON.stringify(app.swagger()));
+  await app.close();
+  return { document, page: page.body, script: script.body };
+}

@@ -1,0 +1,141 @@
+import { Snapshot } from "@colloquy/protocol";
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { InvalidRequest, ServiceError } from "../../core/errors.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { DEFAULT_APP } from "../../core/session.ts";
+import { requireApp } from "../app-access.ts";
+import { untilGone } from "../client-gone.ts";
+import { idempotencyKey, requiredSessionId, textHeader } from "../headers.ts";
+import { HEADERS, refusals } from "../operation.ts";
+import { AppName, ClientId, PublicKey, UserStateField, UserStateText } from "../parameters.ts";
+import { preferredWait } from "../prefer.ts";
+import type { Query } from "../query.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
+
+const ROUTE = "/api/chat";
+/** Characters (UTF-16 units) of a message after trimming (contract section 6). */
+const MESSAGE_MAX = 32_768;
+
+const MessageText = z.string("must be a string").meta({
+  description: "The user's message, 1 to 32,768 characters after trimming. Required, here or in the body.",
+  minLength: 1,
+  maxLength: MESSAGE_MAX,
+  examples: ["what is 12 * 7?"],
+});
+
+const ChatQuery = z.object({
+  message: MessageText.optional(),
+  app: AppName.optional(),
+  public_key: PublicKey.optional(),
+  user_state: UserStateText.optional(),
+  client_id: ClientId.optional(),
+});
+
+const ChatBody = z
+  .object({
+    message: MessageText.nullish(),
+    app: AppName.nullish(),
+    public_key: PublicKey.nullish(),
+    user_state: UserStateField.nullish(),
+    client_id: ClientId.nullish(),
+  })
+  .nullish()
+  .meta({
+    description:
+      "The same parameters, for a message that does not fit a URL. One that stands in both is refused. May be absent.",
+  });
+
+export function chatRoute(app: HttpApp, { services, answers, admission }: RouteParts): void {
+  app.post(
+    ROUTE,
+    {
+      schema: {
+        operationId: "sendMessage",
+        summary: "Send a message",
+        description:
+          "Answers at once with the snapshot of the session; follow the answer with `GET /api/updates` or `GET /api/state`. " +
+          "Creates the session when there is none.",
+        tags: ["Conversation"],
+        headers: z.object({
+          ...HEADERS.session,
+          ...HEADERS.appKey,
+          ...HEADERS.idempotencyKey,
+          ...HEADERS.prefer,
+        }),
+        querystring: ChatQuery,
+        body: ChatBody,
+        response: { 200: Snapshot, ...refusals(401, 409, 413, 415, 429, 503, 507) },
+      },
+      preValidation: (request, _reply, done) => {
+        requireApp(namedApp(request));
+        done();
+      },
+    },
+    async (request, reply) => {
+      const sessionId = requiredSessionId(request.raw);
+      const parameters = merge(request.query, request.body ?? {});
+      const message = readMessage(parameters.message);
+      const key = idempotencyKey(request.raw);
+      const waitMs = preferredWait(textHeader(request.raw, "prefer"));
+      admission.chat(request);
+      const view = await services.conversations.chat(
+        {
+          sessionId,
+          app: parameters.app ?? DEFAULT_APP,
+          message,
+          publicKey: parameters.public_key ?? null,
+          userState: parameters.user_state ?? null,
+          clientId: parameters.client_id ?? null,
+          idempotencyKey: key,
+          waitMs,
+          signal: untilGone(reply.raw, waitMs),
+        },
+        admission.newSession(request),
+      );
+      answers.snapshot(request, reply, ROUTE, view, waitMs);
+    },
+  );
+}
+
+/** The App as it was sent, in the query or the body, whatever else is wrong with the request. */
+function namedApp({ query, body }: FastifyRequest): unknown {
+  const named = (query as Query)["app"] ?? (isJsonObject(body) ? body["app"] : undefined);
+  // What was sent twice is no other App but a mistake; validation says so.
+  return named === null || typeof named === "object" ? undefined : named;
+}
+
+type Parameters = z.output<typeof ChatQuery>;
+type BodyParameters = NonNullable<z.output<typeof ChatBody>>;
+
+function merge(query: Parameters, body: BodyParameters): Parameters & BodyParameters {
+  for (const [name, value] of Object.entries(body)) {
+    if (value === null || value === undefined || query[name as keyof Parameters] === undefined) continue;
+    throw new InvalidRequest(
+      "parameter_repeated",
+      `The parameter "${name}" stands in the query and in the body. Send it in one of them.`,
+    );
+  }
+  return { ...body, ...query };
+}
+
+function readMessage(sent: string | null | undefined): string {
+  if (sent === null || sent === undefined) {
+    throw new InvalidRequest(
+      "parameter_missing",
+      'The parameter "message" is missing. Send the text of the message in the query or in a JSON body.',
+    );
+  }
+  const message = sent.trim();
+  if (message === "") {
+    throw new InvalidRequest("message_blank", "The message is blank. Send at least one character that is not white space.");
+  }
+  if (message.length > MESSAGE_MAX) {
+    throw new ServiceError(
+      413,
+      "message_too_long",
+      `The message has ${message.length} characters. Send at most ${MESSAGE_MAX}.`,
+    );
+  }
+  return message;
+}

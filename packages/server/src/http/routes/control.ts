@@ -1,0 +1,94 @@
+import { AppDescriptor, ModelList, SetModelResult } from "@colloquy/protocol";
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { requireApp, requireGoodKey } from "../app-access.ts";
+import { appKey, optionalSessionId, requiredSessionId } from "../headers.ts";
+import { HEADERS, refusals } from "../operation.ts";
+import { AppName } from "../parameters.ts";
+import type { Query } from "../query.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
+
+const TAGS = ["Control"];
+const RIG_MAX = 200;
+
+const rig = (): z.ZodString =>
+  z.string("must be a string").min(1, "must not be empty").max(RIG_MAX, `must be at most ${RIG_MAX} characters`);
+
+const SetModelQuery = z.object({
+  rig: rig().meta({ description: "Model identifier", examples: ["demo/assistant"] }),
+  baml: rig().optional().meta({ description: "Utility model (titles, summaries)", examples: ["demo/assistant"] }),
+  app: AppName.optional(),
+});
+
+export function controlRoutes(app: HttpApp, { services, admission }: RouteParts): void {
+  const { conversations } = services;
+  app.post(
+    "/api/control/model",
+    {
+      schema: {
+        operationId: "setModel",
+        summary: "Set the model of a session",
+        description: "Creates the session when there is none.",
+        tags: TAGS,
+        headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
+        querystring: SetModelQuery,
+        response: { 200: SetModelResult, ...refusals(401, 409, 413, 415, 429, 503, 507) },
+      },
+      preValidation: checkApp,
+    },
+    (request) => {
+      const { rig, baml, app: name } = request.query;
+      return conversations.setModel(
+        {
+          sessionId: requiredSessionId(request.raw),
+          app: name ?? null,
+          rig,
+          utilityModel: baml ?? null,
+        },
+        admission.newSession(request),
+      );
+    },
+  );
+
+  app.get(
+    "/api/control/models",
+    {
+      schema: {
+        operationId: "listModels",
+        summary: "List the models of the session's App",
+        description: "Without `X-Session-Id`, or with one that names no session, those of the default App.",
+        tags: TAGS,
+        headers: z.object({ "X-Session-Id": HEADERS.session["X-Session-Id"].optional(), ...HEADERS.appKey }),
+        querystring: z.object({ app: AppName.optional() }),
+        response: { 200: ModelList, ...refusals(401, 503) },
+      },
+      preValidation: checkApp,
+    },
+    async (request, reply) => reply.send([...(await conversations.listModels(optionalSessionId(request.raw)))]),
+  );
+
+  app.get(
+    "/api/control/apps",
+    {
+      schema: {
+        operationId: "listApps",
+        summary: "List the Apps",
+        description: "`default`, and the Apps that the sent key opens.",
+        tags: TAGS,
+        headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
+        response: { 200: z.array(AppDescriptor), ...refusals(401, 429, 503, 507) },
+      },
+    },
+    async (request, reply) => {
+      requireGoodKey(appKey(request.raw));
+      await conversations.ensure(requiredSessionId(request.raw), admission.newSession(request));
+      return reply.send([...conversations.listApps()]);
+    },
+  );
+}
+
+function checkApp(request: FastifyRequest, _reply: unknown, done: () => void): void {
+  const named = (request.query as Query)["app"];
+  requireApp(typeof named === "string" ? named : undefined);
+  done();
+}

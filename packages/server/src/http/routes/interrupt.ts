@@ -1,0 +1,28 @@
+import { Snapshot } from "@colloquy/protocol";
+import { z } from "zod";
+import { requiredSessionId } from "../headers.ts";
+import { HEADERS, refusals } from "../operation.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
+
+const ROUTE = "/api/interrupt";
+
+export function interruptRoute(app: HttpApp, { services, answers, admission }: RouteParts): void {
+  app.post(
+    ROUTE,
+    {
+      schema: {
+        operationId: "interrupt",
+        summary: "Stop the answer in progress",
+        description: "Also drops what waits behind it. The text so far stays. Does nothing when nothing is in progress.",
+        tags: ["Conversation"],
+        headers: z.object(HEADERS.session),
+        response: { 200: Snapshot, ...refusals(413, 415, 429, 503, 507) },
+      },
+    },
+    async (request, reply) => {
+      const sessionId = requiredSessionId(request.raw);
+      const view = await services.conversations.interrupt(sessionId, admission.newSession(request));
+      answers.snapshot(request, reply, ROUTE, view, 0);
+    },
+  );
+}

@@ -1,0 +1,59 @@
+// What operators and their machines ask: alive, ready, counted.
+
+import type { Registry } from "prom-client";
+import { z } from "zod";
+import { Unavailable } from "../../core/errors.ts";
+import { refusals } from "../operation.ts";
+import { problemBytes, PROBLEM_TYPE } from "../problem.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
+
+const TAGS = ["Operations"];
+const RETRY_SECONDS = 5;
+
+const ALIVE = {
+  operationId: "alive",
+  summary: "Whether the process is alive",
+  tags: TAGS,
+  response: { 200: z.object({ status: z.literal("ok"), version: z.string() }), ...refusals() },
+};
+const READY = {
+  operationId: "ready",
+  summary: "Whether the service may take traffic",
+  tags: TAGS,
+  response: { 200: z.object({ status: z.literal("ready") }), ...refusals(503) },
+};
+const METRICS = {
+  operationId: "metrics",
+  summary: "Metrics for Prometheus",
+  tags: TAGS,
+  response: {
+    200: { description: "Text exposition format", content: { "text/plain": { schema: z.string() } } },
+    ...refusals(),
+  },
+};
+
+export function operationsRoutes(app: HttpApp, { services, options }: RouteParts, register: Registry): void {
+  app.get("/healthz", { schema: ALIVE }, (_request, reply) =>
+    reply.send({ status: "ok", version: options.version }),
+  );
+
+  app.get("/readyz", { schema: READY }, async (request, reply) => {
+    const problems = await services.readiness.problems();
+    if (problems.length === 0 && !services.readiness.stopping) return reply.send({ status: "ready" });
+    const error = new Unavailable(
+      503,
+      "not_ready",
+      "The service cannot take traffic now; `problems` says why.",
+      RETRY_SECONDS,
+    );
+    return reply
+      .code(error.status)
+      .headers(error.headers)
+      .type(PROBLEM_TYPE)
+      .send(problemBytes(error, request.id, { problems }));
+  });
+
+  app.get("/metrics", { schema: METRICS }, async (_request, reply) =>
+    reply.type(register.contentType).send(await register.metrics()),
+  );
+}

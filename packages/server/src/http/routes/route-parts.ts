@@ -1,0 +1,22 @@
+import type { FastifyInstance, RawServerDefault, RawReplyDefaultExpression, RawRequestDefaultExpression, FastifyBaseLogger } from "fastify";
+import type { ZodTypeProvider } from "fastify-type-provider-zod";
+import type { Services } from "../../core/ports/services.ts";
+import type { Admission } from "../admission.ts";
+import type { Answers } from "../answers.ts";
+import type { HttpOptions } from "../options.ts";
+
+export type HttpApp = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+/** What routes are made of. */
+export interface RouteParts {
+  readonly services: Services;
+  readonly answers: Answers;
+  readonly admission: Admission;
+  readonly options: HttpOptions;
+}

@@ -1,0 +1,177 @@
+import { DeletedThread, PersistedMessage, Thread } from "@colloquy/protocol";
+import { z } from "zod";
+import { ServiceError } from "../../core/errors.ts";
+import { requiredSessionId } from "../headers.ts";
+import { HEADERS, refusals } from "../operation.ts";
+import { IdPath, limitUpTo, PublicKey } from "../parameters.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
+
+const TAGS = ["Sessions"];
+/** Threads in an answer to a client that asks for no page (contract section 1). */
+const UNPAGED = 1000;
+const PAGE_MAX = 200;
+const MESSAGES_MAX = 1000;
+
+const CreateBody = z
+  .object({ public_key: PublicKey.nullish() })
+  .nullish()
+  .meta({ description: "May be absent" });
+
+const ListQuery = z.object({
+  public_key: PublicKey,
+  limit: limitUpTo(PAGE_MAX, "Threads in a page; without it the newest 1,000").optional(),
+  cursor: z.string().optional().meta({ description: "Where the page begins, from the `Link` header of the one before" }),
+});
+
+const MessagesQuery = z.object({
+  after: z.uuid("must be the id of a message").optional().meta({ description: "Id of the message before the first" }),
+  limit: limitUpTo(MESSAGES_MAX, "Messages in the answer; 1,000 when absent").optional(),
+});
+
+const RenameBody = z.object({
+  title: z
+    .string("must be a string")
+    .trim()
+    .min(1, "must not be blank")
+    .max(200, "must be at most 200 characters")
+    .meta({ description: "The new title; never overwritten by a generated one", examples: ["Bridging to Arbitrum"] }),
+});
+
+export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
+  createAndList(app, parts);
+  byId(app, parts);
+}
+
+function createAndList(app: HttpApp, { services, admission, options }: RouteParts): void {
+  const { conversations } = services;
+  app.post(
+    "/api/sessions",
+    {
+      schema: {
+        operationId: "createSession",
+        summary: "Create a session",
+        description: "Answers the same for a session that exists. Binds the wallet when none was bound.",
+        tags: TAGS,
+        headers: z.object(HEADERS.session),
+        body: CreateBody,
+        response: { 200: Thread, ...refusals(409, 413, 415, 429, 503, 507) },
+      },
+    },
+    (request) =>
+      conversations.create(
+        requiredSessionId(request.raw),
+        request.body?.public_key ?? null,
+        admission.newSession(request),
+      ),
+  );
+
+  app.get(
+    "/api/sessions",
+    {
+      schema: {
+        operationId: "listThreads",
+        summary: "List the threads of a wallet",
+        description: "Newest activity first. `Link` with `rel=\"next\"` names the next page.",
+        tags: TAGS,
+        headers: z.object(HEADERS.session),
+        querystring: ListQuery,
+        response: { 200: z.array(Thread), ...refusals(429, 503, 507) },
+      },
+    },
+    async (request, reply) => {
+      const sessionId = requiredSessionId(request.raw);
+      const { public_key: publicKey, limit, cursor } = request.query;
+      if (options.walletListing === "off") throw listingIsOff();
+      await conversations.ensure(sessionId, admission.newSession(request));
+      const page = await conversations.threads({ publicKey, limit: limit ?? UNPAGED, cursor: cursor ?? null });
+      if (page.next !== null) {
+        const next = new URLSearchParams({
+          public_key: publicKey,
+          ...(limit !== undefined && { limit: String(limit) }),
+          cursor: page.next,
+        });
+        reply.header("link", `</api/sessions?${next.toString()}>; rel="next"`);
+      }
+      return reply.send([...page.threads]);
+    },
+  );
+}
+
+function byId(app: HttpApp, { services }: RouteParts): void {
+  const { conversations } = services;
+  app.get(
+    "/api/sessions/:id",
+    {
+      schema: {
+        operationId: "getSession",
+        summary: "Get a session",
+        tags: TAGS,
+        params: IdPath,
+        response: { 200: Thread, ...refusals(404, 503) },
+      },
+    },
+    (request) => conversations.thread(request.params.id),
+  );
+
+  app.patch(
+    "/api/sessions/:id",
+    {
+      schema: {
+        operationId: "renameThread",
+        summary: "Rename a thread",
+        tags: TAGS,
+        params: IdPath,
+        body: RenameBody,
+        response: { 200: Thread, ...refusals(404, 413, 415, 503, 507) },
+      },
+    },
+    (request) => conversations.rename(request.params.id, request.body.title),
+  );
+
+  app.delete(
+    "/api/sessions/:id",
+    {
+      schema: {
+        operationId: "deleteThread",
+        summary: "Delete a thread and its messages",
+        description: "Stops a running turn and ends open event streams.",
+        tags: TAGS,
+        params: IdPath,
+        response: { 200: DeletedThread, ...refusals(404, 503, 507) },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      await conversations.remove(id);
+      return { session_id: id, deleted: true as const };
+    },
+  );
+
+  app.get(
+    "/api/sessions/:id/messages",
+    {
+      schema: {
+        operationId: "listMessages",
+        summary: "List the persisted messages of a session",
+        description: "In the order of arrival.",
+        tags: TAGS,
+        params: IdPath,
+        querystring: MessagesQuery,
+        response: { 200: z.array(PersistedMessage), ...refusals(404, 503) },
+      },
+    },
+    async (request, reply) => {
+      const { after, limit } = request.query;
+      const messages = await conversations.messages(request.params.id, after ?? null, limit ?? MESSAGES_MAX);
+      return reply.send([...messages]);
+    },
+  );
+}
+
+function listingIsOff(): ServiceError {
+  return new ServiceError(
+    403,
+    "wallet_listing_off",
+    "This server does not list the threads of a wallet. Keep the session ids that you use.",
+  );
+}

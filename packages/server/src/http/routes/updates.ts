@@ -1,0 +1,109 @@
+import type { ServerResponse } from "node:http";
+import { IncludeGroup } from "@colloquy/protocol";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { InvalidRequest, ServiceError } from "../../core/errors.ts";
+import type { StreamRequest } from "../../core/ports/services.ts";
+import { acceptQuality } from "../accept.ts";
+import { EventStream } from "../event-stream.ts";
+import { requiredSessionId, textHeader } from "../headers.ts";
+import { HEADERS, refusals } from "../operation.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
+
+const ROUTE = "/api/updates";
+const EVENT_STREAM = "text/event-stream";
+const GROUPS = IncludeGroup.options;
+
+const UpdatesQuery = z.object({
+  include: z
+    .string("must be a string")
+    .meta({
+      description: `What to send beside the four specified types, separated by commas: ${GROUPS.join(", ")}`,
+      examples: ["tools,messages,state"],
+    })
+    .transform((list, context): ReadonlySet<IncludeGroup> => {
+      const names = list.split(",").map((name) => name.trim());
+      const groups = names.flatMap((name) => GROUPS.find((group) => group === name) ?? []);
+      if (groups.length === names.length || list === "") return new Set(groups);
+      context.addIssue({ code: "custom", message: `must be a list of ${GROUPS.join(", ")}, separated by commas` });
+      return z.NEVER;
+    })
+    .optional(),
+  last_event_id: z
+    .string("must be a string")
+    .optional()
+    .meta({ description: "As the header `Last-Event-ID`, which goes first" }),
+});
+
+const NO_GROUPS: ReadonlySet<IncludeGroup> = new Set();
+
+export function updatesRoute(app: HttpApp, parts: RouteParts): void {
+  app.get(
+    ROUTE,
+    {
+      exposeHeadRoute: false,
+      schema: {
+        operationId: "subscribe",
+        summary: "Follow the events of a session",
+        description:
+          "A stream of server-sent events, one JSON object a `data:` line. Creates the session when there is none.",
+        tags: ["Conversation"],
+        headers: z.object({
+          ...HEADERS.session,
+          Accept: z.string().meta({ description: "Must allow `text/event-stream`", examples: [EVENT_STREAM] }),
+          "Last-Event-ID": z
+            .string()
+            .optional()
+            .meta({ description: "Id of the last event that the client has; what came after it is sent first" }),
+        }),
+        querystring: UpdatesQuery,
+        response: {
+          200: { description: "The stream", content: { [EVENT_STREAM]: { schema: z.string() } } },
+          ...refusals(406, 429, 503, 507),
+        },
+      },
+    },
+    (request, reply) => {
+      const sessionId = requiredSessionId(request.raw);
+      requireEventStream(textHeader(request.raw, "accept"));
+      const { include, last_event_id: fromQuery } = request.query;
+      const lastEventId = textHeader(request.raw, "last-event-id") ?? fromQuery ?? null;
+      return open(parts, request, reply, { sessionId, include: include ?? NO_GROUPS, lastEventId });
+    },
+  );
+}
+
+async function open(
+  { services, answers, admission }: RouteParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  wanted: StreamRequest,
+): Promise<void> {
+  const giveBack = admission.stream(request);
+  const stream = new EventStream(() => answers.stream(request, reply, ROUTE), giveBack);
+  closeWith(reply.raw, stream);
+  try {
+    stream.attach(await services.updates.open(wanted, stream, admission.newSession(request)));
+    // A client that left meanwhile is not answered.
+    reply.hijack();
+  } catch (error) {
+    const { begun } = stream;
+    stream.closed();
+    if (!begun) throw error;
+    reply.raw.destroy();
+  }
+}
+
+/** A function of its own, so that the listener keeps the stream and not the request. */
+function closeWith(response: ServerResponse, stream: EventStream): void {
+  response.on("close", () => stream.closed());
+}
+
+function requireEventStream(accept: string | null): void {
+  if (accept === null || accept.trim() === "") {
+    throw new InvalidRequest("accept_missing", `Send the header Accept: ${EVENT_STREAM}.`);
+  }
+  if (acceptQuality(accept, EVENT_STREAM) === 0) {
+    throw new ServiceError(406, "not_acceptable", `This answers with ${EVENT_STREAM}; the header Accept must allow it.`);
+  }
+}

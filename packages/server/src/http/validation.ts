@@ -1,0 +1,53 @@
+// One schema validates and documents. This turns the first thing it finds wrong into a sentence that names the
+// parameter and says what is right.
+
+import type { FastifySchemaCompiler } from "fastify";
+import { z } from "zod";
+import { InvalidRequest } from "../core/errors.ts";
+
+const PLACES: Readonly<Record<string, string>> = {
+  querystring: "query parameter",
+  params: "path parameter",
+  body: "body field",
+};
+
+/**
+ * Validates the query, path and body of a request. Headers are read by name in `headers.ts`, which knows what is
+ * special about each; their schemas are for the document.
+ */
+export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart = "" }) => {
+  const place = PLACES[httpPart];
+  if (place === undefined) return () => true;
+  return (sent: unknown) => {
+    const result = schema.safeParse(sent);
+    return result.success ? { value: result.data } : { error: refusal(place, sent, result.error) };
+  };
+};
+
+/** Values are validated, never changed on their way out: response schemas are for the document. */
+export function compileSerializer(): (value: unknown) => string {
+  return JSON.stringify;
+}
+
+function refusal(place: string, sent: unknown, error: z.ZodError): InvalidRequest {
+  const [issue] = error.issues;
+  const [name] = issue?.path ?? [];
+  if (issue === undefined || name === undefined) {
+    return new InvalidRequest("body_invalid", "The body must be a JSON object, with Content-Type: application/json.");
+  }
+  const value = (sent as Readonly<Record<PropertyKey, unknown>>)[name];
+  const subject = `The ${place} "${String(name)}"`;
+  if (value === undefined) {
+    return new InvalidRequest("parameter_missing", `${subject} is missing: it ${expectation(issue)}.`);
+  }
+  if (Array.isArray(value) && place === "query parameter") {
+    return new InvalidRequest("parameter_repeated", `${subject} was sent more than once. Send it once.`);
+  }
+  return new InvalidRequest("parameter_invalid", `${subject} ${expectation(issue)}.`);
+}
+
+/** Schemas word their messages as "must …"; zod's own words are for what they left to it. */
+function expectation(issue: z.core.$ZodIssue): string {
+  if (issue.message.startsWith("must ")) return issue.message;
+  return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is not right: ${issue.message}`;
+}
