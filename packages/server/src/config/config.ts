@@ -24,11 +24,13 @@ export interface Config {
 export interface ServerConfig {
   /** Name or address to bind to. */
   readonly host: string;
+  /** Whether that can be reached from this machine only; decides about `Host` check, CORS and rate limits. */
+  readonly loopback: boolean;
   /** 0 takes a free port. */
   readonly port: number;
   /** Absolute path. */
   readonly dataDirectory: string;
-  /** Hosts (`name` or `name:port`, in lower case) that are served on a loopback bind beside loopback names. */
+  /** Host names (in lower case, without port and brackets) that are served on a loopback bind beside loopback names. */
   readonly allowedHosts: readonly string[];
   /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. */
   readonly trustedProxies: readonly string[];

@@ -53,9 +53,11 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
   };
   const path = (text: string): Parsed<string> => ({ value: resolve(workingDirectory, text) });
 
+  const host = read("HOST", "127.0.0.1", parseHost);
   const settings: EnvironmentSettings = {
     port: read("PORT", 8080, parsePort),
-    host: read("HOST", "127.0.0.1", parseHost),
+    host,
+    loopback: isLoopback(host),
     dataDirectory: read("COLLOQUY_DATA_DIR", resolve(workingDirectory, "data"), path),
     allowedHosts: read<readonly string[]>("COLLOQUY_ALLOWED_HOSTS", [], (text) =>
       parseList(text, parseAllowedHost),
@@ -90,7 +92,7 @@ export function unknownVariables(environment: Environment, named: ReadonlySet<st
 }
 
 /** Whether a server bound to this name or address can be reached from its own machine only. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return (
     host === "localhost" ||
     host.endsWith(".localhost") ||
@@ -106,7 +108,7 @@ function warnings(environment: Environment, settings: EnvironmentSettings): read
   const idle = Object.entries(VARIABLES)
     .filter(([name, use]) => use === "without effect" && (environment[name] ?? "") !== "")
     .map(([name]) => `${name} is set, but has no effect in this version.`);
-  if (settings.allowedHosts.length > 0 && !isLoopback(settings.host)) {
+  if (settings.allowedHosts.length > 0 && !settings.loopback) {
     idle.push("COLLOQUY_ALLOWED_HOSTS has no effect, because HOST is not a loopback address.");
   }
   return idle;
@@ -130,13 +132,14 @@ function parseHost(text: string): Parsed<string> {
   };
 }
 
+/** The name alone: a `Host` header may have any port. */
 function parseAllowedHost(text: string): Parsed<string> {
   const [, name = "", port = "0"] =
     /^(.*?)(?::(\d{1,5}))?$/.exec(isIP(text) === 6 ? `[${text}]` : text) ?? [];
   const host = name.replace(/^\[(.*)\]$/, "$1");
-  if ((isIP(host) !== 0 || isHostName(host)) && Number(port) <= 65_535) return { value: text.toLowerCase() };
+  if ((isIP(host) !== 0 || isHostName(host)) && Number(port) <= 65_535) return { value: host.toLowerCase() };
   return {
-    problem: `"${shown(text)}" is no host. List names as they stand in a URL, with or without a port, separated by commas: chat.example.test,chat.example.test:8080.`,
+    problem: `"${shown(text)}" is no host name. List names as they stand in a URL, without scheme and path, separated by commas: chat.example.test,127.0.0.2.`,
   };
 }
 

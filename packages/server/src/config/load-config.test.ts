@@ -53,6 +53,7 @@ describe("without a file", () => {
     const config = await loaded();
     expect(config.server).toEqual({
       host: "127.0.0.1",
+      loopback: true,
       port: 8080,
       dataDirectory: join(directory, "data"),
       allowedHosts: [],
@@ -126,11 +127,25 @@ describe("the environment", () => {
     expect(server).toMatchObject({
       port: 0,
       host: "::1",
+      loopback: true,
       dataDirectory: join(directory, "some/where"),
-      allowedHosts: ["chat.example.test", "other.test:8080", "::1", "[::1]:80"],
+      allowedHosts: ["chat.example.test", "other.test", "::1", "::1"],
       trustedProxies: ["10.0.0.0/8", "192.0.2.7", "2001:db8::/32"],
       logLevel: "debug",
     });
+  });
+
+  it.each([
+    ["localhost", true],
+    ["chat.localhost", true],
+    ["127.1.2.3", true],
+    ["::1", true],
+    ["0.0.0.0", false],
+    ["::", false],
+    ["127.example.test", false],
+    ["10.0.0.1", false],
+  ])("bound to %s can be reached from this machine only: %s", async (HOST, loopback) => {
+    expect((await loaded({ HOST })).server.loopback).toBe(loopback);
   });
 
   it.each([

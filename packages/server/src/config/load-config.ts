@@ -1,5 +1,5 @@
 import type { AppConfig, Config, LimitsConfig, RetentionConfig } from "./config.ts";
-import { isLoopback, readEnvironment, unknownVariables, type Environment } from "./environment.ts";
+import { readEnvironment, unknownVariables, type Environment } from "./environment.ts";
 import { BUILT_IN_TOOLS, ConfigFile } from "./file-schema.ts";
 import { takeLaterFeatures } from "./later-features.ts";
 import { checkRigs, defaultRigs } from "./models.ts";
@@ -110,7 +110,7 @@ function usable({ providers }: ProviderReading): readonly Provider[] {
 }
 
 function exposureWarnings({ server }: Config): readonly string[] {
-  if (isLoopback(server.host) || server.walletListing === "off") return [];
+  if (server.loopback || server.walletListing === "off") return [];
   return [
     `HOST is ${server.host}, so other machines can reach the service, and whoever knows a wallet's address can list ` +
       `the threads of that wallet. Set walletListing to "off" in the configuration file to close the list.`,
