@@ -10,6 +10,8 @@ export interface KnownProvider {
 
 /** The name of the provider that is always there. */
 export const DEMO_PROVIDER = "demo";
+/** The only model that it has. */
+export const DEMO_MODEL = "assistant";
 
 /**
  * Providers that need no entry in a configuration file. The default models are those that the documentation of the installed

@@ -221,15 +221,15 @@ describe("a file", () => {
   it.each([
     [
       "colloquy.config.ts",
-      "const models: string[] = ['demo/ts'];\nexport default { apps: { default: { models } } };",
+      "const text: string = 'ts';\nexport default { apps: { default: { instructions: text } } };",
     ],
-    ["colloquy.config.js", "export default { apps: { default: { models: ['demo/js'] } } };"],
-    ["colloquy.config.json", '\uFEFF{ "apps": { "default": { "models": ["demo/json"] } } }'],
+    ["colloquy.config.js", "export default { apps: { default: { instructions: 'js' } } };"],
+    ["colloquy.config.json", '\uFEFF{ "apps": { "default": { "instructions": "json" } } }'],
   ])("is found as %s", async (name, content) => {
     await write("package.json", { type: "module" });
     await write(name, content);
     const config = await loaded();
-    expect(config.apps["default"]!.models).toEqual([`demo/${name.split(".").at(-1)}`]);
+    expect(config.apps["default"]!.instructions).toBe(name.split(".").at(-1));
   });
 
   it("in TypeScript comes before one in JSON, which is warned about", async () => {
@@ -378,6 +378,13 @@ describe("what is wrong", () => {
     expect(await problems()).toEqual([
       'apps.default.models[0]: "google/gemini" needs an API key: set GOOGLE_GENERATIVE_AI_API_KEY or GEMINI_API_KEY, or take the model out of the list.',
       'apps.default.models[1]: "mine/gpt" needs an API key: set MINE, or take the model out of the list.',
+    ]);
+  });
+
+  it("may be a model that the demo does not have", async () => {
+    await write("colloquy.config.json", { apps: { default: { models: ["demo/other"] } } });
+    expect(await problems()).toEqual([
+      'apps.default.models[0]: "demo/other" is no model: the only one of the demo is "demo/assistant".',
     ]);
   });
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { KNOWN_PROVIDERS } from "./known-providers.ts";
+import { DEMO_MODEL, KNOWN_PROVIDERS } from "./known-providers.ts";
 import { suggestion } from "./nearest-name.ts";
 import { formatPath, type ConfigProblem } from "./problem.ts";
 import type { Provider } from "./providers.ts";
@@ -40,6 +40,9 @@ function wrongProvider(rig: string, providers: ReadonlyMap<string, Provider>): s
   const provider = providers.get(name);
   if (provider === undefined) {
     return `"${rig}" names the provider "${name}", which is not configured.${suggestion(name, [...providers.keys()])}`;
+  }
+  if (provider.config.kind === "demo" && rig !== `${name}/${DEMO_MODEL}`) {
+    return `"${rig}" is no model: the only one of the demo is "${name}/${DEMO_MODEL}".`;
   }
   return provider.unusable === null ? null : `"${rig}" ${provider.unusable}`;
 }
