@@ -1,0 +1,41 @@
+// A session that no request of the run is meant for: after everything it must still be byte for byte what it was.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Snapshot } from "@colloquy/protocol";
+import type { HttpClient } from "../torture/harness/http-request.ts";
+
+export class Canary {
+  readonly #client: HttpClient;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #bytes: string;
+
+  private constructor(client: HttpClient, headers: Readonly<Record<string, string>>, bytes: string) {
+    this.#client = client;
+    this.#headers = headers;
+    this.#bytes = bytes;
+  }
+
+  /** Makes the session, with an answered message and a title that will not change any more. */
+  static async create(client: HttpClient, sessionId: string): Promise<Canary> {
+    const headers = { "x-session-id": sessionId };
+    await client.request("/api/chat?message=Are+you+still+there", { method: "POST", headers });
+    await client.request(`/api/sessions/${sessionId}`, { method: "PATCH", body: '{"title":"Canary"}' });
+    for (;;) {
+      const { body } = await client.request("/api/state", { headers });
+      const snapshot = JSON.parse(body) as Snapshot;
+      if (!snapshot.is_processing && snapshot.title === "Canary") return new Canary(client, headers, body);
+      await sleep(50);
+    }
+  }
+
+  /** What is wrong with it now, in words; `null` when it is what it was. */
+  async check(): Promise<string | null> {
+    const answer = await this.#client
+      .request("/api/state", { headers: this.#headers })
+      .catch((error) => String(error));
+    if (typeof answer === "string") return `the canary cannot be read: ${answer}`;
+    return answer.body === this.#bytes
+      ? null
+      : `the canary has changed: ${answer.status} ${answer.body.slice(0, 500)}`;
+  }
+}

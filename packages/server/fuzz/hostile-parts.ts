@@ -1,0 +1,168 @@
+// Pieces of requests that servers trip over. Text is a byte a character.
+
+/** Methods that exist, that do not, and that are written wrong. */
+export const METHODS =
+  "GET PUT HEAD OPTIONS TRACE CONNECT PATCH POST DELETE get Post PRI QUERY PROPFIND LOCK M-SEARCH PURGE X".split(
+    " ",
+  );
+/** Versions of HTTP, few of them right. */
+export const VERSIONS = [
+  "HTTP/1.0",
+  "HTTP/0.9",
+  "HTTP/2.0",
+  "HTTP/1.10",
+  "http/1.1",
+  "HTTP/9.9",
+  "",
+  "HTTP/1.1 x",
+  "RTSP/1.0",
+];
+
+/** Headers that mean something to a server, with values that are wrong, unusual or dangerous. `Name: value`. */
+export const HEADERS: readonly string[] = [
+  ...[
+    "",
+    "text/plain",
+    "application/json; charset=utf-16",
+    "application/json;",
+    "APPLICATION/JSON",
+    "*/*",
+  ].map((value) => `Content-Type: ${value}`),
+  ...[
+    "multipart/form-data; boundary=x",
+    "application/x-www-form-urlencoded",
+    'a/b; q="',
+    "application/merge-patch+json",
+  ].map((value) => `Content-Type: ${value}`),
+  ...["gzip", "br", "identity", "compress, x"].map((value) => `Content-Encoding: ${value}`),
+  ...[
+    "",
+    "text/html",
+    "text/event-stream;q=0",
+    "a/b;q=2",
+    ",,,",
+    "*/*;q=0",
+    "text/*;q=0.1, x",
+    "text/event-stream; q=nan",
+  ].map((value) => `Accept: ${value}`),
+  ...[
+    "wait",
+    "wait=",
+    "wait=-1",
+    "wait=99999999999999999999",
+    "wait=1e3",
+    'wait="2"',
+    "wait=1;wait=2",
+    ";;;",
+    "wait=0x10",
+  ].map((value) => `Prefer: ${value}`),
+  ...["", "*", "abc", '"', 'W/""', '"a", "b", '.repeat(200)].map((value) => `If-None-Match: ${value}`),
+  ...["", "0", "-1", "a-b", "life-99999999999999999999", "\xff", "null", "k".repeat(5000)].map(
+    (value) => `Last-Event-ID: ${value}`,
+  ),
+  ...["", "\x01", "x".repeat(5000), "a b", "é"].map((value) => `Idempotency-Key: ${value}`),
+  ...["bytes=0-", "bytes=-1", "bytes=0-0,2-3", "x"].map((value) => `Range: ${value}`),
+  ...["100-continue", "200-ok", "100-CONTINUE, x", ""].map((value) => `Expect: ${value}`),
+  ...["websocket", "h2c", "TLS/1.0, HTTP/1.1", ""].flatMap((value) => [
+    `Upgrade: ${value}`,
+    "Connection: upgrade",
+  ]),
+  ...["close", "keep-alive, close", "upgrade", "x-session-id", ""].map((value) => `Connection: ${value}`),
+  ...["0", "-1", "+5", "5, 5", "5, 6", "0x5", "99999999999999999999", " 5 ", "five", ""].map(
+    (value) => `Content-Length: ${value}`,
+  ),
+  ...["chunked", "chunked, chunked", "gzip, chunked", "identity", "xchunked", "chunked\x0b", ""].map(
+    (value) => `Transfer-Encoding: ${value}`,
+  ),
+  ...[
+    "evil.example",
+    "127.0.0.1:0",
+    "[::1]",
+    "localhost.",
+    "LOCALHOST",
+    "a@b",
+    "x:y:z",
+    "",
+    "127.0.0.1 evil",
+  ].map((value) => `Host: ${value}`),
+  ...["null", "http://evil.example", "http://localhost:1", "http://[::1", "\x00", "*"].map(
+    (value) => `Origin: ${value}`,
+  ),
+  ...["POST", "x y", ""].map((value) => `Access-Control-Request-Method: ${value}`),
+  ...["", "x", "clq_a_b", `clq_${"z".repeat(3000)}`, "clq__", "\xe9"].map(
+    (value) => `SERVICE-APP-KEY: ${value}`,
+  ),
+  ...["1.2.3.4", "unknown, ::1", "x".repeat(3000)].map((value) => `X-Forwarded-For: ${value}`),
+  ...["", "x".repeat(1000), "\xff\xfe"].map((value) => `X-Request-Id: ${value}`),
+  "Cookie: " + "a=b; ".repeat(500),
+  "X-Http-Method-Override: DELETE",
+  "__proto__: x",
+  "constructor: x",
+];
+
+/** Ways to write a path that make a careless server take it for another. */
+export const PATH_TRICKS: readonly ((path: string) => string)[] = [
+  (path) => `/${path}`,
+  (path) => `${path}/`,
+  (path) => `${path}/.`,
+  (path) => `/x/..${path}`,
+  (path) => `/%2e%2e${path}`,
+  (path) => path.replaceAll("/", "%2F"),
+  (path) => path.toUpperCase(),
+  (path) => `${path}%00`,
+  (path) => `${path}%zz`,
+  (path) => `${path}%`,
+  (path) => `${path}%c0%af`,
+  (path) => `${path}%ed%a0%80`,
+  (path) => `${path};a=b`,
+  (path) => path.replaceAll("/", "\\"),
+  (path) => `http://evil.example${path}`,
+  (path) => `https://127.0.0.1:1${path}`,
+  (path) => `${path}#fragment`,
+  (path) => `${path}??`,
+  (path) => path.slice(1),
+  () => "*",
+  () => "",
+  () => "/",
+  () => "/api",
+  () => "/api/sessions/%",
+  () => "/api/sessions/%E0%A4%A",
+  () => `/api/sessions/${"a".repeat(3000)}`,
+  (path) => `${path}?${"a=b&".repeat(20_000)}`,
+  (path) => `${path}/${"x/".repeat(2000)}`,
+  (path) => `${path}\x7f\xff`,
+  (path) => path.replace("api", "\u0430pi"),
+];
+
+/** Parameters, encoded already. */
+export const QUERY_TRICKS: readonly [name: string, value: string][] = [
+  ["__proto__", "1"],
+  ["__proto__[polluted]", "1"],
+  ["constructor[prototype][polluted]", "1"],
+  ["message", "%"],
+  ["message", "%zz"],
+  ["message", "%00"],
+  ["message", "%ed%a0%80"],
+  ["message", "%ff"],
+  ["message", "%C0%80"],
+  ["message[]", "a"],
+  ["message", "a".repeat(33_000)],
+  ["app", "%F0%9F%98%80"],
+  ["app", "other"],
+  ["limit", "-1"],
+  ["limit", "1e3"],
+  ["limit", "NaN"],
+  ["cursor", "////"],
+  ["cursor", "eyJ4IjoxfQ"],
+  ["after", "x"],
+  ["include", "everything"],
+  ["include", "tools,tools,,"],
+  ["user_state", "x"],
+  ["user_state", "%7B%22__proto__%22%3A1%7D"],
+  ["public_key", "%20"],
+  ["public_key", "%E2%80%8B"],
+  ["", ""],
+  ["=", "&&&"],
+  ["a%", ""],
+  ["%00", "%00"],
+];

@@ -1,0 +1,64 @@
+// What must be true of every exchange, however broken the request was (contract section 6).
+
+import { Problem } from "@colloquy/protocol";
+import type { Exchange } from "./exchange.ts";
+import type { GeneratedRequest } from "./generate.ts";
+import type { RawAnswer } from "./http-reader.ts";
+
+/** Statuses that a request made by the book never gets: nothing is wrong with its form. */
+const NOT_FOR_VALID = new Set([400, 405, 406, 408, 411, 413, 414, 415, 417, 426, 431]);
+
+/** What is wrong with an exchange, in words; `null` when nothing is. */
+export function judgeExchange(
+  request: Pick<GeneratedRequest, "kind" | "answers">,
+  exchange: Exchange,
+): string | null {
+  if (exchange.end === "refused") return "the server does not take connections";
+  if (exchange.end === "hung") return "no answer and no end";
+  if (exchange.defect !== null) return exchange.defect;
+  if (request.answers > exchange.answers.length) {
+    return `${exchange.answers.length} answers to ${request.answers} valid requests`;
+  }
+  const byTheBook = request.answers > 0;
+  return (
+    exchange.answers.map((answer) => judgeAnswer(answer, byTheBook)).find((wrong) => wrong !== null) ?? null
+  );
+}
+
+function judgeAnswer(answer: RawAnswer, byTheBook: boolean): string | null {
+  const body = answer.body.toString("utf8");
+  const shown = `${answer.status} ${body.slice(0, 300)}`;
+  if (answer.status >= 500) return `answered ${shown}`;
+  if (byTheBook && NOT_FOR_VALID.has(answer.status)) return `a valid request was answered ${shown}`;
+  if ((answer.headers.get("x-request-id") ?? "") === "") return `no X-Request-Id: ${shown}`;
+  if (answer.status >= 400) return judgeProblem(answer, body);
+  if (answer.headers.get("content-type")?.startsWith("application/json") === true && body !== "") {
+    return readJson(body) === undefined ? `not JSON: ${shown}` : null;
+  }
+  return null;
+}
+
+/** RFC 9457, with the fields of contract section 6. The answer to a HEAD has no body to judge. */
+function judgeProblem(answer: RawAnswer, body: string): string | null {
+  const shown = `${answer.status} ${body.slice(0, 300)}`;
+  const type = answer.headers.get("content-type") ?? "nothing";
+  if (!type.startsWith("application/problem+json")) return `an error as ${type}: ${shown}`;
+  if (body === "") return null;
+  const problem = Problem.safeParse(readJson(body));
+  if (!problem.success) return `not a problem document: ${shown}`;
+  const { status, code, detail, request_id } = problem.data;
+  if (status !== answer.status) return `the problem says ${status}: ${shown}`;
+  if (!/^[a-z][a-z0-9_]*$/.test(code)) return `the code is no snake_case word: ${shown}`;
+  if (detail.trim().length < 8) return `the detail says nothing: ${shown}`;
+  if (request_id !== answer.headers.get("x-request-id"))
+    return `another request_id than X-Request-Id: ${shown}`;
+  return null;
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

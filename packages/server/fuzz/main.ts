@@ -1,0 +1,65 @@
+// npm run fuzz -- --requests 20000 --seed 1 [--only INDEX]
+//
+// Sends a real server requests that are wrong in every way that could be thought of, over raw sockets, made from its own OpenAPI
+// document, valid ones mixed in. Ends with exit code 1 when one of them was not answered as the contract says.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArguments } from "../torture/harness/arguments.ts";
+import { createHttpClient } from "../torture/harness/http-request.ts";
+import { findFreePort, ServerProcess } from "../torture/harness/server-process.ts";
+import { runFuzz, type FuzzResult } from "./fuzz-run.ts";
+
+/** The server may grow by this much: its budget for snapshots (contract section 1) and as much again. */
+const GROWTH_BYTES = 512 * 1024 * 1024;
+
+const given = parseArguments(process.argv.slice(2), { requests: 20_000, seed: "1", only: null });
+
+function describe(result: FuzzResult, seconds: number): string {
+  const counts = [...result.counts].toSorted(([one], [other]) => one.localeCompare(other));
+  return [
+    "| answer | requests |",
+    "|---|---|",
+    ...counts.map(([name, count]) => `| ${name} | ${count} |`),
+    `${result.sent} requests in ${seconds.toFixed(1)} s, seed ${given.seed}; the server's memory grew by ${
+      result.grownBytes === null ? "an unknown amount" : `${Math.round(result.grownBytes / 2 ** 20)} MB`
+    }`,
+    ...result.failures.flatMap(({ index, kind, wrong, bytes }) => [
+      `FAILED ${kind} (again: npm run fuzz -- --seed ${given.seed} --only ${index}): ${wrong}`,
+      `  ${JSON.stringify(bytes.toString("latin1")).slice(0, 1500)}`,
+    ]),
+  ].join("\n");
+}
+
+const begun = performance.now();
+const directory = mkdtempSync(join(tmpdir(), "colloquy-fuzz-"));
+const port = await findFreePort();
+const main = join(import.meta.dirname, "..", "src", "main.ts");
+const server = new ServerProcess({ main, directory, port });
+const client = createHttpClient(port);
+let failed = true;
+try {
+  await server.ready();
+  const only = given.only === null ? null : Number(given.only);
+  const result = await runFuzz({
+    port,
+    client,
+    residentBytes: () => server.residentBytes(),
+    seed: given.seed,
+    requests: given.requests,
+    only,
+    shortening: 60,
+  });
+  console.log(describe(result, (performance.now() - begun) / 1000));
+  const grown = (result.grownBytes ?? 0) > GROWTH_BYTES;
+  if (grown) console.log("FAILED: the server's memory grew too much");
+  if (server.crash !== null) console.log(`FAILED: the server ended by itself (${server.crash})`);
+  failed = result.failures.length > 0 || grown || server.crash !== null;
+} finally {
+  if (failed) console.log(server.log.join("\n"));
+  client.close();
+  await server.end("SIGTERM");
+  rmSync(directory, { recursive: true, force: true });
+}
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,145 @@
+// Requests that the service must take, made from what its OpenAPI document says, with values that mean something.
+
+import type { Random } from "../torture/harness/random.ts";
+import type { JsonSchema, OpenApiParameter, Operation } from "./openapi.ts";
+import { asBytes, type RequestParts } from "./request-parts.ts";
+
+export interface RequestContext {
+  /** Value of `Host`. */
+  readonly host: string;
+  /** Sessions that requests may do anything with. */
+  readonly sessions: readonly string[];
+}
+
+const MESSAGES = [
+  "Hello",
+  "what is 12 * 7?",
+  "what time is it",
+  "count to 3",
+  "Grüße aus Köln 👋🏽",
+  "e\u0301 is not \u00e9",
+  "\u202eright to left",
+  "a\u200bb",
+  "'; DROP TABLE sessions; --",
+  "<script>alert(1)</script>",
+  "${jndi:ldap://x}",
+];
+
+/** A request with every required parameter and some of the others. */
+export function validRequest(operation: Operation, context: RequestContext, random: Random): RequestParts {
+  const chosen = operation.parameters.filter(({ required }) => required || random.chance(0.3));
+  const among = (place: OpenApiParameter["in"]) => chosen.filter((parameter) => parameter.in === place);
+  const value = (parameter: OpenApiParameter) => parameterValue(parameter, context, random);
+  let path = operation.path;
+  for (const parameter of operation.parameters.filter((one) => one.in === "path")) {
+    path = path.replace(`{${parameter.name}}`, encodeURIComponent(value(parameter)));
+  }
+  const headers: [string, string][] = among("header").map((parameter) => [
+    parameter.name,
+    asBytes(value(parameter)),
+  ]);
+  if (operation.path === "/api/updates") setHeader(headers, "Accept", "text/event-stream");
+  const body = operation.body !== null && random.chance(0.8) ? bodyOf(operation, random) : null;
+  const inBody = new Set(body === null ? [] : Object.keys(body));
+  const query: [string, string][] = among("query")
+    .filter(({ name }) => !inBody.has(name))
+    .map((parameter) => [parameter.name, encodeURIComponent(value(parameter))]);
+  if (
+    operation.path === "/api/chat" &&
+    !inBody.has("message") &&
+    !query.some(([name]) => name === "message")
+  ) {
+    query.push(["message", encodeURIComponent(random.pick(MESSAGES))]);
+  }
+  if (body !== null) headers.push(["Content-Type", "application/json"]);
+  return {
+    method: operation.method,
+    path,
+    query,
+    version: "HTTP/1.1",
+    headers: [["Host", context.host], ...headers],
+    body: body === null ? null : Buffer.from(JSON.stringify(body)),
+    measured: true,
+  };
+}
+
+function setHeader(headers: [string, string][], name: string, value: string): void {
+  const found = headers.find(([other]) => other.toLowerCase() === name.toLowerCase());
+  if (found === undefined) headers.push([name, value]);
+  else found[1] = value;
+}
+
+function bodyOf(operation: Operation, random: Random): Record<string, unknown> {
+  const { properties = {}, required = [] } = operation.body ?? {};
+  const names = Object.keys(properties).filter((name) => required.includes(name) || random.chance(0.4));
+  if (operation.path === "/api/chat" && random.chance(0.9)) names.push("message");
+  return Object.fromEntries(
+    [...new Set(names)].map((name) => [name, bodyValue(name, properties[name], random)]),
+  );
+}
+
+function bodyValue(name: string, schema: JsonSchema | undefined, random: Random): unknown {
+  if (name === "user_state") return userState(random);
+  if (name === "message" || name === "title") return random.pick(MESSAGES);
+  return namedValue(name, random) ?? schemaValue(schema ?? {}, random);
+}
+
+function parameterValue(parameter: OpenApiParameter, context: RequestContext, random: Random): string {
+  const name = parameter.name.toLowerCase();
+  if (name === "x-session-id" || (parameter.in === "path" && name.endsWith("id"))) {
+    return random.chance(0.8) ? random.pick(context.sessions) : random.uuid();
+  }
+  if (name === "user_state") return JSON.stringify(userState(random));
+  if (name === "message") return random.pick(MESSAGES);
+  return namedValue(name, random) ?? String(schemaValue(parameter.schema, random));
+}
+
+/** Values for the names of the interface specification and the contract. */
+function namedValue(name: string, random: Random): string | null {
+  switch (name) {
+    case "app":
+      return "default";
+    case "rig":
+    case "baml":
+      return "demo/assistant";
+    case "public_key":
+      return random.pick(["0xAbC0000000000000000000000000000000000001", "So1anaWa11et", "0xdef"]);
+    case "client_id":
+      return "browser-1";
+    case "accept":
+      return random.pick(["*/*", "application/json", "text/event-stream"]);
+    case "prefer":
+      return random.pick(["wait=1", "respond-async, wait=2", "handling=lenient"]);
+    case "idempotency-key":
+      return random.uuid();
+    case "if-none-match":
+      return random.pick(["*", '"abc"', 'W/"abc", "def"']);
+    case "last-event-id":
+    case "last_event_id":
+      return random.pick(["0", "abc-1", "k3f9-42"]);
+    case "include":
+      return random.pick(["tools", "messages,state", "tools,messages,state"]);
+    case "service-app-key":
+      return "clq_none_none";
+    default:
+      return null;
+  }
+}
+
+function schemaValue(schema: JsonSchema, random: Random): string | number | boolean {
+  const [first] = schema.enum ?? [];
+  if (typeof first === "string" || typeof first === "number") return first;
+  const type = typeof schema.type === "string" ? schema.type : schema.type?.[0];
+  if (type === "integer" || type === "number")
+    return random.integer(schema.minimum ?? 1, schema.maximum ?? 50);
+  if (type === "boolean") return random.chance(0.5);
+  return "value";
+}
+
+function userState(random: Random): Record<string, unknown> {
+  return {
+    connection: { is_connected: random.chance(0.5) },
+    evm: { address: "0xabc", chain_id: random.pick([1, "137", null]) },
+    ...(random.chance(0.2) && { extra: { deeper: [1, 2, { x: "y" }] } }),
+  };
+}
