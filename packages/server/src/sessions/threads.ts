@@ -52,7 +52,7 @@ export class Threads {
     if (!this.#options.walletListing) {
       throw new ServiceError(
         403,
-        "listing_off",
+        "wallet_listing_off",
         "This service does not list threads by wallet. Keep session ids yourself.",
       );
     }
