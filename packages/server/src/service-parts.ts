@@ -17,7 +17,6 @@ import type { Store } from "./core/ports/store.ts";
 import type { ToolRegistry } from "./core/ports/tool.ts";
 import { DEFAULT_APP } from "./core/session.ts";
 import type { StartedTurn } from "./core/turn.ts";
-import { isLoopbackBind } from "./http/options.ts";
 import { createServiceMetrics, type ServiceMetrics } from "./metrics.ts";
 import { Cleanup } from "./sessions/cleanup.ts";
 import { Conversations } from "./sessions/conversations.ts";
@@ -152,7 +151,7 @@ function buildFeed({ bus, store, clock, config }: Foundations, conversations: Co
     clock,
     ensure: (sessionId, admit) => conversations.ensure(sessionId, admit),
     touch: (used) => store.sessions.touch(used),
-    maxStreamsPerSession: isLoopbackBind(config.server.host) ? null : MAX_STREAMS_PER_SESSION,
+    maxStreamsPerSession: config.server.loopback ? null : MAX_STREAMS_PER_SESSION,
   });
 }
 

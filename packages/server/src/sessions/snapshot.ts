@@ -10,6 +10,8 @@ import { SYSTEM_EVENTS_SHOWN } from "../core/system-event.ts";
 
 /** Settled messages are joined this many at a time. */
 const CHUNK_MESSAGES = 32;
+const LOOSE_OVERHEAD = 512;
+const SYSTEM_EVENT_BYTES = 256;
 const OPENING = Buffer.from('{"messages":[');
 
 /** The parts of a snapshot that are not messages or system events. */
@@ -49,14 +51,11 @@ export class Snapshot {
     return this.#fields;
   }
 
-  /** Bytes that this snapshot holds in memory, roughly: what the memory budget counts. */
+  /** Bytes that this snapshot holds in memory, roughly: what the memory budget counts. Loose messages are held as text and as bytes. */
   get weight(): number {
-    return (
-      this.#chunkBytes +
-      (this.#view?.length ?? 0) +
-      this.#loose.length * 512 +
-      this.#systemEvents.length * 256
-    );
+    let loose = 0;
+    for (const { message } of this.#loose) loose += 2 * message.content.length + LOOSE_OVERHEAD;
+    return this.#chunkBytes + loose + this.#systemEvents.length * SYSTEM_EVENT_BYTES;
   }
 
   set(fields: Partial<SnapshotFields>): void {

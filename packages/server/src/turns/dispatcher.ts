@@ -123,9 +123,11 @@ export class Dispatcher {
     this.#stopped = true;
     const { running, clock } = this.#options;
     const idle = this.#untilIdle();
-    const enough = new AbortController();
-    await Promise.race([idle, clock.sleep(graceMs, enough.signal).catch(() => undefined)]);
-    enough.abort();
+    if (graceMs > 0) {
+      const enough = new AbortController();
+      await Promise.race([idle, clock.sleep(graceMs, enough.signal).catch(() => undefined)]);
+      enough.abort();
+    }
     for (const { controller } of running.all()) controller.abort();
     await idle;
   }

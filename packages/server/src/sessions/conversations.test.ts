@@ -1,0 +1,197 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
+
+let service: TestService;
+let id: string;
+beforeEach(async () => {
+  service = await startService();
+  id = newId();
+});
+afterEach(() => service.close());
+
+const idle = async (sessionId = id): Promise<boolean> => !(await service.snapshot(sessionId)).is_processing;
+
+describe("a chat", () => {
+  it("answers at once, shows the text while it streams, and ends idle", async () => {
+    const first = await service.say(id, "hello");
+    expect(first).toMatchObject({ is_processing: true, status: "processing", title: "New Chat" });
+    expect(lines(first.messages)).toEqual(["user complete: hello", "agent streaming: "]);
+
+    const call = await service.model.next();
+    expect(call.prompt).toEqual(['user: [{"type":"text","text":"hello"}]']);
+    call.say("Hi ", "there");
+    await until(async () => lines((await service.snapshot(id)).messages)[1] === "agent streaming: Hi there");
+    call.say("!").finish();
+    await until(idle);
+    const last = await service.snapshot(id);
+    expect(lines(last.messages)).toEqual(["user complete: hello", "agent complete: Hi there!"]);
+    expect(last).toMatchObject({ status: "idle", title: "hello" });
+  });
+
+  it("waits behind the running turn, and its answer comes at the end", async () => {
+    await service.say(id, "one");
+    const first = await service.model.next();
+    const busy = await service.say(id, "two");
+    expect(lines(busy.messages)).toEqual(["user complete: one", "agent streaming: ", "user queued: two"]);
+    first.say("1").finish();
+    const second = await service.model.next();
+    expect(second.prompt.map((line) => line.slice(0, 9))).toEqual(['user: [{"', "assistant", 'user: [{"']);
+    second.say("2").finish();
+    await until(idle);
+    expect(lines((await service.snapshot(id)).messages)).toEqual([
+      "user complete: one",
+      "agent complete: 1",
+      "user complete: two",
+      "agent complete: 2",
+    ]);
+  });
+
+  it("is refused with 429 when ten wait already, and nothing of it is kept", async () => {
+    await service.say(id, "running");
+    for (let n = 1; n <= 10; n += 1) await service.say(id, `waiting ${n}`);
+    await expect(service.say(id, "too many")).rejects.toMatchObject({ status: 429, code: "queue_full" });
+    expect((await service.snapshot(id)).messages).toHaveLength(12);
+  });
+
+  it("under the same idempotency key answers with the same turn, and with another message is a conflict", async () => {
+    await service.say(id, "hello", { idempotencyKey: "k" });
+    const again = await service.say(id, "hello", { idempotencyKey: "k" });
+    expect(lines(again.messages)).toEqual(["user complete: hello", "agent streaming: "]);
+    await expect(service.say(id, "other", { idempotencyKey: "k" })).rejects.toMatchObject({ status: 409 });
+  });
+
+  it("waits for the end when asked to, and no longer than asked", async () => {
+    const answered = service.say(id, "hello", { waitMs: 5_000 });
+    (await service.model.next()).say("done").finish();
+    expect(lines((await answered).messages)[1]).toBe("agent complete: done");
+
+    const late = service.say(id, "again", { waitMs: 5_000 });
+    await service.model.next();
+    await service.clock.advance(5_000);
+    expect((await late).is_processing).toBe(true);
+  });
+
+  it("under another wallet goes on under the first, with a notice", async () => {
+    await service.say(id, "hello", { publicKey: "first" });
+    const snapshot = await service.say(id, "again", { publicKey: "second" });
+    expect(snapshot.system_events.map(({ payload }) => payload["code"])).toEqual(["wallet_differs"]);
+    const page = await service.conversations.threads({ publicKey: "first", limit: 10, cursor: null });
+    expect(page.threads.map((thread) => thread.session_id)).toEqual([id]);
+  });
+});
+
+describe("an interrupt", () => {
+  it("keeps what was said, drops what waits, and nothing of the turn changes afterwards", async () => {
+    await service.say(id, "one");
+    const call = await service.model.next();
+    await service.say(id, "two");
+    call.say("partial");
+    await until(async () => (await service.snapshot(id)).messages[1]?.content === "partial");
+    const sealed = parse(await service.conversations.interrupt(id, null));
+    expect(sealed).toMatchObject({ is_processing: false, status: "interrupted" });
+    expect(lines(sealed.messages)).toEqual([
+      "user complete: one",
+      "agent interrupted: partial",
+      "user interrupted: two",
+    ]);
+    expect(call.options.abortSignal?.aborted).toBe(true);
+    await service.clock.advance(10_000);
+    expect(await service.snapshot(id)).toEqual(sealed);
+    expect(parse(await service.conversations.interrupt(id, null))).toEqual(sealed);
+  });
+
+  it("is followed by a chat that the model is told without what was dropped", async () => {
+    await service.say(id, "one");
+    (await service.model.next()).say("part");
+    await service.say(id, "dropped");
+    await until(async () => (await service.snapshot(id)).messages[1]?.content === "part");
+    await service.conversations.interrupt(id, null);
+    await service.say(id, "three");
+    const { prompt } = await service.model.next();
+    expect(prompt.join()).toContain("part");
+    expect(prompt.join()).not.toContain("dropped");
+  });
+
+  it("on a session that does nothing changes nothing, not even its version", async () => {
+    const before = await service.snapshot(id);
+    expect(parse(await service.conversations.interrupt(id, null))).toEqual(before);
+  });
+});
+
+describe("tools", () => {
+  it("run between two steps, each call with exactly one result", async () => {
+    await service.say(id, "what is 12 * 7?");
+    const first = await service.model.next();
+    first.say("Let me see.").callTool("calculator", { expression: "12 * 7" }, "c1").finish("tool-calls");
+    const second = await service.model.next();
+    expect(second.prompt.join()).toContain("84");
+    second.say("It is 84.").finish();
+    await until(idle);
+    const message = (await service.snapshot(id)).messages[1]!;
+    expect(message.content).toBe("Let me see.\n\nIt is 84.");
+    expect(message.tool_calls).toMatchObject([{ id: "c1", name: "calculator", status: "complete" }]);
+    expect(message.tool_results).toMatchObject([{ call_id: "c1", is_error: false }]);
+  });
+
+  it("that the model made up are answered with an error that it can read", async () => {
+    await service.say(id, "go");
+    (await service.model.next()).callTool("no_such_tool", {}).finish("tool-calls");
+    const second = await service.model.next();
+    expect(second.prompt.join()).toContain("no_such_tool");
+    second.say("sorry").finish();
+    await until(idle);
+    expect((await service.snapshot(id)).messages[1]?.tool_results).toMatchObject([{ is_error: true }]);
+  });
+});
+
+describe("a model that fails", () => {
+  it("fails the turn, tells why without secrets, and leaves the session idle", async () => {
+    await service.say(id, "hello");
+    (await service.model.next()).fail(new Error("socket 10.0.0.1 broke, key sk-123"));
+    await until(idle);
+    const snapshot = await service.snapshot(id);
+    expect(snapshot.messages[1]?.status).toBe("failed");
+    expect(snapshot.system_events).toMatchObject([{ type: "error" }]);
+    expect(JSON.stringify(snapshot)).not.toContain("sk-123");
+  });
+
+  it("keeps what was said when its answer breaks off", async () => {
+    await service.say(id, "hello");
+    (await service.model.next()).say("half an ans").breakOff();
+    await until(idle);
+    expect(lines((await service.snapshot(id)).messages)[1]).toBe("agent failed: half an ans");
+  });
+
+  it("that makes no progress is stopped after five minutes", async () => {
+    await service.say(id, "hello");
+    const call = await service.model.next();
+    await service.pass(301_000);
+    await until(idle);
+    expect(call.options.abortSignal?.aborted).toBe(true);
+    const { system_events } = await service.snapshot(id);
+    expect(system_events[0]?.payload["code"]).toBe("turn_stalled");
+  });
+});
+
+describe("deleting", () => {
+  it("stops the turn, and the same id begins a new life with nothing of the old one", async () => {
+    const before = await service.say(id, "secret");
+    const call = await service.model.next();
+    call.say("streaming");
+    await service.conversations.remove(id);
+    expect(call.options.abortSignal?.aborted).toBe(true);
+    const fresh = await service.snapshot(id);
+    expect(fresh.messages).toEqual([]);
+    expect(fresh.last_event_id.split("-")[0]).not.toBe(before.last_event_id.split("-")[0]);
+    await service.clock.advance(10_000);
+    expect(await service.snapshot(id)).toEqual(fresh);
+  });
+
+  it("makes those who wait for the session hear that it is gone", async () => {
+    const waiting = service.say(id, "hello", { waitMs: 60_000 });
+    await service.model.next();
+    await service.conversations.remove(id);
+    await expect(waiting).rejects.toMatchObject({ status: 404, code: "session_deleted" });
+    await expect(service.conversations.thread(id)).rejects.toMatchObject({ status: 404 });
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { newSession } from "../core/session.ts";
+import { Session } from "./session.ts";
+import { SessionCache } from "./session-cache.ts";
+
+let now = 0;
+const cacheOf = (budget: number): SessionCache => new SessionCache(budget, 1000, () => now);
+
+function session(id: string, content: string | null, status: "idle" | "processing" = "idle"): Session {
+  const record = {
+    ...newSession(1, id, { life: "l", model: "m/m" }, 0),
+    status,
+    messageCount: content === null ? 0 : 1,
+  };
+  const message = {
+    position: 1,
+    id,
+    turn: 1,
+    role: "user",
+    status: "complete",
+    toolCalls: [],
+    toolResults: [],
+    createdAt: 0,
+  } as const;
+  const messages = content === null ? [] : [{ ...message, content }];
+  const built = new Session({ session: record, messages, systemEvents: [], checkpointed: "" }, 0);
+  built.view();
+  return built;
+}
+
+describe("the cache of live sessions", () => {
+  it("lets the least recently used go first when the budget is full", () => {
+    const cache = cacheOf(50_000);
+    for (const id of ["a", "b", "c"]) cache.put(session(id, "x".repeat(5_000)));
+    cache.get("a");
+    cache.put(session("d", "x".repeat(5_000)));
+    expect(["a", "b", "c", "d"].filter((id) => cache.get(id) !== undefined)).toEqual(["a", "c", "d"]);
+    expect(cache.weight).toBeLessThanOrEqual(50_000);
+  });
+
+  it("never lets a session go that works", () => {
+    const cache = cacheOf(10_000);
+    cache.put(session("works", "x".repeat(50_000), "processing"));
+    cache.put(session("other", "x".repeat(50_000)));
+    expect(cache.get("works")).toBeDefined();
+    expect(cache.get("other")).toBeUndefined();
+  });
+
+  it("keeps conversations when a flood of empty sessions comes by", () => {
+    const cache = cacheOf(64 * 1024 * 1024);
+    cache.put(session("talk", "hello"));
+    for (let n = 0; n < 5_000; n += 1) cache.put(session(`empty ${n}`, null));
+    expect(cache.get("talk")).toBeDefined();
+    expect(cache.size).toBeLessThan(2_100);
+  });
+
+  it("drops what was not used for long, and only that", () => {
+    const cache = cacheOf(1_000_000);
+    now = 0;
+    cache.put(session("old", "hello"));
+    now = 600;
+    cache.put(session("new", "hello"));
+    now = 1_100;
+    cache.dropIdle();
+    expect(cache.get("old")).toBeUndefined();
+    expect(cache.get("new")).toBeDefined();
+  });
+});

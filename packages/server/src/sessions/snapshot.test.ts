@@ -1,0 +1,89 @@
+import { createHash } from "node:crypto";
+import type { Message, SystemEvent } from "@colloquy/protocol";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Snapshot, type SnapshotFields } from "./snapshot.ts";
+
+const FIELDS: SnapshotFields = {
+  sessionId: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
+  life: "abc",
+  title: "New Chat",
+  status: "idle",
+  model: "demo/assistant",
+  app: "default",
+  userState: null,
+  head: 0,
+};
+const text = (snapshot: Snapshot): string => Buffer.concat(snapshot.view().parts).toString();
+
+function message(n: number, status: Message["status"], content = `message ${n} – ü 👍`): Message {
+  return { sender: "user", content, id: `id-${n}`, created_at: "2026-01-01T00:00:00.000Z", status };
+}
+
+describe("the bytes of a snapshot", () => {
+  it("are the same JSON whether it grew message by message or was made at once", () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom("add", "settle", "view"), { maxLength: 300 }), (steps) => {
+        const grown = new Snapshot(FIELDS);
+        const messages: Message[] = [];
+        for (const step of steps) {
+          if (step === "view") grown.view();
+          else if (step === "add") {
+            messages.push(message(messages.length, "streaming"));
+            grown.addMessage(messages.at(-1)!);
+          } else {
+            const open = messages.findIndex(({ status }) => status === "streaming");
+            if (open < 0) continue;
+            messages[open] = message(open, "complete", `settled ${open}`);
+            expect(grown.replaceMessage(messages[open])).toBe(true);
+          }
+        }
+        const atOnce = new Snapshot(FIELDS);
+        for (const one of messages) atOnce.addMessage(one);
+        expect(text(grown)).toBe(text(atOnce));
+        expect(grown.view().etag).toBe(atOnce.view().etag);
+        expect(JSON.parse(text(grown)).messages).toEqual(messages);
+        expect(grown.view().length).toBe(Buffer.byteLength(text(grown)));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("have an entity tag that is a digest of them", () => {
+    const snapshot = new Snapshot(FIELDS);
+    for (let n = 0; n < 100; n += 1) snapshot.addMessage(message(n, "complete"));
+    const digest = createHash("sha256").update(text(snapshot)).digest("base64url").slice(0, 27);
+    expect(snapshot.view().etag).toBe(`"${digest}"`);
+  });
+
+  it("are kept until something changes, and are then made of the same settled parts", () => {
+    const snapshot = new Snapshot(FIELDS);
+    for (let n = 0; n < 200; n += 1) snapshot.addMessage(message(n, "complete", "x".repeat(500)));
+    const before = snapshot.view();
+    expect(snapshot.view()).toBe(before);
+    snapshot.set({ title: "Other", head: 1 });
+    const after = snapshot.view();
+    expect(after.etag).not.toBe(before.etag);
+    expect(after.parts[1]).toBe(before.parts[1]);
+  });
+
+  it("show the last hundred system events, oldest first", () => {
+    const snapshot = new Snapshot(FIELDS);
+    const item = (n: number): SystemEvent => ({
+      id: `abc-${n}`,
+      type: "notice",
+      created_at: "2026-01-01T00:00:00.000Z",
+      payload: {},
+    });
+    for (let n = 1; n <= 130; n += 1) snapshot.addSystemEvent(item(n));
+    const shown = JSON.parse(text(snapshot)).system_events as SystemEvent[];
+    expect(shown.map(({ id }) => id)).toEqual(Array.from({ length: 100 }, (_, index) => `abc-${index + 31}`));
+  });
+
+  it("cannot change a message that has settled into a chunk", () => {
+    const snapshot = new Snapshot(FIELDS);
+    for (let n = 0; n < 100; n += 1) snapshot.addMessage(message(n, "complete"));
+    snapshot.view();
+    expect(snapshot.replaceMessage(message(0, "complete", "other"))).toBe(false);
+  });
+});

@@ -1,0 +1,139 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
+
+let directory: string;
+let service: TestService;
+const clock = new ManualClock();
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-"));
+  service = await startService({ directory, clock });
+});
+afterEach(async () => {
+  await service.close();
+  await rm(directory, { recursive: true });
+});
+
+async function restart(): Promise<void> {
+  await service.crash();
+  service = await startService({ directory, clock });
+}
+
+const idle = (id: string) => async (): Promise<boolean> => !(await service.snapshot(id)).is_processing;
+
+describe("after a crash", () => {
+  it("a turn keeps its agent message and runs again from its last finished step", async () => {
+    const id = newId();
+    await service.say(id, "go");
+    (await service.model.next())
+      .say("First.")
+      .callTool("calculator", { expression: "1+1" }, "c1")
+      .finish("tool-calls");
+    (await service.model.next()).say("Sec");
+    await until(async () => (await service.snapshot(id)).messages[1]?.content === "First.\n\nSec");
+    const before = (await service.snapshot(id)).messages[1]!;
+
+    await restart();
+    const again = await service.model.next();
+    expect(again.prompt.join()).toContain("2");
+    const after = (await service.snapshot(id)).messages[1]!;
+    expect(after).toMatchObject({ id: before.id, content: "First.", status: "streaming" });
+    again.say("Second.").finish();
+    await until(idle(id));
+    const { messages } = await service.snapshot(id);
+    expect(lines(messages)).toEqual(["user complete: go", "agent complete: First.\n\nSecond."]);
+    expect(messages[1]?.tool_results).toHaveLength(1);
+  });
+
+  it("an interrupt before the turn is taken up again keeps the text that was checkpointed", async () => {
+    const id = newId();
+    await service.say(id, "go");
+    (await service.model.next()).say("so far");
+    await clock.advance(250);
+    await until(async () => (await service.snapshot(id)).messages[1]?.content === "so far");
+    await service.crash();
+    service = await startService({
+      directory,
+      clock,
+      adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 0 } }),
+    });
+    const sealed = parse(await service.conversations.interrupt(id, null));
+    expect(lines(sealed.messages)[1]).toBe("agent interrupted: so far");
+  });
+
+  it("a third crash fails the turn and leaves the session usable", async () => {
+    const id = newId();
+    await service.say(id, "go");
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      await service.model.next();
+      await restart();
+    }
+    await until(idle(id));
+    const snapshot = await service.snapshot(id);
+    expect(snapshot.messages[1]?.status).toBe("failed");
+    expect(snapshot.system_events[0]?.payload["code"]).toBe("turn_crashed");
+    await service.say(id, "again");
+    (await service.model.next()).say("here").finish();
+    await until(idle(id));
+  });
+
+  it("queued messages are answered in their order", async () => {
+    const id = newId();
+    await service.say(id, "one");
+    await service.model.next();
+    await service.say(id, "two");
+    await service.say(id, "three");
+    await restart();
+    for (const text of ["1", "2", "3"]) (await service.model.next()).say(text).finish();
+    await until(idle(id));
+    expect(lines((await service.snapshot(id)).messages)).toEqual([
+      "user complete: one",
+      "agent complete: 1",
+      "user complete: two",
+      "user complete: three",
+      "agent complete: 2",
+      "agent complete: 3",
+    ]);
+  });
+
+  it("no more turns run than may, however many were cut off", async () => {
+    const ids = Array.from({ length: 12 }, newId);
+    for (const id of ids) await service.say(id, "go");
+    await service.crash();
+    service = await startService({
+      directory,
+      clock,
+      adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 3 } }),
+    });
+    for (let done = 0; done < ids.length; done += 1) {
+      const call = await service.model.next();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(service.model.waitingCalls).toBeLessThan(3);
+      call.say("ok").finish();
+    }
+    await until(async () => (await Promise.all(ids.map((id) => idle(id)()))).every(Boolean));
+  });
+});
+
+describe("a lease", () => {
+  it("that cannot be renewed stops its turn before somebody else may have it, and the turn is run again", async () => {
+    const id = newId();
+    await service.say(id, "go");
+    const call = await service.model.next();
+    service.leases.stop();
+    await clock.advance(8_000);
+    await service.leases.sweep();
+    expect(call.options.abortSignal?.aborted).toBe(true);
+    await clock.advance(2_001);
+    await service.leases.sweep();
+    (await service.model.next()).say("again").finish();
+    await until(idle(id));
+    expect(lines((await service.snapshot(id)).messages)).toEqual([
+      "user complete: go",
+      "agent complete: again",
+    ]);
+  });
+});

@@ -1,0 +1,155 @@
+// A whole service without its HTTP edge, in this process: SQLite, a manual clock, a scripted model.
+
+import { randomUUID } from "node:crypto";
+import type { Message, Snapshot } from "@colloquy/protocol";
+import { Registry as MetricsRegister } from "prom-client";
+import { InProcessBus } from "../src/bus/in-process-bus.ts";
+import { loadConfig } from "../src/config/load-config.ts";
+import type { Config } from "../src/config/config.ts";
+import type { Logger } from "../src/core/ports/logger.ts";
+import type { SnapshotView, StreamSink } from "../src/core/ports/services.ts";
+import { buildParts, type ServiceParts } from "../src/service-parts.ts";
+import { openSqliteStore } from "../src/store/sqlite/open.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { ScriptedModel } from "./scripted-model.ts";
+
+export const MODEL = "test/scripted";
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+export interface TestService extends ServiceParts {
+  readonly clock: ManualClock;
+  readonly model: ScriptedModel;
+  readonly register: MetricsRegister;
+  /** Sends a message; answers the snapshot. */
+  say(sessionId: string, message: string, more?: Partial<ChatOptions>): Promise<Snapshot>;
+  snapshot(sessionId: string): Promise<Snapshot>;
+  /** Lets time pass second by second, each time until the store has answered all that was asked of it. */
+  pass(ms: number): Promise<void>;
+  /** Ends the process as a crash does: nothing is handed over, the store stays. */
+  crash(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface ChatOptions {
+  readonly publicKey: string | null;
+  readonly userState: Record<string, never> | null;
+  readonly idempotencyKey: string | null;
+  readonly waitMs: number;
+}
+
+export interface TestServiceOptions {
+  /** Where the data is; in memory when absent. */
+  readonly directory?: string;
+  readonly clock?: ManualClock;
+  readonly adjust?: (config: Config) => Config;
+}
+
+export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
+  const clock = options.clock ?? new ManualClock();
+  const model = new ScriptedModel();
+  const config = await testConfig(options.adjust);
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const store = await openSqliteStore({ directory: options.directory ?? null, clock, onFatal });
+  const register = new MetricsRegister();
+  const bus = new InProcessBus(SILENT);
+  const extraModels = { [MODEL]: model };
+  const parts = buildParts({ config, clock, logger: SILENT, store, bus, register, extraModels });
+  await parts.dispatcher.start(true);
+  const state = (sessionId: string) =>
+    parts.conversations.state(
+      { sessionId, userState: null, waitMs: 0, signal: new AbortController().signal },
+      null,
+    );
+  const halt = async (): Promise<void> => {
+    parts.titles.stop();
+    parts.feed.stop();
+    await parts.dispatcher.stop(0);
+    parts.leases.stop();
+    parts.registry.stop();
+    await parts.cleanup.stop();
+    await store.close();
+  };
+  return {
+    ...parts,
+    clock,
+    model,
+    register,
+    say: async (sessionId, message, more = {}) => {
+      const signal = new AbortController().signal;
+      const base = {
+        app: "default",
+        publicKey: null,
+        userState: null,
+        clientId: null,
+        idempotencyKey: null,
+        waitMs: 0,
+      };
+      return parse(await parts.conversations.chat({ ...base, ...more, sessionId, message, signal }, null));
+    },
+    snapshot: async (sessionId) => parse(await state(sessionId)),
+    pass: async (ms) => {
+      for (let left = ms; left > 0; left -= 1_000) {
+        await clock.advance(Math.min(left, 1_000));
+        await store.probe();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+    crash: halt,
+    close: halt,
+  };
+}
+
+export function newId(): string {
+  return randomUUID();
+}
+
+export function parse(view: SnapshotView): Snapshot {
+  return JSON.parse(Buffer.concat(view.parts).toString()) as Snapshot;
+}
+
+/** Each message as `sender status: content`. */
+export function lines(messages: readonly Message[]): string[] {
+  return messages.map((message) => `${message.sender} ${message.status}: ${message.content}`);
+}
+
+/** Goes round the event loop until the condition holds; the test's time-out bounds it. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function testConfig(adjust: ((config: Config) => Config) | undefined): Promise<Config> {
+  const loaded = await loadConfig({
+    environment: { HOST: "127.0.0.1", PORT: "0" },
+    workingDirectory: import.meta.dirname,
+  });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  const { config } = loaded;
+  const app = {
+    ...config.apps["default"]!,
+    models: [MODEL, "demo/assistant"],
+    utilityModel: "demo/assistant",
+  };
+  const adjusted = { ...config, apps: { default: app } };
+  return adjust === undefined ? adjusted : adjust(adjusted);
+}
+
+/** A client of the event stream that takes everything, and remembers it. */
+export class RecordingSink implements StreamSink {
+  text = "";
+  ended: "finish" | "abort" | null = null;
+
+  write(bytes: Uint8Array): number {
+    this.text += Buffer.from(bytes).toString();
+    return 0;
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  end(how: "finish" | "abort"): void {
+    this.ended = how;
+  }
+}
