@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { Unavailable } from "../core/errors.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { AdmitNewSession, Readiness } from "../core/ports/services.ts";
-import type { HttpOptions } from "./options.ts";
+import type { HttpConfig } from "./http-config.ts";
 import { addressKey, CONTRACT_RATE_LIMITS, PlaceLimiter, WindowLimiter } from "./rate-limits.ts";
 
 /** Seconds after which a client that found this process stopping may try again: by then another one has its place. */
@@ -21,8 +21,8 @@ export interface Admission {
   stream(request: FastifyRequest): (() => void) | null;
 }
 
-export function createAdmission(options: HttpOptions, readiness: Readiness, clock: Clock): Admission {
-  const limits = options.rateLimits ?? (options.loopback ? null : CONTRACT_RATE_LIMITS);
+export function createAdmission(config: HttpConfig, readiness: Readiness, clock: Clock): Admission {
+  const limits = config.rateLimits ?? (config.loopback ? null : CONTRACT_RATE_LIMITS);
   if (limits === null) {
     const unlessStopping = (): null => refuseWhenStopping(readiness);
     return { chat: unlessStopping, newSession: () => null, stream: unlessStopping };

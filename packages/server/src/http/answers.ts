@@ -9,83 +9,68 @@ import { noneMatch } from "./entity-tag.ts";
 import { textHeader } from "./headers.ts";
 import type { RequestLog } from "./request-log.ts";
 
+/** The request that is answered, and how. */
+export interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** Pattern of the path. */
+  readonly route: string;
+  /** What `Prefer: wait` asked for in milliseconds, 0 for nothing. */
+  readonly waitMs: number;
+}
+
 export interface Answers {
-  /** Sends a snapshot. `waitMs` is what `Prefer: wait` asked for, 0 for nothing. */
-  snapshot(request: FastifyRequest, reply: FastifyReply, route: string, view: SnapshotView, waitMs: number): void;
+  /** Sends a snapshot. */
+  snapshot(exchange: Exchange, view: SnapshotView): void;
   /** As `snapshot`, with its entity tag, or 304 when the client has these bytes (RFC 9110 section 13.1.2). */
-  taggedSnapshot(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    route: string,
-    view: SnapshotView,
-    waitMs: number,
-  ): void;
+  taggedSnapshot(exchange: Exchange, view: SnapshotView): void;
   /** Writes the head of an event stream; what follows is written to the response that it answers. */
-  stream(request: FastifyRequest, reply: FastifyReply, route: string): ServerResponse;
+  stream(exchange: Exchange): ServerResponse;
 }
 
 export function createAnswers(edge: Edge, log: RequestLog): Answers {
-  return {
-    snapshot(request, reply, route, view, waitMs) {
-      sendView(request, reply, route, view, waitMs, null);
-    },
-    taggedSnapshot(request, reply, route, view, waitMs) {
-      const known = textHeader(request.raw, "if-none-match");
-      if (known === null || !noneMatch(known, view.etag)) {
-        sendView(request, reply, route, view, waitMs, view.etag);
-        return;
-      }
-      const fields = takeOver(request, reply, route, 304, waitMs);
-      fields["etag"] = view.etag;
-      reply.raw.writeHead(304, fields);
-      reply.raw.end();
-    },
-    stream(request, reply, route) {
-      const fields = takeOver(request, reply, route, 200, 0);
-      fields["content-type"] = "text/event-stream";
-      // nginx and its kin would hold events back until a buffer is full.
-      fields["x-accel-buffering"] = "no";
-      reply.raw.writeHead(200, fields);
-      return reply.raw;
-    },
-  };
-
-  function sendView(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    route: string,
-    view: SnapshotView,
-    waitMs: number,
-    etag: string | null,
-  ): void {
-    const fields: Record<string, string | number> = takeOver(request, reply, route, 200, waitMs);
-    fields["content-type"] = "application/json; charset=utf-8";
-    fields["content-length"] = view.length;
-    if (etag !== null) fields["etag"] = etag;
-    const { raw } = reply;
-    raw.writeHead(200, fields);
-    const [only] = view.parts;
-    if (only !== undefined && view.parts.length === 1) {
-      raw.end(only);
-      return;
-    }
-    raw.cork();
-    for (const part of view.parts) raw.write(part);
-    raw.uncork();
-    raw.end();
-  }
-
-  function takeOver(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    route: string,
-    status: number,
-    waitMs: number,
-  ): Record<string, string> {
+  /** From here on the framework has no part in the answer. */
+  const takeOver = ({ request, reply, route, waitMs }: Exchange, status: number): Record<string, string> => {
     reply.hijack();
     log.answered(request, route, status, waitMs > 0);
     const fields = edge.fields(request.raw, request.id);
     if (waitMs > 0) fields["preference-applied"] = `wait=${waitMs / 1000}`;
     return fields;
+  };
+  return {
+    snapshot(exchange, view) {
+      sendView(exchange.reply.raw, takeOver(exchange, 200), view);
+    },
+    taggedSnapshot(exchange, view) {
+      const known = textHeader(exchange.request.raw, "if-none-match");
+      const unchanged = known !== null && noneMatch(known, view.etag);
+      const fields = takeOver(exchange, unchanged ? 304 : 200);
+      fields["etag"] = view.etag;
+      const { raw } = exchange.reply;
+      if (unchanged) raw.writeHead(304, fields).end();
+      else sendView(raw, fields, view);
+    },
+    stream(exchange) {
+      const fields = takeOver(exchange, 200);
+      fields["content-type"] = "text/event-stream";
+      // nginx and its kin would hold events back until a buffer is full.
+      fields["x-accel-buffering"] = "no";
+      return exchange.reply.raw.writeHead(200, fields);
+    },
+  };
+}
+
+function sendView(response: ServerResponse, fields: Record<string, string>, view: SnapshotView): void {
+  fields["content-type"] = "application/json; charset=utf-8";
+  fields["content-length"] = String(view.length);
+  response.writeHead(200, fields);
+  const [only] = view.parts;
+  if (only !== undefined && view.parts.length === 1) {
+    response.end(only);
+    return;
   }
+  response.cork();
+  for (const part of view.parts) response.write(part);
+  response.uncork();
+  response.end();
 }

@@ -3,6 +3,7 @@
 import type { ServerResponse } from "node:http";
 import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
+import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
@@ -13,7 +14,7 @@ import { parseBody } from "./body.ts";
 import { createEdge, type Edge } from "./edge.ts";
 import { MethodTable } from "./method-table.ts";
 import { createHttpMetrics } from "./metrics.ts";
-import type { HttpOptions } from "./options.ts";
+import type { HttpConfig } from "./http-config.ts";
 import { HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
 import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
 import { referenceRoutes } from "./reference.ts";
@@ -33,7 +34,7 @@ const KEEP_ALIVE_MS = 72_000;
 
 export interface HttpParts {
   readonly services: Services;
-  readonly options: HttpOptions;
+  readonly config: HttpConfig;
   readonly logger: Logger;
   /** Where the metrics of requests and of the process are registered, and what `/metrics` shows. */
   readonly register: Registry;
@@ -41,16 +42,16 @@ export interface HttpParts {
 }
 
 /** Builds the HTTP server. It listens when it is told to. */
-export function buildHttp({ services, options, logger, register, clock }: HttpParts): HttpApp {
+export function buildHttp({ services, config, logger, register, clock }: HttpParts): HttpApp {
   const nextId = requestIds();
   const methods = new MethodTable();
-  const edge = createEdge(options, services.readiness, (target) => methods.at(target));
+  const edge = createEdge(config, services.readiness, (target) => methods.at(target));
   const log = createRequestLog(createHttpMetrics(register), logger, clock);
   const app: HttpApp = Fastify({
     logger: false,
     genReqId: nextId,
     bodyLimit: BODY_MAX_BYTES,
-    trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
+    trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
     // While the server closes, requests are answered as before, each on its last connection.
     return503OnClosing: false,
     routerOptions: {
@@ -84,9 +85,10 @@ export function buildHttp({ services, options, logger, register, clock }: HttpPa
 
   const parts: RouteParts = {
     services,
-    options,
+    config,
+    version: manifest.version,
     answers: createAnswers(edge, log),
-    admission: createAdmission(options, services.readiness, clock),
+    admission: createAdmission(config, services.readiness, clock),
   };
   allRoutes(app, parts, register);
   referenceRoutes(app, parts, register);

@@ -22,7 +22,9 @@ export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
 /** `application/json` and what ends in `+json` (RFC 6839 section 3.1), in UTF-8. */
 function isJsonType(type: string): boolean {
   const [essence = "", ...parameters] = type.toLowerCase().split(";");
-  const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith("charset="));
+  const charset = parameters
+    .map((parameter) => parameter.trim())
+    .find((parameter) => parameter.startsWith("charset="));
   return (
     /^application\/(?:[a-z0-9.!#$&^_-]+\+)?json$/.test(essence.trim()) &&
     (charset === undefined || /^charset="?utf-?8"?$/.test(charset))

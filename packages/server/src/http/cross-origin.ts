@@ -4,7 +4,7 @@
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../core/errors.ts";
 import { requestHost } from "./host-check.ts";
-import { isLoopbackName, type HttpOptions } from "./options.ts";
+import { isLoopbackName, type HttpConfig } from "./http-config.ts";
 
 const ALLOWED_HEADERS =
   "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Idempotency-Key, Content-Type, X-Request-Id";
@@ -21,8 +21,8 @@ export interface CrossOrigin {
   preflight(origin: string, message: IncomingMessage, methods: readonly string[]): Record<string, string>;
 }
 
-export function crossOrigin(options: Pick<HttpOptions, "loopback" | "corsOrigins">): CrossOrigin {
-  const listed = new Set(options.corsOrigins.map((origin) => origin.toLowerCase()));
+export function crossOrigin(config: Pick<HttpConfig, "loopback" | "corsOrigins">): CrossOrigin {
+  const listed = new Set(config.corsOrigins.map((origin) => origin.toLowerCase()));
   const fields = (origin: string): Record<string, string> => ({
     "access-control-allow-origin": origin,
     "access-control-expose-headers": EXPOSED_HEADERS,
@@ -32,7 +32,7 @@ export function crossOrigin(options: Pick<HttpOptions, "loopback" | "corsOrigins
       listed.has("*") ||
       listed.has(origin.toLowerCase()) ||
       isOwnOrigin(origin, message) ||
-      (options.loopback && isLoopbackOrigin(origin)),
+      (config.loopback && isLoopbackOrigin(origin)),
     fields,
     preflight: (origin, message, methods) => ({
       ...fields(origin),

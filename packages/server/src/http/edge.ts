@@ -6,7 +6,7 @@ import type { Readiness } from "../core/ports/services.ts";
 import { ServiceError } from "../core/errors.ts";
 import { crossOrigin, isPreflight, originNotAllowed } from "./cross-origin.ts";
 import { hostCheck } from "./host-check.ts";
-import type { HttpOptions } from "./options.ts";
+import type { HttpConfig } from "./http-config.ts";
 import { readTarget } from "./query.ts";
 
 export interface Edge {
@@ -20,12 +20,12 @@ export interface Edge {
 
 /** `methodsFor` names the methods of the routes at a request target. */
 export function createEdge(
-  options: HttpOptions,
+  config: HttpConfig,
   readiness: Readiness,
   methodsFor: (target: string) => readonly string[],
 ): Edge {
-  const checkHost = hostCheck(options);
-  const cors = crossOrigin(options);
+  const checkHost = hostCheck(config);
+  const cors = crossOrigin(config);
   return {
     refuse(request) {
       try {
@@ -42,22 +42,26 @@ export function createEdge(
       if (!isPreflight(raw)) return false;
       const { origin = "" } = raw.headers;
       if (cors.allows(origin, raw)) {
-        void reply.code(204).headers(cors.preflight(origin, raw, methodsFor(raw.url ?? ""))).send();
+        void reply
+          .code(204)
+          .headers(cors.preflight(origin, raw, methodsFor(raw.url ?? "")))
+          .send();
       } else {
         void reply.send(originNotAllowed());
       }
       return true;
     },
     fields(message, requestId) {
-      const { origin } = message.headers;
-      return {
+      const fields: Record<string, string> = {
         "x-request-id": requestId,
-        "x-content-type-options": "nosniff",
+        "x-content-type-config": "nosniff",
         "cache-control": "no-store",
         vary: "Origin",
-        ...(origin !== undefined && cors.allows(origin, message) && cors.fields(origin)),
-        ...(readiness.stopping && { connection: "close" }),
       };
+      const { origin } = message.headers;
+      if (origin !== undefined && cors.allows(origin, message)) Object.assign(fields, cors.fields(origin));
+      if (readiness.stopping) fields["connection"] = "close";
+      return fields;
     },
   };
 }

@@ -56,7 +56,8 @@ export class EventStream implements StreamSink {
 
   drained(): Promise<void> {
     const response = this.#response;
-    if (response === null || response.writableEnded || response.writableLength === 0) return Promise.resolve();
+    if (response === null || response.writableEnded || response.writableLength === 0)
+      return Promise.resolve();
     return new Promise((resolve) => {
       const waiting = (this.#waiting ??= new Set());
       waiting.add(resolve);

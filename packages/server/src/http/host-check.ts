@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { InvalidRequest, ServiceError } from "../core/errors.ts";
-import { isLoopbackName, type HttpOptions } from "./options.ts";
+import { isLoopbackName, type HttpConfig } from "./http-config.ts";
 
 /** Answers what is wrong with the host that a request names, `null` when nothing is. */
 export type HostCheck = (message: IncomingMessage) => ServiceError | null;
@@ -9,9 +9,9 @@ export type HostCheck = (message: IncomingMessage) => ServiceError | null;
  * On a loopback bind only loopback names and the allowed ones may be asked for: a page of a stranger whose name was
  * pointed at 127.0.0.1 (DNS rebinding) is not "same origin" to us (contract section 6).
  */
-export function hostCheck(options: Pick<HttpOptions, "loopback" | "allowedHosts">): HostCheck {
-  const closed = options.loopback;
-  const allowed = new Set(options.allowedHosts.map((name) => name.toLowerCase()));
+export function hostCheck(config: Pick<HttpConfig, "loopback" | "allowedHosts">): HostCheck {
+  const closed = config.loopback;
+  const allowed = new Set(config.allowedHosts.map((name) => name.toLowerCase()));
   // The name of the last request that passed: nearly every client sends the same one all the time.
   let known: string | undefined;
   return (message) => {

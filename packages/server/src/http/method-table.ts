@@ -18,7 +18,9 @@ export class MethodTable {
   /** The methods at the path of a request target, sorted; none when no route is there. */
   at(target: string): readonly string[] {
     const path = /^[^?#]*/.exec(target)?.[0] ?? "";
-    const methods = this.#routes.filter(({ pattern }) => pattern.test(path)).flatMap((route) => [...route.methods]);
+    const methods = this.#routes
+      .filter(({ pattern }) => pattern.test(path))
+      .flatMap((route) => [...route.methods]);
     return [...new Set(methods)].toSorted();
   }
 }

@@ -59,7 +59,8 @@ export const HEADERS = {
       .string()
       .optional()
       .meta({
-        description: "`wait=N`: answer when the session stops processing, or after N seconds, at most 60 (RFC 7240)",
+        description:
+          "`wait=N`: answer when the session stops processing, or after N seconds, at most 60 (RFC 7240)",
         examples: ["wait=30"],
       }),
   },

@@ -65,17 +65,17 @@ export function limitUpTo(most: number, description: string): z.ZodType<number, 
 
 export const IdPath = z.object({ id: SessionId });
 
-function readUserStateText(json: string, context: z.core.$RefinementCtx<unknown>): JsonObject {
+function readUserStateText(json: string, context: z.core.$RefinementCtx): JsonObject {
   const parsed = parseJson(json);
   if (!parsed.ok) return invalid(context, parsed.problem);
   return asObject(parsed.value, context);
 }
 
-function asObject(value: JsonValue, context: z.core.$RefinementCtx<unknown>): JsonObject {
+function asObject(value: JsonValue, context: z.core.$RefinementCtx): JsonObject {
   return isJsonObject(value) ? value : invalid(context, "must be a JSON object");
 }
 
-function invalid(context: z.core.$RefinementCtx<unknown>, message: string): never {
+function invalid(context: z.core.$RefinementCtx, message: string): never {
   context.addIssue({ code: "custom", message });
   return z.NEVER;
 }

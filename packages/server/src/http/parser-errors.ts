@@ -14,7 +14,11 @@ export const HEAD_MAX_BYTES = 64 * 1024;
 const LINGER_MS = 1000;
 
 /** Answers what the parser refused. Only what has not been answered in part already gets an answer. */
-export function refuseConnection(error: Error & { code?: string }, socket: Duplex, nextId: () => string): void {
+export function refuseConnection(
+  error: Error & { code?: string },
+  socket: Duplex,
+  nextId: () => string,
+): void {
   if (socket.writableEnded) return;
   if (error.code === "ECONNRESET" || !socket.writable || isAnswering(socket)) {
     socket.destroy();
@@ -28,9 +32,14 @@ export function refuseConnection(error: Error & { code?: string }, socket: Duple
 export function refuseProtocolExtras(server: Server, nextId: (message: IncomingMessage) => string): void {
   server.on("connect", (message: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => socket.destroy());
-    const refusal = new ServiceError(405, "method_not_allowed", "This is no proxy: CONNECT is not answered.", {
-      headers: { allow: "GET, HEAD, POST, PATCH, DELETE, OPTIONS" },
-    });
+    const refusal = new ServiceError(
+      405,
+      "method_not_allowed",
+      "This is no proxy: CONNECT is not answered.",
+      {
+        headers: { allow: "GET, HEAD, POST, PATCH, DELETE, OPTIONS" },
+      },
+    );
     socket.end(rawProblem(refusal, nextId(message)));
   });
   server.on("checkExpectation", (message: IncomingMessage, response: ServerResponse) => {

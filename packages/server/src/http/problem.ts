@@ -27,7 +27,7 @@ export function toServiceError(thrown: unknown): ServiceError {
 }
 
 /** The body of a failure's answer. */
-export function problemBytes(error: ServiceError, requestId: string, extra?: Readonly<object>): Buffer {
+export function problemBytes(error: ServiceError, requestId: string): Buffer {
   const problem: Problem = {
     // "about:blank": the problem has no more meaning than its status; `code` says the rest (RFC 9457 section 4.2.1).
     type: "about:blank",
@@ -37,7 +37,7 @@ export function problemBytes(error: ServiceError, requestId: string, extra?: Rea
     code: error.code,
     request_id: requestId,
   };
-  return Buffer.from(JSON.stringify({ ...problem, ...extra }));
+  return Buffer.from(JSON.stringify(problem));
 }
 
 function refusedByFramework(error: FastifyError): ServiceError | null {

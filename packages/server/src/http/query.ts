@@ -7,7 +7,8 @@ import { InvalidRequest } from "../core/errors.ts";
 /** Values by name. A name that was sent more than once has all its values, so that whoever reads it can refuse. */
 export type Query = Readonly<Record<string, string | readonly string[]>>;
 
-const EMPTY_QUERY: Query = Object.freeze(Object.create(null) as Query);
+/** Every request without a query has this one. */
+export const EMPTY_QUERY: Query = Object.freeze(Object.create(null) as Query);
 
 /**
  * The query of a request target, whose path is checked on the way.

@@ -28,8 +28,9 @@ export async function buildReference(parts: RouteParts, register: Registry): Pro
       openapi: "3.1.0",
       info: {
         title: "Colloquy",
-        version: parts.options.version,
-        description: "Holds conversations between people and assistants. `/api` is version 1: changes are additive only.",
+        version: parts.version,
+        description:
+          "Holds conversations between people and assistants. `/api` is version 1: changes are additive only.",
         license: { name: "Apache-2.0", identifier: "Apache-2.0" },
       },
       tags: [

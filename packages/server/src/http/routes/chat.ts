@@ -93,7 +93,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission }: RouteP
         },
         admission.newSession(request),
       );
-      answers.snapshot(request, reply, ROUTE, view, waitMs);
+      answers.snapshot({ request, reply, route: ROUTE, waitMs }, view);
     },
   );
 }
@@ -105,12 +105,12 @@ function namedApp({ query, body }: FastifyRequest): unknown {
   return named === null || typeof named === "object" ? undefined : named;
 }
 
-type Parameters = z.output<typeof ChatQuery>;
+type QueryParameters = z.output<typeof ChatQuery>;
 type BodyParameters = NonNullable<z.output<typeof ChatBody>>;
 
-function merge(query: Parameters, body: BodyParameters): Parameters & BodyParameters {
+function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
   for (const [name, value] of Object.entries(body)) {
-    if (value === null || value === undefined || query[name as keyof Parameters] === undefined) continue;
+    if (value === null || value === undefined || query[name as keyof QueryParameters] === undefined) continue;
     throw new InvalidRequest(
       "parameter_repeated",
       `The parameter "${name}" stands in the query and in the body. Send it in one of them.`,
@@ -128,7 +128,10 @@ function readMessage(sent: string | null | undefined): string {
   }
   const message = sent.trim();
   if (message === "") {
-    throw new InvalidRequest("message_blank", "The message is blank. Send at least one character that is not white space.");
+    throw new InvalidRequest(
+      "message_blank",
+      "The message is blank. Send at least one character that is not white space.",
+    );
   }
   if (message.length > MESSAGE_MAX) {
     throw new ServiceError(

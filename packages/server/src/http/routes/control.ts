@@ -12,16 +12,25 @@ const TAGS = ["Control"];
 const RIG_MAX = 200;
 
 const rig = (): z.ZodString =>
-  z.string("must be a string").min(1, "must not be empty").max(RIG_MAX, `must be at most ${RIG_MAX} characters`);
+  z
+    .string("must be a string")
+    .min(1, "must not be empty")
+    .max(RIG_MAX, `must be at most ${RIG_MAX} characters`);
 
 const SetModelQuery = z.object({
   rig: rig().meta({ description: "Model identifier", examples: ["demo/assistant"] }),
-  baml: rig().optional().meta({ description: "Utility model (titles, summaries)", examples: ["demo/assistant"] }),
+  baml: rig()
+    .optional()
+    .meta({ description: "Utility model (titles, summaries)", examples: ["demo/assistant"] }),
   app: AppName.optional(),
 });
 
-export function controlRoutes(app: HttpApp, { services, admission }: RouteParts): void {
-  const { conversations } = services;
+export function controlRoutes(app: HttpApp, parts: RouteParts): void {
+  setModel(app, parts);
+  lists(app, parts);
+}
+
+function setModel(app: HttpApp, { services, admission }: RouteParts): void {
   app.post(
     "/api/control/model",
     {
@@ -38,7 +47,7 @@ export function controlRoutes(app: HttpApp, { services, admission }: RouteParts)
     },
     (request) => {
       const { rig, baml, app: name } = request.query;
-      return conversations.setModel(
+      return services.conversations.setModel(
         {
           sessionId: requiredSessionId(request.raw),
           app: name ?? null,
@@ -49,7 +58,10 @@ export function controlRoutes(app: HttpApp, { services, admission }: RouteParts)
       );
     },
   );
+}
 
+function lists(app: HttpApp, { services, admission }: RouteParts): void {
+  const { conversations } = services;
   app.get(
     "/api/control/models",
     {
@@ -64,7 +76,8 @@ export function controlRoutes(app: HttpApp, { services, admission }: RouteParts)
       },
       preValidation: checkApp,
     },
-    async (request, reply) => reply.send([...(await conversations.listModels(optionalSessionId(request.raw)))]),
+    async (request, reply) =>
+      reply.send([...(await conversations.listModels(optionalSessionId(request.raw)))]),
   );
 
   app.get(

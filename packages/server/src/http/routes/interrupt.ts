@@ -13,7 +13,8 @@ export function interruptRoute(app: HttpApp, { services, answers, admission }: R
       schema: {
         operationId: "interrupt",
         summary: "Stop the answer in progress",
-        description: "Also drops what waits behind it. The text so far stays. Does nothing when nothing is in progress.",
+        description:
+          "Also drops what waits behind it. The text so far stays. Does nothing when nothing is in progress.",
         tags: ["Conversation"],
         headers: z.object(HEADERS.session),
         response: { 200: Snapshot, ...refusals(413, 415, 429, 503, 507) },
@@ -22,7 +23,7 @@ export function interruptRoute(app: HttpApp, { services, answers, admission }: R
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       const view = await services.conversations.interrupt(sessionId, admission.newSession(request));
-      answers.snapshot(request, reply, ROUTE, view, 0);
+      answers.snapshot({ request, reply, route: ROUTE, waitMs: 0 }, view);
     },
   );
 }

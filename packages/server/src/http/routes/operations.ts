@@ -4,7 +4,6 @@ import type { Registry } from "prom-client";
 import { z } from "zod";
 import { Unavailable } from "../../core/errors.ts";
 import { refusals } from "../operation.ts";
-import { problemBytes, PROBLEM_TYPE } from "../problem.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Operations"];
@@ -32,25 +31,14 @@ const METRICS = {
   },
 };
 
-export function operationsRoutes(app: HttpApp, { services, options }: RouteParts, register: Registry): void {
-  app.get("/healthz", { schema: ALIVE }, (_request, reply) =>
-    reply.send({ status: "ok", version: options.version }),
-  );
+export function operationsRoutes(app: HttpApp, { services, version }: RouteParts, register: Registry): void {
+  app.get("/healthz", { schema: ALIVE }, () => ({ status: "ok" as const, version }));
 
-  app.get("/readyz", { schema: READY }, async (request, reply) => {
+  app.get("/readyz", { schema: READY }, async () => {
     const problems = await services.readiness.problems();
-    if (problems.length === 0 && !services.readiness.stopping) return reply.send({ status: "ready" });
-    const error = new Unavailable(
-      503,
-      "not_ready",
-      "The service cannot take traffic now; `problems` says why.",
-      RETRY_SECONDS,
-    );
-    return reply
-      .code(error.status)
-      .headers(error.headers)
-      .type(PROBLEM_TYPE)
-      .send(problemBytes(error, request.id, { problems }));
+    if (problems.length === 0 && !services.readiness.stopping) return { status: "ready" as const };
+    const why = problems.length > 0 ? problems.join(" ") : "It is being stopped.";
+    throw new Unavailable(503, "not_ready", `The service cannot take traffic. ${why}`, RETRY_SECONDS);
   });
 
   app.get("/metrics", { schema: METRICS }, async (_request, reply) =>

@@ -1,9 +1,15 @@
-import type { FastifyInstance, RawServerDefault, RawReplyDefaultExpression, RawRequestDefaultExpression, FastifyBaseLogger } from "fastify";
+import type {
+  FastifyInstance,
+  RawServerDefault,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  FastifyBaseLogger,
+} from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Services } from "../../core/ports/services.ts";
 import type { Admission } from "../admission.ts";
 import type { Answers } from "../answers.ts";
-import type { HttpOptions } from "../options.ts";
+import type { HttpConfig } from "../http-config.ts";
 
 export type HttpApp = FastifyInstance<
   RawServerDefault,
@@ -18,5 +24,7 @@ export interface RouteParts {
   readonly services: Services;
   readonly answers: Answers;
   readonly admission: Admission;
-  readonly options: HttpOptions;
+  readonly config: HttpConfig;
+  /** Of the service. */
+  readonly version: string;
 }

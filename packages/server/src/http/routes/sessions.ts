@@ -20,11 +20,17 @@ const CreateBody = z
 const ListQuery = z.object({
   public_key: PublicKey,
   limit: limitUpTo(PAGE_MAX, "Threads in a page; without it the newest 1,000").optional(),
-  cursor: z.string().optional().meta({ description: "Where the page begins, from the `Link` header of the one before" }),
+  cursor: z
+    .string()
+    .optional()
+    .meta({ description: "Where the page begins, from the `Link` header of the one before" }),
 });
 
 const MessagesQuery = z.object({
-  after: z.uuid("must be the id of a message").optional().meta({ description: "Id of the message before the first" }),
+  after: z
+    .uuid("must be the id of a message")
+    .optional()
+    .meta({ description: "Id of the message before the first" }),
   limit: limitUpTo(MESSAGES_MAX, "Messages in the answer; 1,000 when absent").optional(),
 });
 
@@ -34,15 +40,19 @@ const RenameBody = z.object({
     .trim()
     .min(1, "must not be blank")
     .max(200, "must be at most 200 characters")
-    .meta({ description: "The new title; never overwritten by a generated one", examples: ["Bridging to Arbitrum"] }),
+    .meta({
+      description: "The new title; never overwritten by a generated one",
+      examples: ["Bridging to Arbitrum"],
+    }),
 });
 
 export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
   createAndList(app, parts);
-  byId(app, parts);
+  getAndMessages(app, parts);
+  renameAndDelete(app, parts);
 }
 
-function createAndList(app: HttpApp, { services, admission, options }: RouteParts): void {
+function createAndList(app: HttpApp, { services, admission, config }: RouteParts): void {
   const { conversations } = services;
   app.post(
     "/api/sessions",
@@ -71,7 +81,7 @@ function createAndList(app: HttpApp, { services, admission, options }: RoutePart
       schema: {
         operationId: "listThreads",
         summary: "List the threads of a wallet",
-        description: "Newest activity first. `Link` with `rel=\"next\"` names the next page.",
+        description: 'Newest activity first. `Link` with `rel="next"` names the next page.',
         tags: TAGS,
         headers: z.object(HEADERS.session),
         querystring: ListQuery,
@@ -81,9 +91,13 @@ function createAndList(app: HttpApp, { services, admission, options }: RoutePart
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       const { public_key: publicKey, limit, cursor } = request.query;
-      if (options.walletListing === "off") throw listingIsOff();
+      if (config.walletListing === "off") throw listingIsOff();
       await conversations.ensure(sessionId, admission.newSession(request));
-      const page = await conversations.threads({ publicKey, limit: limit ?? UNPAGED, cursor: cursor ?? null });
+      const page = await conversations.threads({
+        publicKey,
+        limit: limit ?? UNPAGED,
+        cursor: cursor ?? null,
+      });
       if (page.next !== null) {
         const next = new URLSearchParams({
           public_key: publicKey,
@@ -97,7 +111,7 @@ function createAndList(app: HttpApp, { services, admission, options }: RoutePart
   );
 }
 
-function byId(app: HttpApp, { services }: RouteParts): void {
+function getAndMessages(app: HttpApp, { services }: RouteParts): void {
   const { conversations } = services;
   app.get(
     "/api/sessions/:id",
@@ -113,6 +127,29 @@ function byId(app: HttpApp, { services }: RouteParts): void {
     (request) => conversations.thread(request.params.id),
   );
 
+  app.get(
+    "/api/sessions/:id/messages",
+    {
+      schema: {
+        operationId: "listMessages",
+        summary: "List the persisted messages of a session",
+        description: "In the order of arrival.",
+        tags: TAGS,
+        params: IdPath,
+        querystring: MessagesQuery,
+        response: { 200: z.array(PersistedMessage), ...refusals(404, 503) },
+      },
+    },
+    async (request, reply) => {
+      const { after, limit } = request.query;
+      const messages = await conversations.messages(request.params.id, after ?? null, limit ?? MESSAGES_MAX);
+      return reply.send([...messages]);
+    },
+  );
+}
+
+function renameAndDelete(app: HttpApp, { services }: RouteParts): void {
+  const { conversations } = services;
   app.patch(
     "/api/sessions/:id",
     {
@@ -144,26 +181,6 @@ function byId(app: HttpApp, { services }: RouteParts): void {
       const { id } = request.params;
       await conversations.remove(id);
       return { session_id: id, deleted: true as const };
-    },
-  );
-
-  app.get(
-    "/api/sessions/:id/messages",
-    {
-      schema: {
-        operationId: "listMessages",
-        summary: "List the persisted messages of a session",
-        description: "In the order of arrival.",
-        tags: TAGS,
-        params: IdPath,
-        querystring: MessagesQuery,
-        response: { 200: z.array(PersistedMessage), ...refusals(404, 503) },
-      },
-    },
-    async (request, reply) => {
-      const { after, limit } = request.query;
-      const messages = await conversations.messages(request.params.id, after ?? null, limit ?? MESSAGES_MAX);
-      return reply.send([...messages]);
     },
   );
 }

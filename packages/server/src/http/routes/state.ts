@@ -43,7 +43,8 @@ export function stateRoute(app: HttpApp, { services, answers, admission }: Route
         },
         admission.newSession(request),
       );
-      const send = (view: SnapshotView): void => answers.taggedSnapshot(request, reply, ROUTE, view, waitMs);
+      const exchange = { request, reply, route: ROUTE, waitMs };
+      const send = (view: SnapshotView): void => answers.taggedSnapshot(exchange, view);
       return answer instanceof Promise ? answer.then(send) : send(answer);
     },
   );

@@ -25,7 +25,10 @@ const UpdatesQuery = z.object({
       const names = list.split(",").map((name) => name.trim());
       const groups = names.flatMap((name) => GROUPS.find((group) => group === name) ?? []);
       if (groups.length === names.length || list === "") return new Set(groups);
-      context.addIssue({ code: "custom", message: `must be a list of ${GROUPS.join(", ")}, separated by commas` });
+      context.addIssue({
+        code: "custom",
+        message: `must be a list of ${GROUPS.join(", ")}, separated by commas`,
+      });
       return z.NEVER;
     })
     .optional(),
@@ -50,11 +53,12 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
         tags: ["Conversation"],
         headers: z.object({
           ...HEADERS.session,
-          Accept: z.string().meta({ description: "Must allow `text/event-stream`", examples: [EVENT_STREAM] }),
-          "Last-Event-ID": z
+          Accept: z
             .string()
-            .optional()
-            .meta({ description: "Id of the last event that the client has; what came after it is sent first" }),
+            .meta({ description: "Must allow `text/event-stream`", examples: [EVENT_STREAM] }),
+          "Last-Event-ID": z.string().optional().meta({
+            description: "Id of the last event that the client has; what came after it is sent first",
+          }),
         }),
         querystring: UpdatesQuery,
         response: {
@@ -80,7 +84,7 @@ async function open(
   wanted: StreamRequest,
 ): Promise<void> {
   const giveBack = admission.stream(request);
-  const stream = new EventStream(() => answers.stream(request, reply, ROUTE), giveBack);
+  const stream = new EventStream(() => answers.stream({ request, reply, route: ROUTE, waitMs: 0 }), giveBack);
   closeWith(reply.raw, stream);
   try {
     stream.attach(await services.updates.open(wanted, stream, admission.newSession(request)));
@@ -104,6 +108,10 @@ function requireEventStream(accept: string | null): void {
     throw new InvalidRequest("accept_missing", `Send the header Accept: ${EVENT_STREAM}.`);
   }
   if (acceptQuality(accept, EVENT_STREAM) === 0) {
-    throw new ServiceError(406, "not_acceptable", `This answers with ${EVENT_STREAM}; the header Accept must allow it.`);
+    throw new ServiceError(
+      406,
+      "not_acceptable",
+      `This answers with ${EVENT_STREAM}; the header Accept must allow it.`,
+    );
   }
 }

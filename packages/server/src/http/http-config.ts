@@ -1,14 +1,12 @@
 import type { RateLimits } from "./rate-limits.ts";
 
-/** What the edge needs to know about where and how the service is run. */
-export interface HttpOptions {
+/** What the edge needs to know about where and how the service is run; a part of the service's configuration. */
+export interface HttpConfig {
   /**
    * Whether the server is bound to a loopback address: opens it to loopback origins, closes it to foreign host names and
    * lifts the rate limits (contract section 6).
    */
   readonly loopback: boolean;
-  /** Version of the service, for the document and `/healthz`. */
-  readonly version: string;
   /** Origins whose pages may call, as browsers send them (`https://app.example.com`); `*` for any. */
   readonly corsOrigins: readonly string[];
   /** Host names without port that a loopback bind answers to besides loopback names. */
