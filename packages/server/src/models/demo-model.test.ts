@@ -1,4 +1,4 @@
-import type { LanguageModelV4StreamPart, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
+import type { LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
 import { generateText, jsonSchema, type ModelMessage, streamText, type ToolSet, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
@@ -205,128 +205,10 @@ describe("a question for a tool", () => {
 });
 
 describe("counting", () => {
-  it("streams the numbers, twenty a second, each in a delta of its own", async () => {
-    const clock = new ManualClock();
-    const result = streamText({ model: createDemoModel(clock), prompt: "Count to 5, please" });
-    const heard: Array<{ text: string; at: number }> = [];
-    const reading = (async () => {
-      for await (const part of result.stream) {
-        if (part.type === "text-delta") heard.push({ text: part.text, at: clock.monotonic() });
-      }
-    })();
-    await clock.advance(199);
-    expect(heard).toEqual([
-      { text: "1", at: 0 },
-      { text: " 2", at: 50 },
-      { text: " 3", at: 100 },
-      { text: " 4", at: 150 },
-    ]);
-    await clock.advance(1);
-    await reading;
-    expect(heard.map(({ text }) => text).join("")).toBe("1 2 3 4 5");
-    expect(clock.timers).toBe(0);
-  });
-
   it.each(["0", "-4", "10001", "2.5", "99999999999999999999"])("refuses to count to %s", async (to) => {
     expect((await step(`count to ${to}`)).text).toBe(
       `I count from 1, by whole numbers, and to at most 10000: not to ${to}.`,
     );
-  });
-
-  it("stops at once when it is aborted, with no timer left", async () => {
-    const clock = new ManualClock();
-    const stop = new AbortController();
-    const result = streamText({
-      model: createDemoModel(clock),
-      prompt: "count to 10,000",
-      abortSignal: stop.signal,
-    });
-    const types: string[] = [];
-    const reading = (async () => {
-      for await (const part of result.stream) types.push(part.type);
-    })();
-    await clock.advance(120);
-    stop.abort();
-    await reading;
-    expect(types.at(-1)).toBe("abort");
-    expect(types.filter((type) => type === "text-delta")).toHaveLength(3);
-    expect(clock.timers).toBe(0);
-  });
-});
-
-describe("the stream itself", () => {
-  async function open(prompt: string, abortSignal?: AbortSignal) {
-    const clock = new ManualClock();
-    const { stream } = await createDemoModel(clock).doStream({
-      prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }],
-      ...(abortSignal !== undefined && { abortSignal }),
-    });
-    return { clock, reader: stream.getReader() };
-  }
-
-  it("errors with the signal's reason at whatever moment it is aborted", async () => {
-    for (let parts = 0; parts < 6; parts += 1) {
-      const stop = new AbortController();
-      const { clock, reader } = await open("count to 9", stop.signal);
-      for (let read = 0; read < parts; read += 1) {
-        const next = reader.read();
-        await clock.advance(50);
-        await next;
-      }
-      const pending = reader.read();
-      const reason = new Error("enough");
-      stop.abort(reason);
-      // What was ready when it was aborted may still come; nothing after it.
-      const last = await pending.catch((error: unknown) => error);
-      if (last !== reason) await expect(reader.read()).rejects.toBe(reason);
-      expect(clock.timers).toBe(0);
-    }
-  });
-
-  it("does not begin when it was aborted before", async () => {
-    const reason = new Error("too late");
-    await expect(open("count to 9", AbortSignal.abort(reason))).rejects.toBe(reason);
-    const model = createDemoModel(new ManualClock());
-    await expect(generateText({ model, prompt: "hi", abortSignal: AbortSignal.abort() })).rejects.toThrow(
-      "aborted",
-    );
-  });
-
-  it("leaves no timer when its reader goes", async () => {
-    const { clock, reader } = await open("count to 9");
-    for (let read = 0; read < 4; read += 1) await reader.read();
-    const pending = reader.read();
-    await clock.advance(10);
-    expect(clock.timers).toBe(1);
-    await reader.cancel();
-    expect(await pending).toEqual({ done: true, value: undefined });
-    expect(clock.timers).toBe(0);
-  });
-
-  it("is the same every time, and so is the answer in one piece", async () => {
-    const read = async (prompt: string): Promise<LanguageModelV4StreamPart[]> => {
-      const { clock, reader } = await open(prompt);
-      const parts: LanguageModelV4StreamPart[] = [];
-      for (;;) {
-        const next = reader.read();
-        await clock.advance(50);
-        const { done, value } = await next;
-        if (done)
-          return parts.map((part) => ("timestamp" in part ? { ...part, timestamp: new Date(0) } : part));
-        parts.push(value);
-      }
-    };
-    for (const prompt of ["hello", "count to 4", "tell me a joke"]) {
-      const parts = await read(prompt);
-      expect(await read(prompt)).toEqual(parts);
-      const text = parts.map((part) => (part.type === "text-delta" ? part.delta : "")).join("");
-      const whole = await generateText({ model: createDemoModel(new ManualClock()), prompt });
-      expect(whole.text).toBe(text);
-      expect(parts.at(-1)).toMatchObject({
-        type: "finish",
-        usage: { outputTokens: { total: whole.usage.outputTokens } },
-      });
-    }
   });
 });
 

@@ -1,0 +1,80 @@
+import { NoSuchModelError, type LanguageModelV4 } from "@ai-sdk/provider";
+import type { Clock } from "../core/ports/clock.ts";
+import type { ModelCatalog } from "../core/ports/model.ts";
+import { contextWindowOf } from "./context-window.ts";
+import { createDemoModel } from "./demo-model.ts";
+import { describeModelFailure } from "./provider-errors.ts";
+import {
+  type HostedSettings,
+  type ModelFactory,
+  openProvider,
+  type ProviderSettings,
+} from "./provider-packages.ts";
+
+export interface ModelCatalogOptions {
+  /** By the name that stands before the first slash of a rig. */
+  readonly providers: Readonly<Record<string, ProviderSettings>>;
+  readonly clock: Clock;
+  /** Models by rig that stand before the configured ones. */
+  readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
+  /** How a provider's package is loaded; tests load none. */
+  readonly open?: (name: string, settings: HostedSettings) => Promise<ModelFactory>;
+}
+
+/** Rigs are `provider/model`, split at the first slash: `gateway/meta/llama` is the model `meta/llama` of `gateway`. */
+export function createModelCatalog(options: ModelCatalogOptions): ModelCatalog {
+  const { clock, open = openProvider } = options;
+  const providers = new Map(Object.entries(options.providers));
+  const extraModels = new Map(Object.entries(options.extraModels));
+  const opened = new Map<string, Promise<ModelFactory>>();
+
+  function factoryOf(name: string, settings: ProviderSettings): Promise<ModelFactory> {
+    const known = opened.get(name);
+    if (known !== undefined) return known;
+    const factory = isHosted(settings) ? open(name, settings) : Promise.resolve(demoFactory(clock));
+    opened.set(name, factory);
+    // Not remembered when it failed: the next call tries again.
+    factory.catch(() => opened.delete(name));
+    return factory;
+  }
+
+  return {
+    async resolve(rig) {
+      const extra = extraModels.get(rig);
+      if (extra !== undefined) return extra;
+      const { provider, modelId } = splitRig(rig);
+      const settings = providers.get(provider);
+      if (settings === undefined || modelId === "") throw noSuchModel(rig, "No such provider or model");
+      const factory = await factoryOf(provider, settings);
+      return factory(modelId);
+    },
+    contextWindow(rig) {
+      const { provider, modelId } = splitRig(rig);
+      return contextWindowOf(extraModels.has(rig) ? undefined : providers.get(provider)?.kind, modelId);
+    },
+    describeFailure: (error) => describeModelFailure(error, clock.now()),
+  };
+}
+
+function isHosted(settings: ProviderSettings): settings is HostedSettings {
+  return settings.kind !== "demo";
+}
+
+function demoFactory(clock: Clock): ModelFactory {
+  const assistant = createDemoModel(clock);
+  return (modelId) => {
+    if (modelId !== assistant.modelId)
+      throw noSuchModel(modelId, "The demo provider has only the model assistant");
+    return assistant;
+  };
+}
+
+function noSuchModel(modelId: string, message: string): NoSuchModelError {
+  return new NoSuchModelError({ modelId, modelType: "languageModel", message: `${message}: ${modelId}` });
+}
+
+function splitRig(rig: string): { readonly provider: string; readonly modelId: string } {
+  const slash = rig.indexOf("/");
+  if (slash < 0) return { provider: rig, modelId: "" };
+  return { provider: rig.slice(0, slash), modelId: rig.slice(slash + 1) };
+}

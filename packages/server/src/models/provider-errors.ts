@@ -1,0 +1,217 @@
+// What providers and their packages throw, as the people who use an application may read it. What a provider wrote is only looked
+// at to tell the cases apart: it may hold keys, addresses, account names and parts of the conversation, and is never passed on.
+
+import {
+  APICallError,
+  EmptyResponseBodyError,
+  InvalidResponseDataError,
+  LoadAPIKeyError,
+  LoadSettingError,
+  NoContentGeneratedError,
+  NoSuchModelError,
+} from "@ai-sdk/provider";
+import { isJsonObject } from "../core/json.ts";
+import type { ModelFailure } from "../core/ports/model.ts";
+import { retryAfter } from "./retry-after.ts";
+
+export type ModelFailureCode =
+  | "model_auth"
+  | "model_rate_limited"
+  | "model_timeout"
+  | "model_refused"
+  | "model_unavailable"
+  | "model_not_found"
+  | "model_context_overflow"
+  | "model_error";
+
+const messages = {
+  model_auth:
+    "The assistant's model provider refused the server's credentials. Ask the operator to check the provider's API key.",
+  model_rate_limited:
+    "The assistant's model provider gets too many requests from this server at the moment. Try again in a while.",
+  model_timeout: "The assistant's model did not answer in time. Try again.",
+  model_refused:
+    "The assistant's model provider refused this message because of its rules on content. Try to say it differently.",
+  model_unavailable:
+    "The assistant's model provider is overloaded or cannot be reached. Try again in a while.",
+  model_not_found:
+    "The assistant's model provider does not have this model, or not for this server. Choose another model, or ask the operator.",
+  model_context_overflow:
+    "This conversation is too long for the assistant's model. Start a new one, or choose a model that takes more.",
+  model_error:
+    "The assistant's model failed in a way that the server does not know. Try again, or ask the operator to look at the log.",
+} as const satisfies Record<ModelFailureCode, string>;
+
+const quotaMessage =
+  "The server's account at the assistant's model provider has no credit or quota left. Ask the operator to check the account.";
+
+/** What is known of a provider's error, whichever way it came. */
+interface ProviderAnswer {
+  readonly status: number | undefined;
+  /** Everything the provider wrote, in lower case. */
+  readonly text: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs: number | undefined;
+}
+
+const networkTimeouts = new Set([
+  "ETIMEDOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
+]);
+const networkFailures = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_SOCKET",
+  "UND_ERR_CLOSED",
+]);
+/** What the platform's `fetch` says when a connection ends before the answer does. */
+const brokenConnection = /^(?:terminated|fetch failed|network error|other side closed)$/i;
+
+/**
+ * Why a model could not be called or did not finish, in a sentence for a user of the application that holds no secret, address or
+ * stack. Takes whatever `ModelCatalog.resolve`, the SDK and its providers throw or stream as an error.
+ *
+ * @param now milliseconds since the Unix epoch, for a `Retry-After` that is a date
+ */
+export function describeModelFailure(
+  error: unknown,
+  now: number = Date.now(),
+): ModelFailure & { readonly code: ModelFailureCode } {
+  const last = unwrapRetry(error);
+  if (LoadAPIKeyError.isInstance(last) || LoadSettingError.isInstance(last))
+    return failure("model_auth", false);
+  if (NoSuchModelError.isInstance(last)) return failure("model_not_found", false);
+  if (isAnswerless(last)) return failure("model_unavailable", true);
+  const answer = readAnswer(last, now);
+  if (answer !== null) return describeAnswer(answer);
+  return describeBreak(last) ?? failure("model_error", false);
+}
+
+function failure(
+  code: ModelFailureCode,
+  retryable: boolean,
+  retryAfterMs?: number,
+  message: string = messages[code],
+) {
+  return { code, message, retryable, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** The SDK's own retries, where a caller uses them, hide what happened behind a summary. */
+function unwrapRetry(error: unknown): unknown {
+  return nameOf(error) === "AI_RetryError" && isObject(error) ? error["lastError"] : error;
+}
+
+/** The connection was fine and ended well, but there was no answer in it, only the beginning of one, or one with parts missing. */
+function isAnswerless(error: unknown): boolean {
+  return (
+    EmptyResponseBodyError.isInstance(error) ||
+    InvalidResponseDataError.isInstance(error) ||
+    NoContentGeneratedError.isInstance(error) ||
+    nameOf(error) === "AI_NoOutputGeneratedError"
+  );
+}
+
+function readAnswer(error: unknown, now: number): ProviderAnswer | null {
+  if (APICallError.isInstance(error)) {
+    // Without a status, or with a good one, it is the connection that failed.
+    if (error.statusCode === undefined || error.statusCode < 400) return null;
+    return {
+      status: error.statusCode,
+      text: `${error.message}\n${error.responseBody ?? ""}`.toLowerCase(),
+      retryable: error.isRetryable,
+      retryAfterMs: retryAfter(error.responseHeaders, error.responseBody, now),
+    };
+  }
+  // An error that a provider sent inside a stream: of the SDK's class, or as the provider wrote it.
+  if (!isObject(error) || (nameOf(error) !== "AI_StreamProviderError" && error instanceof Error)) return null;
+  const status = typeof error["statusCode"] === "number" ? error["statusCode"] : undefined;
+  const words = [error["type"], error["code"], error["message"]].filter((word) => typeof word === "string");
+  const retryable = error["isRetryable"] === true;
+  return { status, text: words.join("\n").toLowerCase(), retryable, retryAfterMs: undefined };
+}
+
+function describeAnswer({
+  status,
+  text,
+  retryable,
+  retryAfterMs,
+}: ProviderAnswer): ReturnType<typeof failure> {
+  const isComplaint = status === undefined || (status >= 400 && status < 500);
+  if (isComplaint && saysTooLong(text)) return failure("model_context_overflow", false);
+  if (
+    isComplaint &&
+    /content_policy|content_filter|content management policy|moderation|prohibited_content/.test(text)
+  ) {
+    return failure("model_refused", false);
+  }
+  // Google calls a limit that is over in a minute a quota too, and says how long to wait.
+  const isOutOfQuota = /insufficient_quota|exceeded your current quota|credit balance is too low/.test(text);
+  if (status === 402 || (isComplaint && isOutOfQuota && retryAfterMs === undefined)) {
+    return failure("model_rate_limited", false, undefined, quotaMessage);
+  }
+  if (status === 401 || status === 403 || (isComplaint && saysBadKey(text)))
+    return failure("model_auth", false);
+  if (status === 404 || (isComplaint && /model_not_found|not_found_error/.test(text))) {
+    return failure("model_not_found", false);
+  }
+  if (status === 429 || (isComplaint && /rate_limit/.test(text))) {
+    return failure("model_rate_limited", true, retryAfterMs);
+  }
+  if (status === 408 || status === 504) return failure("model_timeout", true, retryAfterMs);
+  if ((status !== undefined && status >= 500) || /overloaded|server_error|api_error/.test(text)) {
+    return failure("model_unavailable", true, retryAfterMs);
+  }
+  return failure("model_error", retryable, retryAfterMs);
+}
+
+function saysTooLong(text: string): boolean {
+  return /context_length_exceeded|maximum context length|context window|context size|prompt is too long|input is too long|exceeds the maximum number of tokens|request_too_large/.test(
+    text,
+  );
+}
+
+function saysBadKey(text: string): boolean {
+  return /invalid_api_key|api_key_invalid|api key not valid|incorrect api key|authentication_error|permission_error/.test(
+    text,
+  );
+}
+
+/** A connection that could not be made, did not hold, or was given up. */
+function describeBreak(error: unknown): ReturnType<typeof failure> | null {
+  const chain = causesOf(error);
+  const names = chain.map(nameOf);
+  const codes = chain.map(({ code }) => (typeof code === "string" ? code : ""));
+  if (names.includes("TimeoutError") || codes.some((code) => networkTimeouts.has(code))) {
+    return failure("model_timeout", true);
+  }
+  if (names.includes("AbortError")) return failure("model_timeout", false);
+  const isBroken = chain.some(({ message }) => typeof message === "string" && brokenConnection.test(message));
+  if (isBroken || codes.some((code) => networkFailures.has(code))) return failure("model_unavailable", true);
+  // No answer came, and the platform does not say why in a way that is known here (a certificate, a proxy, a bad address).
+  const isUnanswered = APICallError.isInstance(error) && error.statusCode === undefined;
+  return isUnanswered ? failure("model_unavailable", error.isRetryable) : null;
+}
+
+/** The error, its cause, the cause's cause and so on; each once, should they go in a circle. */
+function causesOf(error: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> {
+  const chain = new Set<Readonly<Record<string, unknown>>>();
+  for (let current = error; isObject(current) && !chain.has(current); current = current["cause"])
+    chain.add(current);
+  return [...chain];
+}
+
+function nameOf(error: unknown): string {
+  return isObject(error) && typeof error["name"] === "string" ? error["name"] : "";
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isJsonObject(value);
+}

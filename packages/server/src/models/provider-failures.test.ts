@@ -1,0 +1,132 @@
+// What is told when a provider fails in the ways in which all of them can.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createProviderCatalog, failureOf, type Rig, rigs, secretKey } from "../../test/provider-calls.ts";
+import { answerJson, ProviderServer } from "../../test/provider-server.ts";
+
+const server = new ProviderServer();
+beforeAll(() => server.start());
+afterAll(() => server.stop());
+beforeEach(() => void (server.requests.length = 0));
+
+function fail(rig: Rig, signal?: AbortSignal) {
+  return failureOf(createProviderCatalog(server.url), rig, signal);
+}
+
+/** The body of an error as the provider of a rig writes it. */
+function errorBody(
+  rig: Rig,
+  error: { status: number; type: string; message: string; code?: string; google?: string },
+) {
+  const message = `${error.message} (request by ${secretKey} to ${server.url})`;
+  if (rig.startsWith("anthropic")) return { type: "error", error: { type: error.type, message } };
+  if (rig.startsWith("google"))
+    return { error: { code: error.status, message, status: error.google ?? "UNKNOWN" } };
+  return { error: { message, type: error.type, code: error.code ?? null, param: null } };
+}
+
+describe.each(rigs)("a failure of %s", (rig) => {
+  const answered = (error: Parameters<typeof errorBody>[1], headers: Record<string, string> = {}) => {
+    server.answer = answerJson(error.status, errorBody(rig, error), headers);
+    return fail(rig);
+  };
+
+  it("for a bad key", async () => {
+    const error = {
+      status: 401,
+      type: "authentication_error",
+      message: "Incorrect API key",
+      code: "invalid_api_key",
+    };
+    expect(await answered(error)).toMatchObject({ code: "model_auth", retryable: false });
+    expect(await answered({ ...error, status: 403 })).toMatchObject({ code: "model_auth", retryable: false });
+  });
+
+  it("for too many requests, with the time to wait", async () => {
+    const error = {
+      status: 429,
+      type: "rate_limit_error",
+      message: "Slow down",
+      google: "RESOURCE_EXHAUSTED",
+    };
+    const limited = { code: "model_rate_limited", retryable: true };
+    expect(await answered(error, { "retry-after": "7" })).toMatchObject({ ...limited, retryAfterMs: 7_000 });
+    expect(await answered(error, { "retry-after-ms": "250", "retry-after": "7" })).toMatchObject({
+      retryAfterMs: 250,
+    });
+    expect(await answered(error, { "retry-after": "900" })).toMatchObject({
+      ...limited,
+      retryAfterMs: 900_000,
+    });
+    const plain = await answered(error);
+    expect(plain).toMatchObject(limited);
+    expect(plain).not.toHaveProperty("retryAfterMs");
+  });
+
+  it.each([500, 502, 503, 529])("for the trouble that status %i means", async (status) => {
+    const error = { status, type: "api_error", message: "Overloaded", google: "UNAVAILABLE" };
+    expect(await answered(error)).toMatchObject({ code: "model_unavailable", retryable: true });
+  });
+
+  it("for a gateway that answers with a page", async () => {
+    server.answer = answerJson(502, "<html>Bad gateway</html>");
+    expect(await fail(rig)).toMatchObject({ code: "model_unavailable", retryable: true });
+    server.answer = answerJson(504, "<html>Gateway time-out</html>");
+    expect(await fail(rig)).toMatchObject({ code: "model_timeout", retryable: true });
+  });
+
+  it("for a model that is not there", async () => {
+    const error = {
+      status: 404,
+      type: "not_found_error",
+      message: "No such model",
+      code: "model_not_found",
+      google: "NOT_FOUND",
+    };
+    expect(await answered(error)).toMatchObject({ code: "model_not_found", retryable: false });
+  });
+
+  it("for a request that it does not take", async () => {
+    const error = {
+      status: 400,
+      type: "invalid_request_error",
+      message: "Unknown parameter",
+      google: "INVALID_ARGUMENT",
+    };
+    expect(await answered(error)).toMatchObject({ code: "model_error", retryable: false });
+  });
+
+  it("for a server that is not there", async () => {
+    const gone = new ProviderServer();
+    await gone.start();
+    const catalog = createProviderCatalog(gone.url);
+    await gone.stop();
+    expect(await failureOf(catalog, rig)).toMatchObject({ code: "model_unavailable", retryable: true });
+  });
+
+  it("for a connection that ends before or amid the answer", async () => {
+    server.answer = (response) => response.destroy();
+    expect(await fail(rig)).toMatchObject({ code: "model_unavailable", retryable: true });
+    server.answer = (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write('data: {"type":', () => response.destroy());
+    };
+    expect(await fail(rig)).toMatchObject({ code: "model_unavailable", retryable: true });
+  });
+
+  it("for an answer that is not in its protocol", async () => {
+    server.answer = answerJson(200, "data: not json\n\n", { "content-type": "text/event-stream" });
+    expect(await fail(rig)).toMatchObject({ code: "model_error", retryable: false });
+  });
+
+  it("for an answer that does not come in time, and hangs up", async () => {
+    const asked = Promise.withResolvers<void>();
+    server.answer = () => asked.resolve();
+    const stop = new AbortController();
+    const failure = fail(rig, stop.signal);
+    await asked.promise;
+    stop.abort(new DOMException("The time is over.", "TimeoutError"));
+    expect(await failure).toMatchObject({ code: "model_timeout", retryable: true });
+    await server.requests[0]?.closed;
+  });
+});

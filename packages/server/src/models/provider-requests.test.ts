@@ -1,0 +1,97 @@
+// What goes over the wire to a provider.
+
+import { experimental_streamLanguageModelCall, type ModelMessage } from "ai";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { createProviderCatalog, failureOf, type Rig, rigs, secretKey } from "../../test/provider-calls.ts";
+import { answerJson, ProviderServer } from "../../test/provider-server.ts";
+
+const server = new ProviderServer();
+beforeAll(() => server.start());
+afterAll(() => server.stop());
+beforeEach(() => void (server.requests.length = 0));
+afterEach(() => void vi.unstubAllEnvs());
+
+function fail(rig: Rig, signal?: AbortSignal) {
+  return failureOf(createProviderCatalog(server.url), rig, signal);
+}
+
+describe("a request", () => {
+  it("carries the key and the configured headers", async () => {
+    server.answer = answerJson(500, {});
+    for (const rig of rigs) await fail(rig);
+    expect(server.requests.map(({ path }) => path)).toEqual([
+      "/responses",
+      "/messages",
+      "/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+      "/chat/completions",
+    ]);
+    const [openai, anthropic, google, local] = server.requests.map(({ headers }) => headers);
+    expect(openai?.authorization).toBe(`Bearer ${secretKey}`);
+    expect(anthropic?.["x-api-key"]).toBe(secretKey);
+    expect(google?.["x-goog-api-key"]).toBe(secretKey);
+    expect(local?.authorization).toBe(`Bearer ${secretKey}`);
+    for (const { headers } of server.requests) expect(headers["x-project"]).toBe("demo");
+  });
+
+  it("never takes a key or an address from the environment", async () => {
+    for (const name of ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"])
+      vi.stubEnv(name, secretKey);
+    const catalog = createProviderCatalog(server.url, null);
+    for (const rig of rigs.slice(0, 3)) {
+      expect(await failureOf(catalog, rig)).toMatchObject({
+        code: "model_auth",
+        retryable: false,
+      });
+    }
+    expect(server.requests).toEqual([]);
+    server.answer = answerJson(500, {});
+    await failureOf(catalog, "local/llama3.2");
+    expect(server.requests[0]?.headers.authorization).toBeUndefined();
+  });
+
+  it("asks a compatible server for usage", async () => {
+    server.answer = answerJson(500, {});
+    await fail("local/llama3.2");
+    expect(server.requests[0]?.body["stream_options"]).toEqual({ include_usage: true });
+  });
+
+  it("lets OpenAI store nothing, and sends history instead of references to what is stored", async () => {
+    server.answer = answerJson(500, {});
+    const catalog = createProviderCatalog(server.url);
+    const metadata = (itemId: string) => ({ providerOptions: { openai: { itemId } } });
+    const reasoning = { openai: { itemId: "rs_1", reasoningEncryptedContent: "sealed" } };
+    const messages: ModelMessage[] = [
+      { role: "user", content: "What is 2+2?" },
+      {
+        role: "assistant",
+        content: [
+          { type: "reasoning", text: "", providerOptions: reasoning },
+          { type: "text", text: "Let me see.", ...metadata("msg_1") },
+          { type: "tool-call", toolCallId: "call_1", toolName: "calculator", input: {}, ...metadata("fc_1") },
+        ],
+      },
+      {
+        role: "tool",
+        content: [
+          {
+            type: "tool-result",
+            toolCallId: "call_1",
+            toolName: "calculator",
+            output: { type: "json", value: 4 },
+          },
+        ],
+      },
+    ];
+    const model = await catalog.resolve("openai/gpt-5");
+    await expect(experimental_streamLanguageModelCall({ model, messages })).rejects.toThrow();
+    const body = server.requests[0]?.body;
+    expect(body).toMatchObject({ store: false, include: ["reasoning.encrypted_content"] });
+    expect(JSON.stringify(body?.["input"])).not.toContain("item_reference");
+    expect(JSON.stringify(body?.["input"])).toContain("Let me see.");
+    expect(JSON.stringify(body?.["input"])).toContain("sealed");
+    await expect(
+      experimental_streamLanguageModelCall({ model, messages, providerOptions: { openai: { store: true } } }),
+    ).rejects.toThrow();
+    expect(server.requests[1]?.body["store"]).toBe(true);
+  });
+});

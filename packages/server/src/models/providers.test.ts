@@ -1,0 +1,137 @@
+// Each provider's real package against a mock that speaks its wire protocol.
+
+import { LLMock } from "@copilotkit/aimock";
+import {
+  experimental_streamLanguageModelCall,
+  jsonSchema,
+  type ModelMessage,
+  streamText,
+  type ToolSet,
+  tool,
+} from "ai";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { createModelCatalog } from "./catalog.ts";
+
+const mock = new LLMock({ port: 0, host: "127.0.0.1" });
+const tools: ToolSet = {
+  weather: tool({
+    description: "Tells the weather.",
+    inputSchema: jsonSchema({ type: "object", properties: { city: { type: "string" } }, required: ["city"] }),
+  }),
+};
+
+beforeAll(async () => {
+  const usage = {
+    prompt_tokens: 11,
+    completion_tokens: 7,
+    total_tokens: 18,
+    input_tokens: 11,
+    output_tokens: 7,
+    promptTokenCount: 11,
+    candidatesTokenCount: 7,
+    totalTokenCount: 18,
+  };
+  mock.on({ hasToolResult: true }, { content: "It rains in Oslo." });
+  mock.onMessage("weather", { toolCalls: [{ id: "call_1", name: "weather", arguments: '{"city":"Oslo"}' }] });
+  mock.onMessage("hello", { content: "Hello, I am a mock of a model.", usage }, { chunkSize: 5 });
+  mock.onMessage("think", { content: "Done.", reasoning: "Let me see.", reasoningSignature: "signed" });
+  // Far slower than any test waits: it ends because it is aborted, or not at all.
+  mock.onMessage("long story", { content: "word ".repeat(10_000) }, { chunkSize: 5, latency: 40 });
+  await mock.start();
+});
+
+afterAll(() => mock.stop());
+
+/** What the tests below call; made when the mock has its address. */
+function resolve(rig: string) {
+  const apiKey = "test-key";
+  return createModelCatalog({
+    clock: new ManualClock(),
+    extraModels: {},
+    providers: {
+      openai: { kind: "openai", baseURL: `${mock.url}/v1`, apiKey },
+      anthropic: { kind: "anthropic", baseURL: `${mock.url}/v1`, apiKey },
+      google: { kind: "google", baseURL: `${mock.url}/v1beta`, apiKey },
+      local: { kind: "openai-compatible", baseURL: `${mock.url}/v1/` },
+    },
+  }).resolve(rig);
+}
+
+describe.each([
+  ["openai/gpt-5", "/v1/responses"],
+  ["anthropic/claude-sonnet-4-5", "/v1/messages"],
+  ["google/gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"],
+  ["local/llama3.2", "/v1/chat/completions"],
+])("%s", (rig, path) => {
+  it("streams text and reports its usage", async () => {
+    const result = streamText({ model: await resolve(rig), prompt: "hello" });
+    const deltas: string[] = [];
+    for await (const part of result.stream) if (part.type === "text-delta") deltas.push(part.text);
+    expect(deltas.length).toBeGreaterThan(3);
+    expect(deltas.join("")).toBe("Hello, I am a mock of a model.");
+    expect(await result.usage).toMatchObject({ inputTokens: 11, outputTokens: 7, totalTokens: 18 });
+    expect(await result.finishReason).toBe("stop");
+    expect(mock.getLastRequest()?.path).toBe(path);
+  });
+
+  it("tells its reasoning apart from its text", async () => {
+    const result = streamText({ model: await resolve(rig), prompt: "think" });
+    expect(await result.text).toBe("Done.");
+    expect(await result.reasoningText).toBe("Let me see.");
+  });
+
+  it("calls a tool, and answers from its result and a history that was stored as JSON", async () => {
+    const model = await resolve(rig);
+    const question: ModelMessage = { role: "user", content: "weather, please" };
+    const first = streamText({ model, messages: [question], tools });
+    const [call] = await first.toolCalls;
+    expect(call).toMatchObject({ toolName: "weather", input: { city: "Oslo" } });
+    const result = {
+      type: "tool-result" as const,
+      toolCallId: call?.toolCallId ?? "",
+      toolName: "weather",
+      output: { type: "json" as const, value: { rain: true } },
+    };
+    const stored = JSON.stringify([
+      question,
+      ...(await first.responseMessages),
+      { role: "tool", content: [result] },
+    ]);
+    const second = streamText({ model, messages: JSON.parse(stored) as ModelMessage[], tools });
+    expect(await second.text).toBe("It rains in Oslo.");
+    expect(JSON.stringify(mock.getLastRequest()?.body)).toContain('rain\\":true');
+  });
+
+  it("stops in the middle when it is aborted", async () => {
+    const stop = new AbortController();
+    const result = streamText({
+      model: await resolve(rig),
+      prompt: "a long story",
+      abortSignal: stop.signal,
+    });
+    const types: string[] = [];
+    for await (const part of result.stream) {
+      types.push(part.type);
+      if (part.type === "text-delta") stop.abort();
+    }
+    expect(types.at(-1)).toBe("abort");
+    expect(types).not.toContain("finish");
+  });
+
+  it("stops in the middle when its reader goes, with nothing left unhandled", async () => {
+    const { stream } = await experimental_streamLanguageModelCall({
+      model: await resolve(rig),
+      prompt: "a long story",
+    });
+    const reader = stream.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || value.type === "text-delta") break;
+    }
+    const pending = reader.read();
+    await reader.cancel(new Error("enough"));
+    expect(await pending).toEqual({ done: true, value: undefined });
+    await new Promise((resolveSoon) => setImmediate(resolveSoon)); // an unhandled rejection would fail the run
+  });
+});
