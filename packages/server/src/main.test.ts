@@ -116,10 +116,11 @@ describe("starting", () => {
   });
 
   it("on a data directory that another server uses, or that cannot be made, says so and exits with 1", async () => {
-    await startListening();
+    const first = await startListening();
     const second = start();
     expect(await second.exited()).toEqual({ code: 1, signal: null });
     expect(second.errors()).toMatch(/^Colloquy cannot start: .*in use by another Colloquy server.*\n$/);
+    expect(second.errors()).toContain(`(process ${first.child.pid})`);
 
     await writeFile(join(directory, "file"), "");
     const third = start({ COLLOQUY_DATA_DIR: "file/data" });

@@ -91,7 +91,7 @@ async function start(
     end(log, 1);
   };
   try {
-    const server = await buildServer(config, { logger: log.logger, onFatal });
+    const server = await buildServer(config, { logger: log.logger, onFatal, processId: process.pid });
     return { server, ...(await server.listen()) };
   } catch (error) {
     console.error(`Colloquy cannot start: ${explainStartFailure(error, config)}`);

@@ -18,6 +18,8 @@ export interface ServerOverrides {
   /** Called when the process must end at once, because its store can no longer be trusted. */
   readonly onFatal: (error: Error) => void;
   readonly clock?: Clock;
+  /** Id of this process, named to a second server that is refused on the same data directory. */
+  readonly processId?: number;
   /** Models by rig, beside the configured ones. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
   /** A store that is open already, instead of the configured one; the server closes it. */
@@ -36,9 +38,10 @@ export interface ColloquyServer {
 /** Builds the service. Rejects with an Error that says what to do when the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
   const clock = overrides.clock ?? createSystemClock();
-  const { logger, onFatal } = overrides;
+  const { logger, onFatal, processId } = overrides;
   const { dataDirectory: directory, host, port } = config.server;
-  const store = overrides.store ?? (await openSqliteStore({ directory, clock, onFatal }));
+  const identity = processId === undefined ? {} : { processId };
+  const store = overrides.store ?? (await openSqliteStore({ directory, clock, onFatal, ...identity }));
   const bus = new InProcessBus(logger);
   const register = new MetricsRegister();
   const parts = buildParts({
@@ -52,7 +55,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   });
   const { conversations, feed: updates } = parts;
   const readiness = createReadiness(store);
-  const http = await buildHttp({
+  const http = buildHttp({
     services: { conversations, updates, readiness },
     config: config.server,
     logger,
