@@ -14,6 +14,7 @@ const localTokens = 8_192;
  * Tokens by the beginning of a model's name; the longest beginning wins. Where members of a family differ, the smallest counts.
  * Sources, as of 2026: OpenAI, "Models" (platform.openai.com/docs/models), a page each; Anthropic, "Models overview"
  * (docs.anthropic.com), 200,000 unless a larger window is switched on; Google, "Gemini models" (ai.google.dev), input token limit.
+ * A generation that is newer than this table counts as the one before it.
  */
 const families: ReadonlyArray<readonly [beginning: string, tokens: number]> = [
   ["gpt-3.5-turbo", 16_385],

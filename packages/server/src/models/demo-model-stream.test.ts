@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { generateText, streamText } from "ai";
 import { describe, expect, it } from "vitest";
@@ -95,6 +96,18 @@ describe("the stream itself", () => {
     await reader.cancel();
     expect(await pending).toEqual({ done: true, value: undefined });
     expect(clock.timers).toBe(0);
+  });
+
+  it("stops listening to its signal when it is over, however it ends", async () => {
+    const { signal } = new AbortController();
+    const cancelled = await open("count to 9", signal);
+    await cancelled.reader.read();
+    expect(getEventListeners(signal, "abort")).toHaveLength(1);
+    await cancelled.reader.cancel();
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
+    const read = await open("hi", signal);
+    while (!(await read.reader.read()).done);
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 
   it("is the same every time, and so is the answer in one piece", async () => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { JsonValue } from "../core/json.ts";
@@ -195,17 +196,19 @@ describe("a tool that takes too long", () => {
     expect(context?.signal.aborted).toBe(true);
   });
 
-  it("leaves no timer when it was in time", async () => {
+  it("leaves no timer and no listener when it was in time", async () => {
     const clock = new ManualClock();
+    const { signal } = new AbortController();
     await call(
       toolThat(async () => 1),
-      { clock },
+      { clock, signal },
     );
     await call(
       toolThat(() => Promise.reject(new Error("no"))),
-      { clock },
+      { clock, signal },
     );
     expect(clock.timers).toBe(0);
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 });
 
