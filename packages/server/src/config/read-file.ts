@@ -8,7 +8,7 @@ import { locateJsonError } from "./json-error.ts";
 import type { ConfigProblem } from "./problem.ts";
 
 /** In this order; the first that is there counts. */
-export const FILE_NAMES = ["colloquy.config.ts", "colloquy.config.js", "colloquy.config.json"] as const;
+const FILE_NAMES = ["colloquy.config.ts", "colloquy.config.js", "colloquy.config.json"] as const;
 
 const MODULES: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
 
