@@ -110,6 +110,10 @@ async function describeFailure(
     kindOf(await attempt({ ...request, bytes, cuts: [] }, port, null)) === kindOf(wrong);
   // Requests that hang take their time, so those are tried less often.
   const attempts = wrong.startsWith("no answer") ? 6 : shortening;
-  const bytes = (await fails(request.bytes)) ? await minimise(request.bytes, fails, attempts) : request.bytes;
+  // What is left of a valid request is no valid one any more.
+  const bytes =
+    request.answers === 0 && (await fails(request.bytes))
+      ? await minimise(request.bytes, fails, attempts)
+      : request.bytes;
   return { index, kind: request.kind, wrong, bytes };
 }

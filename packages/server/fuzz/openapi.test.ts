@@ -32,8 +32,9 @@ describe("operations of an OpenAPI document", () => {
           { name: "X-Session-Id", in: "header", required: false, schema: { type: "string" } },
         ],
         body: { type: "object", properties: { title: { type: "string" } } },
+        bodyRequired: true,
       },
-      expect.objectContaining({ method: "GET", body: null }),
+      expect.objectContaining({ method: "GET", body: null, bodyRequired: false }),
     ]);
   });
 

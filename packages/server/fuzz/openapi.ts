@@ -24,6 +24,7 @@ export interface Operation {
   readonly parameters: readonly OpenApiParameter[];
   /** Of a JSON body, `null` when the operation takes none. */
   readonly body: JsonSchema | null;
+  readonly bodyRequired: boolean;
 }
 
 const METHODS = new Set(["get", "put", "post", "delete", "patch", "head", "options"]);
@@ -42,6 +43,7 @@ export function readOperations(document: unknown): Operation[] {
           readParameter(resolve(document, parameter)),
         ),
         body: readBody(document, operation),
+        bodyRequired: entryOf(resolve(document, entryOf(operation, "requestBody")), "required") === true,
       }));
   });
   if (operations.length === 0) throw new Error("The OpenAPI document has no operations");

@@ -25,9 +25,14 @@ const MESSAGES = [
   "${jndi:ldap://x}",
 ];
 
+/** Parameters whose only right values come from an earlier answer. */
+const FROM_ANSWERS = new Set(["cursor", "after"]);
+
 /** A request with every required parameter and some of the others. */
 export function validRequest(operation: Operation, context: RequestContext, random: Random): RequestParts {
-  const chosen = operation.parameters.filter(({ required }) => required || random.chance(0.3));
+  const chosen = operation.parameters.filter(
+    ({ name, required }) => required || (!FROM_ANSWERS.has(name) && random.chance(0.3)),
+  );
   const among = (place: OpenApiParameter["in"]) => chosen.filter((parameter) => parameter.in === place);
   const value = (parameter: OpenApiParameter) => parameterValue(parameter, context, random);
   let path = operation.path;
@@ -39,7 +44,10 @@ export function validRequest(operation: Operation, context: RequestContext, rand
     asBytes(value(parameter)),
   ]);
   if (operation.path === "/api/updates") setHeader(headers, "Accept", "text/event-stream");
-  const body = operation.body !== null && random.chance(0.8) ? bodyOf(operation, random) : null;
+  const body =
+    operation.body !== null && (operation.bodyRequired || random.chance(0.8))
+      ? bodyOf(operation, random)
+      : null;
   const inBody = new Set(body === null ? [] : Object.keys(body));
   const query: [string, string][] = among("query")
     .filter(({ name }) => !inBody.has(name))

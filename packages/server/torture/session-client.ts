@@ -83,6 +83,8 @@ export class SessionClient {
   }
 
   async rename(title: string): Promise<void> {
+    // A title needs a session: after a delete there is none until somebody asks for it.
+    if (this.#ledger.life === null) await this.state();
     this.#ledger.settings.set("title", { value: undefined, since: 0 });
     const { answer } = await this.#persist(`/api/sessions/${this.id}`, {
       method: "PATCH",

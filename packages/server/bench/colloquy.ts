@@ -1,0 +1,79 @@
+// The server that is measured, as main.ts builds it, but with a model that costs nothing, a clock that can be put forward, and
+// limits that the row sets.
+
+import { loadConfig } from "../src/config/load-config.ts";
+import type { Config, LimitsConfig } from "../src/config/config.ts";
+import { createSystemClock } from "../src/clock.ts";
+import type { Clock } from "../src/core/ports/clock.ts";
+import { createLog } from "../src/logging.ts";
+import { buildServer } from "../src/server.ts";
+import { createBenchModel } from "./models.ts";
+import { serveRole, settledMemory } from "./role.ts";
+
+export interface ColloquyInput {
+  /** Where it keeps its data. */
+  readonly directory: string;
+  readonly limits?: Partial<LimitsConfig>;
+}
+
+const RIG = "bench/instant";
+
+async function build(input: ColloquyInput) {
+  const environment = {
+    PORT: "0",
+    HOST: "127.0.0.1",
+    COLLOQUY_DATA_DIR: input.directory,
+    COLLOQUY_LOG_LEVEL: "warn",
+  };
+  const loaded = await loadConfig({ environment, workingDirectory: input.directory });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  const { clock, advance } = createAdjustableClock();
+  const { model, open } = createBenchModel();
+  const server = await buildServer(benchConfig(loaded.config, input.limits ?? {}), {
+    logger: createLog({ level: "warn", destination: 2, readable: false }).logger,
+    onFatal: (error) => {
+      throw error;
+    },
+    clock,
+    models: { [RIG]: model },
+  });
+  const { url } = await server.listen();
+  const handlers = {
+    port: () => Number(new URL(url).port),
+    memory: () => settledMemory(),
+    openGate: () => open(),
+    /** Puts the clock forward; timers go on as they were. */
+    advance: (milliseconds: number) => advance(milliseconds),
+    cleanUp: () => server.cleanUp(),
+  };
+  return { server, handlers };
+}
+
+export type ColloquyHandlers = Awaited<ReturnType<typeof build>>["handlers"];
+
+export async function startColloquy(input: ColloquyInput): Promise<void> {
+  const { server, handlers } = await build(input);
+  serveRole(handlers, () => server.stop({ graceMs: 0 }));
+}
+
+/** Titles come from the demo model: its plain fallback, which costs no call. */
+function benchConfig(config: Config, limits: Partial<LimitsConfig>): Config {
+  const byDefault = config.apps["default"];
+  if (byDefault === undefined) throw new Error("The configuration has no default App");
+  const app = { ...byDefault, models: [RIG], utilityModel: "demo/assistant", tools: [] };
+  return { ...config, apps: { default: app }, limits: { ...config.limits, ...limits } };
+}
+
+function createAdjustableClock(): {
+  readonly clock: Clock;
+  readonly advance: (milliseconds: number) => void;
+} {
+  const system = createSystemClock();
+  let ahead = 0;
+  const clock = {
+    ...system,
+    now: () => system.now() + ahead,
+    monotonic: () => system.monotonic() + ahead,
+  };
+  return { clock, advance: (milliseconds) => (ahead += milliseconds) };
+}

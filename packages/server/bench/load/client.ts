@@ -1,0 +1,47 @@
+// The client's process: generates all load, so that it never shares a thread with a server.
+
+import { serveRole } from "../role.ts";
+import { runClosedLoop, type ClosedLoop } from "./closed-loop.ts";
+import { LoadConnection } from "./connection.ts";
+import { runOpenLoop, type OpenLoop } from "./open-loop.ts";
+import { StreamBundle } from "./streams.ts";
+
+const bundles = () => {
+  const open = new Map<string, StreamBundle>();
+  return {
+    openStreams: async (input: { name: string; port: number; requests: readonly string[] }) => {
+      const bundle = new StreamBundle();
+      open.set(input.name, bundle);
+      await bundle.open(input.port, input.requests);
+    },
+    measureStreams: (input: {
+      name: string;
+      port: number;
+      triggers: readonly { stream: number; request: string; mark: string }[];
+    }) => open.get(input.name)?.measure(input.port, input.triggers) ?? [],
+    closeStreams: (input: { name: string }) => {
+      open.get(input.name)?.close();
+      open.delete(input.name);
+    },
+  };
+};
+
+const handlers = () => ({
+  closedLoop: (loop: ClosedLoop) => runClosedLoop(loop),
+  openLoop: (loop: OpenLoop) => runOpenLoop(loop),
+  /** Sends requests one after the other; answers the body of the last. */
+  fetch: async (input: { port: number; requests: readonly string[] }): Promise<string> => {
+    const connection = await LoadConnection.open(input.port);
+    let body = "";
+    for (const request of input.requests) body = (await connection.fetch(request)).toString("utf8");
+    connection.close();
+    return body;
+  },
+  ...bundles(),
+});
+
+export type ClientHandlers = ReturnType<typeof handlers>;
+
+export function startClient(): void {
+  serveRole(handlers(), () => {});
+}

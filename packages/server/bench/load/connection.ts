@@ -1,0 +1,91 @@
+// One keep-alive connection of the load generator: writes ready bytes and reads answers with as little work as can be, so
+// that the servers and not the client are what is measured.
+
+import { connect, type Socket } from "node:net";
+
+export class LoadConnection {
+  readonly #socket: Socket;
+  /** Bytes of the answer that are still to come; `-1` while its head is not complete. */
+  #missing = -1;
+  #head: Buffer | null = null;
+  #onAnswer: (() => void) | null = null;
+  #keep: Buffer[] | null = null;
+  status = 0;
+  /** Bytes of the last answer's body. */
+  length = 0;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on("data", (chunk: Buffer) => this.#take(chunk));
+    socket.on("error", (error) => this.#fail(error));
+    socket.on("close", () => this.#fail(new Error("The server closed the connection")));
+  }
+
+  static async open(port: number): Promise<LoadConnection> {
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+    return new LoadConnection(socket);
+  }
+
+  /** Sends a request; `onAnswer` is called when its answer is complete. One request at a time. */
+  send(request: string | Buffer, onAnswer: () => void): void {
+    this.#onAnswer = onAnswer;
+    this.#socket.write(request, "latin1");
+  }
+
+  /** Sends a request and answers with the body. */
+  fetch(request: string | Buffer): Promise<Buffer> {
+    this.#keep = [];
+    return new Promise((resolve) => {
+      this.send(request, () => {
+        const body = Buffer.concat(this.#keep ?? []);
+        this.#keep = null;
+        resolve(body);
+      });
+    });
+  }
+
+  close(): void {
+    this.#onAnswer = null;
+    this.#socket.removeAllListeners("close").destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#missing < 0) {
+      const bytes = this.#head === null ? chunk : Buffer.concat([this.#head, chunk]);
+      const end = bytes.indexOf("\r\n\r\n");
+      if (end < 0) {
+        this.#head = bytes;
+        return;
+      }
+      this.#head = null;
+      this.#readHead(bytes.latin1Slice(0, end + 2));
+      this.#missing = this.length;
+      this.#takeBody(bytes.subarray(end + 4));
+    } else {
+      this.#takeBody(chunk);
+    }
+  }
+
+  #takeBody(bytes: Buffer): void {
+    this.#missing -= bytes.length;
+    this.#keep?.push(bytes);
+    if (this.#missing > 0) return;
+    if (this.#missing < 0) throw new Error("The server sent more than one answer");
+    this.#missing = -1;
+    const onAnswer = this.#onAnswer;
+    this.#onAnswer = null;
+    onAnswer?.();
+  }
+
+  #readHead(head: string): void {
+    this.status = Number(head.slice(9, 12));
+    const at = head.search(/\r\ncontent-length: /i);
+    if (at < 0 && this.status !== 304) throw new Error(`An answer without a length: ${head}`);
+    this.length = at < 0 ? 0 : Number.parseInt(head.slice(at + 18, head.indexOf("\r\n", at + 18)), 10);
+  }
+
+  #fail(error: Error): void {
+    if (this.#onAnswer !== null) throw error;
+  }
+}

@@ -1,0 +1,63 @@
+// The requests of the load generator, written as bytes once or cheaply each time.
+
+import { randomFillSync } from "node:crypto";
+
+/** What a connection asks for, again and again. */
+export type RequestPlan =
+  /** The same bytes each time. */
+  | { readonly kind: "fixed"; readonly request: string }
+  /** A new message each time; a new session after this many. */
+  | {
+      readonly kind: "chat";
+      readonly messagesPerSession: number;
+      readonly prefer: string | null;
+      readonly text: string;
+    }
+  /** The state of a session that nobody has used before. */
+  | { readonly kind: "random state" };
+
+const HOST = "Host: 127.0.0.1\r\n";
+
+/** A function that answers the next request of one connection. */
+export function requestsOf(plan: RequestPlan): () => string {
+  switch (plan.kind) {
+    case "fixed":
+      return () => plan.request;
+    case "random state":
+      return () => getRequest("/api/state", randomSessionId());
+    case "chat": {
+      const prefer = plan.prefer === null ? "" : `Prefer: ${plan.prefer}\r\n`;
+      let [sessionId, left, serial] = ["", 0, 0];
+      return () => {
+        if (left === 0) [sessionId, left] = [randomSessionId(), plan.messagesPerSession];
+        left -= 1;
+        serial += 1;
+        const message = `${plan.text}+${serial}`;
+        return `POST /api/chat?message=${message} HTTP/1.1\r\n${HOST}X-Session-Id: ${sessionId}\r\n${prefer}Content-Length: 0\r\n\r\n`;
+      };
+    }
+  }
+}
+
+/** `headers` are whole lines, each with its line end. */
+export function getRequest(path: string, sessionId: string, headers = ""): string {
+  return `GET ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${sessionId}\r\n${headers}\r\n`;
+}
+
+export function postRequest(path: string, sessionId: string): string {
+  return `POST ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${sessionId}\r\nContent-Length: 0\r\n\r\n`;
+}
+
+export function patchRequest(path: string, sessionId: string, body: string): string {
+  const length = Buffer.byteLength(body);
+  return `PATCH ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${sessionId}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
+}
+
+/** A UUID of version 4. */
+export function randomSessionId(): string {
+  const bytes = randomFillSync(Buffer.allocUnsafe(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.hexSlice();
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

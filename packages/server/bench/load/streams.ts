@@ -1,0 +1,82 @@
+// Many open event streams, and the time until an event arrives on one of them.
+
+import { connect, type Socket } from "node:net";
+import { LoadConnection } from "./connection.ts";
+
+interface OpenStream {
+  readonly socket: Socket;
+  /** Called with each piece that arrives. */
+  onData: ((text: string) => void) | null;
+}
+
+/** Opens streams a few at a time and keeps them. */
+export class StreamBundle {
+  readonly #streams: OpenStream[] = [];
+
+  /** `requests` are whole requests, one a stream. Resolves when each has sent its head. */
+  async open(port: number, requests: readonly string[]): Promise<void> {
+    const rest = requests.entries();
+    const worker = async () => {
+      for (const [index, request] of rest) this.#streams[index] = await openStream(port, request);
+    };
+    await Promise.all(Array.from({ length: 32 }, worker));
+  }
+
+  /**
+   * Sends each trigger, one after the other, and measures until `mark` arrives on the stream that `request` opened as number
+   * `stream` of all. Answers milliseconds.
+   */
+  async measure(
+    port: number,
+    triggers: readonly { readonly stream: number; readonly request: string; readonly mark: string }[],
+  ): Promise<number[]> {
+    const connection = await LoadConnection.open(port);
+    const delays: number[] = [];
+    for (const { stream, request, mark } of triggers) {
+      const asked = performance.now();
+      const [delay] = await Promise.all([
+        this.#arrival(stream, mark, asked),
+        new Promise<void>((resolve) => connection.send(request, resolve)),
+      ]);
+      if (connection.status !== 200) throw new Error(`A trigger was answered with ${connection.status}`);
+      delays.push(delay);
+    }
+    connection.close();
+    return delays;
+  }
+
+  close(): void {
+    for (const { socket } of this.#streams) socket.destroy();
+    this.#streams.length = 0;
+  }
+
+  #arrival(index: number, mark: string, asked: number): Promise<number> {
+    const stream = this.#streams[index];
+    if (stream === undefined) throw new Error(`There is no stream ${index}`);
+    let seen = "";
+    return new Promise((resolve) => {
+      stream.onData = (text) => {
+        seen += text;
+        if (!seen.includes(mark)) return;
+        stream.onData = null;
+        resolve(performance.now() - asked);
+      };
+    });
+  }
+}
+
+async function openStream(port: number, request: string): Promise<OpenStream> {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  const stream: OpenStream = { socket, onData: null };
+  await new Promise<void>((resolve, reject) => {
+    socket.once("error", reject).once("connect", () => socket.write(request));
+    socket.once("data", (first: Buffer) => {
+      const head = first.toString("latin1");
+      if (head.startsWith("HTTP/1.1 200")) resolve();
+      else reject(new Error(`A stream was answered with ${head.slice(0, 200)}`));
+    });
+  });
+  socket.on("data", (chunk: Buffer) => stream.onData?.(chunk.toString("utf8")));
+  socket.on("error", () => {});
+  return stream;
+}

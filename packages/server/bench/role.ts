@@ -1,0 +1,103 @@
+// Processes of the bench: each server and the client have one of their own, forked from main.ts with a role, and are asked
+// to do things over the channel that Node opens between them.
+
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+
+/** What a role can be asked to do, by name. Arguments and answers are plain data. */
+export type Handlers = Readonly<Record<string, (input: never) => unknown>>;
+
+interface Request {
+  readonly id: number;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+interface Reply {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: string;
+}
+
+/** A process with a role, as the one that asks sees it. */
+export class RoleProcess<Asked extends Handlers> {
+  readonly #child: ChildProcess;
+  readonly #open = new Map<number, PromiseWithResolvers<unknown>>();
+  #last = 0;
+
+  /** `input` is handed to the role when it starts. `nodeArguments` are for Node itself, such as `--cpu-prof`. */
+  constructor(role: string, input: unknown, nodeArguments: readonly string[] = []) {
+    this.#child = fork(
+      join(import.meta.dirname, "main.ts"),
+      ["--role", role, "--input", JSON.stringify(input)],
+      {
+        execArgv: ["--expose-gc", ...nodeArguments],
+        serialization: "advanced",
+        stdio: ["ignore", "inherit", "inherit", "ipc"],
+      },
+    );
+    this.#child.on("message", (message) => this.#take(message as Reply));
+    this.#child.once("exit", (code) => {
+      for (const { reject } of this.#open.values())
+        reject(new Error(`The ${role} ended with exit code ${code ?? 0}`));
+      this.#open.clear();
+    });
+  }
+
+  /** Asks for something; rejects with what it throws there, or when the process ends. */
+  async ask<Name extends keyof Asked & string>(
+    name: Name,
+    ...input: Parameters<Asked[Name]>
+  ): Promise<Awaited<ReturnType<Asked[Name]>>> {
+    this.#last += 1;
+    const answer = Promise.withResolvers<unknown>();
+    this.#open.set(this.#last, answer);
+    this.#child.send({ id: this.#last, name, input: input[0] } satisfies Request);
+    return (await answer.promise) as Awaited<ReturnType<Asked[Name]>>;
+  }
+
+  /** Ends the process and waits until it is gone. */
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const gone = once(this.#child, "exit");
+    this.#child.disconnect();
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), 10_000);
+    await gone;
+    clearTimeout(timer);
+  }
+
+  #take({ id, result, error }: Reply): void {
+    const answer = this.#open.get(id);
+    this.#open.delete(id);
+    if (error === undefined) answer?.resolve(result);
+    else answer?.reject(new Error(error));
+  }
+}
+
+/** The other side: answers what is asked until the asker is gone, then calls `onGone` and ends. */
+export function serveRole(handlers: Handlers, onGone: () => Promise<void> | void): void {
+  process.on("message", (message) => void answer(message as Request, handlers));
+  process.once("disconnect", () => {
+    void Promise.resolve(onGone()).finally(() => process.exit(0));
+  });
+}
+
+async function answer({ id, name, input }: Request, handlers: Handlers): Promise<void> {
+  try {
+    const handler = handlers[name];
+    if (handler === undefined) throw new Error(`This role knows no "${name}"`);
+    process.send?.({ id, result: await handler(input as never) } satisfies Reply);
+  } catch (error) {
+    process.send?.({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  }
+}
+
+/** Bytes that this process holds after everything that can go has gone. */
+export async function settledMemory(): Promise<number> {
+  for (let round = 0; round < 4; round += 1) {
+    globalThis.gc?.();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+  }
+  return process.memoryUsage.rss();
+}
