@@ -38,11 +38,12 @@ export function prepareEvents(database: DatabaseSync): Synchronous<EventStore> {
 }
 
 function prepareTrim(database: DatabaseSync): Synchronous<EventStore>["trim"] {
-  const longer = "SELECT key, life, head, event_floor FROM sessions WHERE head - event_floor > ?";
-  const longerThan = prepare<[number], LogRow>(database, longer);
+  const sessions = "SELECT key, life, head, event_floor FROM sessions";
+  const longerThan = prepare<[number], LogRow>(database, `${sessions} WHERE head - event_floor > ?`);
   const longerThanMany = prepare<[number], LogRow>(
     database,
-    `${longer} AND head - event_floor > ${LONG_LOG}`,
+    `${sessions} INDEXED BY sessions_with_long_logs
+     WHERE head - event_floor > ${LONG_LOG} AND head - event_floor > ?`,
   );
   const firstYoung = prepare<[number, number, number, number], { readonly number: number }>(
     database,

@@ -74,7 +74,9 @@ function proxy<Aggregate extends keyof typeof METHODS>(
   return Object.fromEntries(methods) as Store[Aggregate];
 }
 
-interface Waiting {
+/** A call and the promise that it was answered with. */
+interface Pending {
+  readonly call: Call;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -84,8 +86,8 @@ class CallQueue {
   readonly #worker: Worker;
   readonly #clock: Clock;
   readonly #onFatal: (error: Error) => void;
-  #unsent: Call[] = [];
-  readonly #waiting: Waiting[] = [];
+  #unsent: Pending[] = [];
+  readonly #sent: Pending[] = [];
   #end: Error | null = null;
   readonly #closed = Promise.withResolvers<void>();
 
@@ -101,9 +103,8 @@ class CallQueue {
   call(method: Method, parameters: readonly unknown[]): Promise<unknown> {
     if (this.#end !== null) return Promise.reject(closedError(this.#end));
     if (this.#unsent.length === 0) setImmediate(() => this.#send());
-    this.#unsent.push({ method, at: this.#clock.now(), parameters });
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.push({ resolve, reject });
+    this.#unsent.push({ call: { method, at: this.#clock.now(), parameters }, resolve, reject });
     return promise;
   }
 
@@ -117,9 +118,25 @@ class CallQueue {
   }
 
   #send(): void {
-    if (this.#unsent.length === 0) return;
-    this.#post({ calls: this.#unsent });
+    const unsent = this.#unsent;
     this.#unsent = [];
+    if (unsent.length === 0) return;
+    try {
+      this.#post({ calls: unsent.map(({ call }) => call) });
+      for (const pending of unsent) this.#sent.push(pending);
+    } catch {
+      // One of them holds what cannot travel, a function for example: the others go without it.
+      for (const pending of unsent) this.#sendAlone(pending);
+    }
+  }
+
+  #sendAlone(pending: Pending): void {
+    try {
+      this.#post({ calls: [pending.call] });
+      this.#sent.push(pending);
+    } catch (error) {
+      pending.reject(error);
+    }
   }
 
   #post(message: ToWorker): void {
@@ -128,7 +145,7 @@ class CallQueue {
 
   #hear(message: FromWorker): void {
     if (message.kind === "outcomes") {
-      const answered = this.#waiting.splice(0, message.outcomes.length);
+      const answered = this.#sent.splice(0, message.outcomes.length);
       message.outcomes.forEach((outcome, index) => settle(answered[index], outcome));
     } else if (message.kind === "closed") {
       this.#closed.resolve();
@@ -141,15 +158,15 @@ class CallQueue {
   #fail(error: Error): void {
     const ended = this.#end;
     this.#end ??= error;
-    for (const { reject } of this.#waiting.splice(0)) reject(closedError(error));
+    for (const { reject } of [...this.#sent.splice(0), ...this.#unsent.splice(0)]) reject(closedError(error));
     this.#closed.resolve();
     if (ended === null) this.#onFatal(error);
   }
 }
 
-function settle(waiting: Waiting | undefined, outcome: Outcome): void {
-  if ("value" in outcome) waiting?.resolve(outcome.value);
-  else waiting?.reject(errorOf(outcome.failure));
+function settle(pending: Pending | undefined, outcome: Outcome): void {
+  if ("value" in outcome) pending?.resolve(outcome.value);
+  else pending?.reject(errorOf(outcome.failure));
 }
 
 function errorOf(failure: Failure): unknown {

@@ -52,7 +52,7 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
 }
 
 function prepareList(database: DatabaseSync): Synchronous<SessionStore>["list"] {
-  const columns = "SELECT * FROM sessions WHERE public_key = ?1";
+  const columns = "SELECT * FROM sessions INDEXED BY sessions_by_wallet WHERE public_key = ?1";
   const ofApps = `coalesce(app, '${DEFAULT_APP}') IN (SELECT value FROM json_each(?2))`;
   const order = "ORDER BY updated_at DESC, key DESC LIMIT ?3";
   const first = prepare<[string, string, number], SessionRow>(database, `${columns} AND ${ofApps} ${order}`);
@@ -104,7 +104,7 @@ function prepareExpire(
 ): Synchronous<SessionStore>["expire"] {
   const unused = prepare<[number, number, number], LifeRow>(
     database,
-    `SELECT key, id, life FROM sessions
+    `SELECT key, id, life FROM sessions INDEXED BY sessions_by_use
      WHERE retention < 2 AND retention = ? AND used_at < ? AND status <> 'processing'
      ORDER BY used_at LIMIT ?`,
   );

@@ -1,0 +1,120 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import {
+  NOTHING,
+  allEvents,
+  chat,
+  chatInput,
+  complete,
+  everything,
+  givenStore,
+  identityOf,
+  startTurn,
+  step,
+  target,
+  type OpenStore,
+} from "./scenario.suite.ts";
+
+export function describeBatches(openStore: OpenStore): void {
+  describe("calls that are made at the same time", () => {
+    const given = givenStore(openStore, "all");
+
+    it("are answered in the order in which they were committed", async () => {
+      const id = randomUUID();
+      const answered: number[] = [];
+      await Promise.all(
+        Array.from({ length: 20 }, async (_empty, index) => {
+          const { outcome } = await chat(given.store, id, `message ${index}`, { maxQueued: 100 });
+          answered.push(outcome.kind === "accepted" ? outcome.turn : 0);
+        }),
+      );
+      expect(answered).toEqual(Array.from({ length: 20 }, (_empty, index) => index + 1));
+      const events = await allEvents(given.store, id);
+      expect(events.map(({ number }) => number)).toEqual(events.map((_event, index) => index + 1));
+    });
+
+    it("see what was done before them", async () => {
+      const id = randomUUID();
+      const [opened, found, renamed, page, removed, gone] = await Promise.all([
+        given.store.sessions.open(target(id), NOTHING),
+        given.store.sessions.find(id),
+        given.store.sessions.rename(id, "Mine"),
+        given.store.events.after(id, 0, 10),
+        given.store.sessions.remove(id),
+        given.store.sessions.find(id),
+      ]);
+      expect(found).toEqual(opened?.session);
+      expect(page).toMatchObject({ head: 1, events: renamed?.events });
+      expect(removed).toEqual({ life: opened?.session.life });
+      expect(gone).toBeNull();
+    });
+
+    it("create a session once", async () => {
+      const id = randomUUID();
+      const opened = await Promise.all(
+        Array.from({ length: 10 }, () => given.store.sessions.open(target(id), NOTHING)),
+      );
+      expect(opened.map((committed) => committed?.created)).toEqual([true, ...Array(9).fill(false)]);
+      expect(new Set(opened.map((committed) => committed?.session.life)).size).toBe(1);
+    });
+
+    it("do not suffer from one that fails, which leaves nothing behind", async () => {
+      const [broken, other] = [randomUUID(), randomUUID()];
+      const turn = identityOf(await startTurn(given.store, broken, "one"));
+      await given.store.turns.stepWithCalls(turn, step(1, "First."), []);
+      const before = await everything(given.store, broken);
+      const results = await Promise.allSettled([
+        chat(given.store, other, "before"),
+        // A step that is there already: a mistake of the caller, found by the database in the middle of the transaction.
+        given.store.turns.complete(turn, step(1, "First again.")),
+        chat(given.store, other, "after"),
+        given.store.sessions.find(broken),
+      ]);
+      expect(results.map(({ status }) => status)).toEqual([
+        "fulfilled",
+        "rejected",
+        "fulfilled",
+        "fulfilled",
+      ]);
+      expect(await everything(given.store, broken)).toEqual(before);
+      expect(await given.store.sessions.messages(other, null, 10)).toMatchObject([
+        { content: "before" },
+        { content: "after" },
+      ]);
+      await given.store.turns.complete(turn, step(2, "Second."));
+    });
+
+    it("are as good as one after the other for a mixture of sessions", async () => {
+      const ids = Array.from({ length: 30 }, () => randomUUID());
+      const turns = await Promise.all(ids.map((id) => startTurn(given.store, id, `from ${id}`)));
+      expect(new Set(turns.map(({ epoch }) => epoch)).size).toBe(30);
+      expect(new Set(turns.map(({ sessionKey }) => sessionKey)).size).toBe(30);
+      await Promise.all(turns.map((turn) => complete(given.store, turn, `to ${turn.sessionId}`)));
+      for (const id of ids) {
+        const messages = await given.store.sessions.messages(id, null, 10);
+        expect(messages?.map(({ content }) => content)).toEqual([`from ${id}`, `to ${id}`]);
+      }
+    });
+  });
+
+  describe("a store", () => {
+    const given = givenStore(openStore, "all");
+
+    it("proves that it can be written", async () => {
+      expect(await given.store.probe()).toBeUndefined();
+    });
+
+    it("goes by its own clock", async () => {
+      const id = randomUUID();
+      await given.clock.advance(12_345);
+      const { session } = await given.store.turns.chat(target(id), chatInput("hello"));
+      expect(session.createdAt).toBe(given.clock.now());
+      await given.clock.advance(1000);
+      const renamed = await given.store.sessions.rename(id, "Mine");
+      expect(renamed?.session).toMatchObject({
+        createdAt: given.clock.now() - 1000,
+        updatedAt: given.clock.now(),
+      });
+    });
+  });
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { NOTHING, allEvents, givenStore, record, target, type OpenStore } from "./scenario.suite.ts";
+
+export function describeEvents(openStore: OpenStore): void {
+  describe("the log of events", () => {
+    const given = givenStore(openStore, "each");
+
+    /** A session whose title changed `count` times, a second apart. */
+    async function renamedSession(count: number): Promise<string> {
+      const id = randomUUID();
+      await given.store.sessions.open(target(id), NOTHING);
+      for (let index = 1; index <= count; index += 1) {
+        await given.store.sessions.rename(id, `title ${index}`);
+        await given.clock.advance(1000);
+      }
+      return id;
+    }
+
+    const trim = (overrides: { keepCount?: number; keepAfter?: number; limit?: number }) =>
+      given.store.events.trim({ keepCount: 0, keepAfter: given.clock.now(), limit: 100, ...overrides });
+
+    const numbers = async (id: string) => (await allEvents(given.store, id)).map(({ number }) => number);
+
+    it("is read in pages after a number", async () => {
+      const id = await renamedSession(5);
+      const { life } = await record(given.store, id);
+      const page = await given.store.events.after(id, 1, 2);
+      expect(page).toEqual({
+        life,
+        head: 5,
+        floor: 0,
+        events: [
+          { number: 2, event: { type: "title_changed", new_title: "title 2" } },
+          { number: 3, event: { type: "title_changed", new_title: "title 3" } },
+        ],
+      });
+      expect(await given.store.events.after(id, 5, 2)).toEqual({ life, head: 5, floor: 0, events: [] });
+      expect(await given.store.events.after(randomUUID(), 0, 2)).toBeNull();
+    });
+
+    it("keeps the last events of a session however old they are", async () => {
+      const id = await renamedSession(5);
+      expect(await trim({ keepCount: 3 })).toBe(1);
+      expect(await given.store.events.after(id, 0, 10)).toMatchObject({ head: 5, floor: 2 });
+      expect(await numbers(id)).toEqual([3, 4, 5]);
+      expect(await trim({ keepCount: 3 })).toBe(0);
+    });
+
+    it("keeps young events however many they are", async () => {
+      const id = await renamedSession(5);
+      expect(await trim({ keepCount: 1, keepAfter: given.clock.now() - 3000 })).toBe(1);
+      expect(await numbers(id)).toEqual([3, 4, 5]);
+      expect(await given.store.events.after(id, 0, 10)).toMatchObject({ floor: 2 });
+      expect(await trim({ keepCount: 1, keepAfter: given.clock.now() - 3000 })).toBe(0);
+      expect(await trim({ keepCount: 1, keepAfter: given.clock.now() - 2999 })).toBe(1);
+      expect(await numbers(id)).toEqual([4, 5]);
+    });
+
+    it("touches no more sessions than asked for, and passes over those that have nothing to give", async () => {
+      const young = randomUUID();
+      const ids = [await renamedSession(4), await renamedSession(4)];
+      await given.store.sessions.open(target(young), NOTHING);
+      const keepAfter = given.clock.now();
+      for (const title of ["a", "b", "c", "d"]) await given.store.sessions.rename(young, title);
+      expect(await trim({ keepCount: 2, keepAfter, limit: 1 })).toBe(1);
+      expect(await trim({ keepCount: 2, keepAfter, limit: 1 })).toBe(1);
+      expect(await trim({ keepCount: 2, keepAfter, limit: 1 })).toBe(0);
+      expect(await numbers(young)).toEqual([1, 2, 3, 4]);
+      for (const id of ids) expect(await numbers(id)).toEqual([3, 4]);
+    });
+
+    it("is trimmed the same way when it is long", async () => {
+      const id = randomUUID();
+      await given.store.sessions.open(target(id), NOTHING);
+      const titles = Array.from({ length: 1005 }, (_empty, index) => `title ${index}`);
+      await Promise.all(titles.map((title) => given.store.sessions.rename(id, title)));
+      await given.clock.advance(1000);
+      expect(await trim({ keepCount: 1004 })).toBe(1);
+      expect(await trim({ keepCount: 1000 })).toBe(1);
+      expect(await trim({ keepCount: 1000 })).toBe(0);
+      expect(await given.store.events.after(id, 0, 1)).toMatchObject({ head: 1005, floor: 5 });
+    });
+
+    it("goes on numbering after it was trimmed", async () => {
+      const id = await renamedSession(3);
+      await trim({ keepCount: 0 });
+      expect(await numbers(id)).toEqual([]);
+      const renamed = await given.store.sessions.rename(id, "next");
+      expect(renamed?.events.map(({ number }) => number)).toEqual([4]);
+      expect(await numbers(id)).toEqual([4]);
+    });
+  });
+}

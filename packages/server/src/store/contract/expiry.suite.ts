@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import {
+  NOTHING,
+  chat,
+  chatInput,
+  complete,
+  givenStore,
+  record,
+  startTurn,
+  target,
+  type Given,
+  type OpenStore,
+} from "./scenario.suite.ts";
+
+const HOUR = 60 * 60 * 1000;
+
+export function describeExpiry(openStore: OpenStore): void {
+  describe("expiry", () => {
+    const given = givenStore(openStore, "each");
+
+    const expire = async (
+      overrides: { emptyBefore?: number; unboundBefore?: number; limit?: number } = {},
+    ) => {
+      const ended = await given.store.sessions.expire({
+        emptyBefore: 0,
+        unboundBefore: 0,
+        limit: 100,
+        ...overrides,
+      });
+      return ended.map(({ id }) => id);
+    };
+
+    it("takes empty sessions that were not used since, and answers the lives that ended", async () => {
+      const id = randomUUID();
+      const opened = await given.store.sessions.open(target(id), NOTHING);
+      expect(await expire({ emptyBefore: given.clock.now() })).toEqual([]);
+      const ended = await given.store.sessions.expire({
+        emptyBefore: given.clock.now() + 1,
+        unboundBefore: 0,
+        limit: 10,
+      });
+      expect(ended).toEqual([{ id, life: opened?.session.life }]);
+      expect(await given.store.sessions.find(id)).toBeNull();
+      expect(await expire({ emptyBefore: given.clock.now() + 1 })).toEqual([]);
+    });
+
+    it.each<[string, (given: Given, id: string) => Promise<unknown>]>([
+      ["a title", ({ store }, id) => store.sessions.rename(id, "Mine")],
+      [
+        "a model",
+        ({ store }, id) =>
+          store.sessions.setModel(target(id), { app: "default", rig: "a/b", utilityModel: null }),
+      ],
+      ["a message", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
+    ])("takes a session with %s only when it was not used for long", async (_what, fill) => {
+      const id = randomUUID();
+      await given.store.sessions.open(target(id), NOTHING);
+      await fill(given, id);
+      const later = given.clock.now() + 1;
+      expect(await expire({ emptyBefore: later })).toEqual([]);
+      expect(await expire({ unboundBefore: later })).toEqual([id]);
+    });
+
+    it("takes an empty session also when it was not used for long", async () => {
+      const id = randomUUID();
+      await given.store.sessions.open(target(id), NOTHING);
+      expect(await expire({ unboundBefore: given.clock.now() + 1 })).toEqual([id]);
+    });
+
+    it("never takes a session that is bound to a wallet", async () => {
+      const id = randomUUID();
+      await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      const later = given.clock.now() + 1;
+      expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
+    });
+
+    it("never takes a session that works or whose turn waits", async () => {
+      await startTurn(given.store, randomUUID(), "runs");
+      await chat(given.store, randomUUID(), "waits");
+      const later = given.clock.now() + 1;
+      expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
+    });
+
+    it("takes the longest unused first, at most as many as asked for", async () => {
+      const ids: string[] = [];
+      for (let index = 0; index < 5; index += 1) {
+        ids.push(randomUUID());
+        await given.store.sessions.open(target(ids[index]!), NOTHING);
+        await given.clock.advance(1);
+      }
+      const later = given.clock.now();
+      expect(await expire({ emptyBefore: later, limit: 2 })).toEqual(ids.slice(0, 2));
+      expect(await expire({ emptyBefore: later - 1, limit: 10 })).toEqual(ids.slice(2, 4));
+    });
+
+    it.each<[string, (given: Given, id: string) => Promise<unknown>]>([
+      ["opened", ({ store }, id) => store.sessions.open(target(id), NOTHING)],
+      [
+        "opened for its state",
+        ({ store }, id) => store.sessions.open(target(id, true), { userState: { a: 1 }, publicKey: null }),
+      ],
+      [
+        "told a model",
+        ({ store }, id) =>
+          store.sessions.setModel(target(id), { app: "default", rig: "a/b", utilityModel: null }),
+      ],
+      ["interrupted", ({ store }, id) => store.turns.interrupt(target(id), null)],
+      ["chatted with", async ({ store }, id) => complete(store, await startTurn(store, id, "hello"), "hi")],
+      [
+        "touched",
+        async ({ store }, id) => store.sessions.touch([{ id, life: (await record(store, id)).life }]),
+      ],
+    ])("does not take a session that was %s meanwhile", async (_how, use) => {
+      const id = randomUUID();
+      await given.store.sessions.open(target(id), NOTHING);
+      await given.clock.advance(HOUR);
+      const now = given.clock.now();
+      await use(given, id);
+      expect(await expire({ emptyBefore: now, unboundBefore: now })).toEqual([]);
+      expect(await expire({ emptyBefore: now + 1, unboundBefore: now + 1 })).toEqual([id]);
+    });
+
+    it("is not put off by a chat that was rejected", async () => {
+      const id = randomUUID();
+      await given.store.sessions.setModel(target(id), { app: "defi", rig: "a/b", utilityModel: null });
+      await given.clock.advance(HOUR);
+      const rejected = await given.store.turns.chat(target(id), chatInput("hello"));
+      expect(rejected.outcome).toEqual({ kind: "rejected", reason: "app_mismatch" });
+      expect(await expire({ unboundBefore: given.clock.now() })).toEqual([id]);
+    });
+
+    it("lets an id begin a new life", async () => {
+      const id = randomUUID();
+      const first = await given.store.sessions.open(target(id), NOTHING);
+      await expire({ emptyBefore: given.clock.now() + 1 });
+      const second = await given.store.sessions.open(target(id), NOTHING);
+      expect(second?.created).toBe(true);
+      expect(second?.session.key).not.toBe(first?.session.key);
+    });
+  });
+}

@@ -1,0 +1,245 @@
+// Random histories: whatever happens, in whatever batches, a session is the fold of its log, and its log is what was announced.
+
+import { randomUUID } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../core/json.ts";
+import { openCalls } from "../../core/message.ts";
+import type { Committed, StoredSession } from "../../core/ports/session-store.ts";
+import type { NumberedEvent } from "../../core/session-event.ts";
+import { NO_USAGE, type StartedTurn } from "../../core/turn.ts";
+import { foldEvents, shownOf } from "./reference-fold.suite.ts";
+import {
+  MODEL,
+  chatInput,
+  claimOf,
+  everything,
+  givenStore,
+  identityOf,
+  step,
+  target,
+  type Given,
+  type OpenStore,
+} from "./scenario.suite.ts";
+
+const session = fc.nat({ max: 1 });
+const turn = fc.nat({ max: 20 });
+const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
+
+const command = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant("chat"),
+      session,
+      text,
+      claims: fc.boolean(),
+      onBusy: fc.constantFrom("enqueue", "reject", "interrupt"),
+      key: fc.option(fc.constantFrom("a", "b")),
+      publicKey: fc.option(fc.constantFrom("0xa", "0xb")),
+      userState: fc.option(
+        fc.dictionary(fc.constantFrom("a", "b", "__proto__"), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 2 }),
+      ),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("interrupt"), session, streamed: fc.option(turn) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("rename"), session, text }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("title"), turn, text }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("model"), session, rig: fc.constantFrom(MODEL, "local/one") }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("remove"), session }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("claim"), count: fc.integer({ min: 1, max: 3 }) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash") }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("checkpoint"), turn, text }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("calls"), turn, text, unsafe: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("result"), turn, isError: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("complete"), turn, text }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("fail"), turn, text }) },
+);
+type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
+type CommandOf<Kind extends Command["kind"]> = Extract<Command, { readonly kind: Kind }>;
+
+/** One random history on two sessions of its own. */
+class History {
+  readonly ids = [randomUUID(), randomUUID()] as const;
+  readonly #given: Given;
+  readonly #turns: StartedTurn[] = [];
+  readonly #announced = new Map<string, NumberedEvent[]>();
+  #steps = 0;
+
+  constructor(given: Given) {
+    this.#given = given;
+  }
+
+  async run(command: Command): Promise<void> {
+    const { sessions, turns, jobs } = this.#given.store;
+    switch (command.kind) {
+      case "chat":
+        return await this.#chat(command);
+      case "rename":
+        return this.#note(await sessions.rename(this.#id(command.session), command.text));
+      case "model": {
+        const choice = { app: "default", rig: command.rig, utilityModel: null };
+        return this.#note(await sessions.setModel(target(this.#id(command.session)), choice));
+      }
+      case "remove":
+        return void (await sessions.remove(this.#id(command.session)));
+      case "interrupt":
+        return await this.#interrupt(command);
+      case "claim":
+        return await this.#claim(command);
+      case "crash":
+        return void (await turns.releaseDeadLeases("nobody"));
+      case "title": {
+        const started = this.#turnAt(command.turn);
+        if (started === null) return;
+        return this.#note(await jobs.finishTitle(started.sessionId, started.life, command.text));
+      }
+      default: {
+        const started = this.#turnAt(command.turn);
+        return started === null ? undefined : await this.#progress(command, started);
+      }
+    }
+  }
+
+  /** What must hold after every batch. */
+  async check(): Promise<void> {
+    for (const id of this.ids) {
+      if ((await this.#given.store.sessions.find(id)) === null) continue;
+      const stored = await everything(this.#given.store, id);
+      expect(stored.events).toEqual(this.#announced.get(stored.session.life) ?? []);
+      expect(stored.events.map(({ number }) => number)).toEqual(
+        stored.events.map((_event, index) => index + 1),
+      );
+      expect(foldEvents(stored.events)).toEqual(shownOf(stored));
+      this.#checkMessages(stored);
+    }
+  }
+
+  async end(): Promise<void> {
+    for (const id of this.ids) await this.#given.store.sessions.remove(id);
+  }
+
+  #checkMessages({ session: { status }, messages }: StoredSession): void {
+    const streaming = messages.filter((message) => message.status === "streaming");
+    const queued = messages.filter((message) => message.status === "queued");
+    expect(streaming.length).toBeLessThanOrEqual(1);
+    expect(status === "processing").toBe(streaming.length + queued.length > 0);
+    expect(messages.map(({ position }) => position)).toEqual(messages.map((_message, index) => index + 1));
+    for (const message of messages) {
+      if (message.status === "interrupted" || message.status === "failed")
+        expect(openCalls(message)).toEqual([]);
+    }
+  }
+
+  async #chat({
+    session,
+    text,
+    claims,
+    onBusy,
+    key,
+    publicKey,
+    userState,
+  }: CommandOf<"chat">): Promise<void> {
+    const input = chatInput(text, {
+      onBusy,
+      publicKey,
+      userState: userState as JsonObject | null,
+      maxQueued: 2,
+      claim: claims ? claimOf() : null,
+      idempotency: key === null ? null : { key, digest: text },
+    });
+    const committed = await this.#given.store.turns.chat(target(this.#id(session)), input);
+    this.#note(committed);
+    const { outcome } = committed;
+    if (outcome.kind === "accepted" && outcome.started !== null) this.#turns.push(outcome.started);
+  }
+
+  async #interrupt({ session, streamed }: CommandOf<"interrupt">): Promise<void> {
+    const started = streamed === null ? null : this.#turnAt(streamed);
+    const text = started === null ? null : { turn: started.turn, epoch: started.epoch, text: "streamed" };
+    this.#note(await this.#given.store.turns.interrupt(target(this.#id(session)), text));
+  }
+
+  async #claim({ count }: CommandOf<"claim">): Promise<void> {
+    const ids = Array.from({ length: count }, () => randomUUID());
+    for (const committed of await this.#given.store.turns.claim("owner", ids, [])) {
+      this.#note(committed);
+      if (committed.outcome !== null) this.#turns.push(committed.outcome);
+    }
+  }
+
+  async #progress(
+    command: CommandOf<"checkpoint" | "calls" | "result" | "complete" | "fail">,
+    started: StartedTurn,
+  ): Promise<void> {
+    const { turns } = this.#given.store;
+    const identity = identityOf(started);
+    this.#steps += 1;
+    const number = this.#steps;
+    if (command.kind === "checkpoint") {
+      await turns.checkpoint(identity, 0, command.text);
+    } else if (command.kind === "calls") {
+      const effect = command.unsafe ? "unsafe" : "read";
+      const call = {
+        id: `call-${number}`,
+        name: "t",
+        arguments: {},
+        status: "running",
+        effect,
+        step: number,
+      } as const;
+      this.#note(await turns.stepWithCalls(identity, step(number, command.text), [call]));
+    } else if (command.kind === "result") {
+      const callId = started.openCalls[0]?.id ?? `call-${number - 1}`;
+      const outcome = { callId, output: { number }, isError: command.isError, durationMs: 1 };
+      this.#note(await turns.toolResult(identity, outcome));
+    } else if (command.kind === "complete") {
+      const usage = { ...NO_USAGE, totalTokens: number };
+      this.#note(await turns.complete(identity, step(number, command.text, { usage })));
+    } else {
+      this.#note(await turns.fail(identity, command.text, { code: "c", message: "m" }));
+    }
+  }
+
+  #note(committed: Committed<unknown> | null): void {
+    if (committed === null) return;
+    const { life } = committed.session;
+    this.#announced.set(life, [...(this.#announced.get(life) ?? []), ...committed.events]);
+  }
+
+  /** One of the turns that were started, the newest having index 0; many of them may write no more. */
+  #turnAt(index: number): StartedTurn | null {
+    const { length } = this.#turns;
+    return length === 0 ? null : (this.#turns[length - 1 - (index % length)] ?? null);
+  }
+
+  #id(index: number): string {
+    return this.ids[index % 2] ?? this.ids[0];
+  }
+}
+
+export function describeFold(openStore: OpenStore): void {
+  describe("random histories", () => {
+    const given = givenStore(openStore, "all");
+
+    it("leave every session the fold of its log, and every log what was announced", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.array(command, { minLength: 1, maxLength: 4 }), { maxLength: 25, size: "max" }),
+          async (batches) => {
+            const history = new History(given);
+            for (const batch of batches) {
+              await Promise.all(batch.map((each) => history.run(each)));
+              await history.check();
+            }
+            await history.end();
+          },
+        ),
+        { numRuns: 50 },
+      );
+    });
+  });
+}

@@ -1,0 +1,77 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import {
+  chat,
+  complete,
+  existing,
+  givenStore,
+  identityOf,
+  startTurn,
+  step,
+  type OpenStore,
+} from "./scenario.suite.ts";
+
+export function describeHistory(openStore: OpenStore): void {
+  describe("the history that a model is told", () => {
+    const given = givenStore(openStore, "all");
+    const numbers = (turns: readonly { readonly number: number }[] | null) =>
+      turns?.map(({ number }) => number);
+
+    it("holds the turns up to this one, oldest first, with their steps as they were", async () => {
+      const id = randomUUID();
+      const first = identityOf(await startTurn(given.store, id, "one"));
+      const call = { id: "c", name: "t", arguments: {}, status: "running", effect: "read", step: 1 } as const;
+      const parts = [{ type: "tool-call", toolCallId: "c", providerOptions: { x: { y: [1, null] } } }];
+      const usage = {
+        inputTokens: 5,
+        outputTokens: 4,
+        totalTokens: 9,
+        reasoningTokens: 3,
+        cachedInputTokens: 2,
+      };
+      const asking = step(1, "", { parts, usage, finishReason: "tool-calls" });
+      await given.store.turns.stepWithCalls(first, asking, [call]);
+      await given.store.turns.toolResult(first, { callId: "c", output: 1, isError: false, durationMs: 1 });
+      const last = step(2, "answer one");
+      await given.store.turns.complete(first, last);
+      const second = await startTurn(given.store, id, "two");
+      await chat(given.store, id, "three waits and is not told yet");
+      const turns = await given.store.turns.history(identityOf(second), 10_000);
+      expect(turns).toMatchObject([
+        {
+          number: 1,
+          state: "complete",
+          userMessage: { content: "one" },
+          agentMessage: { content: "answer one", toolResults: [{ call_id: "c" }] },
+        },
+        { number: 2, state: "running", userMessage: { content: "two" }, agentMessage: { content: "" } },
+      ]);
+      expect(turns?.[0]?.steps).toEqual([asking, last]);
+      expect(turns?.[1]?.steps).toEqual([]);
+    });
+
+    it("holds as many of the last turns as fit, at least the last", async () => {
+      const id = randomUUID();
+      for (const text of ["one", "two", "three"]) {
+        await complete(given.store, await startTurn(given.store, id, text), "x".repeat(1000));
+      }
+      const turn = identityOf(await startTurn(given.store, id, "y".repeat(500)));
+      expect(numbers(await given.store.turns.history(turn, 100_000))).toEqual([1, 2, 3, 4]);
+      expect(numbers(await given.store.turns.history(turn, 2_500))).toEqual([3, 4]);
+      expect(numbers(await given.store.turns.history(turn, 501))).toEqual([4]);
+      expect(numbers(await given.store.turns.history(turn, 0))).toEqual([4]);
+    });
+
+    it("leaves out messages that an interrupt dropped unanswered, and keeps what was cut short", async () => {
+      const id = randomUUID();
+      const first = await startTurn(given.store, id, "one");
+      await chat(given.store, id, "dropped");
+      const streamed = { turn: first.turn, epoch: first.epoch, text: "cut sh" };
+      await given.store.turns.interrupt(existing(id), streamed);
+      const turn = identityOf(await startTurn(given.store, id, "three"));
+      const turns = await given.store.turns.history(turn, 10_000);
+      expect(numbers(turns)).toEqual([1, 3]);
+      expect(turns?.[0]).toMatchObject({ state: "interrupted", agentMessage: { content: "cut sh" } });
+    });
+  });
+}

@@ -1,0 +1,175 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { TurnIdentity } from "../../core/turn.ts";
+import {
+  NOTHING,
+  chat,
+  complete,
+  everything,
+  existing,
+  givenStore,
+  identityOf,
+  load,
+  startTurn,
+  step,
+  target,
+  types,
+  type OpenStore,
+} from "./scenario.suite.ts";
+
+export function describeInterrupt(openStore: OpenStore): void {
+  describe("interrupt", () => {
+    const given = givenStore(openStore, "each");
+    const interrupt = async (
+      id: string,
+      streamed: Parameters<typeof given.store.turns.interrupt>[1] = null,
+    ) => {
+      const committed = await given.store.turns.interrupt(existing(id), streamed);
+      expect(committed).not.toBeNull();
+      return committed!;
+    };
+
+    it("seals what runs and what waits in one transaction and raises the epoch", async () => {
+      const id = randomUUID();
+      const turn = await startTurn(given.store, id, "one");
+      await chat(given.store, id, "two");
+      const { session, events } = await interrupt(id);
+      expect(session.status).toBe("interrupted");
+      expect(session.epoch).toBeGreaterThan(turn.epoch);
+      expect(types(events)).toEqual([
+        "message_completed",
+        "message_completed",
+        "system_event",
+        "state_changed",
+      ]);
+      expect((await load(given.store, id)).messages.map(({ content, status }) => [content, status])).toEqual([
+        ["one", "complete"],
+        ["", "interrupted"],
+        ["two", "interrupted"],
+      ]);
+    });
+
+    it("changes nothing the second time", async () => {
+      const id = randomUUID();
+      await startTurn(given.store, id, "one");
+      await interrupt(id);
+      const before = await everything(given.store, id);
+      expect((await interrupt(id)).events).toEqual([]);
+      expect(await everything(given.store, id)).toEqual(before);
+    });
+
+    it("changes nothing on an idle session", async () => {
+      const id = randomUUID();
+      await complete(given.store, await startTurn(given.store, id, "one"), "answer");
+      const before = await everything(given.store, id);
+      expect((await interrupt(id)).events).toEqual([]);
+      expect(await everything(given.store, id)).toEqual(before);
+    });
+
+    it("creates the session where it may", async () => {
+      const id = randomUUID();
+      const committed = await given.store.turns.interrupt(target(id, true), null);
+      expect(committed).toMatchObject({ created: true, session: { status: "idle" }, events: [] });
+      expect(committed?.loaded).toEqual(await load(given.store, id));
+    });
+
+    it("keeps the text that the process which streams it has", async () => {
+      const id = randomUUID();
+      const { turn, epoch, ...rest } = await startTurn(given.store, id, "one");
+      await given.store.turns.checkpoint({ ...rest, turn, epoch }, 0, "some");
+      await interrupt(id, { turn, epoch, text: "some more" });
+      expect((await load(given.store, id)).messages[1]).toMatchObject({ content: "some more" });
+    });
+
+    it("keeps the text that was checkpointed where nobody has more", async () => {
+      const id = randomUUID();
+      const turn = await startTurn(given.store, id, "one");
+      const call = { id: "c", name: "t", arguments: {}, status: "running", effect: "read", step: 1 } as const;
+      await given.store.turns.stepWithCalls(turn, step(1, "First step."), [call]);
+      await given.store.turns.checkpoint(turn, 0, "and ");
+      await given.store.turns.checkpoint(turn, 4, "more");
+      await interrupt(id, { turn: turn.turn, epoch: turn.epoch - 1, text: "of an older run" });
+      const { messages, checkpointed } = await load(given.store, id);
+      expect(messages[1]).toMatchObject({ content: "First step.\n\nand more", status: "interrupted" });
+      expect(messages[1]?.toolCalls).toMatchObject([{ status: "interrupted" }]);
+      expect(messages[1]?.toolResults).toMatchObject([{ call_id: "c", output: "interrupted" }]);
+      expect(checkpointed).toBe("");
+    });
+
+    it("lets the next message begin at once", async () => {
+      const id = randomUUID();
+      await startTurn(given.store, id, "one");
+      await interrupt(id);
+      const turn = await startTurn(given.store, id, "two");
+      await complete(given.store, turn, "answer");
+      expect((await load(given.store, id)).session.status).toBe("idle");
+    });
+
+    it("leaves nothing of its turn to be claimed, renewed or released", async () => {
+      const id = randomUUID();
+      await startTurn(given.store, id, "one");
+      const waiting = randomUUID();
+      await given.store.sessions.open(target(waiting), NOTHING);
+      await chat(given.store, waiting, "waits");
+      await interrupt(id);
+      await interrupt(waiting);
+      expect(await given.store.turns.claim("other", [randomUUID(), randomUUID()], [])).toEqual([]);
+      expect(await given.store.turns.renew("owner", 1000)).toEqual([]);
+      await given.clock.advance(60_000);
+      expect(await given.store.turns.releaseDeadLeases("other")).toBe(0);
+      expect(await given.store.turns.countWaiting(10)).toBe(0);
+    });
+
+    it.each(["interrupt", "remove", "complete", "fail", "claim by another owner"])(
+      "and every other end of a turn refuse what it writes afterwards: %s",
+      async (end) => {
+        const id = randomUUID();
+        const started = await startTurn(given.store, id, "one");
+        const turn = identityOf(started);
+        if (end === "interrupt") await interrupt(id);
+        if (end === "remove") await given.store.sessions.remove(id);
+        if (end === "complete") await complete(given.store, turn, "answer");
+        if (end === "fail") await given.store.turns.fail(turn, "", { code: "c", message: "m" });
+        if (end === "claim by another owner") {
+          await given.store.turns.releaseDeadLeases("other");
+          await given.store.turns.claim("other", [randomUUID()], []);
+        }
+        if (end === "remove") await startTurn(given.store, id, "of the next life");
+        const before = await everything(given.store, id);
+        await expectRefused(given.store, turn);
+        expect(await everything(given.store, id)).toEqual(before);
+        await given.store.turns.interrupt(existing(id), null);
+      },
+    );
+
+    it("refuses an identity of another turn, epoch or session", async () => {
+      const id = randomUUID();
+      const first = await startTurn(given.store, id, "one");
+      await complete(given.store, first, "answer");
+      const turn = identityOf(await startTurn(given.store, id, "two"));
+      const before = await everything(given.store, id);
+      await expectRefused(given.store, { ...turn, turn: 1 });
+      await expectRefused(given.store, { ...turn, turn: 3 });
+      await expectRefused(given.store, { ...turn, epoch: turn.epoch - 1 });
+      await expectRefused(given.store, { ...turn, epoch: turn.epoch + 1 });
+      await expectRefused(given.store, { ...turn, sessionKey: turn.sessionKey + 1_000_000 });
+      await expectRefused(given.store, identityOf(first));
+      expect(await everything(given.store, id)).toEqual(before);
+      await complete(given.store, turn, "may write");
+    });
+  });
+}
+
+/** Every method that takes an identity answers `null`. */
+async function expectRefused(store: { readonly turns: TurnStore }, identity: TurnIdentity): Promise<void> {
+  const outcome = { callId: "c", output: 1, isError: false, durationMs: 1 };
+  const failure = { code: "c", message: "m" };
+  expect(await store.turns.history(identity, 1000)).toBeNull();
+  expect(await store.turns.checkpoint(identity, 0, "late")).toBeNull();
+  expect(await store.turns.stepWithCalls(identity, step(1, "late"), [])).toBeNull();
+  expect(await store.turns.toolProgress(identity, "c", 1)).toBeNull();
+  expect(await store.turns.toolResult(identity, outcome)).toBeNull();
+  expect(await store.turns.complete(identity, step(1, "late"))).toBeNull();
+  expect(await store.turns.fail(identity, "late", failure)).toBeNull();
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { IDEMPOTENCY_KEPT_MS } from "../../core/decisions/chat.ts";
+import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
+import {
+  allEvents,
+  chat,
+  givenStore,
+  record,
+  startTurn,
+  target,
+  complete,
+  type OpenStore,
+} from "./scenario.suite.ts";
+
+export function describeJobs(openStore: OpenStore): void {
+  describe("titles that are owed", () => {
+    const given = givenStore(openStore, "each");
+    const claim = (limit = 10) => given.store.jobs.claimTitles(limit, 5000);
+
+    it("belong to the process that took the chat at first, then to whoever asks, one at a time", async () => {
+      const id = randomUUID();
+      const { life } = await startTurn(given.store, id, "what is it?");
+      await given.clock.advance(TITLE_LEASE_MS - 1);
+      expect(await claim()).toEqual([]);
+      await given.clock.advance(1);
+      expect(await claim()).toEqual([
+        { sessionId: id, life, app: "default", utilityModel: null, text: "what is it?" },
+      ]);
+      expect(await claim()).toEqual([]);
+      await given.clock.advance(5000);
+      expect(await claim()).toHaveLength(1);
+    });
+
+    it("are claimed once, however many ask", async () => {
+      const ids = Array.from({ length: 6 }, () => randomUUID());
+      for (const id of ids) await chat(given.store, id, "hello");
+      await given.clock.advance(TITLE_LEASE_MS);
+      const claimed = await Promise.all([claim(4), claim(4)]);
+      expect(claimed.map((jobs) => jobs.length)).toEqual([4, 2]);
+      expect(new Set(claimed.flat().map(({ sessionId }) => sessionId))).toEqual(new Set(ids));
+    });
+
+    it("are about the first message, in the App and with the utility model of the session", async () => {
+      const id = randomUUID();
+      await given.store.sessions.setModel(target(id), { app: "defi", rig: "a/b", utilityModel: "a/small" });
+      const input = { app: "defi", models: ["a/b"] };
+      expect((await chat(given.store, id, "first", input)).outcome).toMatchObject({ wantsTitle: true });
+      expect((await chat(given.store, id, "second", input)).outcome).toMatchObject({ wantsTitle: false });
+      await given.clock.advance(TITLE_LEASE_MS);
+      expect(await claim()).toMatchObject([{ app: "defi", utilityModel: "a/small", text: "first" }]);
+    });
+
+    it("are set and announced, and then owed no more", async () => {
+      const id = randomUUID();
+      const { life } = await startTurn(given.store, id, "hello");
+      const finished = await given.store.jobs.finishTitle(id, life, "A greeting");
+      expect(finished?.session).toMatchObject({ title: "A greeting", titleSource: "generated" });
+      expect(finished?.events.map(({ event }) => event)).toEqual([
+        { type: "title_changed", new_title: "A greeting" },
+      ]);
+      await given.clock.advance(TITLE_LEASE_MS);
+      expect(await claim()).toEqual([]);
+      expect((await given.store.jobs.finishTitle(id, life, "Another"))?.events).toEqual([]);
+      expect((await record(given.store, id)).title).toBe("A greeting");
+    });
+
+    it("give way to a title that the user has set, before and after", async () => {
+      const id = randomUUID();
+      const { life } = await startTurn(given.store, id, "hello");
+      await given.store.sessions.rename(id, "Mine");
+      await given.clock.advance(TITLE_LEASE_MS);
+      expect(await claim()).toEqual([]);
+      const late = await given.store.jobs.finishTitle(id, life, "Generated");
+      expect(late).toMatchObject({ events: [], session: { title: "Mine", titleSource: "user" } });
+      const other = randomUUID();
+      const turn = await startTurn(given.store, other, "hello");
+      await given.store.jobs.finishTitle(other, turn.life, "Generated");
+      await given.store.sessions.rename(other, "Mine");
+      expect((await record(given.store, other)).title).toBe("Mine");
+    });
+
+    it("are not owed to a session that was renamed before its first message", async () => {
+      const id = randomUUID();
+      await given.store.sessions.open(target(id), { userState: null, publicKey: null });
+      await given.store.sessions.rename(id, "Mine");
+      expect((await chat(given.store, id, "hello")).outcome).toMatchObject({ wantsTitle: false });
+      await given.clock.advance(TITLE_LEASE_MS);
+      expect(await claim()).toEqual([]);
+    });
+
+    it("are not set in another life of the session", async () => {
+      const id = randomUUID();
+      const old = await startTurn(given.store, id, "hello");
+      await given.store.sessions.remove(id);
+      expect(await given.store.jobs.finishTitle(id, old.life, "Late")).toBeNull();
+      await startTurn(given.store, id, "hello again");
+      const before = await allEvents(given.store, id);
+      expect(await given.store.jobs.finishTitle(id, old.life, "Late")).toBeNull();
+      expect(await allEvents(given.store, id)).toEqual(before);
+    });
+
+    it("are owed no more when their session is removed", async () => {
+      const id = randomUUID();
+      await complete(given.store, await startTurn(given.store, id, "hello"), "hi");
+      await given.store.sessions.remove(id);
+      await given.clock.advance(TITLE_LEASE_MS);
+      expect(await claim()).toEqual([]);
+    });
+  });
+
+  describe("idempotency keys", () => {
+    const given = givenStore(openStore, "each");
+
+    it("are forgotten after 24 hours, in portions", async () => {
+      for (const key of ["a", "b", "c"]) {
+        await chat(given.store, randomUUID(), "hello", { idempotency: { key, digest: "d" } });
+      }
+      await given.clock.advance(1000);
+      const id = randomUUID();
+      const idempotency = { key: "young", digest: "d" };
+      await chat(given.store, id, "hello", { idempotency });
+      await given.clock.advance(IDEMPOTENCY_KEPT_MS - 1001);
+      expect(await given.store.jobs.forgetIdempotencyKeys(10)).toBe(0);
+      await given.clock.advance(1);
+      expect(await given.store.jobs.forgetIdempotencyKeys(2)).toBe(2);
+      expect(await given.store.jobs.forgetIdempotencyKeys(2)).toBe(1);
+      expect(await given.store.jobs.forgetIdempotencyKeys(2)).toBe(0);
+      expect((await chat(given.store, id, "hello", { idempotency })).outcome.kind).toBe("replayed");
+    });
+  });
+}

@@ -1,0 +1,85 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { chat, givenStore, record, target, type OpenStore } from "./scenario.suite.ts";
+
+export function describeLists(openStore: OpenStore): void {
+  describe("lists of a wallet's sessions", () => {
+    const given = givenStore(openStore, "all");
+    const apps = ["default"];
+
+    /** Sessions of a wallet, opened one millisecond after the other. */
+    async function openMany(publicKey: string, count: number): Promise<string[]> {
+      const ids: string[] = [];
+      for (let index = 0; index < count; index += 1) {
+        const id = randomUUID();
+        await given.clock.advance(1);
+        await given.store.sessions.open(target(id), { userState: null, publicKey });
+        ids.push(id);
+      }
+      return ids;
+    }
+
+    const ids = (sessions: readonly { readonly id: string }[]) => sessions.map(({ id }) => id);
+
+    it("have the newest activity first, and no other wallet's", async () => {
+      const wallet = randomUUID();
+      const opened = await openMany(wallet, 3);
+      await openMany(randomUUID(), 1);
+      await given.clock.advance(1);
+      await chat(given.store, opened[0]!, "hello");
+      const listed = await given.store.sessions.list({ publicKey: wallet, apps, limit: 10, after: null });
+      expect(ids(listed)).toEqual([opened[0], opened[2], opened[1]]);
+      expect(listed[0]).toEqual(await record(given.store, opened[0]!));
+    });
+
+    it("hold the sessions of the named Apps alone; one without an App counts as the default one's", async () => {
+      const wallet = randomUUID();
+      const [none] = await openMany(wallet, 1);
+      const other = randomUUID();
+      await chat(given.store, other, "hello", { app: "defi", publicKey: wallet });
+      const list = async (of: string[]) =>
+        ids(await given.store.sessions.list({ publicKey: wallet, apps: of, limit: 10, after: null }));
+      expect(await list(["default"])).toEqual([none]);
+      expect(await list(["defi"])).toEqual([other]);
+      expect(new Set(await list(["default", "defi"]))).toEqual(new Set([none, other]));
+      expect(await list([])).toEqual([]);
+    });
+
+    it("come in pages that leave nothing out and show nothing twice, whatever moves meanwhile", async () => {
+      const wallet = randomUUID();
+      const opened = await openMany(wallet, 7);
+      const seen: string[] = [];
+      let after: { updatedAt: number; key: number } | null = null;
+      for (;;) {
+        const page = await given.store.sessions.list({ publicKey: wallet, apps, limit: 2, after });
+        seen.push(...ids(page));
+        const last = page.at(-1);
+        if (last === undefined) break;
+        after = { updatedAt: last.updatedAt, key: last.key };
+        await given.clock.advance(1);
+        await chat(given.store, seen[0]!, "what was shown moves to the front");
+      }
+      expect(seen).toEqual(opened.toReversed());
+    });
+
+    it("order sessions of the same moment by their age, through the pages too", async () => {
+      const wallet = randomUUID();
+      const opened = await Promise.all(
+        Array.from({ length: 4 }, async () => {
+          const id = randomUUID();
+          await given.store.sessions.open(target(id), { userState: null, publicKey: wallet });
+          return await record(given.store, id);
+        }),
+      );
+      const expected = ids(opened.toSorted((left, right) => right.key - left.key));
+      const query = { publicKey: wallet, apps, limit: 2 };
+      const first = await given.store.sessions.list({ ...query, after: null });
+      const last = first[1]!;
+      const second = await given.store.sessions.list({
+        ...query,
+        after: { updatedAt: last.updatedAt, key: last.key },
+      });
+      expect([...ids(first), ...ids(second)]).toEqual(expected);
+    });
+  });
+}

@@ -1,0 +1,298 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { LEASE_MS } from "../../core/turn.ts";
+import {
+  allEvents,
+  chat,
+  complete,
+  everything,
+  givenStore,
+  identityOf,
+  load,
+  record,
+  startTurn,
+  step,
+  target,
+  types,
+  type OpenStore,
+} from "./scenario.suite.ts";
+
+export function describeQueue(openStore: OpenStore): void {
+  describe("the queue of turns", () => {
+    const given = givenStore(openStore, "each");
+
+    const claim = (count: number, fullProviders: string[] = [], owner = "owner") =>
+      given.store.turns.claim(
+        owner,
+        Array.from({ length: count }, () => randomUUID()),
+        fullProviders,
+      );
+
+    /** Sessions with a waiting turn each, the first one waiting longest. */
+    async function waitingSessions(count: number): Promise<string[]> {
+      const ids: string[] = [];
+      for (let index = 0; index < count; index += 1) {
+        ids.push(randomUUID());
+        await chat(given.store, ids[index]!, `message ${index}`);
+        await given.clock.advance(1);
+      }
+      return ids;
+    }
+
+    it("gives out the longest waiting first, as many as asked for", async () => {
+      const ids = await waitingSessions(3);
+      const agentMessageIds = [randomUUID(), randomUUID()];
+      const claimed = await given.store.turns.claim("me", agentMessageIds, []);
+      expect(claimed.map(({ session }) => session.id)).toEqual(ids.slice(0, 2));
+      expect(claimed.map(({ outcome }) => outcome?.agentMessage.id)).toEqual(agentMessageIds);
+      expect((await claim(5)).map(({ session }) => session.id)).toEqual(ids.slice(2));
+      expect(await claim(5)).toEqual([]);
+    });
+
+    it("answers each claim with what it changed", async () => {
+      const [id] = await waitingSessions(1);
+      const before = await allEvents(given.store, id!);
+      const [claimed] = await claim(1);
+      expect(claimed).toMatchObject({
+        created: false,
+        loaded: null,
+        session: await record(given.store, id!),
+      });
+      expect(claimed?.outcome).toMatchObject({
+        sessionId: id,
+        turn: 1,
+        attempt: 1,
+        userText: "message 0",
+        epoch: claimed?.session.epoch,
+      });
+      expect(types(claimed?.events ?? [])).toEqual(["message_updated", "message_created"]);
+      expect(await allEvents(given.store, id!)).toEqual([...before, ...(claimed?.events ?? [])]);
+      await complete(given.store, claimed!.outcome!, "answer");
+    });
+
+    it("gives no turn to two owners", async () => {
+      const ids = await waitingSessions(6);
+      const claimed = await Promise.all([claim(4, [], "one"), claim(4, [], "two")]);
+      expect(claimed.flat().map(({ session }) => session.id)).toEqual(ids);
+      const epochs = claimed.flat().map(({ session }) => session.epoch);
+      expect(new Set(epochs).size).toBe(6);
+    });
+
+    it("passes over turns whose provider runs as many as it may", async () => {
+      const slow = randomUUID();
+      await given.store.sessions.setModel(target(slow), {
+        app: "default",
+        rig: "slow/model",
+        utilityModel: null,
+      });
+      await chat(given.store, slow, "first", { models: ["demo/assistant", "slow/model"] });
+      const [other] = await waitingSessions(1);
+      expect((await claim(2, ["slow", "none"])).map(({ session }) => session.id)).toEqual([other]);
+      expect(await claim(2, ["slow"])).toEqual([]);
+      expect((await claim(2)).map(({ session }) => session.id)).toEqual([slow]);
+    });
+
+    it("runs one turn of a session at a time, in the order of its messages", async () => {
+      const id = randomUUID();
+      const first = await startTurn(given.store, id, "one");
+      await chat(given.store, id, "two");
+      await chat(given.store, id, "three");
+      expect(await claim(5)).toEqual([]);
+      await complete(given.store, first, "answer one");
+      const [second, ...none] = await claim(5);
+      expect(none).toEqual([]);
+      expect(second?.outcome?.userText).toBe("two");
+      await given.store.turns.fail(identityOf(second!.outcome!), "half", { code: "c", message: "m" });
+      const [third] = await claim(5);
+      expect(third?.outcome?.userText).toBe("three");
+      await complete(given.store, third!.outcome!, "answer three");
+      const { messages, session } = await load(given.store, id);
+      expect(messages.map(({ content }) => content)).toEqual([
+        "one",
+        "answer one",
+        "two",
+        "three",
+        "half",
+        "answer three",
+      ]);
+      expect(session.status).toBe("idle");
+    });
+
+    it("counts what waits for an owner or behind another turn, up to a limit", async () => {
+      expect(await given.store.turns.countWaiting(10)).toBe(0);
+      await waitingSessions(2);
+      const busy = randomUUID();
+      await startTurn(given.store, busy, "runs");
+      await chat(given.store, busy, "behind");
+      expect(await given.store.turns.countWaiting(10)).toBe(3);
+      expect(await given.store.turns.countWaiting(2)).toBe(2);
+      await claim(1);
+      expect(await given.store.turns.countWaiting(10)).toBe(2);
+      await given.store.turns.releaseDeadLeases("nobody");
+      expect(await given.store.turns.countWaiting(10)).toBe(4);
+    });
+
+    it("forgets the turns of a session that is removed", async () => {
+      const [id] = await waitingSessions(1);
+      await given.store.sessions.remove(id!);
+      expect(await given.store.turns.countWaiting(10)).toBe(0);
+      expect(await claim(1)).toEqual([]);
+    });
+  });
+
+  describe("leases", () => {
+    const given = givenStore(openStore, "each");
+
+    const claim = (owner = "other") => given.store.turns.claim(owner, [randomUUID()], []);
+    const release = (everyOther: string | null = null) => given.store.turns.releaseDeadLeases(everyOther);
+
+    it("run out ten seconds after the turn was started by a chat, and not before", async () => {
+      await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await release()).toBe(0);
+      expect(await claim()).toEqual([]);
+      await given.clock.advance(1);
+      expect(await release()).toBe(1);
+      expect(await release()).toBe(0);
+      expect(await claim()).toHaveLength(1);
+    });
+
+    it("run out ten seconds after the turn was claimed", async () => {
+      await chat(given.store, randomUUID(), "one");
+      await given.clock.advance(60_000);
+      await claim("first");
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await release()).toBe(0);
+      await given.clock.advance(1);
+      expect(await release()).toBe(1);
+    });
+
+    it("hold on while their owner renews them, and it is told which it holds", async () => {
+      const turn = await startTurn(given.store, randomUUID(), "one");
+      const [second] = [await startTurn(given.store, randomUUID(), "two")];
+      await given.clock.advance(9_000);
+      const held = await given.store.turns.renew("owner", 10_000);
+      expect(held.toSorted((a, b) => a - b)).toEqual([turn.epoch, second.epoch]);
+      expect(await given.store.turns.renew("other", 10_000)).toEqual([]);
+      await given.clock.advance(9_999);
+      expect(await release()).toBe(0);
+      await given.clock.advance(1);
+      expect(await release()).toBe(2);
+    });
+
+    it("that have run out cannot be renewed", async () => {
+      await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(LEASE_MS);
+      expect(await given.store.turns.renew("owner", 10_000)).toEqual([]);
+      expect(await release()).toBe(1);
+    });
+
+    it("end with their turn", async () => {
+      const turn = await startTurn(given.store, randomUUID(), "one");
+      await complete(given.store, turn, "answer");
+      expect(await given.store.turns.renew("owner", 10_000)).toEqual([]);
+      await given.clock.advance(60_000);
+      expect(await release("nobody")).toBe(0);
+    });
+
+    it("of all others are released by a process that knows that it is alone, its own are not", async () => {
+      const mine = await startTurn(given.store, randomUUID(), "mine");
+      const theirs = randomUUID();
+      await startTurn(given.store, theirs, "theirs", {
+        claim: { owner: "crashed", agentMessageId: randomUUID() },
+      });
+      expect(await release("owner")).toBe(1);
+      const claimed = await given.store.turns.claim("owner", [randomUUID(), randomUUID()], []);
+      expect(claimed.map(({ session }) => session.id)).toEqual([theirs]);
+      await complete(given.store, mine, "answer");
+    });
+
+    it("let an owner write until another one has taken the turn, and no longer", async () => {
+      const id = randomUUID();
+      const late = await startTurn(given.store, id, "one");
+      await given.clock.advance(LEASE_MS);
+      await release();
+      expect(await given.store.turns.checkpoint(late, 0, "still mine")).toBe(true);
+      await claim();
+      expect(await given.store.turns.checkpoint(late, 0, "not mine")).toBeNull();
+    });
+
+    it("leave nothing to claim when an owner ends its turn after they ran out", async () => {
+      const late = await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(LEASE_MS);
+      await release();
+      await complete(given.store, late, "answer");
+      expect(await claim()).toEqual([]);
+      expect(await given.store.turns.countWaiting(10)).toBe(0);
+    });
+  });
+
+  describe("a turn that runs again", () => {
+    const given = givenStore(openStore, "each");
+
+    async function crashAndClaim() {
+      await given.store.turns.releaseDeadLeases("alone");
+      const claimed = await given.store.turns.claim("crashing", [randomUUID()], []);
+      expect(claimed).toHaveLength(1);
+      return claimed[0]!;
+    }
+
+    it("goes on after its last finished step, with its message and a new epoch", async () => {
+      const id = randomUUID();
+      const first = await startTurn(given.store, id, "one");
+      const calls = [
+        { id: "a", name: "read", arguments: {}, status: "running", effect: "read", step: 1 },
+        { id: "b", name: "write", arguments: {}, status: "running", effect: "unsafe", step: 1 },
+      ] as const;
+      await given.store.turns.stepWithCalls(first, step(1, "First."), calls);
+      await given.store.turns.checkpoint(first, 0, "lost in the crash");
+      const again = await crashAndClaim();
+      expect(again.outcome).toMatchObject({ turn: 1, attempt: 2, stepsDone: 1, userText: "one" });
+      expect(again.outcome?.epoch).toBeGreaterThan(first.epoch);
+      expect(again.outcome?.agentMessage).toMatchObject({ id: first.agentMessage.id, content: "First." });
+      expect(again.outcome?.openCalls.map((call) => call.id)).toEqual(["a"]);
+      const { messages, checkpointed } = await load(given.store, id);
+      expect(checkpointed).toBe("");
+      expect(messages[1]?.toolResults).toMatchObject([{ call_id: "b", output: "outcome unknown" }]);
+      await given.store.turns.complete(identityOf(again.outcome!), step(2, "Second."));
+      expect((await load(given.store, id)).messages[1]?.content).toBe("First.\n\nSecond.");
+    });
+
+    it("fails after its third attempt, and its session is idle", async () => {
+      const id = randomUUID();
+      await startTurn(given.store, id, "one");
+      expect((await crashAndClaim()).outcome?.attempt).toBe(2);
+      expect((await crashAndClaim()).outcome?.attempt).toBe(3);
+      const before = await allEvents(given.store, id);
+      const failed = await crashAndClaim();
+      expect(failed.outcome).toBeNull();
+      expect(failed.session.status).toBe("idle");
+      expect(types(failed.events)).toEqual([
+        "message_completed",
+        "system_event",
+        "system_notice",
+        "state_changed",
+      ]);
+      expect(await allEvents(given.store, id)).toEqual([...before, ...failed.events]);
+      const { messages, systemEvents } = await load(given.store, id);
+      expect(messages[1]?.status).toBe("failed");
+      expect(systemEvents.map(({ item }) => item.type)).toEqual(["error"]);
+      expect(await given.store.turns.claim("next", [randomUUID()], [])).toEqual([]);
+      expect(await given.store.turns.countWaiting(10)).toBe(0);
+    });
+
+    it("fails after its third attempt, and the next one of the queue may run", async () => {
+      const id = randomUUID();
+      await startTurn(given.store, id, "one");
+      await chat(given.store, id, "two");
+      await crashAndClaim();
+      await crashAndClaim();
+      const failed = await crashAndClaim();
+      expect(failed).toMatchObject({ outcome: null, session: { status: "processing" } });
+      const [next] = await given.store.turns.claim("next", [randomUUID()], []);
+      expect(next?.outcome).toMatchObject({ turn: 2, userText: "two", attempt: 1 });
+      await complete(given.store, next!.outcome!, "answer");
+      expect((await everything(given.store, id)).session.status).toBe("idle");
+    });
+  });
+}

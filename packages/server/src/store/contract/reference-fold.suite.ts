@@ -1,0 +1,76 @@
+// The fold of a session's events, as a client would write it from contract section 5: the oracle for what the store has.
+
+import type { Message, SystemEvent } from "@colloquy/protocol";
+import { toWireMessage } from "../../core/message.ts";
+import type { StoredSession } from "../../core/ports/session-store.ts";
+import type { NumberedEvent } from "../../core/session-event.ts";
+import { appOf, PLACEHOLDER_TITLE } from "../../core/session.ts";
+import { MODEL } from "./scenario.suite.ts";
+
+export interface Shown {
+  readonly head: number;
+  readonly title: string;
+  readonly status: string;
+  readonly model: string;
+  readonly app: string;
+  readonly userState: unknown;
+  readonly messages: readonly Message[];
+  readonly systemEvents: readonly SystemEvent[];
+}
+
+const NEW: Shown = {
+  head: 0,
+  title: PLACEHOLDER_TITLE,
+  status: "idle",
+  model: MODEL,
+  app: "default",
+  userState: null,
+  messages: [],
+  systemEvents: [],
+};
+
+export function foldEvents(events: readonly NumberedEvent[]): Shown {
+  return events.reduce((shown, { number, event }) => {
+    const next = { ...shown, head: number };
+    switch (event.type) {
+      case "title_changed":
+        return { ...next, title: event.new_title };
+      case "state_changed":
+        return {
+          ...next,
+          status: event.status,
+          model: event.model,
+          app: event.app,
+          userState: event.user_state,
+        };
+      case "message_created":
+        return { ...next, messages: [...shown.messages, event.message] };
+      case "message_updated":
+      case "message_completed":
+        return {
+          ...next,
+          messages: shown.messages.map((message) =>
+            message.id === event.message.id ? event.message : message,
+          ),
+        };
+      case "system_event":
+        return { ...next, systemEvents: [...shown.systemEvents, event.item].slice(-100) };
+      default:
+        return next;
+    }
+  }, NEW);
+}
+
+/** The same of a session as the store has it. */
+export function shownOf({ session, messages, systemEvents }: StoredSession): Shown {
+  return {
+    head: session.head,
+    title: session.title,
+    status: session.status,
+    model: session.model,
+    app: appOf(session),
+    userState: session.userState,
+    messages: messages.map(toWireMessage),
+    systemEvents: systemEvents.map(({ item }) => item),
+  };
+}

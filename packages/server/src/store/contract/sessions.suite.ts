@@ -1,0 +1,231 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import {
+  MODEL,
+  NOTHING,
+  allEvents,
+  chat,
+  complete,
+  everything,
+  existing,
+  givenStore,
+  load,
+  newLife,
+  record,
+  startTurn,
+  target,
+  types,
+  type OpenStore,
+} from "./scenario.suite.ts";
+
+export function describeSessions(openStore: OpenStore): void {
+  describe("sessions", () => {
+    const given = givenStore(openStore, "all");
+    const newId = () => randomUUID();
+
+    it("begins a session as its birth says", async () => {
+      const id = newId();
+      const life = newLife();
+      const committed = await given.store.sessions.open(
+        { id, birth: { life, model: "local/one" }, load: true },
+        NOTHING,
+      );
+      expect(committed).toMatchObject({ outcome: "ok", created: true, events: [] });
+      expect(committed?.session).toMatchObject({
+        id,
+        life,
+        app: null,
+        title: "New Chat",
+        titleSource: "placeholder",
+        status: "idle",
+        model: "local/one",
+        modelChosen: false,
+        utilityModel: null,
+        publicKey: null,
+        userState: null,
+        head: 0,
+        messageCount: 0,
+        turnCount: 0,
+        createdAt: given.clock.now(),
+        updatedAt: given.clock.now(),
+      });
+      expect(committed?.loaded).toEqual({
+        session: committed?.session,
+        messages: [],
+        systemEvents: [],
+        checkpointed: "",
+      });
+    });
+
+    it("opens a session that exists as it is, whatever birth came along", async () => {
+      const id = newId();
+      const first = await given.store.sessions.open(target(id), NOTHING);
+      const second = await given.store.sessions.open(target(id), NOTHING);
+      expect(second).toEqual({ ...first, created: false });
+    });
+
+    it("creates nothing where a session must exist already", async () => {
+      const id = newId();
+      expect(await given.store.sessions.open(existing(id, true), NOTHING)).toBeNull();
+      expect(
+        await given.store.sessions.setModel(existing(id), { app: "default", rig: "a/b", utilityModel: null }),
+      ).toBeNull();
+      expect(await given.store.turns.interrupt(existing(id), null)).toBeNull();
+      expect(await given.store.sessions.rename(id, "Title")).toBeNull();
+      expect(await given.store.sessions.remove(id)).toBeNull();
+      expect(await given.store.sessions.find(id)).toBeNull();
+    });
+
+    it("answers the loaded session only when it was asked for", async () => {
+      const id = newId();
+      expect((await given.store.sessions.open(target(id), NOTHING))?.loaded).toBeNull();
+      expect((await given.store.sessions.open(target(id, true), NOTHING))?.loaded).not.toBeNull();
+    });
+
+    it("merges user state and announces it, once", async () => {
+      const id = newId();
+      await given.store.sessions.open(target(id), { userState: { evm: { chain_id: 1 } }, publicKey: null });
+      const merged = { userState: { evm: { address: "0xa" } }, publicKey: null };
+      const committed = await given.store.sessions.open(target(id), merged);
+      expect(committed?.session.userState).toEqual({ evm: { chain_id: 1, address: "0xa" } });
+      expect(types(committed?.events ?? [])).toEqual(["state_changed"]);
+      expect((await given.store.sessions.open(target(id), merged))?.events).toEqual([]);
+      expect((await load(given.store, id)).session.userState).toEqual({
+        evm: { chain_id: 1, address: "0xa" },
+      });
+    });
+
+    it("keeps keys of user state that mean something to JavaScript", async () => {
+      const id = newId();
+      const userState = JSON.parse('{"__proto__": {"a": 1}, "constructor": null}');
+      await given.store.sessions.open(target(id), { userState, publicKey: null });
+      expect(JSON.stringify((await record(given.store, id)).userState)).toBe(JSON.stringify(userState));
+    });
+
+    it("refuses user state that is too large, and then creates nothing", async () => {
+      const id = newId();
+      const tooLarge = { userState: { note: "x".repeat(9000) }, publicKey: null };
+      const committed = await given.store.sessions.open(target(id), tooLarge);
+      expect(committed).toMatchObject({ outcome: "user_state_too_large", created: false, events: [] });
+      expect(await given.store.sessions.find(id)).toBeNull();
+    });
+
+    it("binds the first wallet and refuses another one with nothing changed", async () => {
+      const id = newId();
+      await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      const before = await everything(given.store, id);
+      const other = { userState: { a: 1 }, publicKey: "0xb" };
+      expect((await given.store.sessions.open(target(id), other))?.outcome).toBe("wallet_mismatch");
+      expect(await everything(given.store, id)).toEqual(before);
+      const same = { userState: null, publicKey: "0xa" };
+      expect((await given.store.sessions.open(target(id), same))?.outcome).toBe("ok");
+    });
+
+    it("renames and announces it; the same title again announces nothing", async () => {
+      const id = newId();
+      await given.store.sessions.open(target(id), NOTHING);
+      const renamed = await given.store.sessions.rename(id, "Mine");
+      expect(renamed?.session).toMatchObject({ title: "Mine", titleSource: "user" });
+      expect(renamed?.events).toEqual([{ number: 1, event: { type: "title_changed", new_title: "Mine" } }]);
+      expect((await given.store.sessions.rename(id, "Mine"))?.events).toEqual([]);
+    });
+
+    it("sets the model, creates the session for it and says so", async () => {
+      const id = newId();
+      const choice = { app: "defi", rig: "local/one", utilityModel: "local/two" };
+      const first = await given.store.sessions.setModel(target(id), choice);
+      expect(first).toMatchObject({
+        outcome: "ok",
+        created: true,
+        session: { app: "defi", model: "local/one", modelChosen: true, utilityModel: "local/two" },
+      });
+      expect(types(first?.events ?? [])).toEqual(["state_changed"]);
+      const second = await given.store.sessions.setModel(target(id), { ...choice, utilityModel: null });
+      expect(second).toMatchObject({ created: false, events: [], session: { utilityModel: "local/two" } });
+    });
+
+    it("refuses a model of another App than the session's with nothing changed", async () => {
+      const id = newId();
+      await chat(given.store, id, "hello");
+      const before = await everything(given.store, id);
+      const choice = { app: "defi", rig: "local/one", utilityModel: null };
+      expect((await given.store.sessions.setModel(target(id), choice))?.outcome).toBe("app_mismatch");
+      expect(await everything(given.store, id)).toEqual(before);
+    });
+
+    it("answers pages of messages, and null for a session or message that it does not know", async () => {
+      const [id, other] = [newId(), newId()];
+      for (const text of ["one", "two", "three"]) await chat(given.store, id, text);
+      await chat(given.store, other, "elsewhere");
+      const all = await given.store.sessions.messages(id, null, 10);
+      expect(all?.map(({ content }) => content)).toEqual(["one", "two", "three"]);
+      const page = await given.store.sessions.messages(id, all?.[0]?.id ?? "", 1);
+      expect(page?.map(({ content }) => content)).toEqual(["two"]);
+      expect(await given.store.sessions.messages(id, all?.[2]?.id ?? "", 10)).toEqual([]);
+      const elsewhere = await given.store.sessions.messages(other, null, 1);
+      expect(await given.store.sessions.messages(id, elsewhere?.[0]?.id ?? "", 10)).toBeNull();
+      expect(await given.store.sessions.messages(newId(), null, 10)).toBeNull();
+    });
+
+    it("says which of the used sessions no longer exist in that life", async () => {
+      const [id, removed, never] = [newId(), newId(), newId()];
+      await given.store.sessions.open(target(id), NOTHING);
+      await given.store.sessions.open(target(removed), NOTHING);
+      const { life } = await record(given.store, id);
+      const old = await given.store.sessions.remove(removed);
+      await given.store.sessions.open(target(removed), NOTHING);
+      const gone = await given.store.sessions.touch([
+        { id, life },
+        { id: removed, life: old?.life ?? "" },
+        { id: never, life: "none" },
+      ]);
+      expect(gone).toEqual([removed, never]);
+    });
+  });
+
+  describe("a session that was removed", () => {
+    const given = givenStore(openStore, "all");
+
+    it("is gone with all that belonged to it, and its life is answered once", async () => {
+      const id = randomUUID();
+      const turn = await startTurn(given.store, id, "hello");
+      expect(await given.store.sessions.remove(id)).toEqual({ life: turn.life });
+      expect(await given.store.sessions.remove(id)).toBeNull();
+      expect(await given.store.sessions.find(id)).toBeNull();
+      expect(await given.store.sessions.messages(id, null, 10)).toBeNull();
+      expect(await given.store.events.after(id, 0, 10)).toBeNull();
+    });
+
+    it("leaves nothing to the next life of its id", async () => {
+      const id = randomUUID();
+      const idempotency = { key: "k", digest: "d" };
+      const old = await startTurn(given.store, id, "old", { idempotency });
+      await given.store.turns.checkpoint(old, 0, "old text");
+      await given.store.sessions.remove(id);
+      const opened = await given.store.sessions.open(target(id, true), NOTHING);
+      expect(opened).toMatchObject({ created: true, session: { head: 0, model: MODEL } });
+      expect(opened?.session.key).not.toBe(old.sessionKey);
+      expect(opened?.session.life).not.toBe(old.life);
+      expect(opened?.loaded).toMatchObject({ messages: [], systemEvents: [], checkpointed: "" });
+      const turn = await startTurn(given.store, id, "new", { idempotency });
+      expect(turn).toMatchObject({ turn: 1, attempt: 1, stepsDone: 0 });
+      expect((await allEvents(given.store, id)).map(({ number }) => number)).toEqual([1, 2, 3]);
+      await complete(given.store, turn, "new answer");
+      expect((await load(given.store, id)).messages.map(({ content }) => content)).toEqual([
+        "new",
+        "new answer",
+      ]);
+    });
+
+    it("never gives its key to another one", async () => {
+      const keys = new Set<number>();
+      for (let life = 0; life < 5; life += 1) {
+        const id = randomUUID();
+        const opened = await given.store.sessions.open(target(id), NOTHING);
+        keys.add(opened?.session.key ?? 0);
+        await given.store.sessions.remove(id);
+      }
+      expect(keys.size).toBe(5);
+    });
+  });
+}

@@ -1,0 +1,35 @@
+// What every store has to keep, adapter or not: the sentences of core/ports as tests.
+
+import { describe } from "vitest";
+import { describeBatches } from "./batches.suite.ts";
+import { describeChat } from "./chat.suite.ts";
+import { describeDurability } from "./durability.suite.ts";
+import { describeEvents } from "./events.suite.ts";
+import { describeExpiry } from "./expiry.suite.ts";
+import { describeFold } from "./fold.suite.ts";
+import { describeHistory } from "./history.suite.ts";
+import { describeInterrupt } from "./interrupt.suite.ts";
+import { describeJobs } from "./jobs.suite.ts";
+import { describeLists } from "./lists.suite.ts";
+import { describeQueue } from "./queue.suite.ts";
+import type { OpenStore } from "./scenario.suite.ts";
+import { describeSessions } from "./sessions.suite.ts";
+import { describeTurnProgress } from "./turn-progress.suite.ts";
+
+export function describeStoreContract(name: string, openStore: OpenStore): void {
+  describe(`the store's contract, ${name}`, () => {
+    describeSessions(openStore);
+    describeLists(openStore);
+    describeExpiry(openStore);
+    describeChat(openStore);
+    describeInterrupt(openStore);
+    describeQueue(openStore);
+    describeTurnProgress(openStore);
+    describeHistory(openStore);
+    describeEvents(openStore);
+    describeJobs(openStore);
+    describeBatches(openStore);
+    describeDurability(openStore);
+    describeFold(openStore);
+  });
+}
