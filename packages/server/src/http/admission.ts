@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import { Unavailable } from "../core/errors.ts";
-import type { Clock } from "../core/ports/clock.ts";
 import type { AdmitNewSession, Readiness } from "../core/ports/services.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { addressKey, CONTRACT_RATE_LIMITS, PlaceLimiter, WindowLimiter } from "./rate-limits.ts";
+import type { Stopwatch } from "./request-log.ts";
 
 /** Seconds after which a client that found this process stopping may try again: by then another one has its place. */
 const STOPPING_RETRY_SECONDS = 5;
@@ -21,7 +21,7 @@ export interface Admission {
   stream(request: FastifyRequest): (() => void) | null;
 }
 
-export function createAdmission(config: HttpConfig, readiness: Readiness, clock: Clock): Admission {
+export function createAdmission(config: HttpConfig, readiness: Readiness, clock: Stopwatch): Admission {
   const limits = config.rateLimits ?? (config.loopback ? null : CONTRACT_RATE_LIMITS);
   if (limits === null) {
     const unlessStopping = (): null => refuseWhenStopping(readiness);

@@ -5,7 +5,6 @@ import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
-import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { Services } from "../core/ports/services.ts";
 import { createAdmission } from "./admission.ts";
@@ -19,7 +18,7 @@ import { HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser
 import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
 import { referenceRoutes } from "./reference.ts";
 import { requestIds } from "./request-id.ts";
-import { createRequestLog, type RequestLog } from "./request-log.ts";
+import { createRequestLog, type RequestLog, type Stopwatch } from "./request-log.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { compileSerializer, compileValidator } from "./validation.ts";
@@ -38,7 +37,7 @@ export interface HttpParts {
   readonly logger: Logger;
   /** Where the metrics of requests and of the process are registered, and what `/metrics` shows. */
   readonly register: Registry;
-  readonly clock: Clock;
+  readonly clock: Stopwatch;
 }
 
 /** Builds the HTTP server. It listens when it is told to. */
@@ -95,7 +94,7 @@ export function buildHttp({ services, config, logger, register, clock }: HttpPar
   return app;
 }
 
-function passEveryRequest(app: HttpApp, edge: Edge, log: RequestLog, clock: Clock): void {
+function passEveryRequest(app: HttpApp, edge: Edge, log: RequestLog, clock: Stopwatch): void {
   app.addHook("onRequest", (request, reply, done) => {
     request.startedAt = clock.monotonic();
     const refusal = edge.refuse(request);

@@ -54,7 +54,7 @@ export function createEdge(
     fields(message, requestId) {
       const fields: Record<string, string> = {
         "x-request-id": requestId,
-        "x-content-type-config": "nosniff",
+        "x-content-type-options": "nosniff",
         "cache-control": "no-store",
         vary: "Origin",
       };

@@ -12,6 +12,9 @@ declare module "fastify" {
   }
 }
 
+/** All that the edge needs of the clock. */
+export type Stopwatch = Pick<Clock, "monotonic">;
+
 /** An answer that took longer, in milliseconds, is worth a line, unless the client asked to wait. */
 const SLOW_MS = 1000;
 /** One answer of this many is logged at debug level. A line for each would double what a request costs. */
@@ -25,7 +28,7 @@ export interface RequestLog {
 }
 
 /** Keeps count of answers and logs the few that matter: no text, no query, no key, no whole session id. */
-export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: Clock): RequestLog {
+export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: Stopwatch): RequestLog {
   let count = 0;
   return {
     answered(request, route, status, waited) {

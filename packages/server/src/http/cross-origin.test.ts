@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { SESSION, testEdge } from "./testing/edge.ts";
+
+const LISTED = "https://app.example.com";
+
+function preflight(origin: string, changes = {}, headers: Record<string, string> = {}) {
+  return testEdge(changes).app.inject({
+    method: "OPTIONS",
+    url: `/api/sessions/${SESSION}`,
+    headers: { origin, "access-control-request-method": "PATCH", ...headers },
+  });
+}
+
+function get(origin: string, changes = {}, host = "localhost") {
+  return testEdge(changes).send("GET", "/healthz", { headers: { origin, host } });
+}
+
+describe("a page of an allowed origin", () => {
+  it("is answered before it asks", async () => {
+    const answer = await preflight(LISTED, { corsOrigins: [LISTED] });
+    expect(answer.statusCode).toBe(204);
+    expect(answer.body).toBe("");
+    expect(answer.headers).toMatchObject({
+      "access-control-allow-origin": LISTED,
+      "access-control-allow-methods": "DELETE, GET, HEAD, PATCH",
+      vary: expect.stringContaining("Origin"),
+    });
+    const allowed = String(answer.headers["access-control-allow-headers"]).toLowerCase().split(", ");
+    expect(allowed).toEqual(
+      expect.arrayContaining([
+        "x-session-id",
+        "service-app-key",
+        "last-event-id",
+        "if-none-match",
+        "prefer",
+        "idempotency-key",
+        "content-type",
+      ]),
+    );
+    expect(answer.headers["x-request-id"]).toBeDefined();
+  });
+
+  it("may read answers, and the headers that matter", async () => {
+    const answer = await get(LISTED, { corsOrigins: [LISTED] });
+    expect(answer.headers).toMatchObject({
+      "access-control-allow-origin": LISTED,
+      "access-control-expose-headers": "ETag, Link, Retry-After, X-Request-Id",
+      vary: "Origin",
+    });
+    expect(answer.headers["access-control-allow-credentials"]).toBeUndefined();
+  });
+
+  it("may read problems and snapshots too", async () => {
+    const edge = testEdge({ corsOrigins: [LISTED] });
+    for (const url of ["/nowhere", "/%zz", "/api/state", "/api/state?user_state=x"]) {
+      const answer = await edge.send("GET", url, { headers: { origin: LISTED } });
+      expect([url, answer.headers["access-control-allow-origin"]]).toEqual([url, LISTED]);
+    }
+  });
+
+  it("may reach into a private network when it says so", async () => {
+    const asks = { "access-control-request-private-network": "true" };
+    const answer = await preflight(LISTED, { corsOrigins: [LISTED] }, asks);
+    expect(answer.headers["access-control-allow-private-network"]).toBe("true");
+  });
+});
+
+describe("which origins are allowed", () => {
+  it.each([
+    ["its own", "https://chat.example.com", { loopback: false }, "chat.example.com"],
+    ["its own, with a port", "http://chat.example.com:8080", { loopback: false }, "chat.example.com:8080"],
+    ["a listed one", LISTED, { loopback: false, corsOrigins: [LISTED] }, "chat.example.com"],
+    ["any, when any is listed", "https://a.test", { loopback: false, corsOrigins: ["*"] }, "chat.example.com"],
+    ["localhost on a loopback bind", "http://localhost:5173", {}, "localhost"],
+    ["127.0.0.1 on a loopback bind", "http://127.0.0.1:3000", {}, "localhost"],
+    ["::1 on a loopback bind", "http://[::1]:3000", {}, "localhost"],
+    ["a name below localhost on a loopback bind", "https://ui.localhost", {}, "localhost"],
+  ])("%s", async (_name, origin, changes, host) => {
+    const answer = await get(origin, changes, host);
+    expect(answer.headers["access-control-allow-origin"]).toBe(origin);
+  });
+
+  it.each([
+    ["a foreign one", "https://evil.example", {}],
+    ["one that only begins like a listed one", `${LISTED}.evil.example`, { corsOrigins: [LISTED] }],
+    ["one that only begins like a loopback one", "http://localhost.evil.example", {}],
+    ["the opaque one", "null", {}],
+    ["a loopback one beyond a loopback bind", "http://localhost:5173", { loopback: false }],
+    ["an extension's", "chrome-extension://localhost", {}],
+  ])("not %s", async (_name, origin, changes) => {
+    const host = "loopback" in changes ? "chat.example.com" : "localhost";
+    const answer = await get(origin, changes, host);
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers["access-control-allow-origin"]).toBeUndefined();
+    expect(answer.headers["vary"]).toBe("Origin");
+    const asked = await preflight(origin, changes, { host });
+    expect(asked.statusCode).toBe(403);
+    expect(asked.json()).toMatchObject({ code: "origin_not_allowed" });
+    expect(asked.headers["access-control-allow-origin"]).toBeUndefined();
+  });
+});

@@ -1,0 +1,55 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { JSON_MAX_DEPTH, parseJson, parseJsonBytes } from "./json-text.ts";
+
+describe("JSON text", () => {
+  it("is read as JSON.parse reads it", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 8, stringUnit: "grapheme" }), (value) => {
+        const text = JSON.stringify(value);
+        fc.pre(!text.includes(String.raw`\u0000`));
+        expect(parseJson(text)).toEqual({ ok: true, value: JSON.parse(text) });
+      }),
+    );
+  });
+
+  it.each([
+    ["", "json_invalid"],
+    ["{", "json_invalid"],
+    ["{'a':1}", "json_invalid"],
+    ["[1,]", "json_invalid"],
+    ["NaN", "json_invalid"],
+    ["1e999", "json_invalid"],
+    ['{"a":[-1e999]}', "json_invalid"],
+    ['"\u0001"', "json_invalid"],
+    [String.raw`"\u0000"`, "text_invalid"],
+    [String.raw`{"a\u0000":1}`, "text_invalid"],
+    [String.raw`"\ud800"`, "text_invalid"],
+    [String.raw`"\udc00\ud800"`, "text_invalid"],
+    [String.raw`[{"\ud83d":1}]`, "text_invalid"],
+    ["[".repeat(JSON_MAX_DEPTH + 1) + "]".repeat(JSON_MAX_DEPTH + 1), "json_too_deep"],
+    ["[".repeat(100_000), "json_too_deep"],
+    ['{"a":'.repeat(50_000), "json_too_deep"],
+  ])("%j is refused as %s", (text, code) => {
+    expect(parseJson(text)).toMatchObject({ ok: false, code });
+  });
+
+  it("may nest 32 levels, and hold brackets and quotes in strings", () => {
+    const deep = "[".repeat(JSON_MAX_DEPTH) + "]".repeat(JSON_MAX_DEPTH);
+    expect(parseJson(deep).ok).toBe(true);
+    const brackets = JSON.stringify('"[[[{{{\\'.repeat(20));
+    expect(parseJson(brackets)).toEqual({ ok: true, value: '"[[[{{{\\'.repeat(20) });
+  });
+
+  it("may hold what is outside the basic plane, and the key __proto__", () => {
+    expect(parseJson(String.raw`"\ud83d\ude00"`)).toEqual({ ok: true, value: "😀" });
+    const parsed = parseJson('{"__proto__":{"a":1}}');
+    expect(parsed.ok && Object.keys(parsed.value as object)).toEqual(["__proto__"]);
+  });
+
+  it("must be UTF-8, with or without a byte order mark", () => {
+    expect(parseJsonBytes(Buffer.from([0x22, 0xff, 0x22]))).toMatchObject({ ok: false, code: "text_invalid" });
+    expect(parseJsonBytes(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]))).toMatchObject({ ok: false });
+    expect(parseJsonBytes(Buffer.from('\uFEFF{"a":1}'))).toEqual({ ok: true, value: { a: 1 } });
+  });
+});

@@ -1,0 +1,59 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { InvalidRequest } from "../core/errors.ts";
+import { readTarget } from "./query.ts";
+
+describe("a request target", () => {
+  it("is read name by name, escapes and plus signs decoded", () => {
+    const query = readTarget("/api/chat?message=caf%C3%A9+au%20lait&app=&flag&a=b=c&&");
+    expect({ ...query }).toEqual({ message: "café au lait", app: "", flag: "", a: "b=c" });
+  });
+
+  it("keeps every value of a name that was sent more than once", () => {
+    expect({ ...readTarget("/?a=1&b=2&a=3&%61=4") }).toEqual({ a: ["1", "3", "4"], b: "2" });
+  });
+
+  it("may name what every object has", () => {
+    const query = readTarget("/?__proto__=1&constructor=2");
+    expect(query["__proto__"]).toBe("1");
+    expect(query["constructor"]).toBe("2");
+    expect(readTarget("/?a=1")["toString"]).toBeUndefined();
+  });
+
+  it.each([
+    "/?a=%",
+    "/?a=%zz",
+    "/?a=%C3%28",
+    "/?a=%ED%A0%80",
+    "/?a=%FF",
+    "/?%a=1",
+    "/%zz",
+    "/%C0%AF",
+    "/?a=caf\u00e9",
+    "/?a=b#c",
+    "/?a=%00",
+    "/?a%00b=1",
+    "/a%00b?x",
+  ])("is refused when it is %j", (target) => {
+    expect(() => readTarget(target)).toThrow(InvalidRequest);
+  });
+
+  it("gives back what URLSearchParams wrote, and nothing but an InvalidRequest for anything else", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" })), (values) => {
+        const clean = Object.entries(values).filter(([name, value]) => !`${name}${value}`.includes("\0"));
+        const query = readTarget(`/?${new URLSearchParams(clean).toString()}`);
+        expect(Object.entries(query)).toEqual(clean);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        try {
+          readTarget(`/?${text}`);
+        } catch (error) {
+          expect(error).toBeInstanceOf(InvalidRequest);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,52 @@
+// An edge over in-memory services, with a clock that stands until it is moved and a log that can be read.
+
+import type { InjectOptions, LightMyRequestResponse } from "fastify";
+import { Registry } from "prom-client";
+import type { Logger } from "../../core/ports/logger.ts";
+import { buildHttp } from "../app.ts";
+import type { HttpConfig } from "../http-config.ts";
+import type { HttpApp } from "../routes/route-parts.ts";
+import { inMemoryServices, type InMemoryServices } from "./in-memory-services.ts";
+
+export const SESSION = "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11";
+export const OTHER_SESSION = "0c5b1d8e-2f5e-4a35-8f0a-3d9a4cf00b2e";
+export const WALLET = "0x8ba1f109551bd432803012645ac136ddd64dba72";
+
+type Method = NonNullable<InjectOptions["method"]>;
+
+export interface TestEdge {
+  readonly app: HttpApp;
+  readonly services: InMemoryServices;
+  readonly lines: { readonly level: string; readonly fields: object; readonly message: string }[];
+  /** Moves the clock, in milliseconds. */
+  pass(milliseconds: number): void;
+  /** Sends a request with `X-Session-Id: SESSION`, unless its headers say otherwise. */
+  send(method: Method, url: string, options?: InjectOptions): Promise<LightMyRequestResponse>;
+}
+
+export function testEdge(changes: Partial<HttpConfig> = {}): TestEdge {
+  const services = inMemoryServices();
+  const lines: { level: string; fields: object; message: string }[] = [];
+  let time = 0;
+  const note = (level: string) => (fields: object, message: string) => lines.push({ level, fields, message });
+  const logger: Logger = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
+  const config: HttpConfig = {
+    loopback: true,
+    corsOrigins: [],
+    allowedHosts: [],
+    trustedProxies: [],
+    walletListing: "on",
+    ...changes,
+  };
+  const app = buildHttp({ services, config, logger, register: new Registry(), clock: { monotonic: () => time } });
+  return {
+    app,
+    services,
+    lines,
+    pass(milliseconds) {
+      time += milliseconds;
+    },
+    send: (method, url, options = {}) =>
+      app.inject({ method, url, ...options, headers: { "x-session-id": SESSION, ...options.headers } }),
+  };
+}

@@ -1,0 +1,221 @@
+// Services that keep sessions in a map, for tests of the edge alone. What sessions really do is tested where they live, and
+// through the running program by the black-box suite.
+
+import { randomUUID } from "node:crypto";
+import type { PersistedMessage, Snapshot, Thread } from "@colloquy/protocol";
+import { InvalidRequest, NotFound } from "../../core/errors.ts";
+import type {
+  AdmitNewSession,
+  ChatRequest,
+  ConversationService,
+  OpenStream,
+  Readiness,
+  Services,
+  SnapshotView,
+  StateRequest,
+  StreamRequest,
+  StreamSink,
+} from "../../core/ports/services.ts";
+
+const EPOCH = "2026-11-20T12:00:00.000Z";
+
+interface KeptSession {
+  readonly thread: { -readonly [Name in keyof Thread]: Thread[Name] };
+  publicKey: string | null;
+  readonly messages: PersistedMessage[];
+}
+
+export class InMemoryConversations implements ConversationService {
+  readonly sessions = new Map<string, KeptSession>();
+  /** The last request of each use case, as it arrived. */
+  readonly last: { chat?: ChatRequest; state?: StateRequest; setModel?: object; threads?: object } = {};
+  models: readonly string[] = ["demo/assistant"];
+  /** Bytes are handed out in this many parts. */
+  parts = 1;
+
+  async create(id: string, publicKey: string | null, admit: AdmitNewSession): Promise<Thread> {
+    const session = this.#make(id, admit);
+    session.publicKey ??= publicKey;
+    return session.thread;
+  }
+
+  async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
+    this.last.chat = request;
+    const { messages } = this.#make(request.sessionId, admit);
+    messages.push({
+      id: randomUUID(),
+      session_id: request.sessionId,
+      thread_id: request.sessionId,
+      role: "user",
+      content: request.message,
+      tool_calls: null,
+      tool_results: null,
+      created_at: EPOCH,
+    });
+    return this.#view(request.sessionId);
+  }
+
+  state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
+    this.last.state = request;
+    const known = this.sessions.has(request.sessionId);
+    this.#make(request.sessionId, admit);
+    const view = this.#view(request.sessionId);
+    return known ? view : Promise.resolve(view);
+  }
+
+  async interrupt(id: string, admit: AdmitNewSession): Promise<SnapshotView> {
+    this.#make(id, admit);
+    return this.#view(id);
+  }
+
+  async setModel(
+    request: Parameters<ConversationService["setModel"]>[0],
+    admit: AdmitNewSession,
+  ): ReturnType<ConversationService["setModel"]> {
+    this.last.setModel = request;
+    if (!this.models.includes(request.rig))
+      throw new InvalidRequest("model_unknown", "The App has no such rig.");
+    const created = !this.sessions.has(request.sessionId);
+    this.#make(request.sessionId, admit);
+    return { success: true, rig: request.rig, baml: request.utilityModel ?? request.rig, created };
+  }
+
+  async listModels(): Promise<readonly string[]> {
+    return this.models;
+  }
+
+  async ensure(id: string, admit: AdmitNewSession): Promise<void> {
+    this.#make(id, admit);
+  }
+
+  listApps(): { name: string }[] {
+    return [{ name: "default" }];
+  }
+
+  async thread(id: string): Promise<Thread> {
+    return this.#known(id).thread;
+  }
+
+  async threads(
+    query: Parameters<ConversationService["threads"]>[0],
+  ): ReturnType<ConversationService["threads"]> {
+    this.last.threads = query;
+    const all = [...this.sessions.values()].filter((session) => session.publicKey === query.publicKey);
+    const from = query.cursor === null ? 0 : Number(query.cursor);
+    const end = from + query.limit;
+    const threads = all.slice(from, end).map((session) => session.thread);
+    return { threads, next: end < all.length ? String(end) : null };
+  }
+
+  async rename(id: string, title: string): Promise<Thread> {
+    const { thread } = this.#known(id);
+    thread.title = title;
+    return thread;
+  }
+
+  async remove(id: string): Promise<void> {
+    this.#known(id);
+    this.sessions.delete(id);
+  }
+
+  async messages(id: string, after: string | null, limit: number): Promise<readonly PersistedMessage[]> {
+    const { messages } = this.#known(id);
+    const from = after === null ? 0 : messages.findIndex((message) => message.id === after) + 1;
+    return messages.slice(from, from + limit);
+  }
+
+  #known(id: string): KeptSession {
+    const session = this.sessions.get(id);
+    if (session === undefined) throw new NotFound("session_not_found", "There is no such session.");
+    return session;
+  }
+
+  #make(id: string, admit: AdmitNewSession): KeptSession {
+    const known = this.sessions.get(id);
+    if (known !== undefined) return known;
+    admit?.();
+    const thread = {
+      session_id: id,
+      title: "New Chat",
+      app: "default",
+      created_at: EPOCH,
+      updated_at: EPOCH,
+    };
+    const session: KeptSession = { thread, publicKey: null, messages: [] };
+    this.sessions.set(id, session);
+    return session;
+  }
+
+  #view(id: string): SnapshotView {
+    const { thread, messages } = this.#known(id);
+    const snapshot: Snapshot = {
+      messages: messages.map((message) => ({
+        sender: "user",
+        content: message.content,
+        id: message.id,
+        created_at: EPOCH,
+        status: "complete",
+      })),
+      system_events: [],
+      title: thread.title,
+      is_processing: false,
+      user_state: null,
+      session_id: id,
+      app: "default",
+      status: "idle",
+      model: "demo/assistant",
+      last_event_id: `life-${messages.length}`,
+    };
+    const bytes = Buffer.from(JSON.stringify(snapshot));
+    const size = Math.ceil(bytes.length / this.parts);
+    const parts = Array.from({ length: this.parts }, (_, part) =>
+      bytes.subarray(part * size, (part + 1) * size),
+    );
+    return { parts, length: bytes.length, etag: `"${bytes.length}-${messages.length}"` };
+  }
+}
+
+export class InMemoryUpdates {
+  /** Streams in the order in which they were opened. */
+  readonly opened: { readonly request: StreamRequest; readonly sink: StreamSink; closed: number }[] = [];
+  /** What `open` waits for, and fails with when it rejects. */
+  gate: Promise<void> = Promise.resolve();
+  /** Written while the stream is being opened. */
+  first: string | null = "retry: 2000\n\n";
+
+  async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
+    await this.gate;
+    admit?.();
+    const stream = { request, sink, closed: 0 };
+    this.opened.push(stream);
+    if (this.first !== null) sink.write(Buffer.from(this.first));
+    return {
+      close: () => {
+        stream.closed += 1;
+      },
+    };
+  }
+}
+
+export class InMemoryReadiness implements Readiness {
+  stopping = false;
+  wrong: string[] = [];
+
+  async problems(): Promise<readonly string[]> {
+    return this.wrong;
+  }
+}
+
+export interface InMemoryServices extends Services {
+  readonly conversations: InMemoryConversations;
+  readonly updates: InMemoryUpdates;
+  readonly readiness: InMemoryReadiness;
+}
+
+export function inMemoryServices(): InMemoryServices {
+  return {
+    conversations: new InMemoryConversations(),
+    updates: new InMemoryUpdates(),
+    readiness: new InMemoryReadiness(),
+  };
+}
