@@ -63,7 +63,7 @@ export function createLog({ level, destination, readable }: LogOptions): Log {
 }
 
 /** What a log may say of a session: enough to find its lines, too little to open it. */
-export function shortSession(id: string): string {
+function shortSession(id: string): string {
   return id.slice(0, 8);
 }
 

@@ -140,6 +140,20 @@ describe("starting", () => {
   });
 });
 
+describe("a defect", () => {
+  it.each([
+    ["thrown", 'throw new Error("planted")'],
+    ["rejected", 'void Promise.reject(new Error("planted"))'],
+  ])("that is %s ends the process with 1 and a line that says why", async (_how, defect) => {
+    const plant = `data:text/javascript,process.on("SIGUSR2",()=>{${encodeURIComponent(defect)}})`;
+    const { child, exited, find } = await startListening({ NODE_OPTIONS: `--import=${plant}` });
+    child.kill("SIGUSR2");
+    expect(await exited()).toEqual({ code: 1, signal: null });
+    const [line] = await find(/.*"level":"fatal".*/);
+    expect(JSON.parse(line)).toMatchObject({ err: { message: "planted" } });
+  });
+});
+
 describe("stopping", () => {
   it.each(["SIGTERM", "SIGINT"] as const)("on %s ends in order and exits with 0", async (signal) => {
     const { child, exited, find, errors } = await startListening();
