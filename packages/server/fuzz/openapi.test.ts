@@ -12,6 +12,7 @@ describe("operations of an OpenAPI document", () => {
           patch: {
             parameters: [{ $ref: "#/components/parameters/Session" }],
             requestBody: {
+              required: true,
               content: { "application/json": { schema: { $ref: "#/components/schemas/Rename" } } },
             },
           },

@@ -37,6 +37,15 @@ const handlers = () => ({
     connection.close();
     return body;
   },
+  /** The entity tag of the answer to a request. */
+  entityTag: async (input: { port: number; request: string }): Promise<string> => {
+    const connection = await LoadConnection.open(input.port);
+    await connection.fetch(input.request);
+    connection.close();
+    const tag = /\r\netag: (?<tag>[^\r]+)/i.exec(connection.head)?.groups?.["tag"];
+    if (tag === undefined) throw new Error(`An answer without an entity tag: ${connection.head}`);
+    return tag;
+  },
   ...bundles(),
 });
 

@@ -7,10 +7,12 @@ export class LoadConnection {
   readonly #socket: Socket;
   /** Bytes of the answer that are still to come; `-1` while its head is not complete. */
   #missing = -1;
-  #head: Buffer | null = null;
+  #begun: Buffer | null = null;
   #onAnswer: (() => void) | null = null;
   #keep: Buffer[] | null = null;
   status = 0;
+  /** Status line and header fields of the last answer. */
+  head = "";
   /** Bytes of the last answer's body. */
   length = 0;
 
@@ -52,14 +54,14 @@ export class LoadConnection {
 
   #take(chunk: Buffer): void {
     if (this.#missing < 0) {
-      const bytes = this.#head === null ? chunk : Buffer.concat([this.#head, chunk]);
+      const bytes = this.#begun === null ? chunk : Buffer.concat([this.#begun, chunk]);
       const end = bytes.indexOf("\r\n\r\n");
       if (end < 0) {
-        this.#head = bytes;
+        this.#begun = bytes;
         return;
       }
-      this.#head = null;
-      this.#readHead(bytes.latin1Slice(0, end + 2));
+      this.#begun = null;
+      this.#readHead(bytes.toString("latin1", 0, end + 2));
       this.#missing = this.length;
       this.#takeBody(bytes.subarray(end + 4));
     } else {
@@ -79,6 +81,7 @@ export class LoadConnection {
   }
 
   #readHead(head: string): void {
+    this.head = head;
     this.status = Number(head.slice(9, 12));
     const at = head.search(/\r\ncontent-length: /i);
     if (at < 0 && this.status !== 304) throw new Error(`An answer without a length: ${head}`);

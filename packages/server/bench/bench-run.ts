@@ -1,0 +1,89 @@
+// All rows, one after the other, and the table of what they came to.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { cpus, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import type { ClientHandlers } from "./load/client.ts";
+import { RoleProcess } from "./role.ts";
+import { measureDurableChat } from "./rows/durable-chat.ts";
+import { measureLongSession } from "./rows/long-session.ts";
+import { measureOfferedLoad } from "./rows/offered-load.ts";
+import { directoriesIn, type MeasureRow } from "./rows/row.ts";
+import { measureState } from "./rows/state.ts";
+import { measureRandomIds, measureStart } from "./rows/stored-sessions.ts";
+import { measureStreams } from "./rows/streams.ts";
+import { measureTurns } from "./rows/turns.ts";
+import { formatTable, type Row } from "./table.ts";
+
+export interface BenchOptions {
+  /** The one row to measure, `null` for all. */
+  readonly only: string | null;
+  /** Of each measurement. */
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly quick: boolean;
+  readonly nodeArguments: readonly string[];
+}
+
+const ROWS: Readonly<Record<string, MeasureRow>> = {
+  state: measureState,
+  chat: measureDurableChat,
+  offered: measureOfferedLoad,
+  turns: measureTurns,
+  streams: measureStreams,
+  start: measureStart,
+  "random-ids": measureRandomIds,
+  "long-session": measureLongSession,
+};
+
+/** Measures the rows, prints the table, and answers whether every target was met. */
+export async function runBench(options: BenchOptions): Promise<boolean> {
+  const { only, quick, rounds, nodeArguments } = options;
+  const chosen = Object.entries(ROWS).filter(([name]) => only === null || name === only);
+  if (chosen.length === 0) throw new Error(`--only takes one of: ${Object.keys(ROWS).join(", ")}`);
+  const root = mkdtempSync(join(tmpdir(), "colloquy-bench-"));
+  const client = new RoleProcess<ClientHandlers>("client", null);
+  const rows: Row[] = [];
+  const failures: string[] = [];
+  const begun = performance.now();
+  try {
+    for (const [name, measure] of chosen) {
+      const started = performance.now();
+      const newDirectory = directoriesIn(join(root, name));
+      const measuredMs = options.seconds * 1000;
+      const context = {
+        client,
+        rounds,
+        measuredMs,
+        warmUpMs: measuredMs / 4,
+        quick,
+        nodeArguments,
+        newDirectory,
+      };
+      try {
+        rows.push(...(await measure(context)));
+      } catch (error) {
+        failures.push(
+          `${name} could not be measured: ${error instanceof Error ? error.stack : String(error)}`,
+        );
+      }
+      console.error(`${name}: ${((performance.now() - started) / 1000).toFixed(0)} s`);
+      rmSync(join(root, name), { recursive: true, force: true });
+    }
+  } finally {
+    await client.stop();
+    rmSync(root, { recursive: true, force: true });
+  }
+  console.log(
+    `${formatTable(rows)}\n\n${describeMachine()}; ${((performance.now() - begun) / 1000).toFixed(0)} s`,
+  );
+  for (const failure of failures) console.log(failure);
+  return failures.length === 0 && rows.every(({ met }) => met);
+}
+
+function describeMachine(): string {
+  const processors = cpus();
+  const model = processors[0]?.model ?? "an unknown processor";
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return `Node ${process.version}, ${processors.length} cores (${model}), ${memory} GB, ${process.platform}`;
+}

@@ -1,0 +1,42 @@
+// npm run bench [-- --only ROW --seconds 4 --rounds 5 --quick --node-arguments "--cpu-prof"]
+//
+// Prints a table of what Colloquy does beside the least that anything could do, each measured in turn in this run. Ends with
+// exit code 1 when a target is missed. The same file is the beginning of every process of the bench (`--role`).
+
+import { parseArguments } from "../torture/harness/arguments.ts";
+
+const given = parseArguments(process.argv.slice(2), {
+  only: null,
+  seconds: 0,
+  rounds: 0,
+  quick: false,
+  "node-arguments": "",
+  role: null,
+  input: "null",
+});
+
+/** What a process does, by the role that it is forked with. Each loads its own code and nothing else. */
+const ROLES: Readonly<Record<string, (input: never) => Promise<void>>> = {
+  client: async () => (await import("./load/client.ts")).startClient(),
+  colloquy: async (input) => (await import("./colloquy.ts")).startColloquy(input),
+  bytes: async (input) => (await import("./controls/bytes.ts")).startBytesControl(input),
+  insert: async (input) => (await import("./controls/insert.ts")).startInsertControl(input),
+  sdk: async () => (await import("./controls/sdk.ts")).startSdkControl(),
+  streams: async () => (await import("./controls/streams.ts")).startStreamsControl(),
+};
+
+if (given.role === null) {
+  const { runBench } = await import("./bench-run.ts");
+  const met = await runBench({
+    only: given.only,
+    seconds: given.seconds > 0 ? given.seconds : given.quick ? 1.5 : 4,
+    rounds: given.rounds > 0 ? given.rounds : given.quick ? 2 : 5,
+    quick: given.quick,
+    nodeArguments: given["node-arguments"].split(" ").filter((argument) => argument !== ""),
+  });
+  process.exit(met ? 0 : 1);
+} else {
+  const start = ROLES[given.role];
+  if (start === undefined) throw new Error(`There is no role "${given.role}"`);
+  await start(JSON.parse(given.input) as never);
+}

@@ -1,0 +1,78 @@
+// State of a session of 2 KB, against bare node:http that sends the same bytes.
+
+import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
+import type { BytesInput } from "../controls/bytes.ts";
+import { RoleProcess } from "../role.ts";
+import { median } from "../statistics.ts";
+import { formatCount, formatRounds, type Row } from "../table.ts";
+import {
+  checkStatuses,
+  CONNECTIONS,
+  inTurn,
+  startColloquyRole,
+  stopAll,
+  type Listening,
+  type RowContext,
+} from "./row.ts";
+
+/** Makes a session whose snapshot has about 2 KB and answers its bytes. */
+export async function makeSmallSession(
+  context: RowContext,
+  port: number,
+  sessionId: string,
+): Promise<string> {
+  // Each of these waits for its answer: three turns, and a state when the title has come too.
+  const chat = (text: string) =>
+    postRequest(`/api/chat?message=${text}`, sessionId).replace(
+      "Content-Length",
+      "Prefer: wait=10\r\nContent-Length",
+    );
+  const words = "some+words+that+make+it+longer+".repeat(4);
+  await context.client.ask("fetch", { port, requests: [1, 2, 3].map((number) => chat(`${words}${number}`)) });
+  for (let body = "", before = "-"; ; before = body) {
+    body = await context.client.ask("fetch", { port, requests: [getRequest("/api/state", sessionId)] });
+    if (body === before && !body.includes('"New Chat"')) return body;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+export async function measureState(context: RowContext): Promise<readonly Row[]> {
+  const colloquy = startColloquyRole(context);
+  const sessionId = randomSessionId();
+  const port = await colloquy.ask("port");
+  const body = await makeSmallSession(context, port, sessionId);
+  const control = new RoleProcess<Listening>("bytes", { body } satisfies BytesInput);
+  try {
+    const request = getRequest("/api/state", sessionId);
+    const measure = async (at: number) => {
+      const result = await context.client.ask("closedLoop", {
+        port: at,
+        connections: CONNECTIONS,
+        plan: { kind: "fixed", request },
+        warmUpMs: context.warmUpMs,
+        measuredMs: context.measuredMs,
+      });
+      checkStatuses(result);
+      return result.perSecond;
+    };
+    const controlPort = await control.ask("port");
+    const rounds = await inTurn(
+      context.rounds,
+      () => measure(port),
+      () => measure(controlPort),
+    );
+    const ratios = rounds.map((round) => round.colloquy / round.control);
+    return [
+      {
+        name: `state of a session of ${(body.length / 1024).toFixed(1)} KB, ${CONNECTIONS} connections`,
+        colloquy: formatCount(median(rounds.map((round) => round.colloquy)), "/s"),
+        control: formatCount(median(rounds.map((round) => round.control)), "/s"),
+        ratio: formatRounds(ratios),
+        target: "at least 0.85",
+        met: median(ratios) >= 0.85,
+      },
+    ];
+  } finally {
+    await stopAll([colloquy, control]);
+  }
+}

@@ -1,0 +1,71 @@
+// Whole turns on an instant model of ten deltas, against the SDK's streamText over the same model: how many a second, and how
+// much longer one takes.
+
+import type { SdkHandlers } from "../controls/sdk.ts";
+import type { LoopResult } from "../load/closed-loop.ts";
+import { RoleProcess } from "../role.ts";
+import { median } from "../statistics.ts";
+import { formatCount, formatMs, formatRounds, type Row } from "../table.ts";
+import { checkStatuses, CONNECTIONS, inTurn, startColloquyRole, stopAll, type RowContext } from "./row.ts";
+
+/** Turns of a session before a new one begins, as in a short conversation. */
+const TURNS_PER_SESSION = 10;
+
+/** `Prefer: wait` makes the answer of a chat come when its turn has ended, so that a request is a whole turn. */
+async function runTurns(context: RowContext, port: number, connections: number): Promise<LoopResult> {
+  const result = await context.client.ask("closedLoop", {
+    port,
+    connections,
+    plan: {
+      kind: "chat",
+      messagesPerSession: TURNS_PER_SESSION,
+      prefer: "wait=60",
+      text: "say+ten+small+pieces",
+    },
+    warmUpMs: context.warmUpMs,
+    measuredMs: context.measuredMs,
+  });
+  checkStatuses(result);
+  return result;
+}
+
+export async function measureTurns(context: RowContext): Promise<readonly Row[]> {
+  const colloquy = startColloquyRole(context);
+  const control = new RoleProcess<SdkHandlers>("sdk", null);
+  const { warmUpMs, measuredMs } = context;
+  try {
+    const port = await colloquy.ask("port");
+    const many = await inTurn(
+      context.rounds,
+      async () => (await runTurns(context, port, CONNECTIONS)).perSecond,
+      async () => (await control.ask("run", { inFlight: 16, warmUpMs, measuredMs })).perSecond,
+    );
+    const single = await inTurn(
+      context.rounds,
+      async () => median((await runTurns(context, port, 1)).latencies),
+      async () => median((await control.ask("run", { inFlight: 1, warmUpMs, measuredMs })).latencies),
+    );
+    const ratios = many.map((round) => round.colloquy / round.control);
+    const added = single.map((round) => round.colloquy - round.control);
+    return [
+      {
+        name: "whole turns on an instant model of ten deltas",
+        colloquy: formatCount(median(many.map((round) => round.colloquy)), "/s"),
+        control: formatCount(median(many.map((round) => round.control)), "/s"),
+        ratio: formatRounds(ratios),
+        target: "at least 0.5",
+        met: median(ratios) >= 0.5,
+      },
+      {
+        name: "time of a turn, one at a time",
+        colloquy: formatMs(median(single.map((round) => round.colloquy))),
+        control: formatMs(median(single.map((round) => round.control))),
+        ratio: `adds ${formatRounds(added)} ms`,
+        target: "adds at most 3 ms",
+        met: median(added) <= 3,
+      },
+    ];
+  } finally {
+    await stopAll([colloquy, control]);
+  }
+}
