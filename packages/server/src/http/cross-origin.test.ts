@@ -70,7 +70,12 @@ describe("which origins are allowed", () => {
     ["its own", "https://chat.example.com", { loopback: false }, "chat.example.com"],
     ["its own, with a port", "http://chat.example.com:8080", { loopback: false }, "chat.example.com:8080"],
     ["a listed one", LISTED, { loopback: false, corsOrigins: [LISTED] }, "chat.example.com"],
-    ["any, when any is listed", "https://a.test", { loopback: false, corsOrigins: ["*"] }, "chat.example.com"],
+    [
+      "any, when any is listed",
+      "https://a.test",
+      { loopback: false, corsOrigins: ["*"] },
+      "chat.example.com",
+    ],
     ["localhost on a loopback bind", "http://localhost:5173", {}, "localhost"],
     ["127.0.0.1 on a loopback bind", "http://127.0.0.1:3000", {}, "localhost"],
     ["::1 on a loopback bind", "http://[::1]:3000", {}, "localhost"],

@@ -1,5 +1,5 @@
 // Request headers, each read by the rules of its own. Node joins what was sent twice with a comma, which no session id
-// holds; where a comma may stand in a value, the distinct values are counted.
+// holds; where a comma may stand in a value, the header is counted as it came.
 
 import type { IncomingMessage } from "node:http";
 import { parseSessionId } from "@colloquy/protocol";
@@ -50,8 +50,7 @@ export function appKey(message: IncomingMessage): string | null {
 export function idempotencyKey(message: IncomingMessage): string | null {
   const key = textHeader(message, "idempotency-key");
   if (key === null) return null;
-  const sentOnce = !key.includes(",") || message.headersDistinct["idempotency-key"]?.length === 1;
-  if (!sentOnce || !PRINTABLE.test(key)) {
+  if (!PRINTABLE.test(key) || timesSent(message, "idempotency-key") > 1) {
     throw new InvalidRequest(
       "idempotency_key_invalid",
       "The header Idempotency-Key must be sent once and be 1 to 255 printable ASCII characters, for example a UUID.",
@@ -65,4 +64,8 @@ export function textHeader(message: IncomingMessage, name: string): string | nul
   const sent = message.headers[name];
   if (sent === undefined) return null;
   return typeof sent === "string" ? sent : sent.join(", ");
+}
+
+function timesSent(message: IncomingMessage, name: string): number {
+  return message.rawHeaders.filter((part, index) => index % 2 === 0 && part.toLowerCase() === name).length;
 }

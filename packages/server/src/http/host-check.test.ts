@@ -37,7 +37,9 @@ describe("on a loopback bind", () => {
   });
 
   it("an allowed name is answered, whatever its case and port", async () => {
-    expect((await ask("Chat.Example.Test:9000", { allowedHosts: ["chat.example.test"] })).statusCode).toBe(200);
+    expect((await ask("Chat.Example.Test:9000", { allowedHosts: ["chat.example.test"] })).statusCode).toBe(
+      200,
+    );
     expect((await ask("other.example.test", { allowedHosts: ["chat.example.test"] })).statusCode).toBe(403);
   });
 

@@ -48,7 +48,10 @@ describe("JSON text", () => {
   });
 
   it("must be UTF-8, with or without a byte order mark", () => {
-    expect(parseJsonBytes(Buffer.from([0x22, 0xff, 0x22]))).toMatchObject({ ok: false, code: "text_invalid" });
+    expect(parseJsonBytes(Buffer.from([0x22, 0xff, 0x22]))).toMatchObject({
+      ok: false,
+      code: "text_invalid",
+    });
     expect(parseJsonBytes(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]))).toMatchObject({ ok: false });
     expect(parseJsonBytes(Buffer.from('\uFEFF{"a":1}'))).toEqual({ ok: true, value: { a: 1 } });
   });

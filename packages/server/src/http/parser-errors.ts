@@ -65,6 +65,11 @@ function fromParser(error: Error & { code?: string }): ServiceError {
         "head_too_large",
         `URL and headers may have ${HEAD_MAX_BYTES / 1024} KiB together. Send a long message in the body.`,
       );
+    case "HPE_INVALID_URL":
+      return new InvalidRequest(
+        "url_encoding_invalid",
+        "The URL holds a character that must be percent-encoded. Encode text as UTF-8 (encodeURIComponent does it).",
+      );
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return new ServiceError(413, "body_too_large", `Send a body of at most ${BODY_MAX_BYTES / 1024} KiB.`);
     case "ERR_HTTP_REQUEST_TIMEOUT":

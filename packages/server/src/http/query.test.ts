@@ -40,11 +40,14 @@ describe("a request target", () => {
 
   it("gives back what URLSearchParams wrote, and nothing but an InvalidRequest for anything else", () => {
     fc.assert(
-      fc.property(fc.dictionary(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" })), (values) => {
-        const clean = Object.entries(values).filter(([name, value]) => !`${name}${value}`.includes("\0"));
-        const query = readTarget(`/?${new URLSearchParams(clean).toString()}`);
-        expect(Object.entries(query)).toEqual(clean);
-      }),
+      fc.property(
+        fc.dictionary(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" })),
+        (values) => {
+          const clean = Object.entries(values).filter(([name, value]) => !`${name}${value}`.includes("\0"));
+          const query = readTarget(`/?${new URLSearchParams(clean).toString()}`);
+          expect(Object.entries(query)).toEqual(clean);
+        },
+      ),
     );
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {

@@ -29,7 +29,12 @@ export function testEdge(changes: Partial<HttpConfig> = {}): TestEdge {
   const lines: { level: string; fields: object; message: string }[] = [];
   let time = 0;
   const note = (level: string) => (fields: object, message: string) => lines.push({ level, fields, message });
-  const logger: Logger = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
+  const logger: Logger = {
+    debug: note("debug"),
+    info: note("info"),
+    warn: note("warn"),
+    error: note("error"),
+  };
   const config: HttpConfig = {
     loopback: true,
     corsOrigins: [],
@@ -38,7 +43,13 @@ export function testEdge(changes: Partial<HttpConfig> = {}): TestEdge {
     walletListing: "on",
     ...changes,
   };
-  const app = buildHttp({ services, config, logger, register: new Registry(), clock: { monotonic: () => time } });
+  const app = buildHttp({
+    services,
+    config,
+    logger,
+    register: new Registry(),
+    clock: { monotonic: () => time },
+  });
   return {
     app,
     services,

@@ -178,13 +178,16 @@ export class InMemoryConversations implements ConversationService {
 export class InMemoryUpdates {
   /** Streams in the order in which they were opened. */
   readonly opened: { readonly request: StreamRequest; readonly sink: StreamSink; closed: number }[] = [];
-  /** What `open` waits for, and fails with when it rejects. */
+  /** What `open` waits for. */
   gate: Promise<void> = Promise.resolve();
+  /** What `open` fails with. */
+  failure: Error | null = null;
   /** Written while the stream is being opened. */
   first: string | null = "retry: 2000\n\n";
 
   async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
     await this.gate;
+    if (this.failure !== null) throw this.failure;
     admit?.();
     const stream = { request, sink, closed: 0 };
     this.opened.push(stream);

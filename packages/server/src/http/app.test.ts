@@ -1,0 +1,150 @@
+import { describe, expect, it } from "vitest";
+import { Conflict, Unavailable } from "../core/errors.ts";
+import { SESSION, testEdge } from "./testing/edge.ts";
+import { expectProblem } from "./testing/expect-problem.ts";
+
+describe("a request that finds no operation", () => {
+  it.each(["/", "/api", "/api/chat/", "/api/nothing", "/API/state", "//api/state", "/api/state/", "*"])(
+    "%s is a 404",
+    async (url) => {
+      expectProblem(await testEdge().send("GET", url), 404, "route_not_found");
+    },
+  );
+
+  it.each([
+    ["POST", "/api/state", "GET, HEAD, OPTIONS"],
+    ["GET", "/api/chat", "POST, OPTIONS"],
+    ["HEAD", "/api/updates", "GET, OPTIONS"],
+    ["PUT", `/api/sessions/${SESSION}`, "DELETE, GET, HEAD, PATCH, OPTIONS"],
+    ["DELETE", "/api/sessions?public_key=x", "GET, HEAD, POST, OPTIONS"],
+    ["TRACE", "/healthz", "GET, HEAD, OPTIONS"],
+  ] as const)("%s %s is a 405 that names what is allowed", async (method, url, allow) => {
+    const answer = await testEdge().send(method, url);
+    expect(answer.headers["allow"]).toBe(allow);
+    if (method !== "HEAD") expectProblem(answer, 405, "method_not_allowed");
+    expect(answer.statusCode).toBe(405);
+  });
+
+  it("OPTIONS that is no preflight is told what is allowed", async () => {
+    const answer = await testEdge().app.inject({ method: "OPTIONS", url: "/api/chat" });
+    expect(answer.statusCode).toBe(204);
+    expect(answer.headers["allow"]).toBe("POST, OPTIONS");
+  });
+
+  it.each(["/%zz", "/api/%", "/api/sessions/%C3%28", "/api/state?a=%", "/x%00", "/x?y=%00"])(
+    "%s is a 400 before it is a 404",
+    async (url) => {
+      const answer = await testEdge().send("GET", url);
+      expectProblem(answer, 400, url.includes("%00") ? "text_invalid" : "url_encoding_invalid");
+    },
+  );
+});
+
+describe("X-Request-Id", () => {
+  it.each(["abc", "A-z_0.9", "x".repeat(128)])("is the client's own when it is %j", async (id) => {
+    for (const url of ["/healthz", "/nowhere", "/%zz", "/api/state"]) {
+      const answer = await testEdge().send("GET", url, { headers: { "x-request-id": id } });
+      expect(answer.headers["x-request-id"]).toBe(id);
+    }
+  });
+
+  it.each(["", "a b", "x".repeat(129), "a,b", "ä", 'a"b'])(
+    "is a new one when the client's is %j",
+    async (id) => {
+      const answer = await testEdge().send("GET", "/nowhere", { headers: { "x-request-id": id } });
+      expect(answer.headers["x-request-id"]).not.toBe(id);
+      expectProblem(answer, 404, "route_not_found");
+    },
+  );
+
+  it("differs from request to request", async () => {
+    const edge = testEdge();
+    const ids = new Set<unknown>();
+    for (let index = 0; index < 5; index += 1) {
+      ids.add((await edge.send("GET", "/healthz")).headers["x-request-id"]);
+    }
+    expect(ids.size).toBe(5);
+  });
+});
+
+describe("what a service throws", () => {
+  it("is shown as it says", async () => {
+    const edge = testEdge();
+    edge.services.conversations.interrupt = () =>
+      Promise.reject(new Conflict("app_mismatch", "This session belongs to another App. Start a new one."));
+    const answer = await edge.send("POST", "/api/interrupt");
+    expect(expectProblem(answer, 409, "app_mismatch")).toContain("another App");
+    expect(edge.lines).toEqual([]);
+  });
+
+  it("keeps its headers, and its cause goes to the log", async () => {
+    const edge = testEdge();
+    const cause = new Error("ENOSPC");
+    edge.services.conversations.interrupt = () =>
+      Promise.reject(new Unavailable(507, "disk_full", "The disk is full. Reads go on.", 7, cause));
+    const answer = await edge.send("POST", "/api/interrupt");
+    expectProblem(answer, 507, "disk_full");
+    expect(answer.headers["retry-after"]).toBe("7");
+    expect(edge.lines).toMatchObject([{ level: "warn", fields: { code: "disk_full", err: cause } }]);
+  });
+
+  it("is a 500 with a fixed text when nobody expected it; the log has the cause under the request id", async () => {
+    const edge = testEdge();
+    const cause = new TypeError("secret of the house");
+    edge.services.conversations.interrupt = () => Promise.reject(cause);
+    const answer = await edge.send("POST", "/api/interrupt?message=private", {
+      headers: { "service-app-key": "clq_private" },
+    });
+    expectProblem(answer, 500, "internal_error");
+    expect(answer.body).not.toContain("secret");
+    expect(edge.lines).toHaveLength(1);
+    expect(edge.lines[0]).toMatchObject({
+      level: "error",
+      fields: {
+        request_id: answer.headers["x-request-id"],
+        route: "/api/interrupt",
+        session: SESSION.slice(0, 8),
+        err: cause,
+      },
+    });
+    const logged = JSON.stringify(edge.lines);
+    expect(logged).not.toContain("private");
+    expect(logged).not.toContain(SESSION);
+  });
+
+  it("is a 500 also when it is no error at all", async () => {
+    const edge = testEdge();
+    edge.services.conversations.interrupt = () => Promise.reject("a string");
+    expectProblem(await edge.send("POST", "/api/interrupt"), 500, "internal_error");
+  });
+});
+
+describe("the log", () => {
+  it("has no line for a request as it should be", async () => {
+    const edge = testEdge();
+    await edge.send("GET", "/api/state");
+    await edge.send("GET", "/nowhere");
+    expect(edge.lines).toEqual([]);
+  });
+
+  it("has a line for a slow one, unless the client asked to wait", async () => {
+    const edge = testEdge();
+    const { state } = edge.services.conversations;
+    edge.services.conversations.state = (request, admit) => {
+      edge.pass(1500);
+      return state.call(edge.services.conversations, request, admit);
+    };
+    await edge.send("GET", "/api/state", { headers: { prefer: "wait=5" } });
+    expect(edge.lines).toEqual([]);
+    await edge.send("GET", "/api/state");
+    expect(edge.lines).toMatchObject([
+      { level: "warn", fields: { route: "/api/state", status: 200, milliseconds: 1500 } },
+    ]);
+  });
+
+  it("has a line at debug level for one request of a thousand", async () => {
+    const edge = testEdge();
+    for (let index = 0; index < 1000; index += 1) await edge.send("GET", "/api/state");
+    expect(edge.lines).toMatchObject([{ level: "debug", fields: { route: "/api/state" } }]);
+  });
+});

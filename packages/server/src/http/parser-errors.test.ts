@@ -1,0 +1,209 @@
+import { once } from "node:events";
+import { connect, type AddressInfo } from "node:net";
+import { Problem } from "@colloquy/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
+
+let edge: TestEdge;
+let port: number;
+
+beforeEach(async () => {
+  edge = testEdge();
+  await edge.app.listen({ port: 0, host: "127.0.0.1" });
+  ({ port } = edge.app.server.address() as AddressInfo);
+});
+afterEach(async () => {
+  edge.app.server.closeAllConnections();
+  await edge.app.close();
+});
+
+interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly problem: Problem;
+}
+
+/** Sends bytes as they are and reads until the server closes the connection. */
+async function exchange(...chunks: readonly (string | Buffer)[]): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  let received = "";
+  socket.setEncoding("latin1").on("data", (text: string) => (received += text));
+  for (const chunk of chunks) socket.write(typeof chunk === "string" ? Buffer.from(chunk, "latin1") : chunk);
+  await once(socket, "close");
+  return received;
+}
+
+function parse(text: string): RawAnswer {
+  const [head = "", body = ""] = text.split("\r\n\r\n", 2);
+  const [line = "", ...fields] = head.split("\r\n");
+  const headers = Object.fromEntries(
+    fields.map((field) => [
+      field.slice(0, field.indexOf(":")).toLowerCase(),
+      field.slice(field.indexOf(":") + 2),
+    ]),
+  );
+  return { status: Number(line.split(" ")[1]), headers, problem: JSON.parse(body) as Problem };
+}
+
+function expectProblem(text: string, status: number, code: string): void {
+  const answer = parse(text);
+  expect(answer.status).toBe(status);
+  expect(answer.headers["content-type"]).toBe("application/problem+json");
+  expect(Problem.strict().safeParse(answer.problem).error).toBeUndefined();
+  expect(answer.problem).toMatchObject({ status, code, request_id: answer.headers["x-request-id"] });
+}
+
+const HOST = "Host: localhost\r\n";
+const CLOSE = "Connection: close\r\n";
+
+describe("what is no HTTP request", () => {
+  it.each([
+    ["noise", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n"],
+    ["a request line of nonsense", "nonsense\r\n\r\n"],
+    ["an unknown method", `FROB / HTTP/1.1\r\n${HOST}\r\n`],
+    ["an unknown version", `GET / HTTP/9.9\r\n${HOST}\r\n`],
+    ["NUL in a header", `GET / HTTP/1.1\r\n${HOST}X-Session-Id: a\0b\r\n\r\n`],
+    ["a header name with a space", `GET / HTTP/1.1\r\n${HOST}X Session: a\r\n\r\n`],
+    ["two lengths", `POST /api/chat HTTP/1.1\r\n${HOST}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
+    [
+      "a length beside chunks",
+      `POST /api/chat HTTP/1.1\r\n${HOST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    ["a length that is no number", `POST /api/chat HTTP/1.1\r\n${HOST}Content-Length: -1\r\n\r\n`],
+    ["a bare line feed in a header", `GET / HTTP/1.1\r\n${HOST}X-A: b\nX-C: d\r\n\r\n`],
+  ])("%s is a 400", async (_name, bytes) => {
+    expectProblem(await exchange(bytes), 400, "http_invalid");
+  });
+
+  it("a broken chunk is a 400", async () => {
+    const head = `POST /api/chat HTTP/1.1\r\n${HOST}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    expectProblem(await exchange(`${head}zz\r\n`), 400, "http_invalid");
+  });
+});
+
+describe("a request whose head is too large", () => {
+  it.each([
+    ["in its URL", `GET /api/state?x=${"a".repeat(66_000)} HTTP/1.1\r\n${HOST}\r\n`],
+    ["in a header", `GET /api/state HTTP/1.1\r\n${HOST}X-A: ${"a".repeat(66_000)}\r\n\r\n`],
+    ["in many headers", `GET /api/state HTTP/1.1\r\n${HOST}${"X-A: b\r\n".repeat(12_000)}\r\n`],
+  ])("%s is a 431", async (_name, bytes) => {
+    expectProblem(await exchange(bytes), 431, "head_too_large");
+  });
+
+  it("is answered although its client goes on sending", async () => {
+    const head = `GET /api/state HTTP/1.1\r\n${HOST}X-A: `;
+    expectProblem(await exchange(head, Buffer.alloc(3 * 1024 * 1024, "a")), 431, "head_too_large");
+  });
+
+  it("may be just as large as allowed", async () => {
+    const target = `/api/state?x=${"a".repeat(64_000)}`;
+    const text = await exchange(`GET ${target} HTTP/1.1\r\n${HOST}${CLOSE}X-Session-Id: ${SESSION}\r\n\r\n`);
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
+
+describe("what the protocol allows and this server does not", () => {
+  it("a request of HTTP/1.1 without a Host is a 400", async () => {
+    expectProblem(await exchange("GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n"), 400, "host_missing");
+  });
+
+  it("the host of an absolute target goes before the header", async () => {
+    const foreign = `GET http://evil.example/healthz HTTP/1.1\r\n${HOST}${CLOSE}\r\n`;
+    expectProblem(await exchange(foreign), 403, "host_not_allowed");
+    const own = `GET http://localhost:1/healthz HTTP/1.1\r\nHost: evil.example\r\n${CLOSE}\r\n`;
+    expect(await exchange(own)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("CONNECT is a 405", async () => {
+    expectProblem(
+      await exchange(`CONNECT evil.example:443 HTTP/1.1\r\n${HOST}\r\n`),
+      405,
+      "method_not_allowed",
+    );
+  });
+
+  it("an expectation other than 100-continue is a 417", async () => {
+    const text = await exchange(`GET /healthz HTTP/1.1\r\n${HOST}${CLOSE}Expect: magic\r\n\r\n`);
+    expectProblem(text, 417, "expectation_failed");
+  });
+
+  it("an upgrade is answered as if it had not been asked for", async () => {
+    const text = await exchange(
+      `GET /healthz HTTP/1.1\r\n${HOST}Connection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it.each(["X-Session-Id", "Idempotency-Key"])("%s sent twice is a 400", async (name) => {
+    const once = name === "X-Session-Id" ? "" : `X-Session-Id: ${SESSION}\r\n`;
+    const twice = `${name}: ${SESSION}\r\n${name}: ${SESSION}\r\n`;
+    const text = await exchange(`POST /api/chat?message=hi HTTP/1.1\r\n${HOST}${CLOSE}${once}${twice}\r\n`);
+    expectProblem(text, 400, name === "X-Session-Id" ? "session_id_invalid" : "idempotency_key_invalid");
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it("characters beyond ASCII in a target are a 400", async () => {
+    const text = await exchange(`GET /api/state?x=caf\u00e9 HTTP/1.1\r\n${HOST}${CLOSE}\r\n`);
+    expectProblem(text, 400, "url_encoding_invalid");
+  });
+});
+
+describe("a body that is too long", () => {
+  const head = `POST /api/chat HTTP/1.1\r\n${HOST}X-Session-Id: ${SESSION}\r\nContent-Type: application/json\r\n`;
+  const next = `GET /nowhere HTTP/1.1\r\n${HOST}${CLOSE}\r\n`;
+
+  it("is a 413 that its client can read, and the connection goes on", async () => {
+    const size = 2 * 1024 * 1024;
+    const text = await exchange(`${head}Content-Length: ${size}\r\n\r\n`, Buffer.alloc(size, "a"), next);
+    const [first = "", second = ""] = text.split(/(?=HTTP\/1\.1 404)/);
+    expectProblem(first, 413, "body_too_large");
+    expectProblem(second, 404, "route_not_found");
+  });
+
+  it("is a 413 also when it does not say how long it is", async () => {
+    const chunk = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(0x10000, "a"), Buffer.from("\r\n")]);
+    const chunks = Array<Buffer>(8).fill(chunk);
+    const text = await exchange(`${head}Transfer-Encoding: chunked\r\n\r\n`, ...chunks, "0\r\n\r\n", next);
+    expectProblem(text.split(/(?=HTTP\/1\.1 404)/)[0] ?? "", 413, "body_too_large");
+  });
+});
+
+describe("a client that goes", () => {
+  it("in the middle of its body leaves nothing behind", async () => {
+    const socket = connect(port, "127.0.0.1");
+    const asked = once(edge.app.server, "request");
+    socket.write(
+      `POST /api/chat HTTP/1.1\r\n${HOST}X-Session-Id: ${SESSION}\r\nContent-Length: 100\r\n\r\n{`,
+    );
+    await asked;
+    socket.destroy();
+    const text = await exchange(`GET /nowhere HTTP/1.1\r\n${HOST}${CLOSE}\r\n`);
+    expectProblem(text, 404, "route_not_found");
+    expect(edge.lines).toEqual([]);
+  });
+
+  it("while it waits ends the wait", async () => {
+    const waiting = Promise.withResolvers<AbortSignal>();
+    edge.services.conversations.state = (request) => {
+      waiting.resolve(request.signal);
+      return new Promise(() => {});
+    };
+    const socket = connect(port, "127.0.0.1");
+    socket.write(`GET /api/state HTTP/1.1\r\n${HOST}X-Session-Id: ${SESSION}\r\nPrefer: wait=30\r\n\r\n`);
+    const signal = await waiting.promise;
+    expect(signal.aborted).toBe(false);
+    socket.destroy();
+    await once(signal, "abort");
+  });
+});
+
+describe("how long a client may take", () => {
+  it("is limited for the head and the body of a request, not for its answer", () => {
+    const { server } = edge.app;
+    expect(server.headersTimeout).toBe(15_000);
+    expect(server.requestTimeout).toBe(30_000);
+    expect(server.timeout).toBe(0);
+    expect(server.keepAliveTimeout).toBe(72_000);
+  });
+});

@@ -1,0 +1,128 @@
+import { describe, expect, it } from "vitest";
+import { SESSION, testEdge, WALLET } from "../testing/edge.ts";
+import { expectProblem } from "../testing/expect-problem.ts";
+import { itNeedsASessionId } from "../testing/session-header.ts";
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+describe("POST /api/sessions", () => {
+  itNeedsASessionId({ method: "POST", url: "/api/sessions" });
+
+  it("answers the thread", async () => {
+    const answer = await testEdge().send("POST", "/api/sessions");
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+    });
+    expect(answer.json()).toMatchObject({ session_id: SESSION, title: "New Chat", app: "default" });
+  });
+
+  it.each([
+    ["no body and no type", {}, undefined],
+    ["an empty body of a JSON type", JSON_TYPE, ""],
+    ["an empty body of any type", { "content-type": "application/x-www-form-urlencoded" }, ""],
+    ["{}", JSON_TYPE, "{}"],
+    ["{} without a type", {}, "{}"],
+    ["a null wallet", JSON_TYPE, '{"public_key":null}'],
+    ["fields that nobody knows", JSON_TYPE, '{"colour":"red"}'],
+  ])("takes %s", async (_name, headers, payload) => {
+    const edge = testEdge();
+    const answer = await edge.send("POST", "/api/sessions", {
+      headers,
+      ...(payload !== undefined && { payload }),
+    });
+    expect(answer.statusCode).toBe(200);
+    expect(edge.services.conversations.sessions.get(SESSION)?.publicKey).toBeNull();
+  });
+
+  it("hands on the wallet, an 0x address in lower case", async () => {
+    const edge = testEdge();
+    await edge.send("POST", "/api/sessions", {
+      payload: { public_key: WALLET.toUpperCase().replace("0X", "0x") },
+    });
+    expect(edge.services.conversations.sessions.get(SESSION)?.publicKey).toBe(WALLET);
+  });
+
+  it.each([
+    ['{"public_key":""}', "parameter_invalid"],
+    ['{"public_key":"a b"}', "parameter_invalid"],
+    [`{"public_key":"${"k".repeat(129)}"}`, "parameter_invalid"],
+    ['{"public_key":7}', "parameter_invalid"],
+    ['{"public_key":["a"]}', "parameter_invalid"],
+    ["[]", "body_invalid"],
+    ['"text"', "body_invalid"],
+    ["{", "json_invalid"],
+    [String.raw`{"public_key":"a\u0000"}`, "text_invalid"],
+    [String.raw`{"x\ud800":1}`, "text_invalid"],
+    ["[".repeat(33) + "]".repeat(33), "json_too_deep"],
+  ])("refuses the body %s", async (payload, code) => {
+    const edge = testEdge();
+    expectProblem(await edge.send("POST", "/api/sessions", { headers: JSON_TYPE, payload }), 400, code);
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it("refuses a body that is not UTF-8", async () => {
+    const payload = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
+    expectProblem(
+      await testEdge().send("POST", "/api/sessions", { headers: JSON_TYPE, payload }),
+      400,
+      "text_invalid",
+    );
+  });
+
+  it.each([
+    { "content-type": "text/plain" },
+    { "content-type": "application/x-www-form-urlencoded" },
+    { "content-type": "application/json; charset=utf-16" },
+    { "content-type": "application/json", "content-encoding": "gzip" },
+    { "content-type": "nonsense" },
+  ])("refuses a body of %j with 415", async (headers) => {
+    const answer = await testEdge().send("POST", "/api/sessions", { headers, payload: "{}" });
+    expectProblem(answer, 415, "media_type_unsupported");
+  });
+
+  it("refuses a body beyond 256 KiB with 413", async () => {
+    const fits = `{"x":"${"a".repeat(256 * 1024 - 8)}"}`;
+    const headers = JSON_TYPE;
+    expect((await testEdge().send("POST", "/api/sessions", { headers, payload: fits })).statusCode).toBe(200);
+    const answer = await testEdge().send("POST", "/api/sessions", { headers, payload: `${fits} ` });
+    expectProblem(answer, 413, "body_too_large");
+  });
+
+  it("is limited to 20 new sessions a minute of an address, beyond a loopback bind", async () => {
+    const edge = testEdge({ loopback: false });
+    const create = (index: number, address: string) =>
+      edge.send("POST", "/api/sessions", {
+        remoteAddress: address,
+        headers: { "x-session-id": `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}` },
+      });
+    for (let index = 0; index < 20; index += 1) {
+      expect((await create(index, "192.0.2.1")).statusCode).toBe(200);
+    }
+    const refused = await create(20, "192.0.2.1");
+    expectProblem(refused, 429, "rate_limited");
+    expect(refused.headers["retry-after"]).toBe("60");
+    expect((await create(3, "192.0.2.1")).statusCode).toBe(200);
+    expect((await create(21, "192.0.2.2")).statusCode).toBe(200);
+    edge.pass(60_000);
+    expect((await create(20, "192.0.2.1")).statusCode).toBe(200);
+  });
+
+  it("believes X-Forwarded-For of a trusted proxy alone", async () => {
+    const limits = { chatsPerMinute: 9, newSessionsPerMinute: 1, streamsPerAddress: 9 };
+    const edge = testEdge({ loopback: false, trustedProxies: ["10.0.0.0/8"], rateLimits: limits });
+    const create = async (index: number, proxy: string, client: string) => {
+      const headers = {
+        "x-session-id": `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}`,
+        "x-forwarded-for": client,
+      };
+      return (await edge.send("POST", "/api/sessions", { remoteAddress: proxy, headers })).statusCode;
+    };
+    expect(await create(1, "10.1.2.3", "192.0.2.1")).toBe(200);
+    expect(await create(2, "10.1.2.3", "192.0.2.2")).toBe(200);
+    expect(await create(3, "10.9.9.9", "192.0.2.1")).toBe(429);
+    expect(await create(4, "203.0.113.5", "192.0.2.3")).toBe(200);
+    expect(await create(5, "203.0.113.5", "192.0.2.4")).toBe(429);
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { OTHER_SESSION, SESSION, testEdge } from "../testing/edge.ts";
+import { expectProblem } from "../testing/expect-problem.ts";
+
+const MESSAGES = `/api/sessions/${SESSION}/messages`;
+
+async function edgeWithMessages(...texts: string[]) {
+  const edge = testEdge();
+  for (const message of texts) await edge.send("POST", "/api/chat", { payload: { message } });
+  return edge;
+}
+
+describe("GET /api/sessions/{id}/messages", () => {
+  it("answers the persisted records", async () => {
+    const edge = await edgeWithMessages("a", "b");
+    const answer = await edge.app.inject({ method: "GET", url: MESSAGES });
+    expect(answer.statusCode).toBe(200);
+    expect(answer.json()).toMatchObject([
+      { session_id: SESSION, thread_id: SESSION, role: "user", content: "a", tool_calls: null },
+      { content: "b" },
+    ]);
+  });
+
+  it("goes on after a message, a number at a time", async () => {
+    const edge = await edgeWithMessages("a", "b", "c");
+    const [first] = (await edge.send("GET", `${MESSAGES}?limit=1`)).json<{ id: string; content: string }[]>();
+    const rest = await edge.send("GET", `${MESSAGES}?after=${first?.id}&limit=1`);
+    expect(rest.json()).toMatchObject([{ content: "b" }]);
+  });
+
+  it.each([
+    ["after=x", "parameter_invalid"],
+    ["after=", "parameter_invalid"],
+    ["limit=0", "parameter_invalid"],
+    ["limit=1001", "parameter_invalid"],
+    ["limit=one", "parameter_invalid"],
+    ["limit=1&limit=1", "parameter_repeated"],
+  ])("refuses ?%s", async (query, code) => {
+    const edge = await edgeWithMessages("a");
+    expectProblem(await edge.send("GET", `${MESSAGES}?${query}`), 400, code);
+  });
+
+  it("answers 404 for an unknown session and 400 for a malformed id", async () => {
+    const edge = testEdge();
+    expectProblem(
+      await edge.send("GET", `/api/sessions/${OTHER_SESSION}/messages`),
+      404,
+      "session_not_found",
+    );
+    expectProblem(await edge.send("GET", "/api/sessions/x/messages"), 400, "parameter_invalid");
+  });
+});

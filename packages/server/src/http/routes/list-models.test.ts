@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { testEdge } from "../testing/edge.ts";
+import { expectProblem } from "../testing/expect-problem.ts";
+
+describe("GET /api/control/models", () => {
+  it("answers an array of rigs, with or without a session, and creates none", async () => {
+    const edge = testEdge();
+    const without = await edge.app.inject("/api/control/models");
+    expect(without.statusCode).toBe(200);
+    expect(without.json()).toEqual(["demo/assistant"]);
+    expect((await edge.send("GET", "/api/control/models?app=default")).json()).toEqual(["demo/assistant"]);
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it("refuses a malformed session id", async () => {
+    const headers = { "x-session-id": "x" };
+    expectProblem(
+      await testEdge().send("GET", "/api/control/models", { headers }),
+      400,
+      "session_id_invalid",
+    );
+  });
+
+  it("answers 401 for any other App", async () => {
+    expectProblem(await testEdge().send("GET", "/api/control/models?app=other"), 401, "app_key_invalid");
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import manifest from "../../../package.json" with { type: "json" };
+import { SESSION, testEdge, WALLET } from "../testing/edge.ts";
+import { expectProblem } from "../testing/expect-problem.ts";
+
+describe("GET /healthz", () => {
+  it("says that the process lives, also while it stops", async () => {
+    const edge = testEdge();
+    edge.services.readiness.stopping = true;
+    const answer = await edge.app.inject("/healthz");
+    expect(answer.statusCode).toBe(200);
+    expect(answer.json()).toEqual({ status: "ok", version: manifest.version });
+  });
+});
+
+describe("GET /readyz", () => {
+  it("says ready when nothing is wrong", async () => {
+    const answer = await testEdge().app.inject("/readyz");
+    expect(answer.statusCode).toBe(200);
+    expect(answer.json()).toEqual({ status: "ready" });
+  });
+
+  it("answers 503 with what is wrong", async () => {
+    const edge = testEdge();
+    edge.services.readiness.wrong = ["The disk is full."];
+    const answer = await edge.app.inject("/readyz");
+    expect(expectProblem(answer, 503, "not_ready")).toContain("The disk is full.");
+    expect(answer.headers["retry-after"]).toBeDefined();
+  });
+
+  it("answers 503 while the service stops", async () => {
+    const edge = testEdge();
+    edge.services.readiness.stopping = true;
+    expectProblem(await edge.app.inject("/readyz"), 503, "not_ready");
+  });
+});
+
+describe("GET /metrics", () => {
+  it("counts answers by route, method and class of status, and names nobody", async () => {
+    const edge = testEdge();
+    await edge.send("POST", `/api/chat?message=hi&public_key=${WALLET}`);
+    await edge.send("GET", "/api/state");
+    const tag = String((await edge.send("GET", "/api/state")).headers["etag"]);
+    await edge.send("GET", "/api/state", { headers: { "if-none-match": tag } });
+    await edge.send("GET", `/api/sessions/${SESSION}`);
+    await edge.send("GET", "/api/sessions/x");
+    await edge.send("GET", `/nowhere/${SESSION}`);
+    const answer = await edge.app.inject("/metrics");
+    expect(answer.headers["content-type"]).toMatch(/^text\/plain/);
+    const count = (method: string, route: string, status: string) =>
+      `colloquy_http_requests_total{method="${method}",route="${route}",status="${status}"}`;
+    expect(answer.body).toContain(`${count("POST", "/api/chat", "2xx")} 1\n`);
+    expect(answer.body).toContain(`${count("GET", "/api/state", "2xx")} 2\n`);
+    expect(answer.body).toContain(`${count("GET", "/api/state", "3xx")} 1\n`);
+    expect(answer.body).toContain(`${count("GET", "/api/sessions/:id", "2xx")} 1\n`);
+    expect(answer.body).toContain(`${count("GET", "/api/sessions/:id", "4xx")} 1\n`);
+    expect(answer.body).toContain(`${count("GET", "(none)", "4xx")} 1\n`);
+    expect(answer.body).toContain("process_cpu_seconds_total");
+    for (const name of [SESSION, WALLET, "demo/assistant"]) expect(answer.body).not.toContain(name);
+  });
+
+  it("measures how long answers take", async () => {
+    const edge = testEdge();
+    const { state } = edge.services.conversations;
+    edge.services.conversations.state = (request, admit) => {
+      edge.pass(30);
+      return state.call(edge.services.conversations, request, admit);
+    };
+    await edge.send("GET", "/api/state");
+    const { body } = await edge.app.inject("/metrics");
+    const labels = 'method="GET",route="/api/state",status="2xx"';
+    const name = "colloquy_http_request_duration_seconds";
+    expect(body).toContain(`${name}_bucket{${labels},le="0.025"} 0\n`);
+    expect(body).toContain(`${name}_bucket{${labels},le="0.05"} 1\n`);
+    expect(body).toContain(`${name}_bucket{${labels},le="+Inf"} 1\n`);
+    expect(body).toContain(`${name}_sum{${labels}} 0.03\n`);
+    expect(body).toContain(`${name}_count{${labels}} 1\n`);
+  });
+});

@@ -1,0 +1,208 @@
+import { describe, expect, it } from "vitest";
+import { SESSION, testEdge, WALLET } from "../testing/edge.ts";
+import { expectProblem } from "../testing/expect-problem.ts";
+import { itNeedsASessionId } from "../testing/session-header.ts";
+
+describe("POST /api/chat", () => {
+  itNeedsASessionId({ method: "POST", url: "/api/chat?message=hi" });
+
+  it("answers the snapshot", async () => {
+    const answer = await testEdge().send("POST", "/api/chat?message=hello+w%C3%B6rld");
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "content-length": String(Buffer.byteLength(answer.body)),
+      "cache-control": "no-store",
+    });
+    expect(answer.headers["x-request-id"]).toBeDefined();
+    expect(answer.json()).toMatchObject({
+      session_id: SESSION,
+      messages: [{ sender: "user", content: "hello wörld" }],
+    });
+  });
+
+  const userState = { connection: { is_connected: true }, evm: { address: WALLET, chain_id: 1 } };
+  const expected = {
+    sessionId: SESSION,
+    app: "default",
+    message: "hi",
+    publicKey: WALLET,
+    userState,
+    clientId: "web-7",
+    idempotencyKey: null,
+    waitMs: 0,
+  };
+
+  it("takes its parameters from the query", async () => {
+    const edge = testEdge();
+    const query = new URLSearchParams({
+      message: "  hi\n",
+      app: "default",
+      public_key: WALLET,
+      user_state: JSON.stringify(userState),
+      client_id: "web-7",
+      unknown: "ignored",
+    });
+    await edge.send("POST", `/api/chat?${query.toString()}`);
+    expect(edge.services.conversations.last.chat).toMatchObject(expected);
+  });
+
+  it.each([userState, JSON.stringify(userState)])(
+    "takes them from a JSON body, user state as %j",
+    async (state) => {
+      const edge = testEdge();
+      const payload = {
+        message: " hi ",
+        app: "default",
+        public_key: WALLET,
+        user_state: state,
+        client_id: "web-7",
+        unknown: "ignored",
+      };
+      expect((await edge.send("POST", "/api/chat", { payload })).statusCode).toBe(200);
+      expect(edge.services.conversations.last.chat).toMatchObject(expected);
+    },
+  );
+
+  it("takes some from each, but none from both", async () => {
+    const edge = testEdge();
+    const url = `/api/chat?public_key=${WALLET}&client_id=web-7`;
+    await edge.send("POST", url, { payload: { message: "hi", client_id: null } });
+    expect(edge.services.conversations.last.chat).toMatchObject({
+      message: "hi",
+      publicKey: WALLET,
+      clientId: "web-7",
+      userState: null,
+    });
+    const twice = await edge.send("POST", "/api/chat?message=hi", { payload: { message: "hi" } });
+    expect(expectProblem(twice, 400, "parameter_repeated")).toContain('"message"');
+  });
+
+  it("keeps every key of user state, also __proto__", async () => {
+    const edge = testEdge();
+    const payload = '{"message":"hi","user_state":{"__proto__":{"a":1},"x":[null]}}';
+    await edge.send("POST", "/api/chat", { headers: { "content-type": "application/json" }, payload });
+    const kept = edge.services.conversations.last.chat?.userState ?? {};
+    expect(JSON.stringify(kept)).toBe('{"__proto__":{"a":1},"x":[null]}');
+  });
+
+  it.each([
+    ["", "parameter_missing"],
+    ["message=", "message_blank"],
+    ["message=%20%0A%09", "message_blank"],
+    ["message=a&message=b", "parameter_repeated"],
+    ["message=%ED%A0%80", "url_encoding_invalid"],
+    ["message=a%00b", "text_invalid"],
+    ["message=hi&user_state=", "parameter_invalid"],
+    ["message=hi&user_state=%7B", "parameter_invalid"],
+    ["message=hi&user_state=[]", "parameter_invalid"],
+    ["message=hi&user_state=null", "parameter_invalid"],
+    ["message=hi&user_state=7", "parameter_invalid"],
+    [`message=hi&user_state=${"[".repeat(20_000)}`, "parameter_invalid"],
+    ["message=hi&user_state=%7B%22a%22%3A%22%5Cu0000%22%7D", "parameter_invalid"],
+    ["message=hi&public_key=", "parameter_invalid"],
+    ["message=hi&client_id=", "parameter_invalid"],
+    [`message=hi&client_id=${"c".repeat(129)}`, "parameter_invalid"],
+    ["message=hi&client_id=a%0Ab", "parameter_invalid"],
+    ["message=hi&app=default&app=default", "parameter_repeated"],
+  ])("refuses ?%s", async (query, code) => {
+    const edge = testEdge();
+    expectProblem(await edge.send("POST", `/api/chat?${query}`), 400, code);
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it.each([
+    ["{}", "parameter_missing"],
+    ['{"message":null}', "parameter_missing"],
+    ['{"message":7}', "parameter_invalid"],
+    ['{"message":["hi"]}', "parameter_invalid"],
+    ['{"message":" "}', "message_blank"],
+    ['{"message":"hi","user_state":7}', "parameter_invalid"],
+    ['{"message":"hi","user_state":[]}', "parameter_invalid"],
+    ['{"message":"hi","user_state":"[]"}', "parameter_invalid"],
+    [String.raw`{"message":"\ud800"}`, "text_invalid"],
+    [String.raw`{"message":"a\u0000"}`, "text_invalid"],
+    ["[]", "body_invalid"],
+    ["nonsense", "json_invalid"],
+  ])("refuses the body %s", async (payload, code) => {
+    const edge = testEdge();
+    const headers = { "content-type": "application/json" };
+    expectProblem(await edge.send("POST", "/api/chat", { headers, payload }), 400, code);
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it("takes 32,768 characters after trimming, and refuses one more with 413", async () => {
+    const edge = testEdge();
+    const longest = ` ${"x".repeat(32_768)} `;
+    expect((await edge.send("POST", "/api/chat", { payload: { message: longest } })).statusCode).toBe(200);
+    const payload = { message: "😀".repeat(16_384) };
+    expect((await edge.send("POST", "/api/chat", { payload })).statusCode).toBe(200);
+    const beyond = await edge.send("POST", "/api/chat", { payload: { message: "x".repeat(32_769) } });
+    expectProblem(beyond, 413, "message_too_long");
+    const query = await edge.send("POST", `/api/chat?message=${"x".repeat(32_769)}`);
+    expectProblem(query, 413, "message_too_long");
+  });
+
+  it.each(["app=other", "app=DEFAULT", "app=", "app=other&message=&user_state=x"])(
+    "answers 401 for ?%s before anything else is looked at, with or without a key",
+    async (query) => {
+      for (const headers of [{}, { "service-app-key": "clq_x_y" }, { "x-session-id": "nonsense" }]) {
+        const edge = testEdge();
+        const answer = await edge.send("POST", `/api/chat?${query}`, { headers });
+        expectProblem(answer, 401, "app_key_invalid");
+        expect(answer.headers["www-authenticate"]).toContain("ServiceAppKey");
+        expect(edge.services.conversations.sessions.size).toBe(0);
+      }
+    },
+  );
+
+  it("answers 401 for another App in the body", async () => {
+    const answer = await testEdge().send("POST", "/api/chat", { payload: { message: "", app: "other" } });
+    expectProblem(answer, 401, "app_key_invalid");
+  });
+
+  it("ignores a key for the default App", async () => {
+    const headers = { "service-app-key": "nonsense" };
+    expect((await testEdge().send("POST", "/api/chat?message=hi&app=default", { headers })).statusCode).toBe(
+      200,
+    );
+  });
+
+  it("hands on an Idempotency-Key of 1 to 255 printable characters, sent once", async () => {
+    const edge = testEdge();
+    await edge.send("POST", "/api/chat?message=hi", { headers: { "idempotency-key": "a, b" } });
+    expect(edge.services.conversations.last.chat?.idempotencyKey).toBe("a, b");
+    for (const key of ["", "k".repeat(256), "schlüssel"]) {
+      const answer = await edge.send("POST", "/api/chat?message=hi", { headers: { "idempotency-key": key } });
+      expectProblem(answer, 400, "idempotency_key_invalid");
+    }
+  });
+
+  it("hands on how long it may wait, and says that it did", async () => {
+    const edge = testEdge();
+    const answer = await edge.send("POST", "/api/chat?message=hi", { headers: { prefer: "wait=7" } });
+    expect(edge.services.conversations.last.chat?.waitMs).toBe(7000);
+    expect(answer.headers["preference-applied"]).toBe("wait=7");
+  });
+
+  it("is limited to 60 a minute of an address, beyond a loopback bind", async () => {
+    const edge = testEdge({ loopback: false });
+    const chat = (remoteAddress: string) => edge.send("POST", "/api/chat?message=hi", { remoteAddress });
+    for (let index = 0; index < 60; index += 1) expect((await chat("2001:db8::1")).statusCode).toBe(200);
+    edge.pass(1500);
+    const refused = await chat("2001:db8::2");
+    expectProblem(refused, 429, "rate_limited");
+    expect(refused.headers["retry-after"]).toBe("59");
+    expect((await chat("2001:db8:1::1")).statusCode).toBe(200);
+  });
+
+  it("is refused with 503 while the service stops, and the connection ends", async () => {
+    const edge = testEdge();
+    edge.services.readiness.stopping = true;
+    const answer = await edge.send("POST", "/api/chat?message=hi");
+    expectProblem(answer, 503, "stopping");
+    expect(answer.headers).toMatchObject({ connection: "close", "retry-after": "5" });
+    expect(edge.services.conversations.sessions.size).toBe(0);
+    expect((await edge.send("GET", "/api/state")).headers["connection"]).toBe("close");
+  });
+});
