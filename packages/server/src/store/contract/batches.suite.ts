@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {
   NOTHING,
   allEvents,
@@ -7,12 +8,10 @@ import {
   chatInput,
   complete,
   everything,
-  givenStore,
   identityOf,
   startTurn,
   step,
   target,
-  type OpenStore,
 } from "./scenario.suite.ts";
 
 export function describeBatches(openStore: OpenStore): void {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { IDEMPOTENCY_KEPT_MS } from "../../core/decisions/chat.ts";
 import { toWireMessage } from "../../core/message.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {
   MODEL,
   allEvents,
@@ -10,12 +11,10 @@ import {
   claimOf,
   complete,
   everything,
-  givenStore,
   load,
   startTurn,
   target,
   types,
-  type OpenStore,
 } from "./scenario.suite.ts";
 
 export function describeChat(openStore: OpenStore): void {

@@ -1,16 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import {
-  NOTHING,
-  allEvents,
-  chat,
-  complete,
-  everything,
-  givenStore,
-  startTurn,
-  target,
-  type OpenStore,
-} from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { NOTHING, allEvents, chat, complete, everything, startTurn, target } from "./scenario.suite.ts";
 
 export function describeDurability(openStore: OpenStore): void {
   describe("a store that is closed", () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { NOTHING, allEvents, givenStore, record, target, type OpenStore } from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { NOTHING, allEvents, record, target } from "./scenario.suite.ts";
 
 export function describeEvents(openStore: OpenStore): void {
   describe("the log of events", () => {

@@ -1,17 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import {
-  NOTHING,
-  chat,
-  chatInput,
-  complete,
-  givenStore,
-  record,
-  startTurn,
-  target,
-  type Given,
-  type OpenStore,
-} from "./scenario.suite.ts";
+import { givenStore, type Given, type OpenStore } from "./given-store.suite.ts";
+import { NOTHING, chat, chatInput, complete, record, startTurn, target } from "./scenario.suite.ts";
 
 const HOUR = 60 * 60 * 1000;
 

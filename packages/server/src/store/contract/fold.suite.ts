@@ -9,18 +9,8 @@ import type { Committed, StoredSession } from "../../core/ports/session-store.ts
 import type { NumberedEvent } from "../../core/session-event.ts";
 import { NO_USAGE, type StartedTurn } from "../../core/turn.ts";
 import { foldEvents, shownOf } from "./reference-fold.suite.ts";
-import {
-  MODEL,
-  chatInput,
-  claimOf,
-  everything,
-  givenStore,
-  identityOf,
-  step,
-  target,
-  type Given,
-  type OpenStore,
-} from "./scenario.suite.ts";
+import { givenStore, type Given, type OpenStore } from "./given-store.suite.ts";
+import { MODEL, chatInput, claimOf, everything, identityOf, step, target } from "./scenario.suite.ts";
 
 const session = fc.nat({ max: 1 });
 const turn = fc.nat({ max: 20 });

@@ -1,15 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import {
-  chat,
-  complete,
-  existing,
-  givenStore,
-  identityOf,
-  startTurn,
-  step,
-  type OpenStore,
-} from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { chat, complete, existing, identityOf, startTurn, step } from "./scenario.suite.ts";
 
 export function describeHistory(openStore: OpenStore): void {
   describe("the history that a model is told", () => {

@@ -2,20 +2,19 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { TurnStore } from "../../core/ports/turn-store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {
   NOTHING,
   chat,
   complete,
   everything,
   existing,
-  givenStore,
   identityOf,
   load,
   startTurn,
   step,
   target,
   types,
-  type OpenStore,
 } from "./scenario.suite.ts";
 
 export function describeInterrupt(openStore: OpenStore): void {

@@ -2,16 +2,8 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { IDEMPOTENCY_KEPT_MS } from "../../core/decisions/chat.ts";
 import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
-import {
-  allEvents,
-  chat,
-  givenStore,
-  record,
-  startTurn,
-  target,
-  complete,
-  type OpenStore,
-} from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { allEvents, chat, record, startTurn, target, complete } from "./scenario.suite.ts";
 
 export function describeJobs(openStore: OpenStore): void {
   describe("titles that are owed", () => {

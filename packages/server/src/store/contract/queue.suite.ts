@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { LEASE_MS } from "../../core/turn.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {
   allEvents,
   chat,
   complete,
   everything,
-  givenStore,
   identityOf,
   load,
   record,
@@ -14,7 +14,6 @@ import {
   step,
   target,
   types,
-  type OpenStore,
 } from "./scenario.suite.ts";
 
 export function describeQueue(openStore: OpenStore): void {

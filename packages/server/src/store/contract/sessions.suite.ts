@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {
   MODEL,
   NOTHING,
@@ -8,14 +9,12 @@ import {
   complete,
   everything,
   existing,
-  givenStore,
   load,
   newLife,
   record,
   startTurn,
   target,
   types,
-  type OpenStore,
 } from "./scenario.suite.ts";
 
 export function describeSessions(openStore: OpenStore): void {

@@ -12,7 +12,7 @@ import { describeInterrupt } from "./interrupt.suite.ts";
 import { describeJobs } from "./jobs.suite.ts";
 import { describeLists } from "./lists.suite.ts";
 import { describeQueue } from "./queue.suite.ts";
-import type { OpenStore } from "./scenario.suite.ts";
+import type { OpenStore } from "./given-store.suite.ts";
 import { describeSessions } from "./sessions.suite.ts";
 import { describeTurnProgress } from "./turn-progress.suite.ts";
 

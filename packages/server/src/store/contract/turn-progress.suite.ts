@@ -1,17 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { ToolCallRecord } from "../../core/message.ts";
-import {
-  allEvents,
-  everything,
-  givenStore,
-  identityOf,
-  load,
-  startTurn,
-  step,
-  types,
-  type OpenStore,
-} from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { allEvents, everything, identityOf, load, startTurn, step, types } from "./scenario.suite.ts";
 
 const CALL: ToolCallRecord = {
   id: "call-1",

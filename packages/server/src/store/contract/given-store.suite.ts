@@ -1,0 +1,45 @@
+// A store that is opened and closed around tests.
+
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import type { Store } from "../../core/ports/store.ts";
+
+export interface OpenedStore {
+  readonly store: Store;
+  /** Closes the store and opens it again on what it kept; `null` where it keeps nothing. */
+  readonly reopen: (() => Promise<Store>) | null;
+  /** Removes what is left when the store is closed. */
+  dispose(): Promise<void>;
+}
+
+/** Opens a store with nothing in it, whose time is the clock's. */
+export type OpenStore = (clock: ManualClock) => Promise<OpenedStore>;
+
+export interface Given {
+  clock: ManualClock;
+  store: Store;
+  reopen: (() => Promise<Store>) | null;
+}
+
+/** A store for each test, or one for all of a block, whose tests then keep to sessions of their own. */
+export function givenStore(openStore: OpenStore, scope: "each" | "all"): Given {
+  const given = {} as Given;
+  let opened: OpenedStore;
+  const open = async () => {
+    const clock = new ManualClock();
+    opened = await openStore(clock);
+    Object.assign(given, { clock, store: opened.store, reopen: opened.reopen });
+  };
+  const close = async () => {
+    await given.store.close();
+    await opened.dispose();
+  };
+  if (scope === "each") {
+    beforeEach(open);
+    afterEach(close);
+  } else {
+    beforeAll(open);
+    afterAll(close);
+  }
+  return given;
+}

@@ -1,0 +1,199 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { NOTHING, chatInput, existing, target } from "../contract/scenario.suite.ts";
+import type { Call, Outcome } from "./calls.ts";
+import { openDatabase } from "./database.ts";
+import { FatalStoreError } from "./failures.ts";
+import { prepareCommit, type Commit } from "./group-commit.ts";
+import { prepareHandlers, type Handler } from "./handlers.ts";
+
+/** An error as node:sqlite throws it. */
+function sqliteError(errcode: number): Error {
+  return Object.assign(new Error(`SQLite says ${errcode}`), { code: "ERR_SQLITE_ERROR", errcode });
+}
+
+describe("group commit", () => {
+  let folder: string;
+  let database: DatabaseSync;
+  let commit: Commit;
+  let extra: Map<string, Handler>;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "colloquy-commit-"));
+    database = openDatabase(folder, 0);
+    extra = new Map();
+    const handlers = prepareHandlers(database);
+    const all = {
+      get: (method: string) => extra.get(method) ?? handlers.get(method),
+    } as ReadonlyMap<string, Handler>;
+    commit = prepareCommit(database, all);
+  });
+  afterEach(() => {
+    database.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const call = (method: string, ...parameters: unknown[]): Call => ({ method, at: 1000, parameters });
+  const chat = (id: string, text: string) => call("turns.chat", target(id), chatInput(text));
+  const find = (id: string) => call("sessions.find", id);
+  const kinds = (outcomes: readonly Outcome[]) =>
+    outcomes.map((outcome) => ("value" in outcome ? "value" : outcome.failure.kind));
+  const count = (table: string) =>
+    Number(database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
+
+  /** No page can be added to the database from here on. */
+  const fillDisk = () => {
+    const pages = Number(database.prepare("PRAGMA page_count").get()?.["page_count"]);
+    database.exec(`PRAGMA max_page_count = ${pages}`);
+  };
+  const growDisk = () => database.exec("PRAGMA max_page_count = 1000000");
+
+  /** Chats until one does not fit; small pages may have some room left. */
+  const fillUp = () => {
+    for (let index = 0; index < 1000; index += 1) {
+      const [outcome] = commit([chat(randomUUID(), "x".repeat(500))]);
+      if (outcome !== undefined && "failure" in outcome) return outcome.failure;
+    }
+    return null;
+  };
+
+  it("commits calls together and answers them in their order", () => {
+    const ids = [randomUUID(), randomUUID()];
+    const outcomes = commit([chat(ids[0]!, "one"), find(ids[0]!), chat(ids[1]!, "two"), find(randomUUID())]);
+    expect(kinds(outcomes)).toEqual(["value", "value", "value", "value"]);
+    expect(outcomes[1]).toMatchObject({ value: { id: ids[0], messageCount: 1 } });
+    expect(outcomes[3]).toEqual({ value: null });
+    expect(database.isTransaction).toBe(false);
+  });
+
+  it("undoes a call that fails by a mistake, alone, in company and by itself", () => {
+    extra.set("half", {
+      writes: true,
+      run: () => {
+        database.exec("INSERT INTO title_jobs VALUES (1, 1)");
+        throw new TypeError("a mistake");
+      },
+      withoutWriting: null,
+    });
+    const outcomes = commit([chat(randomUUID(), "one"), call("half"), chat(randomUUID(), "two")]);
+    expect(kinds(outcomes)).toEqual(["value", "defect", "value"]);
+    expect(kinds(commit([call("half")]))).toEqual(["defect"]);
+    expect(count("sessions")).toBe(2);
+    expect(count("title_jobs")).toBe(2);
+    expect(database.isTransaction).toBe(false);
+  });
+
+  it("says that the disk is full, goes on reading, and heals by itself", () => {
+    const id = randomUUID();
+    const [first] = commit([chat(id, "kept")]);
+    fillDisk();
+    expect(fillUp()).toMatchObject({ kind: "full" });
+    const outcomes = commit([
+      find(id),
+      chat(randomUUID(), "x".repeat(5000)),
+      call("sessions.messages", id, null, 10),
+      call("events.after", id, 0, 10),
+      call("turns.countWaiting", 1),
+      call("sessions.open", existing(id, true), NOTHING),
+    ]);
+    expect(kinds(outcomes)).toEqual(["value", "full", "value", "value", "value", "value"]);
+    expect(outcomes[0]).toMatchObject({ value: (first as { value: { session: object } }).value.session });
+    expect(outcomes[2]).toMatchObject({ value: [{ content: "kept" }] });
+    expect(outcomes[5]).toMatchObject({
+      value: { created: false, loaded: { messages: [{ content: "kept" }] } },
+    });
+    growDisk();
+    expect(kinds(commit([chat(randomUUID(), "x".repeat(5000)), chat(id, "again")]))).toEqual([
+      "value",
+      "value",
+    ]);
+  });
+
+  it("lets a row that does not fit fail alone, and commits its neighbours", () => {
+    commit(Array.from({ length: 40 }, () => chat(randomUUID(), "x".repeat(200))));
+    commit([call("sessions.expire", { emptyBefore: 0, unboundBefore: 0, limit: 10 })]);
+    const removed = randomUUID();
+    commit([chat(removed, "x".repeat(30_000))]);
+    commit([call("sessions.remove", removed)]);
+    // Some pages are free now: enough for small rows, not for a large one.
+    fillDisk();
+    const before = count("sessions");
+    const outcomes = commit([
+      chat(randomUUID(), "small"),
+      chat(randomUUID(), "y".repeat(200_000)),
+      chat(randomUUID(), "small too"),
+    ]);
+    expect(kinds(outcomes)).toEqual(["value", "full", "value"]);
+    expect(count("sessions")).toBe(before + 2);
+  });
+
+  it("answers what needs no writing while nothing can be written, and refuses the rest", () => {
+    const [id, wallet] = [randomUUID(), randomUUID()];
+    commit([
+      chat(id, "one"),
+      call("sessions.open", target(wallet), { userState: { a: 1 }, publicKey: "0xa" }),
+    ]);
+    const life = String(database.prepare("SELECT life FROM sessions WHERE id = ?").get(id)?.["life"]);
+    // As on a full disk, from the very first write on.
+    database.exec("PRAGMA query_only = ON");
+    const outcome = (...parameters: Parameters<typeof call>) => commit([call(...parameters)])[0];
+    expect(outcome("sessions.open", target(id), NOTHING)).toMatchObject({ value: { created: false } });
+    const same = { userState: { a: 1 }, publicKey: "0xa" };
+    expect(outcome("sessions.open", target(wallet), same)).toMatchObject({ value: { outcome: "ok" } });
+    const mismatch = { userState: null, publicKey: "0xb" };
+    expect(outcome("sessions.open", target(wallet), mismatch)).toMatchObject({
+      value: { outcome: "wallet_mismatch" },
+    });
+    expect(outcome("sessions.open", existing(randomUUID()), NOTHING)).toEqual({ value: null });
+    const used = [
+      { id, life },
+      { id: wallet, life: "other" },
+    ];
+    expect(outcome("sessions.touch", used)).toEqual({ value: [wallet] });
+    const changed = { userState: { a: 2 }, publicKey: null };
+    expect(outcome("sessions.open", target(wallet), changed)).toHaveProperty("failure");
+    expect(outcome("sessions.open", target(randomUUID()), NOTHING)).toHaveProperty("failure");
+    expect(outcome("sessions.rename", id, "Mine")).toHaveProperty("failure");
+    expect(outcome("probe")).toHaveProperty("failure");
+  });
+
+  it.each([
+    ["a full disk", 13, "full"],
+    ["a file-size limit or quota", 778, "full"],
+    ["no room for the index of the log", 4874, "full"],
+    ["another process that holds the database", 5, "unavailable"],
+    ["a disk that cannot be read", 266, "unavailable"],
+    ["a constraint", 1555, "defect"],
+  ])("tells %s from the rest", (_what, errcode, kind) => {
+    const fail = () => {
+      throw sqliteError(errcode);
+    };
+    extra.set("failing", { writes: true, run: fail, withoutWriting: null });
+    expect(kinds(commit([call("failing")]))).toEqual([kind]);
+    expect(kinds(commit([chat(randomUUID(), "one"), call("failing")]))).toEqual(["value", kind]);
+  });
+
+  it.each([1034, 1290])("answers nothing and ends when an fsync has failed (%i)", (errcode) => {
+    const fail = () => {
+      throw sqliteError(errcode);
+    };
+    extra.set("lying", { writes: true, run: fail, withoutWriting: null });
+    expect(() => commit([call("lying")])).toThrow(FatalStoreError);
+    expect(() => commit([chat(randomUUID(), "one"), call("lying")])).toThrow(FatalStoreError);
+  });
+
+  it("reads in a transaction that writers cannot keep out", () => {
+    const id = randomUUID();
+    commit([chat(id, "one")]);
+    const other = openDatabase(folder, 0);
+    other.exec("BEGIN IMMEDIATE");
+    expect(kinds(commit([find(id), call("events.after", id, 0, 10)]))).toEqual(["value", "value"]);
+    expect(kinds(commit([find(id)]))).toEqual(["value"]);
+    other.exec("ROLLBACK");
+    other.close();
+  });
+});

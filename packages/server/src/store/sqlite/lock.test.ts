@@ -1,0 +1,96 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { NOTHING, target } from "../contract/scenario.suite.ts";
+import { openSqliteStore } from "./open.ts";
+
+const PROGRAM = join(import.meta.dirname, "../../../test/store-process.ts");
+
+describe("one server a data directory", () => {
+  let directory: string;
+  const children: ChildProcess[] = [];
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), "colloquy-lock-"));
+  });
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill("SIGKILL");
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  /** Starts a process on the directory; answers it with the first line it says. */
+  async function start(task: string): Promise<{ child: ChildProcess; said: string }> {
+    const child = spawn(process.execPath, [PROGRAM, directory, task], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    children.push(child);
+    const [said] = await once(createInterface(child.stdout), "line");
+    return { child, said: String(said) };
+  }
+
+  const open = (role: "server" | "administration" = "server") =>
+    openSqliteStore({
+      directory,
+      role,
+      processId: process.pid,
+      clock: new ManualClock(),
+      onFatal: (error) => {
+        throw error;
+      },
+    });
+
+  it("refuses a second one with a sentence that names the directory and the other process", async () => {
+    const { child } = await start("hold");
+    await expect(open()).rejects.toThrow(
+      `The data directory ${directory} is in use by another Colloquy server (process ${child.pid}). ` +
+        "Stop that one first, or give this one a directory of its own with COLLOQUY_DATA_DIR.",
+    );
+  });
+
+  it("refuses a second process while this one serves, and one in this process too", async () => {
+    const store = await open();
+    const { said } = await start("hold");
+    expect(said).toContain(`another Colloquy server (process ${process.pid})`);
+    await expect(open()).rejects.toThrow(/another Colloquy server/);
+    await store.sessions.open(target("still-works"), NOTHING);
+    await store.close();
+  });
+
+  it("lets the next one in when the first was killed", async () => {
+    const { child } = await start("hold");
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const store = await open();
+    expect(await store.sessions.find("a")).toBeNull();
+    await store.close();
+  });
+
+  it("lets the next one in when the first was closed, and leaves no process id behind", async () => {
+    const first = await open();
+    expect(existsSync(join(directory, "server.pid"))).toBe(true);
+    await first.close();
+    expect(existsSync(join(directory, "server.pid"))).toBe(false);
+    const second = await open();
+    await second.close();
+  });
+
+  it("lets administration work beside a running server, on what that has written", async () => {
+    const server = await open();
+    await server.sessions.open(target("a"), NOTHING);
+    const { child, said } = await start("administer");
+    expect(said).toBe(`ready ${child.pid}`);
+    await once(child, "exit");
+    expect(child.exitCode).toBe(0);
+    expect(await server.turns.countWaiting(10)).toBe(1);
+    const administration = await open("administration");
+    expect(await administration.sessions.find("a")).not.toBeNull();
+    await administration.close();
+    await server.sessions.open(target("b"), NOTHING);
+    await server.close();
+  });
+});

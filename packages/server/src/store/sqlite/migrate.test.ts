@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { migrate, readMigrations, type Migration } from "./migrate.ts";
+
+const OURS = readMigrations(join(import.meta.dirname, "migrations"));
+
+function migration(version: number, sql: string): Migration {
+  return { version, name: `000${version}_test.sql`, sql };
+}
+
+describe("migrate", () => {
+  let database: DatabaseSync;
+  beforeEach(() => {
+    database = new DatabaseSync(":memory:");
+  });
+  afterEach(() => database.close());
+
+  const applied = () =>
+    database.prepare("SELECT version, name, applied_at FROM schema_migrations ORDER BY version").all();
+  const tables = () =>
+    database
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'schema_migrations'")
+      .all()
+      .map((row) => row["name"]);
+
+  it("runs what the database has not seen, in order, and records it", () => {
+    const first = migration(1, "CREATE TABLE a (x INTEGER) STRICT;");
+    const second = migration(2, "ALTER TABLE a RENAME TO b;");
+    migrate(database, [first], 5);
+    migrate(database, [first, second], 7);
+    migrate(database, [first, second], 9);
+    expect(tables()).toEqual(["b"]);
+    expect(applied()).toMatchObject([
+      { version: 1, name: "0001_test.sql", applied_at: 5 },
+      { version: 2, name: "0002_test.sql", applied_at: 7 },
+    ]);
+  });
+
+  it("leaves nothing of a migration that fails", () => {
+    const broken = migration(2, "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1);");
+    const first = migration(1, "CREATE TABLE a (x INTEGER) STRICT;");
+    expect(() => migrate(database, [first, broken], 5)).toThrow(/nowhere/);
+    expect(tables()).toEqual(["a"]);
+    expect(applied()).toHaveLength(1);
+    migrate(database, [first, migration(2, "CREATE TABLE b (x INTEGER) STRICT;")], 6);
+    expect(tables()).toEqual(["a", "b"]);
+  });
+
+  it("works with a database that is one version ahead, and refuses one that is more", () => {
+    migrate(database, [migration(1, "SELECT 1;"), migration(2, "SELECT 1;"), migration(3, "SELECT 1;")], 5);
+    migrate(database, [migration(1, "SELECT 1;"), migration(2, "SELECT 1;")], 6);
+    expect(() => migrate(database, [migration(1, "SELECT 1;")], 7)).toThrow(
+      "The database has schema version 3, but this version of Colloquy knows versions up to 1. " +
+        "Start a newer Colloquy on it, or restore a backup from before the upgrade.",
+    );
+  });
+
+  it("makes every table STRICT", () => {
+    migrate(database, OURS, 5);
+    const loose = database
+      .prepare("SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict = 0")
+      .all();
+    expect(loose.map((row) => row["name"])).toEqual(["sqlite_schema"]);
+  });
+});
+
+describe("readMigrations", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "colloquy-migrations-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it("reads the numbered files in their order", () => {
+    writeFileSync(join(folder, "0002_second.sql"), "B");
+    writeFileSync(join(folder, "0001_first.sql"), "A");
+    writeFileSync(join(folder, "notes.txt"), "");
+    expect(readMigrations(folder)).toEqual([
+      { version: 1, name: "0001_first.sql", sql: "A" },
+      { version: 2, name: "0002_second.sql", sql: "B" },
+    ]);
+  });
+
+  it.each([["0001_twice.sql"], ["first.sql"]])(
+    "refuses a number that is missing or used twice: %s",
+    (file) => {
+      writeFileSync(join(folder, "0001_first.sql"), "");
+      writeFileSync(join(folder, "0003_third.sql"), "");
+      writeFileSync(join(folder, file), "");
+      expect(() => readMigrations(folder)).toThrow(/should begin with number/);
+    },
+  );
+});

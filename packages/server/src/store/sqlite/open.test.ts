@@ -1,0 +1,142 @@
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { NOTHING, chat, identityOf, startTurn, step, target } from "../contract/scenario.suite.ts";
+import { openSqliteStore } from "./open.ts";
+
+const PROGRAM = join(import.meta.dirname, "../../../test/store-process.ts");
+
+describe("openSqliteStore", () => {
+  let folder: string;
+  let directory: string;
+  const onFatal = vi.fn<(error: Error) => void>();
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "colloquy-open-"));
+    directory = join(folder, "made", "data");
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true, force: true });
+    vi.restoreAllMocks();
+    onFatal.mockReset();
+  });
+
+  const open = (where: string | null = directory) =>
+    openSqliteStore({ directory: where, clock: new ManualClock(), onFatal });
+
+  it("creates the data directory for its owner alone", async () => {
+    const store = await open();
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    await store.close();
+    expect(onFatal).not.toHaveBeenCalled();
+  });
+
+  it("refuses a directory that it cannot use, and says which", async () => {
+    await expect(open("/dev/null/data")).rejects.toThrow(/\/dev\/null\/data/);
+  });
+
+  it("refuses a database that a much newer version has been at", async () => {
+    await (await open()).close();
+    const database = new DatabaseSync(join(directory, "colloquy.db"));
+    database.exec("INSERT INTO schema_migrations VALUES (99, '0099_later.sql', 0)");
+    database.close();
+    await expect(open()).rejects.toThrow(/schema version 99.*Start a newer Colloquy/);
+    expect(onFatal).not.toHaveBeenCalled();
+  });
+
+  it("refuses a call whose values cannot be stored, and answers the others", async () => {
+    const store = await open(null);
+    const turn = identityOf(await startTurn(store, randomUUID(), "hello"));
+    const strange = { when: () => 1 } as never;
+    const [progress, opened, found] = await Promise.allSettled([
+      store.turns.toolProgress(turn, "c", strange),
+      store.sessions.open(target("a"), NOTHING),
+      store.sessions.find("a"),
+    ]);
+    expect(progress.status).toBe("rejected");
+    expect(opened).toMatchObject({ status: "fulfilled", value: { created: true } });
+    expect(found).toMatchObject({ status: "fulfilled", value: { id: "a" } });
+    await store.close();
+  });
+
+  it("says what was wrong when a call fails by a mistake", async () => {
+    const store = await open(null);
+    const turn = identityOf(await startTurn(store, randomUUID(), "hello"));
+    await store.turns.stepWithCalls(turn, step(1, ""), []);
+    await expect(store.turns.complete(turn, step(1, ""))).rejects.toThrow(/UNIQUE constraint failed: steps/);
+    await store.close();
+  });
+
+  it("ends the process when its thread dies, and refuses what was begun and what comes", async () => {
+    const posted = vi.spyOn(Worker.prototype, "postMessage");
+    const store = await open(null);
+    await store.probe();
+    const worker = posted.mock.contexts[0] as Worker;
+    const begun = store.probe();
+    await worker.terminate();
+    await expect(begun).rejects.toMatchObject({ status: 503, code: "store_closed" });
+    await expect(store.probe()).rejects.toMatchObject({ status: 503 });
+    expect(onFatal).toHaveBeenCalledOnce();
+    await store.close();
+  });
+
+  it("keeps the log of the database short, whatever is written", async () => {
+    const store = await open();
+    const sizes: number[] = [];
+    for (let round = 0; round < 30; round += 1) {
+      const batch = Array.from({ length: 100 }, () => chat(store, randomUUID(), "x".repeat(1000)));
+      await Promise.all(batch);
+      sizes.push(statSync(join(directory, "colloquy.db-wal")).size);
+    }
+    expect(statSync(join(directory, "colloquy.db")).size).toBeGreaterThan(3_000_000);
+    expect(Math.max(...sizes)).toBeLessThan(8_000_000);
+    await store.close();
+  });
+
+  it("has every message that was acknowledged when its process is killed", async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const child = spawn(process.execPath, [PROGRAM, directory, "chat"], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const acknowledged: string[] = [];
+      const lines = createInterface(child.stdout);
+      lines.on("line", (line) => {
+        const [word, id] = line.split(" ");
+        if (word === "acknowledged" && id !== undefined) acknowledged.push(id);
+        if (acknowledged.length === 200 * (round + 1)) child.kill("SIGKILL");
+      });
+      await once(lines, "close");
+      expect(acknowledged.length).toBeGreaterThanOrEqual(200 * (round + 1));
+      const store = await open();
+      for (const id of acknowledged) {
+        const messages = await store.sessions.messages(id, null, 10);
+        expect(messages?.map(({ content }) => content)).toEqual([`message of ${id}`]);
+      }
+      await store.close();
+    }
+  });
+
+  it("answers 507 when files can grow no more, and reads go on", async () => {
+    const limited = 'ulimit -f 2000; exec "$0" "$@"';
+    const child = spawn("sh", ["-c", limited, process.execPath, PROGRAM, directory, "fill"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const said: string[] = [];
+    const lines = createInterface(child.stdout);
+    lines.on("line", (line) => said.push(line));
+    await once(lines, "close");
+    expect(said.slice(1)).toEqual(["refused_with 507 insufficient_storage 30", "read 1 2 true 0"]);
+    // Where there is room again, everything goes on.
+    const store = await open();
+    await chat(store, randomUUID(), "x".repeat(5000));
+    await store.close();
+  });
+});

@@ -1,0 +1,66 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { DatabaseSync } from "node:sqlite";
+import type { Committed } from "../../core/ports/session-store.ts";
+import type { ChatOutcome } from "../../core/decisions/chat.ts";
+import { chatInput, claimOf, existing, identityOf, step, target } from "../contract/scenario.suite.ts";
+import { openDatabase } from "./database.ts";
+import { prepareHandlers } from "./handlers.ts";
+
+describe("the removal of a session", () => {
+  let database: DatabaseSync;
+  beforeEach(() => {
+    database = openDatabase(null, 0);
+  });
+  afterEach(() => database.close());
+
+  /** How many rows each table has that knows sessions by their key. */
+  function rows(): Record<string, number> {
+    const tables = database
+      .prepare(
+        `SELECT t.name FROM pragma_table_list t JOIN pragma_table_info(t.name) c
+         WHERE t.schema = 'main' AND (c.name = 'session_key' OR (t.name = 'sessions' AND c.name = 'key'))`,
+      )
+      .all()
+      .map((row) => String(row["name"]));
+    return Object.fromEntries(
+      tables.map((table) => [
+        table,
+        Number(database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]),
+      ]),
+    );
+  }
+
+  function run(method: string, ...parameters: unknown[]): unknown {
+    return prepareHandlers(database).get(method)?.run({ method, at: 1000, parameters });
+  }
+
+  /** A session that has a row in every table. */
+  function fullSession(id: string): void {
+    const idempotency = { key: "k", digest: "d" };
+    run("sessions.open", target(id), { userState: null, publicKey: "0xa" });
+    const input = chatInput("hello", { claim: claimOf(), idempotency, publicKey: "0xb" });
+    const { outcome } = run("turns.chat", target(id), input) as Committed<ChatOutcome>;
+    if (outcome.kind !== "accepted" || outcome.started === null) throw new Error("The turn did not start");
+    const turn = identityOf(outcome.started);
+    run("turns.stepWithCalls", turn, step(1, "First."), []);
+    run("turns.checkpoint", turn, 0, "Sec");
+  }
+
+  it.each(["sessions.remove", "sessions.expire"])("leaves no row of it in any table: %s", (method) => {
+    const id = randomUUID();
+    fullSession(id);
+    const full = rows();
+    expect(Object.keys(full)).toHaveLength(10);
+    expect(Object.values(full).every((count) => count > 0)).toBe(true);
+    fullSession(randomUUID());
+    if (method === "sessions.expire") {
+      run("turns.interrupt", existing(id), null);
+      database.prepare("UPDATE sessions SET retention = 1 WHERE id = ?").run(id);
+      run(method, { emptyBefore: 0, unboundBefore: 1_000_000, limit: 10 });
+    } else {
+      run(method, id);
+    }
+    expect(rows()).toEqual(full);
+  });
+});

@@ -1,0 +1,70 @@
+// A process with a store of its own, for tests that need a second one, or one that can be killed or has a limit set. Called with a directory
+// and what to do; says what happens on its standard output, a line each.
+
+import { randomUUID } from "node:crypto";
+import type { ServiceError } from "../src/core/errors.ts";
+import { createSystemClock } from "../src/clock.ts";
+import { openSqliteStore } from "../src/store/sqlite/open.ts";
+import { NOTHING, chat, existing } from "../src/store/contract/scenario.suite.ts";
+
+const [directory = "", task = "hold"] = process.argv.slice(2);
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+const store = await openSqliteStore({
+  directory,
+  role: task === "administer" ? "administration" : "server",
+  processId: process.pid,
+  clock: createSystemClock(),
+  onFatal: (error) => {
+    say(`fatal ${error.message}`);
+    process.exit(1);
+  },
+}).catch((error: Error) => {
+  say(`refused ${error.message}`);
+  process.exit(1);
+});
+say(`ready ${process.pid}`);
+
+/** Chats until it is killed; says each message that was acknowledged. */
+async function chatForever(): Promise<void> {
+  for (;;) {
+    const id = randomUUID();
+    await chat(store, id, `message of ${id}`);
+    say(`acknowledged ${id}`);
+  }
+}
+
+/** Chats until nothing more fits, then says what still works. */
+async function fill(): Promise<void> {
+  const first = randomUUID();
+  await chat(store, first, "the first one");
+  const refused = await fillUp();
+  say(`refused_with ${refused.status} ${refused.code} ${refused.headers["retry-after"]}`);
+  const opened = await store.sessions.open(existing(first, true), NOTHING);
+  const page = await store.events.after(first, 0, 10);
+  const found = await store.sessions.find(first);
+  const gone = await store.sessions.touch([{ id: first, life: found?.life ?? "" }]);
+  say(`read ${opened?.loaded?.messages.length} ${page?.events.length} ${found?.id === first} ${gone.length}`);
+}
+
+async function fillUp(): Promise<ServiceError> {
+  for (;;) {
+    const batch = Array.from({ length: 8 }, () => chat(store, randomUUID(), "x".repeat(2000)));
+    for (const result of await Promise.allSettled(batch)) {
+      if (result.status === "rejected") return result.reason as ServiceError;
+    }
+  }
+}
+
+if (task === "chat") await Promise.all(Array.from({ length: 8 }, chatForever));
+if (task === "fill") {
+  await fill();
+  await store.close();
+}
+if (task === "administer") {
+  await chat(store, randomUUID(), "from the command line");
+  await store.close();
+}
