@@ -12,7 +12,7 @@ const CODE = textOf("");
 function textOf(folder: string): string {
   const files = globSync(join("packages/server/src", folder, "**/*.ts"), { cwd: ROOT });
   return files
-    .filter((file) => !file.endsWith(".test.ts"))
+    .filter((file) => !/\.(?:test|suite)\.ts$|\/testing\//.test(file))
     .map(read)
     .join("\n");
 }
