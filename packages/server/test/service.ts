@@ -14,6 +14,8 @@ import { ManualClock } from "./manual-clock.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 
 export const MODEL = "test/scripted";
+/** Far more than anything here takes; rounds of the event loop, not time. */
+const MAX_ROUNDS = 20_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 export interface TestService extends ServiceParts {
@@ -25,6 +27,8 @@ export interface TestService extends ServiceParts {
   snapshot(sessionId: string): Promise<Snapshot>;
   /** Lets time pass second by second, each time until the store has answered all that was asked of it. */
   pass(ms: number): Promise<void>;
+  /** Lets half an hour pass without use, after which sessions leave memory. */
+  evict(): Promise<void>;
   /** Ends the process as a crash does: nothing is handed over, the store stays. */
   crash(): Promise<void>;
   close(): Promise<void>;
@@ -96,6 +100,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
         await new Promise((resolve) => setImmediate(resolve));
       }
     },
+    evict: async () => {
+      await clock.advance(31 * 60_000);
+      await store.probe();
+    },
     crash: halt,
     close: halt,
   };
@@ -114,9 +122,13 @@ export function lines(messages: readonly Message[]): string[] {
   return messages.map((message) => `${message.sender} ${message.status}: ${message.content}`);
 }
 
-/** Goes round the event loop until the condition holds; the test's time-out bounds it. */
+/** Goes round the event loop until the condition holds; throws when it does not after very many rounds. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    if (await condition()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error(`This never came to hold: ${condition.toString()}`);
 }
 
 async function testConfig(adjust: ((config: Config) => Config) | undefined): Promise<Config> {

@@ -45,7 +45,7 @@ export class Dispatcher {
   #backlog = true;
   #claiming = false;
   #stopped = false;
-  #idle: (() => void)[] = [];
+  readonly #idle: (() => void)[] = [];
   #waiting = 0;
   #countedAt = Number.NEGATIVE_INFINITY;
 

@@ -45,7 +45,7 @@ export function stepMessages(
   const calls = parts.filter((part) => part["type"] === "tool-call");
   const messages = [{ role: "assistant", content: parts }] as unknown as ModelMessage[];
   if (calls.length > 0) {
-    const content = calls.map((call) => toolResultPart(call, results.get(String(call["toolCallId"]))));
+    const content = calls.map((call) => toolResultPart(call, results.get(callIdOf(call))));
     messages.push({ role: "tool", content } as unknown as ModelMessage);
   }
   return messages;
@@ -77,8 +77,13 @@ function toolResultPart(
   const type = `${isError ? "error-" : ""}${isText ? "text" : "json"}`;
   return {
     type: "tool-result",
-    toolCallId: call["toolCallId"] ?? "",
+    toolCallId: callIdOf(call),
     toolName: call["toolName"] ?? "",
     output: { type, value: output },
   };
+}
+
+function callIdOf(call: JsonObject): string {
+  const id = call["toolCallId"];
+  return typeof id === "string" ? id : "";
 }

@@ -4,6 +4,8 @@ import type { ModelStep } from "./model-step.ts";
 
 const FIRST_DELAY_MS = 1000;
 const MAX_DELAY_MS = 30_000;
+/** A person waits for the answer: a provider that asks for more than this is not waited for. */
+const MAX_RETRY_AFTER_MS = 60_000;
 
 /**
  * Calls a model again after failures that its provider calls retryable, while nothing of the step has been said: after the time the
@@ -23,7 +25,7 @@ export async function retryModel(
     const step = await call();
     if (step.kind !== "failed" || step.spoke || attempt >= options.maxRetries) return step;
     const { retryable, retryAfterMs } = options.models.describeFailure(step.error);
-    if (!retryable) return step;
+    if (!retryable || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return step;
     const delay = retryAfterMs ?? Math.min(FIRST_DELAY_MS * 2 ** attempt, MAX_DELAY_MS);
     try {
       await options.clock.sleep(delay, options.signal);

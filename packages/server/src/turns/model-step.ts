@@ -1,7 +1,8 @@
 // One call of a model: what it says streams out while it says it, and what it came to is a value, failures too. This is the only file that
 // knows the SDK's way of calling a model (docs/adr tells why it is this way and not `streamText`).
 
-import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { NoContentGeneratedError, type LanguageModelV4 } from "@ai-sdk/provider";
+import type * as Sdk from "ai";
 import type { ModelMessage, ToolSet } from "ai";
 import type { Tool } from "../core/ports/tool.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
@@ -9,6 +10,9 @@ import type { TokenUsage } from "../core/turn.ts";
 import { NO_USAGE } from "../core/turn.ts";
 import { StepContent, type RequestedCall } from "./step-content.ts";
 import { StreamedText } from "./streamed-text.ts";
+
+/** How the SDK says that a provider ended an answer before the model did. */
+const BROKEN_OFF: ReadonlySet<string> = new Set(["error", "interrupted"]);
 
 export interface ModelCall {
   readonly model: LanguageModelV4;
@@ -84,7 +88,10 @@ export class ModelCaller {
 }
 
 /** Without `execute`: the loop runs the tools itself, because their intent and result have to be on disk. */
-function toToolSet({ tool, jsonSchema }: typeof import("ai"), tools: readonly Tool[]): ToolSet {
+function toToolSet(
+  { tool, jsonSchema }: Pick<typeof Sdk, "tool" | "jsonSchema">,
+  tools: readonly Tool[],
+): ToolSet {
   const set: ToolSet = {};
   for (const { name, description, inputSchema } of tools) {
     set[name] = tool({ description, inputSchema: jsonSchema(inputSchema) });
@@ -107,12 +114,13 @@ async function readStep(
   for (;;) {
     const { done, value: part } = await reader.read();
     if (call.signal.aborted) return { kind: "aborted" };
-    if (done) throw new Error("The model's answer broke off before its end");
+    if (done) throw new NoContentGeneratedError({ message: "The answer broke off before its end" });
     call.onProgress();
     if (part.type === "error") throw part.error;
     if (part.type === "model-call-end") {
       say(streamed.end());
-      if (part.finishReason === "error") throw new Error("The model ended its answer with an error");
+      if (BROKEN_OFF.has(part.finishReason))
+        throw new NoContentGeneratedError({ message: `The answer ended: ${part.finishReason}` });
       const { finishReason } = part;
       const usage = toUsage(part.usage);
       return {

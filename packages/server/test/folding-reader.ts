@@ -1,0 +1,105 @@
+// A client as the contract wishes it (section 5, "The fold"): takes a snapshot, subscribes after it with everything included, and folds
+// what comes. Independent of the server's own fold: it knows the wire alone.
+
+import type { IncludeGroup, Message, Snapshot, UpdateEvent } from "@colloquy/protocol";
+import type { OpenStream } from "../src/core/ports/services.ts";
+import { RecordingSink, type TestService } from "./service.ts";
+
+const EVERYTHING: ReadonlySet<IncludeGroup> = new Set(["tools", "messages", "state"]);
+
+export class FoldingReader {
+  readonly #sessionId: string;
+  #service: TestService;
+  #sink = new RecordingSink();
+  #stream: OpenStream | null = null;
+  #snapshot: Snapshot | null = null;
+  /** Characters of the sink's text that were read. */
+  #read = 0;
+  /** Events that arrived twice or with a gap before them. */
+  readonly faults: string[] = [];
+
+  constructor(service: TestService, sessionId: string) {
+    this.#service = service;
+    this.#sessionId = sessionId;
+  }
+
+  get isConnected(): boolean {
+    return this.#stream !== null;
+  }
+
+  get snapshot(): Snapshot | null {
+    this.#takeIn();
+    return this.#snapshot;
+  }
+
+  /** Connects, again after a drop or a crash: resumes after the last event it has, or fetches the snapshot first. */
+  async connect(service: TestService = this.#service): Promise<void> {
+    this.drop();
+    this.#service = service;
+    this.#snapshot ??= await service.snapshot(this.#sessionId);
+    this.#sink = new RecordingSink();
+    this.#read = 0;
+    const lastEventId = this.#snapshot.last_event_id;
+    const request = { sessionId: this.#sessionId, include: EVERYTHING, lastEventId };
+    this.#stream = await service.feed.open(request, this.#sink, null);
+  }
+
+  drop(): void {
+    this.#takeIn();
+    this.#stream?.close();
+    this.#stream = null;
+  }
+
+  #takeIn(): void {
+    const end = this.#sink.text.lastIndexOf("\n\n");
+    if (end < this.#read) return;
+    const blocks = this.#sink.text.slice(this.#read, end).split("\n\n");
+    this.#read = end + 2;
+    for (const block of blocks) {
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (data !== undefined)
+        this.#fold(JSON.parse(data) as UpdateEvent, /^id: (.*)$/m.exec(block)?.[1] ?? null);
+    }
+  }
+
+  #fold(event: UpdateEvent, id: string | null): void {
+    const snapshot = this.#snapshot;
+    if (snapshot === null) return;
+    if (event.type === "system_notice" && (event.code === "resync" || event.code === "session_deleted")) {
+      this.#snapshot = null;
+      return;
+    }
+    if (id !== null) this.#follow(snapshot, id);
+    if (event.type === "message_delta") this.#grow(snapshot, event);
+    else if (event.type === "message_created") snapshot.messages.push(event.message);
+    else if (event.type === "message_updated" || event.type === "message_completed")
+      replace(snapshot, event.message);
+    else if (event.type === "title_changed") snapshot.title = event.new_title;
+    else if (event.type === "system_event")
+      snapshot.system_events = [...snapshot.system_events, event.item].slice(-100);
+    else if (event.type === "state_changed") {
+      const { status, model, app, user_state } = event;
+      Object.assign(snapshot, { status, model, app, user_state, is_processing: status === "processing" });
+    }
+  }
+
+  #follow(snapshot: Snapshot, id: string): void {
+    const [life, number] = snapshot.last_event_id.split("-");
+    if (id !== `${life}-${Number(number) + 1}`)
+      this.faults.push(`${snapshot.last_event_id} is followed by ${id}`);
+    snapshot.last_event_id = id;
+  }
+
+  #grow(snapshot: Snapshot, delta: Extract<UpdateEvent, { type: "message_delta" }>): void {
+    const message = snapshot.messages.find(({ id }) => id === delta.message_id);
+    if (message === undefined) this.faults.push(`a delta for ${delta.message_id}, which was never created`);
+    else if (delta.offset > message.content.length) this.faults.push(`a gap before offset ${delta.offset}`);
+    else if (delta.offset + delta.text.length > message.content.length) {
+      message.content = message.content.slice(0, delta.offset) + delta.text;
+    }
+  }
+}
+
+function replace(snapshot: Snapshot, message: Message): void {
+  snapshot.messages = snapshot.messages.map((other) => (other.id === message.id ? message : other));
+}

@@ -1,0 +1,275 @@
+// One run of the interleavings test: does what a command says, and remembers what was promised.
+
+import type { Message, Snapshot } from "@colloquy/protocol";
+import { ServiceError } from "../src/core/errors.ts";
+import { FoldingReader } from "./folding-reader.ts";
+import { ManualClock } from "./manual-clock.ts";
+import type { ScriptedCall } from "./scripted-model.ts";
+import { newId, parse, startService, until, type TestService } from "./service.ts";
+
+export const COMMANDS = [
+  "chat",
+  "chat",
+  "say",
+  "say",
+  "finish",
+  "finish",
+  "call a tool",
+  "interrupt",
+  "rename",
+  "delete",
+  "crash",
+  "drop a reader",
+  "reconnect",
+  "let time pass",
+] as const;
+
+export interface Command {
+  readonly name: (typeof COMMANDS)[number];
+  readonly session: number;
+  readonly choice: number;
+}
+
+interface Promised {
+  readonly id: string;
+  /** Messages that were acknowledged in this life, in their order. */
+  texts: string[];
+  /** Messages as they were in the answer of an interrupt: they must not change any more. */
+  sealed: Message[];
+  title: string | null;
+  reader: FoldingReader;
+}
+
+export interface InterleavingOptions {
+  readonly directory: string;
+  readonly memoryBytes: number;
+  readonly maxRunning: number;
+}
+
+export class Interleaving {
+  readonly #options: InterleavingOptions;
+  readonly #clock = new ManualClock();
+  readonly #sessions: Promised[] = [];
+  readonly #found: string[] = [];
+  #service!: TestService;
+  /** Model calls that wait for the script. */
+  #calls: ScriptedCall[] = [];
+  #count = 0;
+
+  private constructor(options: InterleavingOptions) {
+    this.#options = options;
+  }
+
+  static async start(options: InterleavingOptions): Promise<Interleaving> {
+    const interleaving = new Interleaving(options);
+    await interleaving.#start();
+    for (let n = 0; n < 3; n += 1) {
+      const id = newId();
+      const reader = new FoldingReader(interleaving.#service, id);
+      await reader.connect();
+      interleaving.#sessions.push({ id, texts: [], sealed: [], title: null, reader });
+    }
+    return interleaving;
+  }
+
+  async run({ name, session: index, choice }: Command): Promise<void> {
+    const session = this.#sessions[index]!;
+    await this.#round();
+    if (name === "chat") await this.#chat(session);
+    else if (name === "interrupt") await this.#interrupt(session);
+    else if (name === "rename") await this.#rename(session);
+    else if (name === "delete") await this.#delete(session);
+    else if (name === "crash") await this.#crash();
+    else if (name === "drop a reader") session.reader.drop();
+    else if (name === "reconnect") await session.reader.connect();
+    else if (name === "let time pass") await this.#service.pass(1 + choice * 700);
+    else this.#speak(name, choice);
+    await this.#round();
+    this.#checkOneTurnEach();
+    await this.#checkFolds();
+  }
+
+  /** Lets every turn end, and every reader catch up. */
+  async finish(): Promise<void> {
+    for (const { reader } of this.#sessions) await reader.connect();
+    for (let round = 0; ; round += 1) {
+      if (round > 500)
+        throw new Error(`Sessions never came to rest: ${JSON.stringify(await this.#states())}`);
+      await this.#round();
+      const call = this.#calls.shift();
+      if (call !== undefined) answer(call);
+      else if (await this.#allIdle()) break;
+      else await this.#service.pass(500);
+    }
+  }
+
+  async violations(): Promise<string[]> {
+    for (const session of this.#sessions) await this.#check(session);
+    return this.#found;
+  }
+
+  async close(): Promise<void> {
+    await this.#service.close();
+  }
+
+  async #start(): Promise<void> {
+    const { directory, memoryBytes, maxRunning } = this.#options;
+    this.#service = await startService({
+      directory,
+      clock: this.#clock,
+      adjust: (config) => ({ ...config, limits: { ...config.limits, memoryBytes, maxRunning } }),
+    });
+    this.#calls = [];
+  }
+
+  async #chat(session: Promised): Promise<void> {
+    this.#count += 1;
+    const text = `message ${this.#count}`;
+    try {
+      await this.#service.say(session.id, text);
+      session.texts.push(text);
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== "queue_full") throw error;
+    }
+  }
+
+  async #interrupt(session: Promised): Promise<void> {
+    const snapshot = parse(await this.#service.conversations.interrupt(session.id, null));
+    if (snapshot.is_processing) this.#found.push("an interrupt answered that the session is processing");
+    session.sealed = snapshot.messages;
+  }
+
+  async #rename(session: Promised): Promise<void> {
+    session.title = `title ${(this.#count += 1)}`;
+    await this.#service.conversations.rename(session.id, session.title);
+  }
+
+  async #delete(session: Promised): Promise<void> {
+    await this.#service.conversations.remove(session.id);
+    Object.assign(session, { texts: [], sealed: [], title: null });
+    // The id begins a new life at once; a reader of the old one has been told.
+    await this.#service.snapshot(session.id);
+    session.reader.drop();
+    session.reader = new FoldingReader(this.#service, session.id);
+    await session.reader.connect();
+  }
+
+  async #crash(): Promise<void> {
+    for (const { reader } of this.#sessions) reader.drop();
+    await this.#service.crash();
+    await this.#start();
+    for (const { reader } of this.#sessions) await reader.connect(this.#service);
+  }
+
+  #speak(name: "say" | "finish" | "call a tool", choice: number): void {
+    const call = this.#calls[choice % Math.max(1, this.#calls.length)];
+    if (call === undefined) return;
+    if (name === "say") {
+      call.say("…");
+      return;
+    }
+    this.#calls = this.#calls.filter((other) => other !== call);
+    if (name === "finish") answer(call);
+    else call.callTool("calculator", { expression: `${choice} + 1` }).finish("tool-calls");
+  }
+
+  /** Lets what was begun come to rest: the store has answered, the model's calls are known. */
+  async #round(): Promise<void> {
+    for (let n = 0; n < 4; n += 1) await this.#service.pass(1);
+    while (this.#service.model.waitingCalls > 0) this.#calls.push(await this.#service.model.next());
+    this.#calls = this.#calls.filter(({ options }) => options.abortSignal?.aborted !== true);
+  }
+
+  async #allIdle(): Promise<boolean> {
+    const snapshots = await Promise.all(this.#sessions.map(({ id }) => this.#service.snapshot(id)));
+    return snapshots.every((snapshot) => !snapshot.is_processing);
+  }
+
+  async #states(): Promise<unknown[]> {
+    const snapshots = await Promise.all(this.#sessions.map(({ id }) => this.#service.snapshot(id)));
+    return snapshots.map(({ status, messages }) => [
+      status,
+      ...messages.map((message) => [message.status, message.content]),
+    ]);
+  }
+
+  #checkOneTurnEach(): void {
+    const working = this.#calls.map(questionOf);
+    const bySession = working.map((text) => this.#sessions.findIndex(({ texts }) => texts.includes(text)));
+    if (new Set(bySession).size < bySession.length)
+      this.#found.push(`two turns of a session run: ${working.join()}`);
+  }
+
+  /** A reader that is connected shows at each moment what the snapshot shows. */
+  async #checkFolds(): Promise<void> {
+    for (const { id, reader } of this.#sessions) {
+      if (reader.isConnected) this.#expect("the fold", reader.snapshot, await this.#service.snapshot(id));
+    }
+  }
+
+  async #check(session: Promised): Promise<void> {
+    const snapshot = await this.#service.snapshot(session.id);
+    const users = snapshot.messages.filter(({ sender }) => sender === "user");
+    this.#expect(
+      "acknowledged messages",
+      users.map(({ content }) => content),
+      session.texts,
+    );
+    const answered = snapshot.messages
+      .filter(({ status }) => status === "complete")
+      .map(({ content }) => content);
+    for (const user of users) {
+      const answers = answered.filter((content) => content.endsWith(`answer to ${user.content}`)).length;
+      const isSealed = session.sealed.some(({ id }) => id === user.id);
+      if (answers > 1 || (answers === 0 && !isSealed))
+        this.#found.push(`${user.content} has ${answers} answers`);
+    }
+    for (const message of session.sealed) {
+      const now = snapshot.messages.find(({ id }) => id === message.id);
+      this.#expect("a message after an interrupt", now, message);
+    }
+    for (const message of snapshot.messages) {
+      const calls = (message.tool_calls ?? []).map(({ id }) => id);
+      const results = (message.tool_results ?? []).map(({ call_id }) => call_id);
+      this.#expect("results of calls", results.toSorted(), calls.toSorted());
+    }
+    if (session.title !== null) this.#expect("title", snapshot.title, session.title);
+    await this.#checkReader(session, snapshot);
+    await this.#checkEvicted(session.id);
+  }
+
+  async #checkReader({ reader }: Promised, snapshot: Snapshot): Promise<void> {
+    await until(() => reader.snapshot?.last_event_id === snapshot.last_event_id);
+    this.#expect("the fold", reader.snapshot, snapshot);
+    this.#expect("faults of the stream", reader.faults, []);
+  }
+
+  /** A session that was evicted answers byte for byte like one that never was. */
+  async #checkEvicted(id: string): Promise<void> {
+    const request = { sessionId: id, userState: null, waitMs: 0, signal: new AbortController().signal };
+    const before = await this.#service.conversations.state(request, null);
+    await this.#service.evict();
+    const after = await this.#service.conversations.state(request, null);
+    this.#expect(
+      "an evicted session",
+      Buffer.concat(after.parts).toString(),
+      Buffer.concat(before.parts).toString(),
+    );
+    this.#expect("its entity tag", after.etag, before.etag);
+  }
+
+  #expect(what: string, seen: unknown, expected: unknown): void {
+    const [left, right] = [JSON.stringify(seen), JSON.stringify(expected)];
+    if (left !== right) this.#found.push(`${what}: ${left} instead of ${right}`);
+  }
+}
+
+/** The message that a call is about: the last one that a user sent. */
+function questionOf(call: ScriptedCall): string {
+  const user = call.prompt.findLast((line) => line.startsWith("user: ")) ?? "";
+  return /"text":"([^"]*)"/.exec(user)?.[1] ?? user;
+}
+
+function answer(call: ScriptedCall): void {
+  call.say(`answer to ${questionOf(call)}`).finish();
+}

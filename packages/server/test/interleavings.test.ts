@@ -1,0 +1,44 @@
+// Random interleavings of everything that people, models, crashes and networks do to a few sessions, against the promises of contract
+// sections 3 and 5. The seed and the shortest failing sequence are printed by fast-check.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { COMMANDS, Interleaving, type Command } from "./interleaving.ts";
+
+const RUNS = Number(process.env["COLLOQUY_INTERLEAVINGS"] ?? 60);
+
+const command: fc.Arbitrary<Command> = fc.record({
+  name: fc.constantFrom(...COMMANDS),
+  session: fc.nat(2),
+  choice: fc.nat(5),
+});
+
+describe("any interleaving of chat, interrupt, rename, delete, evict, crash and reconnect", () => {
+  it("loses, doubles and reorders nothing, and ends with every message answered", {
+    timeout: 300_000,
+  }, async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(command, { minLength: 5, maxLength: 60 }),
+        fc.constantFrom(0, 256 * 1024 * 1024),
+        fc.constantFrom(1, 2, 256),
+        async (commands, memoryBytes, maxRunning) => {
+          const directory = await mkdtemp(join(tmpdir(), "colloquy-"));
+          const interleaving = await Interleaving.start({ directory, memoryBytes, maxRunning });
+          try {
+            for (const one of commands) await interleaving.run(one);
+            await interleaving.finish();
+            expect(await interleaving.violations()).toEqual([]);
+          } finally {
+            await interleaving.close();
+            await rm(directory, { recursive: true });
+          }
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  });
+});
