@@ -1,7 +1,8 @@
 // What the document says about an operation beside its schemas: one place for headers and refusals that many operations share.
 
-import { Problem, SessionId } from "@colloquy/protocol";
+import { SessionId } from "@colloquy/protocol";
 import { z } from "zod";
+import { EXAMPLE_SESSION, Problem } from "./documented.ts";
 import { PROBLEM_TYPE } from "./problem.ts";
 
 const REFUSALS = {
@@ -36,8 +37,6 @@ export function refusals<Status extends Refusal>(
   ]);
   return Object.fromEntries(entries) as Record<Status | 400 | 403 | 500, RefusalSchema>;
 }
-
-const EXAMPLE_SESSION = "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11";
 
 /** Request headers, for the document; `headers.ts` reads them. */
 export const HEADERS = {

@@ -1,11 +1,13 @@
 // OpenAPI 3.1 made from the schemas that validate, and the page that renders it. Both are made by plugins that must stand before
 // the routes, so the routes are described once more on an instance of their own that nobody can reach.
 
+import { createHash } from "node:crypto";
 import swagger from "@fastify/swagger";
 import scalar from "@scalar/fastify-api-reference";
 import Fastify from "fastify";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 import type { Registry } from "prom-client";
+import { completeDocument } from "./openapi-document.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { compileSerializer, compileValidator } from "./validation.ts";
@@ -15,6 +17,8 @@ export interface Reference {
   readonly document: Buffer;
   /** The page, to be served beside the document and one level above `docs/scalar.js`. */
   readonly page: string;
+  /** What the page may load and call (Content-Security-Policy): this server, nothing else. */
+  readonly policy: string;
   /** What renders it. */
   readonly script: string;
 }
@@ -62,7 +66,24 @@ export async function buildReference(parts: RouteParts, register: Registry): Pro
   await app.ready();
   const page = await app.inject("/docs/");
   const script = await app.inject("/docs/js/scalar.js");
-  const document = Buffer.from(JSON.stringify(app.swagger()));
+  const document = Buffer.from(JSON.stringify(completeDocument(app.swagger())));
   await app.close();
-  return { document, page: page.body, script: script.body };
+  return { document, page: page.body, policy: pagePolicy(page.body), script: script.body };
+}
+
+/** Allows the page's own script by its digest. Styles are set by the renderer as it goes. */
+function pagePolicy(page: string): string {
+  const inline = /<script type="text\/javascript">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? "";
+  const digest = createHash("sha256").update(inline).digest("base64");
+  return [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${digest}'`,
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
 }

@@ -24,8 +24,8 @@ export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, htt
     return result.success ? { value: result.data } : { error: refusal(place, sent, result.error) };
   };
   // Most requests have no query: what is to be said of that one is found out once.
-  const ofNone = validate(EMPTY_QUERY);
-  return (sent: unknown) => (sent === EMPTY_QUERY ? ofNone : validate(sent));
+  let ofNone: Validated | null = null;
+  return (sent: unknown) => (sent === EMPTY_QUERY ? (ofNone ??= validate(EMPTY_QUERY)) : validate(sent));
 };
 
 type Validated = { readonly value: unknown } | { readonly error: InvalidRequest };

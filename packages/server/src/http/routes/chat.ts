@@ -1,4 +1,3 @@
-import { Snapshot } from "@colloquy/protocol";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidRequest, ServiceError } from "../../core/errors.ts";
@@ -6,6 +5,7 @@ import { isJsonObject } from "../../core/json.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { requireApp } from "../app-access.ts";
 import { untilGone } from "../client-gone.ts";
+import { Snapshot } from "../documented.ts";
 import { idempotencyKey, requiredSessionId, textHeader } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { AppName, ClientId, PublicKey, UserStateField, UserStateText } from "../parameters.ts";

@@ -1,7 +1,8 @@
-import { AppDescriptor, ModelList, SetModelResult } from "@colloquy/protocol";
+import { ModelList } from "@colloquy/protocol";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { requireApp, requireGoodKey } from "../app-access.ts";
+import { AppDescriptor, SetModelResult } from "../documented.ts";
 import { appKey, optionalSessionId, requiredSessionId } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { AppName } from "../parameters.ts";
@@ -72,7 +73,10 @@ function lists(app: HttpApp, { services, admission }: RouteParts): void {
         tags: TAGS,
         headers: z.object({ "X-Session-Id": HEADERS.session["X-Session-Id"].optional(), ...HEADERS.appKey }),
         querystring: z.object({ app: AppName.optional() }),
-        response: { 200: ModelList, ...refusals(401, 503) },
+        response: {
+          200: ModelList.meta({ description: "Model identifiers", examples: [["demo/assistant"]] }),
+          ...refusals(401, 503),
+        },
       },
       preValidation: checkApp,
     },
@@ -89,7 +93,10 @@ function lists(app: HttpApp, { services, admission }: RouteParts): void {
         description: "`default`, and the Apps that the sent key opens.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
-        response: { 200: z.array(AppDescriptor), ...refusals(401, 429, 503, 507) },
+        response: {
+          200: z.array(AppDescriptor).meta({ description: "The Apps" }),
+          ...refusals(401, 429, 503, 507),
+        },
       },
     },
     async (request, reply) => {

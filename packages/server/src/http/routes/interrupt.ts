@@ -1,5 +1,5 @@
-import { Snapshot } from "@colloquy/protocol";
 import { z } from "zod";
+import { Snapshot } from "../documented.ts";
 import { requiredSessionId } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";

@@ -13,13 +13,19 @@ const ALIVE = {
   operationId: "alive",
   summary: "Whether the process is alive",
   tags: TAGS,
-  response: { 200: z.object({ status: z.literal("ok"), version: z.string() }), ...refusals() },
+  response: {
+    200: z.object({ status: z.literal("ok"), version: z.string() }).meta({ description: "Alive" }),
+    ...refusals(),
+  },
 };
 const READY = {
   operationId: "ready",
   summary: "Whether the service may take traffic",
   tags: TAGS,
-  response: { 200: z.object({ status: z.literal("ready") }), ...refusals(503) },
+  response: {
+    200: z.object({ status: z.literal("ready") }).meta({ description: "Ready" }),
+    ...refusals(503),
+  },
 };
 const METRICS = {
   operationId: "metrics",

@@ -1,6 +1,6 @@
-import { DeletedThread, PersistedMessage, Thread } from "@colloquy/protocol";
 import { z } from "zod";
 import { ServiceError } from "../../core/errors.ts";
+import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
 import { requiredSessionId } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { IdPath, limitUpTo, PublicKey } from "../parameters.ts";
@@ -85,7 +85,7 @@ function createAndList(app: HttpApp, { services, admission, config }: RouteParts
         tags: TAGS,
         headers: z.object(HEADERS.session),
         querystring: ListQuery,
-        response: { 200: z.array(Thread), ...refusals(429, 503, 507) },
+        response: { 200: z.array(Thread).meta({ description: "The threads" }), ...refusals(429, 503, 507) },
       },
     },
     async (request, reply) => {
@@ -137,7 +137,10 @@ function getAndMessages(app: HttpApp, { services }: RouteParts): void {
         tags: TAGS,
         params: IdPath,
         querystring: MessagesQuery,
-        response: { 200: z.array(PersistedMessage), ...refusals(404, 503) },
+        response: {
+          200: z.array(PersistedMessage).meta({ description: "The messages" }),
+          ...refusals(404, 503),
+        },
       },
     },
     async (request, reply) => {

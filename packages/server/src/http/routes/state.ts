@@ -1,7 +1,7 @@
-import { Snapshot } from "@colloquy/protocol";
 import { z } from "zod";
 import type { SnapshotView } from "../../core/ports/services.ts";
 import { untilGone } from "../client-gone.ts";
+import { Snapshot } from "../documented.ts";
 import { requiredSessionId, textHeader } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { ClientId, UserStateText } from "../parameters.ts";

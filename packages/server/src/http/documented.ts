@@ -1,0 +1,118 @@
+// The schemas of answers as the document shows them: named, said what they are, with an example each.
+
+import {
+  AppDescriptor as App,
+  DeletedThread as Deleted,
+  PersistedMessage as Message,
+  Problem as ProblemDocument,
+  SetModelResult as ModelSet,
+  Snapshot as SessionSnapshot,
+  Thread as SessionThread,
+} from "@colloquy/protocol";
+
+export const EXAMPLE_SESSION = "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11";
+const ASKED = "2026-11-20T12:00:00.000Z";
+const ANSWERED = "2026-11-20T12:00:01.250Z";
+const MESSAGE = "019a9c1e-6b60-7c3e-9a55-2f1d3b7e4c01";
+const CALL = { id: "call_1", name: "calculator", arguments: { expression: "12 * 7" } };
+const RESULT = { call_id: "call_1", name: "calculator", output: 84, is_error: false, duration_ms: 1 };
+
+export const Thread = SessionThread.meta({
+  id: "Thread",
+  description: "A conversation in short",
+  examples: [
+    {
+      session_id: EXAMPLE_SESSION,
+      title: "Twelve times seven",
+      app: "default",
+      created_at: ASKED,
+      updated_at: ANSWERED,
+    },
+  ],
+});
+
+export const DeletedThread = Deleted.meta({
+  id: "DeletedThread",
+  description: "Says that the thread and its messages are gone",
+  examples: [{ session_id: EXAMPLE_SESSION, deleted: true }],
+});
+
+export const PersistedMessage = Message.meta({
+  id: "PersistedMessage",
+  description: "A message as it is kept",
+  examples: [
+    {
+      id: MESSAGE,
+      session_id: EXAMPLE_SESSION,
+      thread_id: EXAMPLE_SESSION,
+      role: "assistant",
+      content: "12 * 7 is 84.",
+      tool_calls: [{ ...CALL, status: "complete" }],
+      tool_results: [RESULT],
+      created_at: ANSWERED,
+    },
+  ],
+});
+
+export const Snapshot = SessionSnapshot.meta({
+  id: "Snapshot",
+  description: "A session as it is now",
+  examples: [
+    {
+      messages: [
+        {
+          sender: "user",
+          content: "what is 12 * 7?",
+          id: "019a9c1e-6b5f-7b21-8f0e-64e9d0a1b200",
+          created_at: ASKED,
+          status: "complete",
+        },
+        {
+          sender: "agent",
+          content: "12 * 7 is 84.",
+          id: MESSAGE,
+          created_at: ANSWERED,
+          status: "complete",
+          tool_calls: [{ ...CALL, status: "complete" }],
+          tool_results: [RESULT],
+        },
+      ],
+      system_events: [],
+      title: "Twelve times seven",
+      is_processing: false,
+      user_state: { evm: { address: "0x8ba1f109551bd432803012645ac136ddd64dba72", chain_id: 1 } },
+      session_id: EXAMPLE_SESSION,
+      app: "default",
+      status: "idle",
+      model: "demo/assistant",
+      last_event_id: "k3f9-42",
+    },
+  ],
+});
+
+export const SetModelResult = ModelSet.meta({
+  id: "SetModelResult",
+  description: "The models that are now in force",
+  examples: [{ success: true, rig: "demo/assistant", baml: "demo/assistant", created: false }],
+});
+
+export const AppDescriptor = App.meta({
+  id: "AppDescriptor",
+  description: "An App that the client may use",
+  examples: [{ name: "default" }],
+});
+
+export const Problem = ProblemDocument.meta({
+  id: "Problem",
+  description: "Why a request failed, and what to do about it (RFC 9457)",
+  examples: [
+    {
+      type: "about:blank",
+      title: "Bad Request",
+      status: 400,
+      detail: "Send the header X-Session-Id with a UUID that you chose for the conversation.",
+      code: "session_id_missing",
+      request_id: "1b560966278e-1",
+    },
+  ],
+});

@@ -1,0 +1,107 @@
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { testEdge } from "./testing/edge.ts";
+import { OPERATIONS } from "./testing/operations.ts";
+
+interface Document {
+  readonly openapi: string;
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: { readonly schemas: Record<string, { readonly examples?: readonly unknown[] }> };
+}
+interface Operation {
+  readonly operationId: string;
+  readonly summary?: string;
+  readonly tags?: readonly string[];
+  readonly parameters?: readonly { readonly in: string; readonly name: string; readonly required: boolean }[];
+  readonly requestBody?: { readonly required?: boolean };
+  readonly responses: Record<
+    string,
+    { readonly description: string; readonly content?: Record<string, unknown> }
+  >;
+}
+
+async function document(): Promise<Document> {
+  const answer = await testEdge().app.inject("/openapi.json");
+  expect(answer.statusCode).toBe(200);
+  expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
+  return answer.json<Document>();
+}
+
+describe("GET /openapi.json", () => {
+  it("has every operation, with what it takes and what it may answer", async () => {
+    const { openapi, paths } = await document();
+    expect(openapi).toMatch(/^3\.1\./);
+    const found = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => {
+        const parameters = (operation.parameters ?? []).map(
+          ({ in: place, name, required }) => `${place} ${name}${required ? "" : "?"}`,
+        );
+        return {
+          operation: `${method.toUpperCase()} ${path}`,
+          parameters: parameters.toSorted(),
+          body:
+            operation.requestBody === undefined
+              ? "none"
+              : operation.requestBody.required
+                ? "required"
+                : "optional",
+          statuses: Object.keys(operation.responses).map(Number),
+        };
+      }),
+    );
+    expect(found).toEqual(OPERATIONS);
+  });
+
+  it("says of each operation and each answer what it is", async () => {
+    const { paths } = await document();
+    const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
+    for (const { operationId, summary, tags, responses } of operations) {
+      expect([operationId, summary, tags]).toEqual([operationId, expect.any(String), [expect.any(String)]]);
+      for (const [status, { description, content }] of Object.entries(responses)) {
+        expect([operationId, status, description]).not.toContain("Default Response");
+        if (Number(status) < 400) continue;
+        expect(content).toEqual({
+          "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } },
+        });
+      }
+    }
+  });
+
+  it("names the schemas that are used, each with an example, and lets answers have more fields", async () => {
+    const { paths, components } = await document();
+    const everything = JSON.stringify({ paths, components });
+    for (const [name, schema] of Object.entries(components.schemas)) {
+      expect([name, schema.examples?.length]).toEqual([name, 1]);
+      expect(everything).toContain(`"#/components/schemas/${name}"`);
+    }
+    expect(everything).not.toContain('"additionalProperties":false');
+  });
+});
+
+describe("GET /docs", () => {
+  it("is a page that loads and calls this server alone", async () => {
+    const { app } = testEdge();
+    const page = await app.inject("/docs");
+    expect(page.statusCode).toBe(200);
+    expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");
+    expect(page.body).not.toMatch(/https?:\/\//);
+    expect(page.body).toContain('"url": "openapi.json"');
+    const [, source] = /<script src="([^"]+)">/.exec(page.body) ?? [];
+    expect(source).toBe("docs/scalar.js");
+    const script = await app.inject(`/${source}`);
+    expect(script.statusCode).toBe(200);
+    expect(script.headers["content-type"]).toBe("text/javascript; charset=utf-8");
+    expect(script.body).toContain("createApiReference");
+  });
+
+  it("may run its own script and nothing from anywhere else", async () => {
+    const page = await testEdge().app.inject("/docs");
+    const policy = String(page.headers["content-security-policy"]);
+    const [, inline = ""] = /<script type="text\/javascript">([\s\S]*?)<\/script>/.exec(page.body) ?? [];
+    expect(policy).toContain(`'sha256-${createHash("sha256").update(inline).digest("base64")}'`);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("connect-src 'self'");
+    expect(policy).not.toMatch(/https?:|\*/);
+  });
+});
