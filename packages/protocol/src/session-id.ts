@@ -24,3 +24,6 @@ export const SessionId = z
   .transform((text) => text.toLowerCase())
   .refine((id) => id !== NIL && id !== MAX, "must not be the nil or the max UUID")
   .meta({ description: "UUID of the session, chosen by the client", format: "uuid" });
+
+/** A session id in an answer: of any UUID version, because the client chose it. */
+export const AnySessionId = z.guid().meta({ description: "Id of the session, in lower case" });

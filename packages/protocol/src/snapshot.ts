@@ -1,6 +1,7 @@
 // The session snapshot and what it is made of (interface specification, "Resources and their fields").
 
 import { z } from "zod";
+import { AnySessionId } from "./session-id.ts";
 
 export const Timestamp = z.iso.datetime().meta({ description: "Time in UTC, ISO 8601 with milliseconds" });
 
@@ -59,7 +60,7 @@ export const Snapshot = z.object({
   title: z.string(),
   is_processing: z.boolean(),
   user_state: UserState.nullable(),
-  session_id: z.uuid(),
+  session_id: AnySessionId,
   app: z.string(),
   status: SessionStatus,
   model: z.string(),

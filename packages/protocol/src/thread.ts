@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { AnySessionId } from "./session-id.ts";
 import { Timestamp, ToolCall, ToolResult } from "./snapshot.ts";
 
 export const Thread = z.object({
-  session_id: z.uuid(),
+  session_id: AnySessionId,
   title: z.string(),
   app: z.string(),
   created_at: Timestamp,
@@ -13,8 +14,8 @@ export type Thread = z.infer<typeof Thread>;
 /** A message as it is kept (interface specification, "Persisted message record"). */
 export const PersistedMessage = z.object({
   id: z.uuid(),
-  session_id: z.uuid(),
-  thread_id: z.uuid(),
+  session_id: AnySessionId,
+  thread_id: AnySessionId,
   role: z.enum(["user", "assistant", "system"]),
   content: z.string(),
   tool_calls: z.array(ToolCall).nullable(),
@@ -23,4 +24,4 @@ export const PersistedMessage = z.object({
 });
 export type PersistedMessage = z.infer<typeof PersistedMessage>;
 
-export const DeletedThread = z.object({ session_id: z.uuid(), deleted: z.literal(true) });
+export const DeletedThread = z.object({ session_id: AnySessionId, deleted: z.literal(true) });
