@@ -142,12 +142,15 @@ export class Dispatcher {
         this.#backlog = false;
         const askedAt = clock.monotonic();
         const ids = Array.from({ length: places }, () => randomUUID());
-        const claimed = await store
-          .claim(owner, ids, running.fullProviders(places))
-          .catch((error: unknown) => {
-            running.unpromise(places);
-            throw error;
-          });
+        let claimed: readonly Committed<StartedTurn | null>[];
+        try {
+          claimed = await store.claim(owner, ids, running.fullProviders(places));
+        } catch (error) {
+          running.unpromise(places);
+          throw error;
+        }
+        // Nothing may stand between the answer and this: one more step, and a delete that was committed behind the claim
+        // would be announced before it.
         this.#take(claimed, places, askedAt);
       }
     } catch (error) {
