@@ -30,7 +30,7 @@ async function build(input: ColloquyInput) {
   const { clock, advance } = createAdjustableClock();
   const { model, open } = createBenchModel();
   const server = await buildServer(benchConfig(loaded.config, input.limits ?? {}), {
-    logger: createLog({ level: "warn", destination: 2, readable: false }).logger,
+    logger: createLog({ level: "error", destination: 2, readable: false }).logger,
     onFatal: (error) => {
       throw error;
     },

@@ -104,6 +104,7 @@ export class SessionClient {
 
   /** Deletes the session; whatever follows under its id is a new life. */
   async remove(): Promise<void> {
+    if (this.#ledger.life === null) await this.state();
     const { answer, attempts } = await this.#persist(`/api/sessions/${this.id}`, { method: "DELETE" });
     if (answer.status === 200 || (answer.status === 404 && attempts > 1)) this.#ledger = this.#ledger.next();
     else this.#unexpected("delete", answer);

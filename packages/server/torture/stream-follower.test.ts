@@ -28,6 +28,8 @@ function titled(id: string, title: string): string {
   return `id: ${id}\ndata: ${JSON.stringify({ type: "title_changed", session_id: ID, new_title: title })}\n\n`;
 }
 
+const DELTA = { type: "message_delta", session_id: ID, message_id: "m", offset: 0, text: "" };
+
 /** A server whose streams are scripts: one connection after the other gets the next, which then breaks off or stays open. */
 async function serve(scripts: readonly { readonly text: string; readonly stays: boolean }[]) {
   const resumedAfter: (string | undefined)[] = [];
@@ -86,6 +88,7 @@ describe("following a stream", () => {
     ["doubled", titled("a-2", "two") + titled("a-2", "two")],
     ["hidden behind a bare id", "id: a-2\n\n"],
     ["of another life", titled("b-2", "two")],
+    ["text of a message that was never created", `data: ${JSON.stringify(DELTA)}\n\n`],
     [
       "given up by a resync",
       `id: a-2\ndata: {"type":"system_notice","code":"resync","session_id":"${ID}"}\n\n`,

@@ -4,7 +4,7 @@
 
 import { request, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Snapshot, UpdateEvent } from "@colloquy/protocol";
+import type { MessageDelta, Snapshot, UpdateEvent } from "@colloquy/protocol";
 import { compareFold, foldDelta, foldEvent, splitEventId, type FoldState } from "./fold.ts";
 import type { HttpClient } from "./harness/http-request.ts";
 import { createSseParser, type StreamedEvent } from "./sse-parser.ts";
@@ -113,9 +113,7 @@ export class StreamFollower {
   #take(streamed: StreamedEvent, state: FoldState): void {
     const event = streamed.data === null ? null : (JSON.parse(streamed.data) as UpdateEvent);
     if (event?.type === "message_delta") {
-      const next = foldDelta(state, event);
-      if (next === null) this.#startOver("refetched");
-      else this.#state = next;
+      this.#grow(state, event);
     } else if (event?.type === "system_notice" && event.code === "session_deleted") {
       this.#startOver(null);
     } else if (event?.type === "system_notice" && event.code === "resync") {
@@ -123,6 +121,16 @@ export class StreamFollower {
     } else if (streamed.id !== null) {
       this.#number(streamed.id, event, state);
     }
+  }
+
+  #grow(state: FoldState, delta: MessageDelta): void {
+    if (!state.messages.some(({ id }) => id === delta.message_id)) {
+      // Messages are created by numbered events, so this one is of another life, or its creation was lost.
+      this.#report(`text of ${delta.message_id}`, `which was not created before ${state.last_event_id}`);
+    }
+    const next = foldDelta(state, delta);
+    if (next === null) this.#startOver("refetched");
+    else this.#state = next;
   }
 
   /** With everything included each number of the log is seen, in order, once. */

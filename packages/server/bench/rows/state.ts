@@ -27,7 +27,7 @@ export async function makeSmallSession(
       "Content-Length",
       "Prefer: wait=10\r\nContent-Length",
     );
-  const words = "some+words+that+make+it+longer+".repeat(4);
+  const words = "some+words+that+make+it+longer+".repeat(8);
   await context.client.ask("fetch", { port, requests: [1, 2, 3].map((number) => chat(`${words}${number}`)) });
   for (let body = "", before = "-"; ; before = body) {
     body = await context.client.ask("fetch", { port, requests: [getRequest("/api/state", sessionId)] });
