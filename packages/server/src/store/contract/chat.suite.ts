@@ -173,6 +173,17 @@ export function describeChat(openStore: OpenStore): void {
       expect(session.status).toBe("processing");
     });
 
+    it("interrupts with the text that was checkpointed, where nobody has more", async () => {
+      const id = randomUUID();
+      const running = await startTurn(given.store, id, "one");
+      await given.store.turns.checkpoint(running, 0, "so far");
+      await startTurn(given.store, id, "two", { onBusy: "interrupt" });
+      expect((await load(given.store, id)).messages[1]).toMatchObject({
+        content: "so far",
+        status: "interrupted",
+      });
+    });
+
     it("starts the next message at once when the session is idle again", async () => {
       const id = randomUUID();
       await complete(given.store, await startTurn(given.store, id, "one"), "first answer");

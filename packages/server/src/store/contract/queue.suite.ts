@@ -170,26 +170,37 @@ export function describeQueue(openStore: OpenStore): void {
       const turn = await startTurn(given.store, randomUUID(), "one");
       const [second] = [await startTurn(given.store, randomUUID(), "two")];
       await given.clock.advance(9_000);
-      const held = await given.store.turns.renew("owner", 10_000);
-      expect(held.toSorted((a, b) => a - b)).toEqual([turn.epoch, second.epoch]);
-      expect(await given.store.turns.renew("other", 10_000)).toEqual([]);
+      const epochs = [turn.epoch, second.epoch];
+      const held = await given.store.turns.renew("owner", epochs, 10_000);
+      expect(held.toSorted((a, b) => a - b)).toEqual(epochs);
+      expect(await given.store.turns.renew("other", epochs, 10_000)).toEqual([]);
       await given.clock.advance(9_999);
       expect(await release()).toBe(0);
       await given.clock.advance(1);
       expect(await release()).toBe(2);
     });
 
+    it("that their owner does not name run out, so that a turn it has lost is run again", async () => {
+      const lost = await startTurn(given.store, randomUUID(), "lost");
+      const kept = await startTurn(given.store, randomUUID(), "kept");
+      await given.clock.advance(9_000);
+      expect(await given.store.turns.renew("owner", [kept.epoch], 10_000)).toEqual([kept.epoch]);
+      await given.clock.advance(1_000);
+      expect(await release()).toBe(1);
+      expect((await claim()).map(({ outcome }) => outcome?.sessionKey)).toEqual([lost.sessionKey]);
+    });
+
     it("that have run out cannot be renewed", async () => {
-      await startTurn(given.store, randomUUID(), "one");
+      const { epoch } = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(LEASE_MS);
-      expect(await given.store.turns.renew("owner", 10_000)).toEqual([]);
+      expect(await given.store.turns.renew("owner", [epoch], 10_000)).toEqual([]);
       expect(await release()).toBe(1);
     });
 
     it("end with their turn", async () => {
       const turn = await startTurn(given.store, randomUUID(), "one");
       await complete(given.store, turn, "answer");
-      expect(await given.store.turns.renew("owner", 10_000)).toEqual([]);
+      expect(await given.store.turns.renew("owner", [turn.epoch], 10_000)).toEqual([]);
       await given.clock.advance(60_000);
       expect(await release("nobody")).toBe(0);
     });

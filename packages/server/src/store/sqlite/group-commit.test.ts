@@ -74,7 +74,7 @@ describe("group commit", () => {
     extra.set("half", {
       writes: true,
       run: () => {
-        database.exec("INSERT INTO title_jobs VALUES (1, 1)");
+        database.exec("INSERT INTO title_jobs VALUES (999, 1)");
         throw new TypeError("a mistake");
       },
       withoutWriting: null,

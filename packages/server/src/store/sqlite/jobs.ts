@@ -27,7 +27,6 @@ export function prepareJobs(database: DatabaseSync, transaction: Transaction): S
      WHERE j.due_at <= ? ORDER BY j.due_at LIMIT ?`,
   );
   const lend = prepare<[number, number]>(database, "UPDATE title_jobs SET due_at = ? WHERE session_key = ?");
-  const done = prepare<[number]>(database, "DELETE FROM title_jobs WHERE session_key = ?");
   const forget = prepare<[number, number]>(
     database,
     `DELETE FROM idempotency_keys WHERE (session_key, key) IN
@@ -46,7 +45,6 @@ export function prepareJobs(database: DatabaseSync, transaction: Transaction): S
       const change = draft(session, at);
       decideGeneratedTitle(change, title);
       if (change.session !== session) write(session, change);
-      done.run(session.key);
       return answer(facts, change, "ok", false, false);
     },
     forgetIdempotencyKeys: (at, limit) => forget.run(at - IDEMPOTENCY_KEPT_MS, limit),

@@ -15,15 +15,17 @@ export function prepareQueue(database: DatabaseSync, transaction: Transaction): 
     `SELECT count(*) AS count FROM (SELECT 1 FROM turns INDEXED BY turns_waiting
        WHERE state = 'queued' OR runnable = 1 LIMIT ?)`,
   );
-  const prolong = prepare<[number, string, number], { readonly epoch: number }>(
+  const prolong = prepare<[number, string, number, string], { readonly epoch: number }>(
     database,
-    "UPDATE leases SET expires_at = ? WHERE owner = ? AND expires_at > ? RETURNING epoch",
+    `UPDATE leases SET expires_at = ? WHERE owner = ? AND expires_at > ?
+       AND epoch IN (SELECT value FROM json_each(?)) RETURNING epoch`,
   );
   return {
     claim: prepareClaim(database, transaction),
     countWaiting: (_at, limit) => waiting.get(limit)?.count ?? 0,
     // A lease that has run out stays so: its owner may have stopped already, and then nobody else would ever go on.
-    renew: (at, owner, leaseMs) => prolong.all(at + leaseMs, owner, at).map(({ epoch }) => epoch),
+    renew: (at, owner, epochs, leaseMs) =>
+      prolong.all(at + leaseMs, owner, at, JSON.stringify(epochs)).map(({ epoch }) => epoch),
     releaseDeadLeases: prepareReleaseDeadLeases(database),
   };
 }
