@@ -75,7 +75,7 @@ async function useSession(
     else if (kind < 0.86) await session.interrupt();
     else if (kind < 0.9) await interruptAndChat(session, chat);
     else if (kind < 0.94) await session.rename(`Title ${nextSerial()}`);
-    else if (kind < 0.98) await session.setUserState(nextSerial());
+    else if (kind < 0.97) await session.setUserState(nextSerial());
     else await session.remove();
     // Some act at once, some think.
     if (random.chance(0.6)) await sleep(random.next() * 250);

@@ -1,6 +1,91 @@
+// The faults that `--plant` knows. Each says what would go wrong in a server that had it, and is found by a run.
+
 import type { Plant } from "./plants.ts";
 
-/** The faults that `--plant` knows. */
+/** How long the store's thread waits between its early answer and its commit, in milliseconds. */
+const DELAY_MS = 30;
+
+/** Without the delay a killed process would nearly always have made its write, which the system then keeps. */
+const EARLY_ANSWER = `
+function answerEarly(outcomes: Outcome[]): Outcome[] {
+  (globalThis as unknown as { answerEarly: (outcomes: Outcome[]) => void }).answerEarly(outcomes);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${DELAY_MS});
+  return outcomes;
+}
+`;
+
 export const PLANTS: Readonly<Record<string, Plant>> = {
-  none: { fault: "nothing, a copy of the sources as they are", replacements: [] },
+  none: { fault: "nothing: a copy of the sources as they are", replacements: [] },
+  "early-ack": {
+    fault: `what was decided is answered ${DELAY_MS} ms before it is committed`,
+    replacements: [
+      {
+        file: "store/sqlite/group-commit.ts",
+        text: "() => calls.map((call) => inSavepoint(() => handlerOf(call).run(call))),",
+        by: "() => answerEarly(calls.map((call) => inSavepoint(() => handlerOf(call).run(call)))),",
+      },
+      {
+        file: "store/sqlite/group-commit.ts",
+        text: "return { value: inTransaction(writes, () => run(call)) };",
+        by: "return inTransaction(writes, () => answerEarly([{ value: run(call) }])[0]!);",
+      },
+      {
+        file: "store/sqlite/group-commit.ts",
+        text: "interface Transactions {",
+        by: `${EARLY_ANSWER}\ninterface Transactions {`,
+      },
+      {
+        file: "store/sqlite/worker.ts",
+        text: 'tell(port, { kind: "outcomes", outcomes });',
+        by: 'if (told < outcomes.length) tell(port, { kind: "outcomes", outcomes: outcomes.slice(told) });',
+      },
+      {
+        file: "store/sqlite/worker.ts",
+        text: "const outcomes = commit(calls);",
+        by: `let told = 0;
+        Object.assign(globalThis, {
+          answerEarly: (outcomes: FromWorker extends { readonly outcomes: infer O } ? O : never) => {
+            told += (outcomes as []).length;
+            tell(port, { kind: "outcomes", outcomes });
+          },
+        });
+        const outcomes = commit(calls);`,
+      },
+    ],
+  },
+  "no-epoch-check": {
+    fault: "a run may write into whatever turn of its session runs now, under whatever epoch",
+    replacements: [
+      {
+        file: "core/decisions/turn-progress.ts",
+        text: "if (draft.session.key !== identity.sessionKey || draft.session.epoch !== identity.epoch) return null;",
+        by: "void [draft, identity];",
+      },
+      {
+        file: "core/decisions/turn-progress.ts",
+        text: 'turn.number === identity.turn && turn.state === "running"',
+        by: 'turn.state === "running"',
+      },
+    ],
+  },
+  "sync-off": {
+    fault: "the log is not synced, so that a power cut may take what was acknowledged",
+    replacements: [
+      {
+        file: "store/sqlite/database.ts",
+        text: "PRAGMA synchronous = FULL;",
+        by: "PRAGMA synchronous = OFF;",
+      },
+    ],
+  },
+  "sync-normal": {
+    fault: "the log is synced at checkpoints only",
+    replacements: [
+      {
+        file: "store/sqlite/database.ts",
+        text: "PRAGMA synchronous = FULL;",
+        by: "PRAGMA synchronous = NORMAL;",
+      },
+    ],
+  },
 };
