@@ -107,14 +107,14 @@ export function describeInterrupt(openStore: OpenStore): void {
 
     it("leaves nothing of its turn to be claimed, renewed or released", async () => {
       const id = randomUUID();
-      await startTurn(given.store, id, "one");
+      const { epoch } = await startTurn(given.store, id, "one");
       const waiting = randomUUID();
       await given.store.sessions.open(target(waiting), NOTHING);
       await chat(given.store, waiting, "waits");
       await interrupt(id);
       await interrupt(waiting);
       expect(await given.store.turns.claim("other", [randomUUID(), randomUUID()], [])).toEqual([]);
-      expect(await given.store.turns.renew("owner", 1000)).toEqual([]);
+      expect(await given.store.turns.renew("owner", [epoch], 1000)).toEqual([]);
       await given.clock.advance(60_000);
       expect(await given.store.turns.releaseDeadLeases("other")).toBe(0);
       expect(await given.store.turns.countWaiting(10)).toBe(0);

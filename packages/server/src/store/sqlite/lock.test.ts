@@ -4,12 +4,13 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { NOTHING, target } from "../contract/scenario.suite.ts";
 import { openSqliteStore } from "./open.ts";
 
-const PROGRAM = join(import.meta.dirname, "../../../test/store-process.ts");
+const PROGRAM = fileURLToPath(new URL("../../../test/store-process.ts", import.meta.url));
 
 describe("one server a data directory", () => {
   let directory: string;

@@ -6,13 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { NOTHING, chat, identityOf, startTurn, step, target } from "../contract/scenario.suite.ts";
 import { openSqliteStore } from "./open.ts";
 
-const PROGRAM = join(import.meta.dirname, "../../../test/store-process.ts");
+const PROGRAM = fileURLToPath(new URL("../../../test/store-process.ts", import.meta.url));
 
 describe("openSqliteStore", () => {
   let folder: string;
