@@ -1,12 +1,14 @@
 // The server that is measured, as main.ts builds it, but with a model that costs nothing, a clock that can be put forward, and
 // limits that the row sets.
 
+import { createServer } from "node:http";
 import { loadConfig } from "../src/config/load-config.ts";
 import type { Config, LimitsConfig } from "../src/config/config.ts";
 import { createSystemClock } from "../src/clock.ts";
 import type { Clock } from "../src/core/ports/clock.ts";
 import { createLog } from "../src/logging.ts";
 import { buildServer } from "../src/server.ts";
+import { listenOnFreePort } from "./controls/listen.ts";
 import { createBenchModel } from "./models.ts";
 import { serveRole, settledMemory } from "./role.ts";
 
@@ -28,7 +30,7 @@ async function build(input: ColloquyInput) {
   const loaded = await loadConfig({ environment, workingDirectory: input.directory });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   const { clock, advance } = createAdjustableClock();
-  const { model, open } = createBenchModel();
+  const { model, open, say } = createBenchModel();
   const server = await buildServer(benchConfig(loaded.config, input.limits ?? {}), {
     logger: createLog({ level: "error", destination: 2, readable: false }).logger,
     onFatal: (error) => {
@@ -38,22 +40,30 @@ async function build(input: ColloquyInput) {
     models: { [RIG]: model },
   });
   const { url } = await server.listen();
+  const triggers = createTriggers(say);
+  const triggerPort = await listenOnFreePort(triggers);
   const handlers = {
     port: () => Number(new URL(url).port),
+    /** Where a POST makes the model say something, as the control's streams are made to emit an event. */
+    triggerPort: () => triggerPort,
     memory: () => settledMemory(),
     openGate: () => open(),
     /** Puts the clock forward; timers go on as they were. */
     advance: (milliseconds: number) => advance(milliseconds),
     cleanUp: () => server.cleanUp(),
   };
-  return { server, handlers };
+  const stop = async () => {
+    triggers.closeAllConnections();
+    await server.stop({ graceMs: 0 });
+  };
+  return { handlers, stop };
 }
 
 export type ColloquyHandlers = Awaited<ReturnType<typeof build>>["handlers"];
 
 export async function startColloquy(input: ColloquyInput): Promise<void> {
-  const { server, handlers } = await build(input);
-  serveRole(handlers, () => server.stop({ graceMs: 0 }));
+  const { handlers, stop } = await build(input);
+  serveRole(handlers, stop);
 }
 
 /** Titles come from the demo model: its plain fallback, which costs no call. */
@@ -62,6 +72,16 @@ function benchConfig(config: Config, limits: Partial<LimitsConfig>): Config {
   if (byDefault === undefined) throw new Error("The configuration has no default App");
   const app = { ...byDefault, models: [RIG], utilityModel: "demo/assistant", tools: [] };
   return { ...config, apps: { default: app }, limits: { ...config.limits, ...limits } };
+}
+
+/** The same request handling as the control's, so that only what comes after it differs. */
+function createTriggers(say: (name: string, text: string) => void) {
+  return createServer((request, response) => {
+    const url = new URL(request.url ?? "", "http://trigger");
+    say(url.searchParams.get("stream") ?? "", `${url.searchParams.get("mark") ?? ""} `);
+    response.writeHead(200, { "content-length": 2 });
+    response.end("{}");
+  });
 }
 
 function createAdjustableClock(): {

@@ -22,7 +22,7 @@ const ROLES: Readonly<Record<string, (input: never) => Promise<void>>> = {
   bytes: async (input) => (await import("./controls/bytes.ts")).startBytesControl(input),
   insert: async (input) => (await import("./controls/insert.ts")).startInsertControl(input),
   sdk: async () => (await import("./controls/sdk.ts")).startSdkControl(),
-  streams: async () => (await import("./controls/streams.ts")).startStreamsControl(),
+  streams: async (input) => (await import("./controls/streams.ts")).startStreamsControl(input),
 };
 
 if (given.role === null) {

@@ -21,14 +21,17 @@ export interface BenchModel {
   readonly model: LanguageModelV4;
   /** Lets all go that wait, now and from now on. */
   open(): void;
+  /** Says a piece of text in the answer to the message "follow NAME". */
+  say(name: string, text: string): void;
 }
 
 /**
  * A model of ten deltas at once. A message that begins with "park" waits until the gate opens; one that begins with "stream" is
- * answered with twenty pieces a second, without end, until it is aborted.
+ * answered with twenty pieces a second, one that begins with "follow" with what `say` is given, both until they are aborted.
  */
 export function createBenchModel(): BenchModel {
   const gate = Promise.withResolvers<void>();
+  const followers = new Map<string, (text: string) => void>();
   const model: LanguageModelV4 = {
     specificationVersion: "v4",
     provider: "bench",
@@ -43,11 +46,17 @@ export function createBenchModel(): BenchModel {
     doStream: async (options) => {
       const message = lastUserText(options);
       if (message.startsWith("park")) await waitForGate(gate.promise, options.abortSignal);
-      if (message.startsWith("stream")) return { stream: endlessStream(options.abortSignal) };
+      if (message.startsWith("stream")) {
+        return { stream: endlessStream(options.abortSignal, (say) => repeat(say, "another piece ")) };
+      }
+      if (message.startsWith("follow ")) {
+        const name = message.slice("follow ".length);
+        return { stream: endlessStream(options.abortSignal, (say) => follow(followers, name, say)) };
+      }
       return { stream: instantStream() };
     },
   };
-  return { model, open: () => gate.resolve() };
+  return { model, open: () => gate.resolve(), say: (name, text) => followers.get(name)?.(text) };
 }
 
 function instantStream(): ReadableStream<LanguageModelV4StreamPart> {
@@ -66,20 +75,32 @@ function instantStream(): ReadableStream<LanguageModelV4StreamPart> {
   });
 }
 
-function endlessStream(signal: AbortSignal | undefined): ReadableStream<LanguageModelV4StreamPart> {
+/** `begin` gets a function that says text, and answers one that ends whatever it began. */
+function endlessStream(
+  signal: AbortSignal | undefined,
+  begin: (say: (text: string) => void) => () => void,
+): ReadableStream<LanguageModelV4StreamPart> {
   return new ReadableStream({
     start: (controller) => {
       controller.enqueue({ type: "stream-start", warnings: [] });
       controller.enqueue({ type: "text-start", id: "1" });
-      const timer = setInterval(() => {
-        controller.enqueue({ type: "text-delta", id: "1", delta: "another piece " });
-      }, 1000 / STREAMED_PER_SECOND);
+      const end = begin((delta) => controller.enqueue({ type: "text-delta", id: "1", delta }));
       signal?.addEventListener("abort", () => {
-        clearInterval(timer);
+        end();
         controller.error(signal.reason);
       });
     },
   });
+}
+
+function repeat(say: (text: string) => void, text: string): () => void {
+  const timer = setInterval(say, 1000 / STREAMED_PER_SECOND, text);
+  return () => clearInterval(timer);
+}
+
+function follow(followers: Map<string, (text: string) => void>, name: string, say: (text: string) => void) {
+  followers.set(name, say);
+  return () => followers.delete(name);
 }
 
 function waitForGate(gate: Promise<void>, signal: AbortSignal | undefined): Promise<void> {

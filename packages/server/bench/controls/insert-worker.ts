@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import type { InsertBatch } from "./insert.ts";
+import type { InsertBatch } from "./group-commit.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("This runs in a worker thread");

@@ -16,7 +16,7 @@ import {
 } from "./row.ts";
 
 /** Every turn may run and then waits in the model; nothing is refused. */
-export const NO_LIMITS = { maxRunning: 1_000_000, maxWaiting: 10_000_000, maxQueued: 1_000_000 } as const;
+const NO_LIMITS = { maxRunning: 1_000_000, maxWaiting: 10_000_000, maxQueued: 1_000_000 } as const;
 
 /** The first message of a session starts a turn, which parks; the others wait behind it. */
 const MESSAGES_PER_SESSION = 8;
