@@ -1,7 +1,7 @@
 // Finds the live session of an id: in memory, else in the store (one load however many ask), else new. Everything that is
 // committed passes here: it is applied to memory and announced, in the order in which the store committed it.
 
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { Bus } from "../core/ports/bus.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
@@ -55,13 +55,18 @@ export class Registry {
 
   /** The live session if it is in memory and its use need not be noted now: the way without a promise. */
   peek(id: string): Session | null {
-    const session = this.#options.cache.get(id);
-    return session !== undefined && this.#isNoted(session) ? session : null;
+    const session = this.inMemory(id);
+    return session !== null && this.#isNoted(session) ? session : null;
+  }
+
+  /** The live session if it is in memory, however long ago its use was noted. */
+  inMemory(id: string): Session | null {
+    return this.#options.cache.get(id) ?? null;
   }
 
   /** The live session of this life, used or not: for who works on it. */
   live(id: string, life: string): Session | null {
-    const session = this.#options.cache.get(id);
+    const session = this.inMemory(id);
     return session?.life === life ? session : null;
   }
 
@@ -70,12 +75,13 @@ export class Registry {
     const session = this.#options.cache.get(id);
     if (session === undefined) return await this.#load(id, admit);
     if (this.#isNoted(session)) return session;
+    const askedAt = this.#options.clock.now();
     const gone = await this.#options.store.touch([{ id, life: session.life }]);
     if (gone.length > 0) {
       this.forget(id, session.life);
       return await this.#load(id, admit);
     }
-    session.useNotedAt = this.#options.clock.now();
+    session.noteUse(askedAt);
     return session;
   }
 
@@ -96,8 +102,8 @@ export class Registry {
     admit: AdmitNewSession,
     transaction: (target: SessionTarget) => Promise<Committed<Outcome> | null>,
   ): Promise<Settled<Outcome>> {
-    const isLive = this.#options.cache.get(id) !== undefined;
-    if (admit !== null && !isLive && (await this.#options.store.find(id)) === null) admit();
+    await this.#admit(id, admit);
+    const isLive = this.inMemory(id) !== null;
     const committed = await transaction({ id, birth: this.newBirth(), load: !isLive });
     if (committed === null)
       throw new Error("A transaction that may create its session answered that there is none");
@@ -107,18 +113,23 @@ export class Registry {
   /** Applies what was committed to memory, then announces it. Must be called in the order of the commits, without a wait in between. */
   settle<Outcome>(committed: Committed<Outcome>): Settled<Outcome> {
     const { session: record, events, loaded } = committed;
-    const { cache, clock } = this.#options;
-    let session = cache.get(record.id) ?? null;
+    const { cache } = this.#options;
+    let session = this.inMemory(record.id);
     if (session !== null && (session.life !== record.life || !session.apply(events))) {
       this.#options.logger.warn(
         { session: record.id.slice(0, 8) },
         "a live session fell behind its log; loading it again",
       );
       cache.delete(record.id);
+      session.replace();
       session = null;
     }
-    if (session === null && loaded !== null) session = new Session(loaded, clock.now());
-    if (session !== null) cache.put(session);
+    if (session === null && loaded !== null) session = new Session(loaded);
+    if (session !== null) {
+      // Whatever changes a session notes its use on the way, at the time of the change.
+      session.noteUse(record.updatedAt);
+      cache.put(session);
+    }
     if (events.length > 0)
       this.#options.bus.publish(record.id, { kind: "events", life: record.life, events });
     this.#options.onCommitted(record);
@@ -136,29 +147,38 @@ export class Registry {
   }
 
   newBirth(): SessionBirth {
-    return {
-      life: BigInt(`0x${randomBytes(8).toString("hex")}`).toString(36),
-      model: this.#options.defaultModel(),
-    };
+    // 48 random bits: all that has to differ is the lives of one id.
+    const random = randomUUID();
+    return { life: random.slice(0, 8) + random.slice(9, 13), model: this.#options.defaultModel() };
   }
 
   #isNoted(session: Session): boolean {
     return this.#options.clock.now() - session.useNotedAt < USE_NOTED_MS;
   }
 
-  #load(id: string, admit: AdmitNewSession): Promise<Session> {
-    const loading = this.#loading.get(id);
-    if (loading !== undefined) return loading;
-    const load = this.#open(id, admit).finally(() => this.#loading.delete(id));
-    this.#loading.set(id, load);
-    return load;
+  /** Asks whether a session may be created, where there is none. */
+  async #admit(id: string, admit: AdmitNewSession): Promise<void> {
+    if (admit === null || this.inMemory(id) !== null) return;
+    if ((await this.#options.store.find(id)) === null) admit();
   }
 
-  async #open(id: string, admit: AdmitNewSession): Promise<Session> {
-    const { session } = await this.commit(id, admit, (target) =>
+  /** Everybody is admitted for themselves: one who is refused must not refuse the others who ask for the same session. */
+  async #load(id: string, admit: AdmitNewSession): Promise<Session> {
+    await this.#admit(id, admit);
+    const loading = this.#loading.get(id);
+    if (loading !== undefined) return await loading;
+    const load = this.#open(id).finally(() => this.#loading.delete(id));
+    this.#loading.set(id, load);
+    return await load;
+  }
+
+  async #open(id: string): Promise<Session> {
+    const askedAt = this.#options.clock.now();
+    const { session } = await this.commit(id, null, (target) =>
       this.#options.store.open({ ...target, load: true }, NOTHING_NEW),
     );
     if (session === null) throw new Error("A session that was just loaded is not in memory");
+    session.noteUse(askedAt);
     return session;
   }
 }

@@ -12,6 +12,8 @@ import { SYSTEM_EVENTS_SHOWN } from "../core/system-event.ts";
 const CHUNK_MESSAGES = 32;
 const LOOSE_OVERHEAD = 512;
 const SYSTEM_EVENT_BYTES = 256;
+/** Shorter snapshots are joined: one write of a copy costs less than several without. */
+const SHORT_BYTES = 16_384;
 const OPENING = Buffer.from('{"messages":[');
 
 /** The parts of a snapshot that are not messages or system events. */
@@ -97,10 +99,11 @@ export class Snapshot {
   #build(): SnapshotView {
     this.#settle();
     const tail = Buffer.from(this.#tailText());
-    const etag = `"${this.#digest.copy().update(tail).digest("base64url").slice(0, 27)}"`;
-    const isShort = this.#chunkBytes + tail.length < 16_384;
-    const parts = isShort ? [Buffer.concat([...this.#chunks, tail])] : [...this.#chunks, tail];
-    return { parts, length: this.#chunkBytes + tail.length, etag };
+    const length = this.#chunkBytes + tail.length;
+    const parts = length < SHORT_BYTES ? [Buffer.concat([...this.#chunks, tail])] : [...this.#chunks, tail];
+    // A copy, because the view outlives what is settled later; without chunks there is nothing to copy.
+    const settled = this.#chunks.length > 1 ? this.#digest.copy() : null;
+    return new TaggedView(parts, length, settled, tail);
   }
 
   #settle(): void {
@@ -135,6 +138,31 @@ export class Snapshot {
 
   #findLoose(id: string): LooseMessage | undefined {
     return this.#loose.findLast(({ message }) => message.id === id);
+  }
+}
+
+/** The entity tag is made when somebody asks for it: whoever chats is sent none. */
+class TaggedView implements SnapshotView {
+  readonly parts: readonly Uint8Array[];
+  readonly length: number;
+  readonly #settled: Hash | null;
+  readonly #tail: Buffer;
+  #etag: string | null = null;
+
+  /** `settled` is the digest of all before `tail`, `null` when that is the opening alone. */
+  constructor(parts: readonly Uint8Array[], length: number, settled: Hash | null, tail: Buffer) {
+    this.parts = parts;
+    this.length = length;
+    this.#settled = settled;
+    this.#tail = tail;
+  }
+
+  get etag(): string {
+    if (this.#etag === null) {
+      const digest = this.#settled?.copy() ?? createHash("sha256").update(OPENING);
+      this.#etag = `"${digest.update(this.#tail).digest("base64url").slice(0, 27)}"`;
+    }
+    return this.#etag;
   }
 }
 
