@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { TurnClaim } from "../core/decisions/turns.ts";
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { Committed } from "../core/ports/session-store.ts";
 import type { TurnStore } from "../core/ports/turn-store.ts";
@@ -11,10 +11,12 @@ import type { SessionRecord } from "../core/session.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import { HOLD_MS } from "./leases.ts";
 import type { RunningTurn, RunningTurns } from "./running-turns.ts";
+import { WaitingCount } from "./waiting-count.ts";
 
 const CLAIM_AT_ONCE = 64;
 const RETRY_CLAIM_MS = 1_000;
-const RECOUNT_MS = 1_000;
+/** How long runs may take to end that were told to stop; they hear it at once, unless there is a defect. */
+const STOPPING_MS = 5_000;
 
 /** A place that a chat may start its turn in, or the reason why it has to wait. */
 export interface Reservation {
@@ -41,35 +43,40 @@ export interface DispatcherOptions {
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  /** Whether there may be runnable turns in the store; older ones go before new chats. */
+  /** Whether there may be runnable turns in the store that no claim under way asks for; older ones go before new chats. */
   #backlog = true;
+  /** Whether the last claim passed over providers that were full: their turns go on waiting when it has found no others. */
+  #passedOver = false;
   #claiming = false;
+  /** Places that the claim under way asks for. */
+  #asked = Number.POSITIVE_INFINITY;
+  #retry: Timer | null = null;
   #stopped = false;
   readonly #idle: (() => void)[] = [];
-  #waiting = 0;
-  #countedAt = Number.NEGATIVE_INFINITY;
+  readonly #count: WaitingCount;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
+    this.#count = new WaitingCount(options.store, options.clock, options.maxWaiting);
   }
 
   /** Turns that wait in the store, as far as this process knows; for metrics. */
   get waiting(): number {
-    return this.#waiting;
+    return this.#count.value;
   }
 
   /** Takes over what other owners left behind when this process knows that it is alone, then whatever waits. */
   async start(alone: boolean): Promise<void> {
-    const { store, owner, maxWaiting } = this.#options;
+    const { store, owner } = this.#options;
     await store.releaseDeadLeases(alone ? owner : null);
-    this.#waiting = await store.countWaiting(maxWaiting);
+    await this.#count.recount();
     this.ring();
   }
 
   /** Asks for a place for a chat's turn; taken back when the transaction does not start it. */
   reserve(): Reservation {
     const { running, clock, owner } = this.#options;
-    const promised = this.#backlog || this.#stopped ? 0 : running.promise(1);
+    const promised = this.#goesBehindOthers() ? 0 : running.promise(1);
     const askedAt = clock.monotonic();
     return {
       claim: promised === 0 ? null : { owner, agentMessageId: randomUUID() },
@@ -77,29 +84,22 @@ export class Dispatcher {
       settle: (started, waits) => {
         if (started !== null) this.#start(started, askedAt);
         else running.unpromise(promised);
-        if (waits) {
-          this.#waiting += 1;
-          this.ring();
-        }
+        if (waits) this.ring(1);
+        else this.#ringForRoom();
       },
     };
   }
 
-  /** Whether as many turns wait in the store as may. The count is exact within a second, and between counts never too low. */
+  /** Whether as many turns wait in the store as may. */
   async isFull(): Promise<boolean> {
-    const { store, clock, maxWaiting } = this.#options;
-    if (this.#waiting < maxWaiting) return false;
-    if (clock.monotonic() - this.#countedAt >= RECOUNT_MS) {
-      this.#countedAt = clock.monotonic();
-      this.#waiting = await store.countWaiting(maxWaiting);
-    }
-    return this.#waiting >= maxWaiting;
+    return await this.#count.isFull();
   }
 
-  /** There may be work: claims as much as there is room for. */
-  ring(): void {
+  /** There may be work, `arrived` turns that did not wait before among it: claims as much as there is room for. */
+  ring(arrived = 0): void {
+    this.#count.add(arrived);
     this.#backlog = true;
-    if (!this.#claiming && !this.#stopped) void this.#claim();
+    if (!this.#claiming && !this.#stopped && this.#retry === null) void this.#claim();
   }
 
   /** A session was committed: a turn of an older epoch that runs here has lost its right to. */
@@ -117,19 +117,26 @@ export class Dispatcher {
 
   /**
    * Starts no more turns, waits up to `graceMs` for those that run, then stops them: they stay in the store as they are, and whoever
-   * finds their leases run out goes on with them.
+   * finds their leases run out goes on with them. A run that does not even end then is not waited for.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;
-    const { running, clock } = this.#options;
-    const idle = this.#untilIdle();
-    if (graceMs > 0) {
-      const enough = new AbortController();
-      await Promise.race([idle, clock.sleep(graceMs, enough.signal).catch(() => undefined)]);
-      enough.abort();
-    }
+    this.#retry?.stop();
+    const { running, logger } = this.#options;
+    if (graceMs > 0) await this.#untilIdle(graceMs);
     for (const { controller } of running.all()) controller.abort();
-    await idle;
+    await this.#untilIdle(STOPPING_MS);
+    if (running.size > 0) logger.error({ turns: running.size }, "turns did not stop when they were told to");
+  }
+
+  /** Whether a chat's turn must not start before others that wait: the claim under way may not get at all of them. */
+  #goesBehindOthers(): boolean {
+    return this.#stopped || this.#backlog || (this.#claiming && this.waiting > this.#asked);
+  }
+
+  /** A place or a provider has room that it had not before. */
+  #ringForRoom(): void {
+    if (this.#backlog || this.#passedOver) this.ring();
   }
 
   async #claim(): Promise<void> {
@@ -140,11 +147,14 @@ export class Dispatcher {
         const places = running.promise(running.limitsProviders ? 1 : CLAIM_AT_ONCE);
         if (places === 0) return;
         this.#backlog = false;
+        this.#asked = places;
         const askedAt = clock.monotonic();
+        const fullProviders = running.fullProviders(places);
+        this.#count.beginClaim();
         const ids = Array.from({ length: places }, () => randomUUID());
         let claimed: readonly Committed<StartedTurn | null>[];
         try {
-          claimed = await store.claim(owner, ids, running.fullProviders(places));
+          claimed = await store.claim(owner, ids, fullProviders);
         } catch (error) {
           running.unpromise(places);
           throw error;
@@ -152,32 +162,57 @@ export class Dispatcher {
         // Nothing may stand between the answer and this: one more step, and a delete that was committed behind the claim
         // would be announced before it.
         this.#take(claimed, places, askedAt);
+        this.#asked = Number.POSITIVE_INFINITY;
+        if (claimed.length === places) continue;
+        this.#passedOver = fullProviders.length > 0;
+        await this.#count.correct();
       }
     } catch (error) {
       logger.warn({ err: error }, "waiting turns could not be claimed; trying again");
-      clock.after(RETRY_CLAIM_MS, () => this.ring());
+      this.#claimLater();
     } finally {
       this.#claiming = false;
     }
   }
 
+  #claimLater(): void {
+    this.#backlog = true;
+    if (this.#stopped) return;
+    this.#retry = this.#options.clock.after(RETRY_CLAIM_MS, () => {
+      this.#retry = null;
+      this.ring();
+    });
+  }
+
   #take(claimed: readonly Committed<StartedTurn | null>[], places: number, askedAt: number): void {
+    const { running, settle, logger } = this.#options;
     if (claimed.length === places) this.#backlog = true;
-    this.#waiting = Math.max(0, this.#waiting - claimed.length);
+    this.#count.endClaim(claimed.length);
+    running.unpromise(places - claimed.filter(({ outcome }) => outcome !== null).length);
     for (const committed of claimed) {
-      this.#options.settle(committed);
+      try {
+        settle(committed);
+      } catch (error) {
+        // The turn is this process's own all the same, and the others of this claim too.
+        logger.error({ err: error }, "a claimed turn could not be announced");
+      }
       if (committed.outcome !== null) this.#start(committed.outcome, askedAt);
     }
-    this.#options.running.unpromise(places - claimed.filter(({ outcome }) => outcome !== null).length);
   }
 
+  /** Runs a turn that has a promised place. One that comes after the stop is left to whoever finds that its lease has run out. */
   #start(turn: StartedTurn, askedAt: number): void {
-    const running: RunningTurn = { turn, controller: new AbortController(), heldUntil: askedAt + HOLD_MS };
-    this.#options.running.add(running);
-    if (this.#stopped) running.controller.abort();
-    void this.#run(running);
+    const { running } = this.#options;
+    if (this.#stopped) {
+      running.unpromise(1);
+      return;
+    }
+    const started: RunningTurn = { turn, controller: new AbortController(), heldUntil: askedAt + HOLD_MS };
+    running.add(started);
+    void this.#run(started);
   }
 
+  /** A turn that stops on a defect is run again when its lease has run out, and fails when that was tried often enough. */
   async #run(running: RunningTurn): Promise<void> {
     try {
       await this.#options.run(running.turn, running.controller.signal);
@@ -185,13 +220,15 @@ export class Dispatcher {
       this.#options.logger.error({ err: error, turn: running.turn.turn }, "a turn stopped on a defect");
     } finally {
       this.#options.running.remove(running);
-      if (this.#backlog || this.#waiting > 0) this.ring();
+      this.#ringForRoom();
       if (this.#options.running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
 
-  #untilIdle(): Promise<void> {
-    if (this.#options.running.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#idle.push(resolve));
+  async #untilIdle(atMostMs: number): Promise<void> {
+    if (this.#options.running.size === 0) return;
+    const idle = new AbortController();
+    this.#idle.push(() => idle.abort());
+    await this.#options.clock.sleep(atMostMs, idle.signal).catch(() => undefined);
   }
 }

@@ -13,32 +13,24 @@ export const HOLD_MS = 8_000;
 const RENEW_EVERY_MS = 3_000;
 const SWEEP_EVERY_MS = 1_000;
 
+export interface LeasesOptions {
+  readonly store: TurnStore;
+  readonly running: RunningTurns;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly logger: Logger;
+  /** So many turns of dead owners may be started now. */
+  readonly onReleased: (count: number) => void;
+}
+
 export class Leases {
-  readonly #store: TurnStore;
-  readonly #running: RunningTurns;
-  readonly #clock: Clock;
-  readonly #owner: string;
-  readonly #logger: Logger;
-  readonly #onReleased: () => void;
+  readonly #options: LeasesOptions;
   readonly #timers: readonly Timer[];
   #renewing = false;
   #sweeping = false;
 
-  constructor(options: {
-    readonly store: TurnStore;
-    readonly running: RunningTurns;
-    readonly clock: Clock;
-    readonly owner: string;
-    readonly logger: Logger;
-    /** Turns of dead owners may be started now. */
-    readonly onReleased: () => void;
-  }) {
-    this.#store = options.store;
-    this.#running = options.running;
-    this.#clock = options.clock;
-    this.#owner = options.owner;
-    this.#logger = options.logger;
-    this.#onReleased = options.onReleased;
+  constructor(options: LeasesOptions) {
+    this.#options = options;
     this.#timers = [
       options.clock.every(RENEW_EVERY_MS, () => void this.renew()),
       options.clock.every(SWEEP_EVERY_MS, () => void this.sweep()),
@@ -49,20 +41,25 @@ export class Leases {
     for (const timer of this.#timers) timer.stop();
   }
 
-  /** Prolongs what this process holds; a turn whose lease is no longer its own stops. */
+  /**
+   * Prolongs the leases of the turns that run here, and of no others: a turn that has stopped here without an end (a defect, a lease
+   * that was not renewed in time) is left to run out. A turn whose lease is no longer this process's own stops.
+   */
   async renew(): Promise<void> {
-    if (this.#renewing || this.#running.size === 0) return;
+    const { store, running, clock, owner, logger } = this.#options;
+    const before = running.all().filter(({ controller }) => !controller.signal.aborted);
+    if (this.#renewing || before.length === 0) return;
     this.#renewing = true;
-    const before = this.#running.all();
-    const askedAt = this.#clock.monotonic();
+    const askedAt = clock.monotonic();
     try {
-      const held = new Set(await this.#store.renew(this.#owner, LEASE_MS));
-      for (const running of before) {
-        if (held.has(running.turn.epoch)) running.heldUntil = askedAt + HOLD_MS;
-        else running.controller.abort();
+      const epochs = before.map(({ turn }) => turn.epoch);
+      const held = new Set(await store.renew(owner, epochs, LEASE_MS));
+      for (const turn of before) {
+        if (held.has(turn.turn.epoch)) turn.heldUntil = askedAt + HOLD_MS;
+        else turn.controller.abort();
       }
     } catch (error) {
-      this.#logger.warn({ err: error }, "leases could not be renewed; turns stop when they have run out");
+      logger.warn({ err: error }, "leases could not be renewed; turns stop when they have run out");
     } finally {
       this.#renewing = false;
     }
@@ -70,20 +67,27 @@ export class Leases {
 
   /** Stops turns whose lease may have run out, and makes those of dead owners runnable. */
   async sweep(): Promise<void> {
-    const now = this.#clock.monotonic();
-    for (const running of this.#running.all()) {
-      if (running.heldUntil > now) continue;
-      this.#logger.warn({ turn: running.turn.turn }, "a turn stops: its lease could not be renewed in time");
-      running.controller.abort();
-    }
+    const { store, logger, onReleased } = this.#options;
+    this.#stopUnheld();
     if (this.#sweeping) return;
     this.#sweeping = true;
     try {
-      if ((await this.#store.releaseDeadLeases(null)) > 0) this.#onReleased();
+      const released = await store.releaseDeadLeases(null);
+      if (released > 0) onReleased(released);
     } catch (error) {
-      this.#logger.warn({ err: error }, "dead leases could not be looked for");
+      logger.warn({ err: error }, "dead leases could not be looked for");
     } finally {
       this.#sweeping = false;
+    }
+  }
+
+  #stopUnheld(): void {
+    const { running, clock, logger } = this.#options;
+    const now = clock.monotonic();
+    for (const { turn, controller, heldUntil } of running.all()) {
+      if (heldUntil > now || controller.signal.aborted) continue;
+      logger.warn({ turn: turn.turn }, "a turn stops: its lease could not be renewed in time");
+      controller.abort();
     }
   }
 }

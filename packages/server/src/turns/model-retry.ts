@@ -9,7 +9,8 @@ const MAX_RETRY_AFTER_MS = 60_000;
 
 /**
  * Calls a model again after failures that its provider calls retryable, while nothing of the step has been said: after the time the
- * provider asks for (`Retry-After`), else with a delay that doubles from one second. Answers the last outcome.
+ * provider asks for (`Retry-After`), else with a delay that doubles from one second. Answers the last outcome: at once when the wait
+ * would take longer than the turn may, since what the provider says is more use to a person than that time was up.
  */
 export async function retryModel(
   call: () => Promise<ModelStep>,
@@ -19,6 +20,8 @@ export async function retryModel(
     readonly signal: AbortSignal;
     /** How often a failed call is repeated. */
     readonly maxRetries: number;
+    /** Milliseconds that the turn may still wait. */
+    readonly left: () => number;
   },
 ): Promise<ModelStep> {
   for (let attempt = 0; ; attempt += 1) {
@@ -27,6 +30,7 @@ export async function retryModel(
     const { retryable, retryAfterMs } = options.models.describeFailure(step.error);
     if (!retryable || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return step;
     const delay = retryAfterMs ?? Math.min(FIRST_DELAY_MS * 2 ** attempt, MAX_DELAY_MS);
+    if (delay >= options.left()) return step;
     try {
       await options.clock.sleep(delay, options.signal);
     } catch {

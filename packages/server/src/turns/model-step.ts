@@ -20,7 +20,7 @@ export interface ModelCall {
   readonly messages: readonly ModelMessage[];
   /** The App's tools; always the same array for an App. */
   readonly tools: readonly Tool[];
-  /** Ids of the calls that the turn has made so far. */
+  /** Ids of the calls of the conversation so far. */
   readonly usedCallIds: readonly string[];
   readonly signal: AbortSignal;
   /** Hears each piece of clean text. */
@@ -50,6 +50,7 @@ export class ModelCaller {
 
   /** Calls the model once. Never rejects. After an abort it answers at once, even when the model does not listen. */
   async call(call: ModelCall): Promise<ModelStep> {
+    if (call.signal.aborted) return { kind: "aborted" };
     const content = new StepContent(call.usedCallIds);
     const progress = { spoke: false };
     try {
@@ -57,6 +58,8 @@ export class ModelCaller {
       const reader = stream.getReader();
       const cancel = (): void => void reader.cancel(call.signal.reason).catch(() => undefined);
       call.signal.addEventListener("abort", cancel, { once: true });
+      // The signal may have been aborted between the opening of the stream and this line.
+      if (call.signal.aborted) cancel();
       try {
         return await readStep(call, reader, content, progress);
       } finally {
@@ -140,9 +143,9 @@ async function readStep(
 function collect(content: StepContent, part: Part): void {
   switch (part.type) {
     case "text-start":
-      return content.begin("text", part.id, part.providerMetadata);
+      return void content.begin("text", part.id, part.providerMetadata);
     case "reasoning-start":
-      return content.begin("reasoning", part.id, part.providerMetadata);
+      return void content.begin("reasoning", part.id, part.providerMetadata);
     case "text-delta":
     case "text-end":
       return content.grow("text", part.id, "text" in part ? part.text : "", part.providerMetadata);
@@ -158,16 +161,16 @@ function collect(content: StepContent, part: Part): void {
   }
 }
 
-/** A model that hangs before its stream begins must not hold up an abort. */
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+/** A model that hangs before its stream begins must not hold up an abort; a stream that it opens afterwards is thrown away. */
+async function untilAborted<T extends ReadableStream>(opening: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
+  const abort = (): void => {
+    aborted.reject(signal.reason);
+    opening.then((late) => late.cancel(signal.reason)).catch(() => undefined);
+  };
   signal.addEventListener("abort", abort, { once: true });
-  promise.catch(() => undefined);
-  aborted.promise.catch(() => undefined);
   try {
-    return await Promise.race([promise, aborted.promise]);
+    return await Promise.race([opening, aborted.promise]);
   } finally {
     signal.removeEventListener("abort", abort);
   }

@@ -2,14 +2,13 @@
 // next one begins, so that a turn that is run again after a crash goes on where it was and repeats nothing that had ended.
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ModelMessage } from "ai";
 import type { ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { ModelCatalog } from "../core/ports/model.ts";
 import type { ToolRegistry } from "../core/ports/tool.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
 import type { StartedTurn, StepRecord, TokenUsage } from "../core/turn.ts";
-import { historyBudget, stepMessages, toModelMessages } from "./history.ts";
+import { HistoryWindow, historyBudget } from "./history.ts";
 import { instructionsFor } from "./instructions.ts";
 import type { TurnFailure, TurnJournal } from "./journal.ts";
 import { retryModel } from "./model-retry.ts";
@@ -42,6 +41,10 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
     const end = await new TurnRun(turn, journal, { ...options, signal }, deadline).run();
     if (end !== "stopped" || options.signal.aborted || deadline.failure === null) return end;
     return (await journal.fail(deadline.failure)) ? "failed" : "stopped";
+  } catch (error) {
+    // What runs beside the part that met the defect must not go on for a turn that is over here.
+    deadline.abort();
+    throw error;
   } finally {
     deadline.stop();
   }
@@ -71,18 +74,13 @@ class TurnRun {
     const budget = historyBudget(this.#options.models.contextWindow(turn.model), instructions);
     const past = await this.#journal.history(budget);
     if (past === null) return "stopped";
-    return await this.#steps(model, instructions, past, budget);
+    this.#callIds.push(...past.flatMap(callIdsOf));
+    return await this.#steps(model, instructions, new HistoryWindow(past, budget));
   }
 
-  async #steps(
-    model: LanguageModelV4,
-    instructions: string,
-    past: readonly PastTurn[],
-    budget: number,
-  ): Promise<RunEnd> {
-    const messages = toModelMessages(past, budget);
+  async #steps(model: LanguageModelV4, instructions: string, history: HistoryWindow): Promise<RunEnd> {
     for (let number = this.#turn.stepsDone + 1; number <= this.#options.limits.maxSteps; number += 1) {
-      const step = await this.#callModel(model, instructions, messages);
+      const step = await this.#callModel(model, instructions, history);
       if (step.kind === "aborted") return "stopped";
       if (step.kind === "failed") return await this.#fail(this.#options.models.describeFailure(step.error));
       if (step.finishReason === "content-filter" && step.text === "" && step.calls.length === 0) {
@@ -102,7 +100,7 @@ class TurnRun {
       if (step.calls.length === 0) return (await this.#journal.complete(record)) ? "complete" : "stopped";
       const results = await this.#takeCalls(record, step);
       if (results === null) return "stopped";
-      messages.push(...stepMessages(record, results));
+      history.addStep(record, results);
     }
     return await this.#fail({
       code: "turn_step_limit",
@@ -111,12 +109,9 @@ class TurnRun {
     });
   }
 
-  async #callModel(
-    model: LanguageModelV4,
-    instructions: string,
-    messages: readonly ModelMessage[],
-  ): Promise<ModelStep> {
+  async #callModel(model: LanguageModelV4, instructions: string, history: HistoryWindow): Promise<ModelStep> {
     const { caller, models, tools, clock, limits, signal } = this.#options;
+    const messages = history.messages();
     const call = (): Promise<ModelStep> =>
       caller.call({
         model,
@@ -128,7 +123,8 @@ class TurnRun {
         onText: (text) => this.#journal.say(text),
         onProgress: () => this.#deadline.progress(),
       });
-    return await retryModel(call, { models, clock, signal, maxRetries: limits.maxModelRetries });
+    const left = (): number => this.#deadline.left;
+    return await retryModel(call, { models, clock, signal, maxRetries: limits.maxModelRetries, left });
   }
 
   /** Keeps the step with its calls as intended, then runs them. */
@@ -171,4 +167,8 @@ class TurnRun {
   async #fail({ code, message }: TurnFailure): Promise<RunEnd> {
     return (await this.#journal.fail({ code, message })) ? "failed" : "stopped";
   }
+}
+
+function callIdsOf({ agentMessage }: PastTurn): readonly string[] {
+  return agentMessage === null ? [] : agentMessage.toolCalls.map(({ id }) => id);
 }

@@ -4,6 +4,7 @@
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { isJsonObject } from "../core/json.ts";
 import { cleanText } from "../core/text.ts";
+import { cleanJson } from "./clean-json.ts";
 
 interface OpenPart {
   readonly type: "text" | "reasoning";
@@ -25,32 +26,35 @@ export class StepContent {
   readonly #open = new Map<string, OpenPart>();
   readonly #usedCallIds: Set<string>;
 
-  /** `usedCallIds` of the turn so far: some providers count calls anew in each step. */
+  /** `usedCallIds` of the conversation so far: some providers count calls anew in each step or turn, others refuse a history with doubles. */
   constructor(usedCallIds: Iterable<string>) {
     this.#usedCallIds = new Set(usedCallIds);
   }
 
-  begin(type: OpenPart["type"], id: string, metadata: unknown): void {
+  begin(type: OpenPart["type"], id: string, metadata: unknown): OpenPart {
     const part: OpenPart = { type, text: "", metadata: jsonObject(metadata) };
     this.#open.set(`${type} ${id}`, part);
     this.#parts.push(part);
+    return part;
   }
 
+  /** A part that was never begun begins here: its text has been shown, so it must be kept. */
   grow(type: OpenPart["type"], id: string, text: string, metadata: unknown): void {
-    const part = this.#open.get(`${type} ${id}`);
-    if (part === undefined) return;
+    const part = this.#open.get(`${type} ${id}`) ?? this.begin(type, id, undefined);
     part.text += text;
     part.metadata = jsonObject(metadata) ?? part.metadata;
   }
 
   addCall(call: RequestedCall, metadata: unknown): void {
     const id = this.#uniqueCallId(cleanText(call.id));
-    this.calls.push({ id, name: cleanText(call.name), input: call.input });
+    const name = cleanText(call.name);
+    const input = cleanJson(call.input);
+    this.calls.push({ id, name, input });
     this.#parts.push({
       type: "tool-call",
       toolCallId: id,
-      toolName: cleanText(call.name),
-      input: isJsonObject(call.input) ? call.input : {},
+      toolName: name,
+      input: isJsonObject(input) ? input : {},
       ...withMetadata(jsonObject(metadata)),
     });
   }
@@ -86,7 +90,7 @@ function isText(part: OpenPart | JsonObject): part is OpenPart {
 }
 
 function jsonObject(value: unknown): JsonObject | undefined {
-  return isJsonObject(value) ? value : undefined;
+  return isJsonObject(value) ? (cleanJson(value) as JsonObject) : undefined;
 }
 
 function withMetadata(metadata: JsonObject | undefined): JsonObject {

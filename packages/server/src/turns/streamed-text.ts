@@ -7,9 +7,9 @@ import { cleanText } from "../core/text.ts";
 export class StreamedText {
   #held = "";
 
-  /** The clean text that may go on now; a high surrogate at the end is held until the next piece. */
+  /** The clean text that may go on now; a high surrogate at the end is held until the next piece, whatever NUL stands between. */
   push(piece: string): string {
-    const text = this.#held + piece;
+    const text = this.#held + piece.replaceAll("\0", "");
     const last = text.charCodeAt(text.length - 1);
     const cut = last >= 0xd800 && last <= 0xdbff ? text.length - 1 : text.length;
     this.#held = text.slice(cut);

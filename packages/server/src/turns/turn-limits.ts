@@ -16,6 +16,7 @@ export class TurnDeadline {
   readonly #controller = new AbortController();
   readonly #clock: Clock;
   readonly #idleMs: number;
+  readonly #endsAt: number;
   readonly #end: Timer;
   #idle: Timer;
   #lastProgress: number;
@@ -25,6 +26,7 @@ export class TurnDeadline {
     this.#clock = clock;
     this.#idleMs = limits.idleMs;
     this.#lastProgress = clock.monotonic();
+    this.#endsAt = this.#lastProgress + limits.turnMs;
     this.#end = clock.after(limits.turnMs, () =>
       this.#fail("turn_timeout", "The answer took too long and was stopped."),
     );
@@ -39,6 +41,11 @@ export class TurnDeadline {
     return this.#failure;
   }
 
+  /** Milliseconds until a limit is passed if nothing comes from now on. */
+  get left(): number {
+    return Math.min(this.#endsAt, this.#lastProgress + this.#idleMs) - this.#clock.monotonic();
+  }
+
   /** Something came from the model or a tool. Cheap: it is called for every piece of text. */
   progress(): void {
     this.#lastProgress = this.#clock.monotonic();
@@ -47,6 +54,11 @@ export class TurnDeadline {
   stop(): void {
     this.#end.stop();
     this.#idle.stop();
+  }
+
+  /** Stops whatever still runs for the turn, although no limit is passed: the turn has met a defect. */
+  abort(): void {
+    this.#controller.abort();
   }
 
   #checkIdle(): void {

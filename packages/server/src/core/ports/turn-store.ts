@@ -38,8 +38,11 @@ export interface TurnStore {
   ): Promise<readonly Committed<StartedTurn | null>[]>;
   /** How many turns wait for an owner or behind another turn; counting stops at `limit`. */
   countWaiting(limit: number): Promise<number>;
-  /** Prolongs the leases of an owner by `leaseMs`. Answers the epochs that it still holds. */
-  renew(owner: string, leaseMs: number): Promise<readonly number[]>;
+  /**
+   * Prolongs those leases of an owner that are of the given epochs by `leaseMs`. Answers the epochs that it still holds. A lease that
+   * is not named runs out: its turn has stopped here without an end, and is to be run again.
+   */
+  renew(owner: string, epochs: readonly number[], leaseMs: number): Promise<readonly number[]>;
   /**
    * Makes the turns runnable whose lease has run out. With `everyOther`, also those of all owners but this one: for a
    * process that knows that it is alone. Answers how many.
