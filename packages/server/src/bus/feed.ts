@@ -21,8 +21,13 @@ import { StreamingTexts } from "./streaming-texts.ts";
 const HEARTBEAT_MS = 15_000;
 /** Heartbeats go out in slices, or ten thousand of them would hold the event loop for a tenth of a second. */
 const HEARTBEAT_SLICE = 200;
-/** An open stream counts as use of its session; noted this often, well within every expiry (contract section 1). */
-const NOTE_USE_MS = 15 * 60_000;
+/**
+ * An open stream counts as use of its session (contract section 1). Noted this often, which is within the five minutes that cleanup allows
+ * for use that is not noted yet: so no session expires that is being read, however short its expiry is.
+ */
+const NOTE_USE_MS = 4 * 60_000;
+/** Sessions whose use is noted in one transaction, so that ten thousand hold nobody up. */
+const NOTE_USE_PORTION = 500;
 
 export interface FeedOptions {
   readonly bus: Bus;
@@ -40,6 +45,8 @@ export interface FeedOptions {
 }
 
 interface FeedChannel extends Channel {
+  /** The life that `head` counts in: the last one that was heard of. */
+  life: string;
   readonly readers: Set<Reader>;
   /** Streams that are open or being opened. */
   streams: number;
@@ -77,7 +84,7 @@ export class Feed implements UpdateService {
     const channel = this.#join(request.sessionId);
     try {
       const position = await this.#options.ensure(request.sessionId, admit);
-      channel.head = Math.max(channel.head, position.head);
+      moveHead(channel, position.life, position.head);
       const source: EventSource = { sessionId: request.sessionId, life: position.life };
       const after = await this.#place(source, request.lastEventId, position.head);
       sink.write(RETRY_TEXT);
@@ -111,17 +118,15 @@ export class Feed implements UpdateService {
       for (const reader of channel.readers) reader.finishStopped();
   }
 
-  /** Notes the use of every session that is being read. */
+  /** Notes the use of every session that is being read. Never rejects: what fails now is noted the next time. */
   async noteUse(): Promise<void> {
-    const used: { id: string; life: string }[] = [];
-    for (const { readers } of this.#channels.values()) {
-      for (const { source } of readers) {
-        used.push({ id: source.sessionId, life: source.life });
-        break;
-      }
+    const used: { readonly id: string; readonly life: string }[] = [];
+    for (const { sessionId: id, life, readers } of this.#channels.values()) {
+      if (readers.size > 0) used.push({ id, life });
     }
-    // A store that fails now is asked again in time: expiry is much longer than this interval.
-    if (used.length > 0) await this.#options.touch(used).catch(() => undefined);
+    for (let from = 0; from < used.length && !this.#stopped; from += NOTE_USE_PORTION) {
+      await this.#options.touch(used.slice(from, from + NOTE_USE_PORTION)).catch(() => undefined);
+    }
   }
 
   /** The number after which a stream begins, `null` when the client has to fetch the snapshot again. */
@@ -145,6 +150,7 @@ export class Feed implements UpdateService {
     if (channel === undefined) {
       channel = {
         sessionId,
+        life: "",
         head: 0,
         readers: new Set(),
         streams: 0,
@@ -170,14 +176,13 @@ export class Feed implements UpdateService {
     if (note.kind === "events") this.#announce(channel, note.life, note.events);
     else if (note.kind === "delta") growReaders(channel, note);
     else {
-      channel.head = 0;
       channel.ended.add(note.life);
       for (const reader of channel.readers) if (reader.source.life === note.life) reader.finishDeleted();
     }
   }
 
   #announce(channel: FeedChannel, life: string, events: readonly NumberedEvent[]): void {
-    channel.head = Math.max(channel.head, events.at(-1)?.number ?? 0);
+    moveHead(channel, life, events.at(-1)?.number ?? 0);
     const texts = new Map<string, Buffer | null>();
     for (const reader of channel.readers) {
       if (reader.source.life !== life) continue;
@@ -202,6 +207,13 @@ export class Feed implements UpdateService {
     };
     next(0);
   }
+}
+
+/** Lives follow each other, so what is said of another life than before begins to count anew; but one that has ended is over. */
+function moveHead(channel: FeedChannel, life: string, head: number): void {
+  if (channel.ended.has(life)) return;
+  channel.head = channel.life === life ? Math.max(channel.head, head) : head;
+  channel.life = life;
 }
 
 function growReaders(channel: FeedChannel, note: Extract<SessionNote, { kind: "delta" }>): void {

@@ -23,7 +23,7 @@ const PAGE = 200;
 /** What the feed knows of a session while somebody reads it. */
 export interface Channel {
   readonly sessionId: string;
-  /** Number of the last event that was announced, in the life of that event. */
+  /** Number of the last event that was announced in the session's present life: the life of every reader that has not ended. */
   head: number;
   /** The agent message that streams now, with all its text; read when a reader goes live. */
   streaming(): { readonly messageId: string; readonly text: string } | null;

@@ -3,7 +3,10 @@ import type { SessionNote } from "../core/ports/bus.ts";
 
 /** The agent messages that stream now, one a session at most, with all their text: what a new reader is sent first. */
 export class StreamingTexts {
-  readonly #bySession = new Map<string, { readonly messageId: string; text: string }>();
+  readonly #bySession = new Map<
+    string,
+    { readonly life: string; readonly messageId: string; text: string }
+  >();
 
   get(sessionId: string): { readonly messageId: string; readonly text: string } | null {
     return this.#bySession.get(sessionId) ?? null;
@@ -11,7 +14,7 @@ export class StreamingTexts {
 
   take(sessionId: string, note: SessionNote): void {
     if (note.kind === "deleted") {
-      this.#bySession.delete(sessionId);
+      if (this.#bySession.get(sessionId)?.life === note.life) this.#bySession.delete(sessionId);
     } else if (note.kind === "delta") {
       const streaming = this.#bySession.get(sessionId);
       if (streaming?.messageId !== note.messageId || note.offset > streaming.text.length) return;
@@ -21,15 +24,16 @@ export class StreamingTexts {
           : streaming.text.slice(0, note.offset) + note.text;
     } else {
       for (const { event } of note.events) {
-        if (event.type !== "system_notice" && "message" in event) this.#follow(sessionId, event.message);
+        if (event.type !== "system_notice" && "message" in event)
+          this.#follow(sessionId, note.life, event.message);
       }
     }
   }
 
-  #follow(sessionId: string, message: Message): void {
+  #follow(sessionId: string, life: string, message: Message): void {
     if (message.sender !== "agent") return;
     if (message.status === "streaming") {
-      this.#bySession.set(sessionId, { messageId: message.id, text: message.content });
+      this.#bySession.set(sessionId, { life, messageId: message.id, text: message.content });
     } else if (this.#bySession.get(sessionId)?.messageId === message.id) {
       this.#bySession.delete(sessionId);
     }

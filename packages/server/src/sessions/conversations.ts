@@ -39,7 +39,8 @@ export class Conversations {
       const detail = "Too many messages wait for the assistant at the moment. Send this one again later.";
       throw new Unavailable(503, "too_many_waiting", detail, 5);
     }
-    const session = await this.#accept(request, dispatcher.reserve(), admit);
+    const app = this.#app(request.app);
+    const session = await this.#accept(request, app, dispatcher.reserve(), admit);
     return await this.#answer(session, request.sessionId, request.waitMs, request.signal);
   }
 
@@ -70,18 +71,24 @@ export class Conversations {
 
   async #state(request: StateRequest, admit: AdmitNewSession): Promise<SnapshotView> {
     const { sessionId, userState, waitMs, signal } = request;
-    const session = await this.#options.registry.get(sessionId, admit);
-    if (userState === null) return await this.#answer(session, sessionId, waitMs, signal);
-    const merged = await this.#options.registry.commit(sessionId, admit, (target) =>
-      this.#options.store.sessions.open(target, { userState, publicKey: null }),
+    const { registry, store } = this.#options;
+    if (userState === null) {
+      return await this.#answer(await registry.get(sessionId, admit), sessionId, waitMs, signal);
+    }
+    const merged = await registry.commit(sessionId, admit, (target) =>
+      store.sessions.open(target, { userState, publicKey: null }),
     );
     if (merged.outcome === "user_state_too_large") throw rejection("user_state_too_large");
     return await this.#answer(merged.session, sessionId, waitMs, signal);
   }
 
-  async #accept(request: ChatRequest, place: Reservation, admit: AdmitNewSession): Promise<Session | null> {
+  async #accept(
+    request: ChatRequest,
+    app: AppDefinition,
+    place: Reservation,
+    admit: AdmitNewSession,
+  ): Promise<Session | null> {
     const { registry, store, titles } = this.#options;
-    const app = this.#app(request.app);
     let outcome: ChatOutcome | null = null;
     try {
       const settled = await registry.commit(request.sessionId, admit, (target) =>
@@ -124,7 +131,7 @@ export class Conversations {
 
   /** What this process has of the text that streams in the session, committed or not. */
   #streamed(sessionId: string): PartialText | null {
-    const session = this.#options.registry.peek(sessionId);
+    const session = this.#options.registry.inMemory(sessionId);
     const running = session === null ? null : this.#options.running.ofSession(session.key);
     if (session === null || running === null) return null;
     return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
@@ -137,19 +144,26 @@ export class Conversations {
     waitMs: number,
     signal: AbortSignal,
   ): Promise<SnapshotView> {
-    const session = await this.#present(live, sessionId);
+    let session = await this.#present(live, sessionId);
     if (waitMs === 0 || !session.isProcessing) return session.view();
-    const enough = new AbortController();
-    const either = AbortSignal.any([signal, enough.signal]);
-    const timeout = this.#options.clock.sleep(waitMs, either).catch(() => undefined);
-    await Promise.race([session.settled(), timeout]);
-    enough.abort();
-    return (await this.#present(session, sessionId)).view();
+    const timeOver = new AbortController();
+    const timer = this.#options.clock.after(waitMs, () => timeOver.abort());
+    const enough = AbortSignal.any([signal, timeOver.signal]);
+    try {
+      while (session.isProcessing && !enough.aborted) {
+        await session.settled(enough);
+        session = await this.#present(session, sessionId);
+      }
+    } finally {
+      timer.stop();
+    }
+    return session.view();
   }
 
-  /** A session that was just committed; another request may have deleted it since. */
+  /** A session that was just committed or waited for; another request may have deleted it since. */
   async #present(live: Session | null, sessionId: string): Promise<Session> {
-    const session = live ?? (await this.#options.registry.find(sessionId));
+    const isLive = live !== null && !live.isReplaced;
+    const session = isLive ? live : await this.#options.registry.find(sessionId);
     if (session !== null && !session.isGone) return session;
     throw new NotFound("session_deleted", "The session was deleted while this request was answered.");
   }

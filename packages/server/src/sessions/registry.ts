@@ -115,13 +115,8 @@ export class Registry {
     const { session: record, events, loaded } = committed;
     const { cache } = this.#options;
     let session = this.inMemory(record.id);
-    if (session !== null && (session.life !== record.life || !session.apply(events))) {
-      this.#options.logger.warn(
-        { session: record.id.slice(0, 8) },
-        "a live session fell behind its log; loading it again",
-      );
+    if (session !== null && !this.#follows(session, committed)) {
       cache.delete(record.id);
-      session.replace();
       session = null;
     }
     if (session === null && loaded !== null) session = new Session(loaded);
@@ -144,6 +139,18 @@ export class Registry {
       session.end();
     }
     this.#options.bus.publish(id, { kind: "deleted", life });
+  }
+
+  /** Applies what was committed; `false` when the session in memory cannot follow and is of no use any more. */
+  #follows(session: Session, { session: record, events }: Committed<unknown>): boolean {
+    if (session.life !== record.life) session.end();
+    else if (session.apply(events)) return true;
+    else session.replace();
+    this.#options.logger.warn(
+      { session: record.id.slice(0, 8) },
+      "a live session fell behind its log; it is loaded again",
+    );
+    return false;
   }
 
   newBirth(): SessionBirth {

@@ -23,7 +23,7 @@ function session(id: string, content: string | null, status: "idle" | "processin
     createdAt: 0,
   } as const;
   const messages = content === null ? [] : [{ ...message, content }];
-  const built = new Session({ session: record, messages, systemEvents: [], checkpointed: "" }, 0);
+  const built = new Session({ session: record, messages, systemEvents: [], checkpointed: "" });
   built.view();
   return built;
 }

@@ -19,19 +19,20 @@ export class Session {
   #committedText = "";
   /** Events that arrived before the ones that come first. */
   readonly #early = new Map<number, NumberedEvent>();
-  #settledWaiters: (() => void)[] = [];
+  readonly #settledWaiters = new Set<() => void>();
   #ended = false;
+  #replaced = false;
+  #useNotedAt: number;
   /** Whether nothing but the session itself exists: such sessions leave memory first. */
   isEmpty: boolean;
-  /** When its use was noted in the store last, in milliseconds since the epoch. */
-  useNotedAt: number;
 
-  constructor(stored: StoredSession, now: number) {
+  constructor(stored: StoredSession) {
     const { session } = stored;
     this.id = session.id;
     this.life = session.life;
     this.key = session.key;
-    this.useNotedAt = now;
+    // Loading a session need not have noted its use (a chat that was rejected writes nothing); its last change surely has.
+    this.#useNotedAt = session.updatedAt;
     this.isEmpty = session.messageCount === 0;
     this.#snapshot = new Snapshot({
       sessionId: session.id,
@@ -69,8 +70,22 @@ export class Session {
     return this.#ended;
   }
 
+  /** Whether this object fell behind what was committed and is no longer the live one. */
+  get isReplaced(): boolean {
+    return this.#replaced;
+  }
+
+  /** When its use was surely noted in the store last, in milliseconds since the epoch. */
+  get useNotedAt(): number {
+    return this.#useNotedAt;
+  }
+
+  noteUse(at: number): void {
+    this.#useNotedAt = Math.max(this.#useNotedAt, at);
+  }
+
   get hasWaiters(): boolean {
-    return this.#settledWaiters.length > 0;
+    return this.#settledWaiters.size > 0;
   }
 
   get weight(): number {
@@ -119,10 +134,20 @@ export class Session {
     this.#releaseWaiters();
   }
 
-  /** Resolves when the session is not processing, or when it is gone. */
-  async settled(): Promise<void> {
-    if (!this.isProcessing || this.#ended) return;
-    await new Promise<void>((resolve) => this.#settledWaiters.push(resolve));
+  /** Another object takes this one's place: whoever waits here has to look for that one. */
+  replace(): void {
+    this.#replaced = true;
+    this.#releaseWaiters();
+  }
+
+  /** Resolves when the session is not processing, is gone or replaced, or when the signal is aborted. Never rejects. */
+  async settled(signal: AbortSignal): Promise<void> {
+    if (!this.isProcessing || this.#ended || this.#replaced || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#settledWaiters.add(resolve);
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    await promise;
+    this.#settledWaiters.delete(resolve);
   }
 
   #takeNext(): NumberedEvent | null {
@@ -164,8 +189,7 @@ export class Session {
   }
 
   #releaseWaiters(): void {
-    const waiters = this.#settledWaiters;
-    this.#settledWaiters = [];
-    for (const release of waiters) release();
+    for (const release of this.#settledWaiters) release();
+    this.#settledWaiters.clear();
   }
 }

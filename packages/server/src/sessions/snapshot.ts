@@ -31,6 +31,8 @@ export interface SnapshotFields {
 interface LooseMessage {
   message: Message;
   json: string | null;
+  /** Characters that its tools' calls and results take as JSON; `null` until somebody asks. */
+  toolCharacters: number | null;
 }
 
 export class Snapshot {
@@ -56,7 +58,10 @@ export class Snapshot {
   /** Bytes that this snapshot holds in memory, roughly: what the memory budget counts. Loose messages are held as text and as bytes. */
   get weight(): number {
     let loose = 0;
-    for (const { message } of this.#loose) loose += 2 * message.content.length + LOOSE_OVERHEAD;
+    for (const one of this.#loose) {
+      one.toolCharacters ??= toolCharacters(one.message);
+      loose += 2 * (one.message.content.length + one.toolCharacters) + LOOSE_OVERHEAD;
+    }
     return this.#chunkBytes + loose + this.#systemEvents.length * SYSTEM_EVENT_BYTES;
   }
 
@@ -66,7 +71,7 @@ export class Snapshot {
   }
 
   addMessage(message: Message): void {
-    this.#loose.push({ message, json: null });
+    this.#loose.push({ message, json: null, toolCharacters: null });
     this.#view = null;
   }
 
@@ -74,6 +79,12 @@ export class Snapshot {
   replaceMessage(message: Message): boolean {
     const loose = this.#findLoose(message.id);
     if (loose === undefined) return false;
+    // Text that streams leaves the tools as they are, and must not make them cost again.
+    if (
+      message.tool_calls !== loose.message.tool_calls ||
+      message.tool_results !== loose.message.tool_results
+    )
+      loose.toolCharacters = null;
     loose.message = message;
     loose.json = null;
     this.#view = null;
@@ -168,6 +179,11 @@ class TaggedView implements SnapshotView {
 
 function isSettled(message: Message): boolean {
   return message.status !== "queued" && message.status !== "streaming";
+}
+
+function toolCharacters({ tool_calls, tool_results }: Message): number {
+  if (tool_calls === undefined) return 0;
+  return JSON.stringify(tool_calls).length + JSON.stringify(tool_results ?? []).length;
 }
 
 function messageJson(loose: LooseMessage): string {

@@ -1,27 +1,42 @@
+import { PLACEHOLDER_TITLE } from "../core/session.ts";
 import { cleanText } from "../core/text.ts";
 
-const MAX_GENERATED = 60;
+/** Characters (UTF-16 units) of a title that is made here, before the ellipsis. */
+const MAX_MADE = 60;
+/** Characters as people see them: a family emoji is one, and a cut must not go through it. */
+const CHARACTERS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** A title made from the first message itself: its first line, cut at a word. */
+/** A title made from the first message itself: its first line that shows anything, cut at a word. Clean text, never empty. */
 export function plainTitle(message: string): string {
-  const line = oneLine(message.trim().split(/[\r\n]/, 1)[0] ?? "");
-  if (line.length <= MAX_GENERATED) return line;
-  const cut = cleanText(line.slice(0, MAX_GENERATED)).replace(/\uFFFD$/u, "");
-  const atWord = cut.slice(0, Math.max(cut.lastIndexOf(" "), MAX_GENERATED / 2));
-  return `${atWord.trimEnd()}…`;
+  const line = firstLine(message);
+  if (line === "") return PLACEHOLDER_TITLE;
+  if (line.length <= MAX_MADE) return line;
+  const start = wholeCharacters(line);
+  const space = line.charAt(start.length) === " " ? start.length : start.lastIndexOf(" ");
+  // Without a word's end in its second half (one long word, Chinese) the title ends between two characters.
+  return `${(space < MAX_MADE / 2 ? start : start.slice(0, space)).trimEnd()}…`;
 }
 
 /** What a model answered as a title: one line without quotes and final full stop; `null` when nothing is left of it. */
 export function cleanTitle(answer: string): string | null {
-  const line = oneLine(
-    cleanText(answer)
-      .trim()
-      .split(/[\r\n]/, 1)[0] ?? "",
-  );
-  const bare = line.replace(/^["'“”«*#\s]+|["'“”»*.\s]+$/gu, "");
+  const bare = firstLine(cleanText(answer)).replace(/^["'“”«*#\s]+|["'“”»*.\s]+$/gu, "");
   return bare === "" ? null : plainTitle(bare);
 }
 
-function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+function firstLine(text: string): string {
+  for (const line of text.split(/[\r\n]/)) {
+    const shown = line.replace(/[\s\p{Cc}]+/gu, " ").trim();
+    if (shown !== "") return shown;
+  }
+  return "";
+}
+
+/** As many whole characters of the text's beginning as fit; of one that is too long by itself, its whole code points. */
+function wholeCharacters(text: string): string {
+  let end = 0;
+  for (const { index, segment } of CHARACTERS.segment(text.slice(0, 2 * MAX_MADE))) {
+    if (index + segment.length > MAX_MADE) break;
+    end = index + segment.length;
+  }
+  return end > 0 ? text.slice(0, end) : text.slice(0, MAX_MADE).replace(/[\uD800-\uDBFF]$/, "");
 }

@@ -1,6 +1,7 @@
 // Titles, generated from a session's first message beside its turn. The job is in the store since the chat's own transaction, so that
 // a crash costs a title some seconds, not for good.
 
+import { TITLE_LEASE_MS } from "../core/decisions/settings.ts";
 import type { AppCatalog } from "../core/ports/apps.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { JobStore, TitleJob } from "../core/ports/job-store.ts";
@@ -9,8 +10,7 @@ import { DEFAULT_APP } from "../core/session.ts";
 import type { Registry } from "./registry.ts";
 import { cleanTitle, plainTitle } from "./title-text.ts";
 
-/** A job belongs to one process this long; longer than a title can take. */
-export const TITLE_LEASE_MS = 30_000;
+/** Then the plain fallback is the title. With it a title takes less than the time that a job belongs to one process. */
 const MODEL_MS = 15_000;
 const LOOK_EVERY_MS = 10_000;
 const MAX_AT_ONCE = 8;
@@ -58,13 +58,14 @@ export class Titles {
     }
   }
 
+  /** Begins no more titles; those that are not finished stay owed. */
   stop(): void {
     this.#stopped = true;
     this.#timer.stop();
   }
 
   #work(): void {
-    while (this.#atWork < MAX_AT_ONCE) {
+    while (this.#atWork < MAX_AT_ONCE && !this.#stopped) {
       const job = this.#pending.shift();
       if (job === undefined) return;
       this.#atWork += 1;

@@ -39,10 +39,26 @@ export class StoredTurnJournal implements TurnJournal {
   #step = 0;
   #timer: Timer | null = null;
   #saving = false;
+  /** Whether text has become due while other text was on its way to the disk. */
+  #isLate = false;
 
   constructor(turn: StartedTurn, options: JournalOptions) {
     this.#turn = turn;
     this.#options = options;
+  }
+
+  /**
+   * Brings the session into memory, where what streams is shown; while it works it does not leave. A session that is gone is no
+   * failure: the next write answers that the turn may no longer write.
+   */
+  async open(): Promise<void> {
+    const { registry } = this.#options;
+    const { sessionId, life } = this.#turn;
+    if (registry.live(sessionId, life) !== null) return;
+    await this.#persist(
+      () => registry.find(sessionId),
+      () => undefined,
+    );
   }
 
   async history(maxCharacters: number): Promise<readonly PastTurn[] | null> {
@@ -129,7 +145,9 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   async #checkpoint(): Promise<void> {
+    this.#timer?.stop();
     this.#timer = null;
+    this.#isLate = this.#saving;
     if (this.#saving || this.#unsaved === "" || this.#options.signal.aborted) return;
     const text = this.#unsaved;
     const offset = this.#saved;
@@ -148,8 +166,9 @@ export class StoredTurnJournal implements TurnJournal {
     } finally {
       this.#saving = false;
     }
-    if (this.#unsaved !== "")
-      this.#timer ??= this.#options.clock.after(CHECKPOINT_MS, () => void this.#checkpoint());
+    if (this.#unsaved === "") return;
+    if (this.#isLate) await this.#checkpoint();
+    else this.#timer ??= this.#options.clock.after(CHECKPOINT_MS, () => void this.#checkpoint());
   }
 
   /** The step's text is being committed as a whole. */
