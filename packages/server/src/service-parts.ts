@@ -140,7 +140,14 @@ function buildTurns(
     settle: (committed) => void registry.settle(committed),
     maxWaiting: config.limits.maxWaiting,
   });
-  const leases = new Leases({ store, running, clock, owner, logger, onReleased: () => dispatcher.ring() });
+  const leases = new Leases({
+    store,
+    running,
+    clock,
+    owner,
+    logger,
+    onReleased: (count) => dispatcher.ring(count),
+  });
   return { dispatcher, leases };
 }
 
@@ -193,9 +200,10 @@ async function openJournal(
   signal: AbortSignal,
   onMore: () => void,
 ): Promise<StoredTurnJournal> {
-  // What streams is shown by the live session, so it has to be in memory; while it works it does not leave.
-  if (registry.live(turn.sessionId, turn.life) === null) await registry.find(turn.sessionId);
-  return new StoredTurnJournal(turn, { store: store.turns, registry, bus, clock, logger, signal, onMore });
+  const options = { store: store.turns, registry, bus, clock, logger, signal, onMore };
+  const journal = new StoredTurnJournal(turn, options);
+  await journal.open();
+  return journal;
 }
 
 function placesOf({ limits, providers }: Config): Places {
