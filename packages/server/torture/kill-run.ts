@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createHttpClient } from "./harness/http-request.ts";
 import { createRandom } from "./harness/random.ts";
 import { findFreePort } from "./harness/server-process.ts";
-import { killAndRestart, noteCrash } from "./killer.ts";
+import { errorsOf, killAndRestart, noteCrash } from "./killer.ts";
 import { checkLeftBehind, runPerson } from "./load.ts";
 import type { TortureResult } from "./report.ts";
 import type { LoadContext } from "./session-client.ts";
@@ -87,6 +87,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     interrupts: context.messages.interrupted,
     streams: context.counts,
     violations: violations.all,
+    errors: [...killed.errors, ...errorsOf(server)],
   };
 }
 

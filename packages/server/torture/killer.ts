@@ -13,9 +13,19 @@ export interface KillPlan {
   readonly duration: number;
 }
 
+export interface KillOutcome {
+  /** The one that runs at the end. */
+  readonly server: ServerProcess;
+  readonly kills: number;
+  /** What the servers before it logged as errors, a few lines of each. */
+  readonly errors: readonly string[];
+}
+
+/** Error lines that are kept of one server. */
+const ERRORS_KEPT = 3;
+
 /**
- * Kills the server again and again, while it starts too, and leaves one running at the end: answers it, and how often
- * it killed. `stopping` ends it early. A server that ends by itself is a violation.
+ * Kills the server again and again, while it starts too, and leaves one running at the end. `stopping` ends it early. A server that ends by itself is a violation.
  */
 export async function killAndRestart(
   place: ServerPlace,
@@ -23,21 +33,28 @@ export async function killAndRestart(
   random: Random,
   violations: Violations,
   stopping: AbortSignal,
-): Promise<{ readonly server: ServerProcess; readonly kills: number }> {
+): Promise<KillOutcome> {
   const moments = killMoments(plan, random);
   const begun = performance.now();
   let server = startServer(place, random);
   let kills = 0;
+  const errors: string[] = [];
   for (const moment of moments) {
     await sleep(begun + moment - performance.now(), undefined, { signal: stopping }).catch(() => {});
     if (stopping.aborted) break;
     noteCrash(server, violations);
     await server.end("SIGKILL");
+    errors.push(...errorsOf(server));
     kills += 1;
     server = startServer(place, random);
   }
   await server.ready();
-  return { server, kills };
+  return { server, kills, errors };
+}
+
+/** The first lines that a server logged as errors. */
+export function errorsOf(server: ServerProcess): string[] {
+  return server.log.filter((line) => /"level":"(?:error|fatal)"/.test(line)).slice(0, ERRORS_KEPT);
 }
 
 /** Adds a violation when the server has ended by itself, with the last lines that it logged. */

@@ -10,6 +10,7 @@ const CLEAN: TortureResult = {
   interrupts: 9,
   streams: { resumed: 40, refetched: 1, compared: 300 },
   violations: [],
+  errors: [],
 };
 
 describe("the report", () => {

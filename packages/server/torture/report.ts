@@ -9,6 +9,8 @@ export interface TortureResult {
   readonly interrupts: number;
   readonly streams: { readonly resumed: number; readonly refetched: number; readonly compared: number };
   readonly violations: readonly Violation[];
+  /** What the servers logged as errors. */
+  readonly errors: readonly string[];
 }
 
 /** Violations that are printed in full. */
@@ -42,7 +44,9 @@ export function describeResult(result: TortureResult): string {
     .slice(0, SHOWN)
     .map(({ kind, sessionId, detail }) => `${kind} in ${sessionId}: ${detail}`);
   const more = violations.length > SHOWN ? [`and ${violations.length - SHOWN} more`] : [];
-  return [...table, ...details, ...more].join("\n");
+  const logged =
+    violations.length === 0 ? [] : result.errors.slice(0, 10).map((line) => `the server logged: ${line}`);
+  return [...table, ...details, ...more, ...logged].join("\n");
 }
 
 function percent(share: number): string {
