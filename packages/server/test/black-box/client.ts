@@ -1,0 +1,139 @@
+// A client that sends exactly what it is told to: nothing is added, mended or decoded on the way.
+
+import { randomUUID } from "node:crypto";
+import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import { Problem, Snapshot, Thread } from "@colloquy/protocol";
+import { expect } from "vitest";
+import type { z } from "zod";
+
+export interface Call {
+  /** `X-Session-Id`; an array sends the header several times. */
+  readonly session?: string | readonly string[];
+  readonly headers?: OutgoingHttpHeaders;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  /** Sent as it is. */
+  readonly body?: string | Buffer;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly text: string;
+  /** The body as JSON. */
+  json(): unknown;
+  /** The body as JSON of this shape, and nothing beside it. */
+  as<Body>(schema: z.ZodType<Body>): Body;
+}
+
+const agent = new Agent({ keepAlive: true });
+
+/** Sends a request and reads the whole answer. */
+export async function send(url: string, method: string, path: string, call: Call = {}): Promise<Answer> {
+  const message = await open(url, method, path, call);
+  const text = Buffer.concat(await message.toArray()).toString("utf8");
+  return {
+    status: message.statusCode ?? 0,
+    headers: message.headers,
+    text,
+    json: () => JSON.parse(text) as unknown,
+    as: (schema) => schema.parse(JSON.parse(text)),
+  };
+}
+
+/** Sends a request and answers as soon as its answer begins. */
+export function open(url: string, method: string, path: string, call: Call = {}): Promise<IncomingMessage> {
+  const { session, json } = call;
+  const body = json === undefined ? call.body : JSON.stringify(json);
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const outgoing = request({
+      agent,
+      hostname,
+      port,
+      method,
+      path,
+      headers: {
+        ...(session !== undefined && { "X-Session-Id": session as string | string[] }),
+        ...(json !== undefined && { "Content-Type": "application/json" }),
+        ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
+        ...call.headers,
+      },
+    });
+    outgoing.once("response", resolve).once("error", reject).end(body);
+  });
+}
+
+export function newSession(): string {
+  return randomUUID();
+}
+
+/** A wallet that no other test uses. */
+export function newWallet(): string {
+  return `0x${randomUUID().replaceAll("-", "")}deadbeef`;
+}
+
+/** Sends a message in the query, as the specification has it. Answers the snapshot. */
+export async function chat(
+  url: string,
+  session: string,
+  message: string,
+  call: Call = {},
+): Promise<Snapshot> {
+  const query = new URLSearchParams({ message });
+  return expectSnapshot(
+    await send(url, "POST", `/api/chat?${query.toString()}`, { session, ...call }),
+    session,
+  );
+}
+
+/** The snapshot of a session as it is now. */
+export async function state(url: string, session: string, call: Call = {}): Promise<Snapshot> {
+  return expectSnapshot(await send(url, "GET", "/api/state", { session, ...call }), session);
+}
+
+/** The snapshot of a session when it has stopped working. */
+export function settled(url: string, session: string): Promise<Snapshot> {
+  return state(url, session, { headers: { Prefer: "wait=60" } });
+}
+
+export async function thread(url: string, session: string): Promise<Thread> {
+  const answer = await send(url, "GET", `/api/sessions/${session}`);
+  expect(answer.status).toBe(200);
+  return answer.as(Thread.strict());
+}
+
+/** Asserts that an answer is a snapshot, by the specification's table and by the contract. */
+export function expectSnapshot(answer: Answer, session: string): Snapshot {
+  expect([answer.status, answer.text.slice(0, 300)]).toEqual([200, expect.any(String)]);
+  expect(answer.headers["content-type"]).toMatch(/^application\/json/);
+  expect(answer.headers["cache-control"]).toBe("no-store");
+  const snapshot = answer.as(Snapshot.strict());
+  expect(snapshot).toMatchObject({
+    messages: expect.any(Array),
+    system_events: expect.any(Array),
+    title: expect.any(String),
+    is_processing: expect.any(Boolean),
+    session_id: session.toLowerCase(),
+  });
+  expect(snapshot.user_state === null || typeof snapshot.user_state === "object").toBe(true);
+  for (const { sender, content } of snapshot.messages) {
+    expect(["user", "agent"]).toContain(sender);
+    expect(content).toEqual(expect.any(String));
+  }
+  expect(snapshot.is_processing).toBe(snapshot.status === "processing");
+  return snapshot;
+}
+
+/** Asserts that an answer is a problem document of this status, and of this code when one is named. Answers its detail. */
+export function expectProblem(answer: Answer, status: number, code?: string): string {
+  expect([answer.status, answer.text.slice(0, 300)]).toEqual([status, expect.any(String)]);
+  expect(answer.headers["content-type"]).toBe("application/problem+json");
+  const problem = answer.as(Problem.strict());
+  expect(problem.status).toBe(status);
+  expect(problem.request_id).toBe(answer.headers["x-request-id"]);
+  expect(problem.code).toMatch(/^[a-z]+(?:_[a-z]+)*$/);
+  expect(problem.detail).toMatch(/^[A-Z`].{10,}\.$/s);
+  if (code !== undefined) expect(problem.code).toBe(code);
+  return problem.detail;
+}

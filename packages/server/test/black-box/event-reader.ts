@@ -1,0 +1,109 @@
+// A reader of `GET /api/updates` that checks each block by the letter of the contract (section 5), and keeps what it read.
+
+import type { IncomingMessage } from "node:http";
+import type { UpdateEvent } from "@colloquy/protocol";
+import { expect } from "vitest";
+import { open } from "./client.ts";
+
+export interface ReadEvent {
+  readonly id: string | null;
+  readonly event: UpdateEvent;
+}
+
+export interface ReaderOptions {
+  readonly include?: string;
+  readonly lastEventId?: string;
+}
+
+const PATIENCE_MS = 20_000;
+
+export class EventReader {
+  readonly events: ReadEvent[] = [];
+  /** Text of blocks that are no events: the retry line, heartbeats, bare ids. */
+  readonly other: string[] = [];
+  /** Whether the service has ended the stream. */
+  ended = false;
+  lastEventId: string | null = null;
+  readonly #session: string;
+  readonly #message: IncomingMessage;
+  #buffer = "";
+  readonly #wake: (() => void)[] = [];
+
+  private constructor(session: string, message: IncomingMessage) {
+    this.#session = session.toLowerCase();
+    this.#message = message;
+    message.setEncoding("utf8");
+    message.on("data", (text: string) => this.#take(text));
+    message.on("error", () => {});
+    message.on("end", () => {
+      this.ended = true;
+      this.#ring();
+    });
+  }
+
+  static async connect(url: string, session: string, options: ReaderOptions = {}): Promise<EventReader> {
+    const query = options.include === undefined ? "" : `?include=${options.include}`;
+    const message = await open(url, "GET", `/api/updates${query}`, {
+      session,
+      headers: {
+        Accept: "text/event-stream",
+        ...(options.lastEventId !== undefined && { "Last-Event-ID": options.lastEventId }),
+      },
+    });
+    expect(message.statusCode).toBe(200);
+    expect(message.headers["content-type"]).toMatch(/^text\/event-stream/);
+    expect(message.headers["cache-control"]).toBe("no-store");
+    return new EventReader(session, message);
+  }
+
+  /** The first event from place `from` on that fits; waits for it. */
+  async find(fits: (event: UpdateEvent) => boolean, from = 0): Promise<ReadEvent> {
+    const found = () => this.events.slice(from).find(({ event }) => fits(event));
+    await this.until(() => found() !== undefined);
+    return found()!;
+  }
+
+  /** Resolves when the condition holds; it is asked again whenever something has come. */
+  async until(holds: () => boolean): Promise<void> {
+    const deadline = AbortSignal.timeout(PATIENCE_MS);
+    while (!holds()) {
+      await new Promise<void>((resolve, reject) => {
+        this.#wake.push(resolve);
+        deadline.addEventListener("abort", () =>
+          reject(new Error(`Never came: ${holds.toString()}; ${JSON.stringify(this.events).slice(-2000)}`)),
+        );
+      });
+    }
+  }
+
+  leave(): void {
+    this.#message.destroy();
+  }
+
+  #take(text: string): void {
+    this.#buffer += text;
+    const blocks = this.#buffer.split("\n\n");
+    this.#buffer = blocks.pop() ?? "";
+    for (const block of blocks) this.#read(block);
+    this.#ring();
+  }
+
+  #read(block: string): void {
+    const match = /^(?:id: ([0-9a-z]+-\d+)\n)?data: (\{[^\n]*\})$/.exec(block);
+    if (match?.[2] === undefined) {
+      expect(block).toMatch(/^(?:retry: \d+|: [^\n]*(?:\nid: [0-9a-z]+-\d+)?)$/);
+      this.other.push(block);
+      this.lastEventId = /^id: (.*)$/m.exec(block)?.[1] ?? this.lastEventId;
+      return;
+    }
+    const event = JSON.parse(match[2]) as UpdateEvent;
+    expect(event.session_id).toBe(this.#session);
+    const id = match[1] ?? null;
+    if (id !== null) this.lastEventId = id;
+    this.events.push({ id, event });
+  }
+
+  #ring(): void {
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+}

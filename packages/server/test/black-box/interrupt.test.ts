@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { chat, expectSnapshot, newSession, send, settled, state } from "./client.ts";
+import { useService } from "./server.ts";
+
+const url = useService();
+
+async function interrupt(session: string) {
+  return expectSnapshot(await send(url(), "POST", "/api/interrupt", { session }), session);
+}
+
+describe("POST /api/interrupt", () => {
+  it("cancels the answer in progress, and keeps the text so far; nothing of it changes afterwards", async () => {
+    const session = newSession();
+    await chat(url(), session, "count to 500");
+    await expect.poll(async () => (await state(url(), session)).messages[1]?.content).toContain("3");
+    const answer = await interrupt(session);
+    expect(answer).toMatchObject({ is_processing: false, status: "interrupted" });
+    expect(answer.messages[1]).toMatchObject({
+      sender: "agent",
+      status: "interrupted",
+      content: expect.stringMatching(/^1 2 3/),
+    });
+    expect(answer.system_events.map(({ type }) => type)).toContain("interrupted");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect((await state(url(), session)).messages).toEqual(answer.messages);
+  });
+
+  it("drops what waits behind it; the messages stay", async () => {
+    const session = newSession();
+    await chat(url(), session, "count to 500");
+    await chat(url(), session, "what is 2 + 2?");
+    const answer = await interrupt(session);
+    expect(answer.messages.map(({ sender, status }) => `${sender} ${status}`)).toEqual([
+      "user complete",
+      "agent interrupted",
+      "user interrupted",
+    ]);
+  });
+
+  it("does nothing the second time", async () => {
+    const session = newSession();
+    await chat(url(), session, "count to 500");
+    const first = await interrupt(session);
+    const second = await interrupt(session);
+    expect(second.messages).toEqual(first.messages);
+    expect(second.status).toBe("interrupted");
+    expect(second.system_events).toEqual(first.system_events);
+  });
+
+  it("leaves an idle session as it is, and creates a new one", async () => {
+    const session = newSession();
+    expect(await interrupt(session)).toMatchObject({ messages: [], status: "idle", is_processing: false });
+  });
+
+  it("lets the session go on with the next chat", async () => {
+    const session = newSession();
+    await chat(url(), session, "count to 500");
+    await interrupt(session);
+    expect((await chat(url(), session, "what is 2 + 2?")).is_processing).toBe(true);
+    const done = await settled(url(), session);
+    expect(done.status).toBe("idle");
+    expect(done.messages.at(-1)).toMatchObject({ sender: "agent", status: "complete" });
+    expect(done.messages.at(-1)?.content).toContain("4");
+  });
+
+  it("takes an empty object as body", async () => {
+    const answer = await send(url(), "POST", "/api/interrupt", { session: newSession(), json: {} });
+    expect(answer.status).toBe(200);
+  });
+});

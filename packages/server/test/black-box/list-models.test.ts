@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { expectProblem, newSession, send } from "./client.ts";
+import { useService } from "./server.ts";
+
+const url = useService();
+
+describe("GET /api/control/models", () => {
+  it("answers an array of identifiers, with or without a session", async () => {
+    const session = newSession();
+    await send(url(), "POST", "/api/sessions", { session });
+    for (const call of [{}, { session }, { session: newSession() }]) {
+      const answer = await send(url(), "GET", "/api/control/models", call);
+      expect(answer.status).toBe(200);
+      expect(answer.json()).toContain("demo/assistant");
+    }
+  });
+
+  it("creates no session", async () => {
+    const session = newSession();
+    await send(url(), "GET", "/api/control/models", { session });
+    expectProblem(await send(url(), "GET", `/api/sessions/${session}`), 404);
+  });
+
+  it("refuses a malformed session id: 400, and any App but default: 401", async () => {
+    expectProblem(await send(url(), "GET", "/api/control/models", { session: "nonsense" }), 400);
+    expectProblem(await send(url(), "GET", "/api/control/models?app=other"), 401);
+  });
+});

@@ -1,0 +1,82 @@
+// The operations of the specification, each with a request that is right.
+
+import { type Answer, type Call, send } from "./client.ts";
+
+export interface Operation {
+  readonly name: string;
+  readonly method: string;
+  /** Path and query, of a session that exists where the path names one. */
+  readonly path: (session: string) => string;
+  readonly call: Call;
+  /** Whether `X-Session-Id` is required. */
+  readonly needsSession: boolean;
+  /** Whether the path names the session. */
+  readonly byPath: boolean;
+  /** Whether it takes a body. */
+  readonly takesBody: boolean;
+}
+
+const byHeader = { needsSession: true, byPath: false, takesBody: false, call: {} };
+const byPath = { needsSession: false, byPath: true, takesBody: false, call: {} };
+
+export const OPERATIONS: readonly Operation[] = [
+  { ...byHeader, name: "create session", method: "POST", path: () => "/api/sessions", takesBody: true },
+  { ...byPath, name: "get session", method: "GET", path: (id) => `/api/sessions/${id}` },
+  { ...byHeader, name: "list threads", method: "GET", path: () => "/api/sessions?public_key=0xnobody" },
+  {
+    ...byPath,
+    name: "rename thread",
+    method: "PATCH",
+    path: (id) => `/api/sessions/${id}`,
+    call: { json: { title: "Renamed" } },
+    takesBody: true,
+  },
+  { ...byPath, name: "list messages", method: "GET", path: (id) => `/api/sessions/${id}/messages` },
+  {
+    ...byHeader,
+    name: "send message",
+    method: "POST",
+    path: () => "/api/chat?message=hello",
+    takesBody: true,
+  },
+  { ...byHeader, name: "get state", method: "GET", path: () => "/api/state" },
+  { ...byHeader, name: "interrupt", method: "POST", path: () => "/api/interrupt", takesBody: true },
+  {
+    ...byHeader,
+    name: "subscribe",
+    method: "GET",
+    path: () => "/api/updates",
+    call: { headers: { Accept: "text/event-stream" } },
+  },
+  {
+    ...byHeader,
+    name: "set model",
+    method: "POST",
+    path: () => "/api/control/model?rig=demo/assistant",
+    takesBody: true,
+  },
+  { ...byPath, name: "list models", method: "GET", path: () => "/api/control/models", byPath: false },
+  { ...byHeader, name: "list Apps", method: "GET", path: () => "/api/control/apps" },
+  {
+    ...byPath,
+    name: "delete thread",
+    method: "DELETE",
+    path: (id) => `/api/sessions/${id}`,
+    takesBody: true,
+  },
+];
+
+/** Sends an operation's request with changes. The session header is sent where it is required, unless `call` says otherwise. */
+export function perform(
+  url: string,
+  operation: Operation,
+  session: string,
+  call: Call = {},
+): Promise<Answer> {
+  return send(url, operation.method, operation.path(session), {
+    ...operation.call,
+    ...(operation.needsSession && { session }),
+    ...call,
+    headers: { ...operation.call.headers, ...call.headers },
+  });
+}

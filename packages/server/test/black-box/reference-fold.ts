@@ -1,0 +1,56 @@
+// The fold of contract section 5, written from the contract: a snapshot and the events after it make the next snapshot.
+
+import type { Snapshot } from "@colloquy/protocol";
+import type { ReadEvent } from "./event-reader.ts";
+
+/** The snapshot after the events. Throws where the contract promises that there is no gap and nothing comes twice. */
+export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
+  const snapshot = structuredClone(before);
+  for (const { id, event } of events) {
+    if (id !== null) advance(snapshot, id);
+    switch (event.type) {
+      case "title_changed":
+        if ("new_title" in event) snapshot.title = event.new_title;
+        break;
+      case "message_created":
+        snapshot.messages.push(event.message);
+        break;
+      case "message_updated":
+      case "message_completed": {
+        const { message } = event;
+        const place = snapshot.messages.findIndex((other) => other.id === message.id);
+        if (place === -1) throw new Error(`${event.type} of an unknown message`);
+        snapshot.messages[place] = message;
+        break;
+      }
+      case "message_delta": {
+        const message = snapshot.messages.find((other) => other.id === event.message_id);
+        if (message === undefined) throw new Error("message_delta of an unknown message");
+        if (event.offset > message.content.length) throw new Error("a gap between deltas");
+        const overlap = message.content.length - event.offset;
+        message.content += event.text.slice(overlap);
+        break;
+      }
+      case "state_changed":
+        snapshot.status = event.status;
+        snapshot.is_processing = event.status === "processing";
+        snapshot.model = event.model;
+        snapshot.app = event.app;
+        snapshot.user_state = event.user_state;
+        break;
+      case "system_event":
+        snapshot.system_events = [...snapshot.system_events, event.item].slice(-100);
+        break;
+      default:
+    }
+  }
+  return snapshot;
+}
+
+/** Ids are gap-free within a life. */
+function advance(snapshot: Snapshot, id: string): void {
+  const [life, number] = snapshot.last_event_id.split("-");
+  const expected = `${life}-${Number(number) + 1}`;
+  if (id !== expected) throw new Error(`${expected} was to come, not ${id}`);
+  snapshot.last_event_id = id;
+}

@@ -1,0 +1,183 @@
+// Every operation with every error that all of a kind share. What is particular to one stands in its own file.
+
+import { connect } from "node:net";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import { chat, expectProblem, newSession, send, state } from "./client.ts";
+import { type Operation, OPERATIONS, perform } from "./operations.ts";
+import { useService } from "./server.ts";
+
+const url = useService();
+
+/** An operation on a session that exists where its path names one. */
+async function sessionFor(operation: Operation): Promise<string> {
+  const session = newSession();
+  if (operation.byPath) await send(url(), "POST", "/api/sessions", { session });
+  return session;
+}
+
+async function expectUnknown(session: string): Promise<void> {
+  expectProblem(await send(url(), "GET", `/api/sessions/${session}`), 404);
+}
+
+describe.each(OPERATIONS.filter(({ needsSession }) => needsSession))("$name", (operation) => {
+  it("needs the header X-Session-Id: 400", async () => {
+    const session = newSession();
+    const { session: _none, ...call } = { session: undefined, headers: operation.call.headers ?? {} };
+    expectProblem(
+      await send(url(), operation.method, operation.path(session), call),
+      400,
+      "session_id_missing",
+    );
+  });
+
+  it.each([
+    ["is no UUID", "nonsense"],
+    ["is empty", ""],
+    ["is the nil UUID", "00000000-0000-0000-0000-000000000000"],
+    ["is the max UUID", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF"],
+    ["has braces", "{7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11}"],
+  ])("refuses a session id that %s: 400", async (_name, session) => {
+    expectProblem(await perform(url(), operation, newSession(), { session }), 400, "session_id_invalid");
+  });
+
+  it("refuses a session id that is sent twice: 400, and nothing is created", async () => {
+    const session = newSession();
+    const twice = [session, session];
+    expectProblem(await perform(url(), operation, session, { session: twice }), 400, "session_id_invalid");
+    await expectUnknown(session);
+  });
+});
+
+describe.each(OPERATIONS.filter(({ byPath }) => byPath))("$name", (operation) => {
+  it("does not know an id that nobody used: 404, and creates nothing", async () => {
+    const session = newSession();
+    expectProblem(await perform(url(), operation, session), 404);
+    expectProblem(await perform(url(), operation, session, { session }), 404);
+    await expectUnknown(session);
+  });
+
+  it.each(["nonsense", "00000000-0000-0000-0000-000000000000", "%20"])(
+    "refuses the id %s: 400",
+    async (id) => {
+      expectProblem(await perform(url(), operation, id), 400);
+    },
+  );
+});
+
+describe.each(OPERATIONS)("$name", (operation) => {
+  it.each([
+    ["broken percent-encoding", "x=%zz"],
+    ["percent-encoding that is not UTF-8", "x=%ff"],
+    ["an encoded lone surrogate", "x=%ED%A0%80"],
+    ["an encoded NUL", "x=%00"],
+  ])("refuses %s in the query: 400", async (_name, query) => {
+    const session = newSession();
+    const path = operation.path(session);
+    const broken = { ...operation, path: () => `${path}${path.includes("?") ? "&" : "?"}${query}` };
+    expectProblem(await perform(url(), broken, session), 400);
+    await expectUnknown(session);
+  });
+
+  it("takes no notice of a parameter that it does not know", async () => {
+    if (operation.name === "subscribe") return;
+    const session = await sessionFor(operation);
+    const path = operation.path(session);
+    const more = { ...operation, path: () => `${path}${path.includes("?") ? "&" : "?"}colour=red` };
+    expect((await perform(url(), more, session)).status).toBe(200);
+  });
+
+  it("refuses a foreign Host on a loopback bind: 403, and nothing is created", async () => {
+    const session = newSession();
+    const answer = await perform(url(), operation, session, { headers: { Host: "evil.example" } });
+    expectProblem(answer, 403, "host_not_allowed");
+    await expectUnknown(session);
+  });
+
+  it("does not know the method BREW, nor TRACE: 400 and 405", async () => {
+    const session = newSession();
+    const traced = await send(url(), "TRACE", operation.path(session), operation.call);
+    expectProblem(traced, 405, "method_not_allowed");
+    expect(traced.headers.allow?.split(", ")).toContain(operation.method);
+    const { hostname, port } = new URL(url());
+    const socket = connect(Number(port), hostname);
+    socket.write(`BREW ${operation.path(session)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    const [bytes] = (await once(socket, "data")) as [Buffer];
+    socket.destroy();
+    expect(bytes.toString()).toMatch(/^HTTP\/1\.1 400 [\s\S]*application\/problem\+json/);
+  });
+
+  it("answers the request id that the client chose", async () => {
+    const answer = await perform(url(), operation, "nonsense", {
+      session: "nonsense",
+      headers: { "X-Request-Id": "mine-1" },
+    });
+    expect(answer.headers["x-request-id"]).toBe("mine-1");
+  });
+
+  it("may be called from a page of this machine, and is asked first", async () => {
+    const headers = {
+      Origin: "http://localhost:5173",
+      "Access-Control-Request-Method": operation.method,
+      "Access-Control-Request-Headers": "x-session-id",
+    };
+    const answer = await send(url(), "OPTIONS", operation.path(newSession()), { headers });
+    expect(answer.status).toBe(204);
+    expect(answer.headers["access-control-allow-origin"]).toBe("http://localhost:5173");
+    expect(answer.headers["access-control-allow-methods"]).toContain(operation.method);
+    expect(String(answer.headers["access-control-allow-headers"]).toLowerCase()).toContain("x-session-id");
+  });
+});
+
+describe.each(OPERATIONS.filter(({ takesBody }) => takesBody))("$name", (operation) => {
+  const withoutCall = { ...operation, call: {} };
+
+  it.each([
+    ["no JSON", "{", 400],
+    ["JSON with NUL", String.raw`{"x":"\u0000"}`, 400],
+    ["JSON with a lone surrogate in a key", String.raw`{"\ud800":1}`, 400],
+    ["JSON that nests too deep", "[".repeat(40) + "]".repeat(40), 400],
+    ["bytes that are not UTF-8", Buffer.from([0x22, 0xff, 0x22]), 400],
+    ["more than 256 KiB", `{"x":"${"a".repeat(300_000)}"}`, 413],
+  ])("refuses a body of %s", async (_name, body, status) => {
+    const session = newSession();
+    const headers = { "Content-Type": "application/json" };
+    expectProblem(await perform(url(), withoutCall, session, { body, headers }), status);
+    await expectUnknown(session);
+  });
+
+  it("refuses a body of another type: 415", async () => {
+    const session = newSession();
+    const headers = { "Content-Type": "text/plain" };
+    expectProblem(await perform(url(), withoutCall, session, { body: "{}", headers }), 415);
+    await expectUnknown(session);
+  });
+});
+
+describe("anything else", () => {
+  it.each(["/", "/api", "/api/nothing", "/api/v2/state"])("GET %s: 404", async (path) => {
+    expectProblem(await send(url(), "GET", path), 404, "route_not_found");
+  });
+
+  it("a head beyond 64 KiB: 431", async () => {
+    const path = `/api/state?x=${"a".repeat(70_000)}`;
+    expectProblem(await send(url(), "GET", path, { session: newSession() }), 431);
+  });
+
+  it("an unlisted origin may not read, and its page is told so when it asks", async () => {
+    const headers = { Origin: "https://evil.example" };
+    const answer = await send(url(), "GET", "/api/state", { session: newSession(), headers });
+    expect(answer.headers["access-control-allow-origin"]).toBeUndefined();
+    expect(answer.headers.vary).toContain("Origin");
+    const asked = { ...headers, "Access-Control-Request-Method": "GET" };
+    expect(
+      (await send(url(), "OPTIONS", "/api/state", { headers: asked })).headers["access-control-allow-origin"],
+    ).toBeUndefined();
+  });
+
+  it("after all of this the service works as before", async () => {
+    const session = newSession();
+    await chat(url(), session, "hello");
+    expect((await state(url(), session)).messages[0]).toMatchObject({ sender: "user", content: "hello" });
+  });
+});

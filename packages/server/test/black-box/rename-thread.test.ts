@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import { chat, expectProblem, newSession, send, settled, state, thread } from "./client.ts";
+import { EventReader } from "./event-reader.ts";
+import { useService } from "./server.ts";
+
+const url = useService();
+
+async function created(): Promise<string> {
+  const session = newSession();
+  await send(url(), "POST", "/api/sessions", { session });
+  return session;
+}
+
+describe("PATCH /api/sessions/{id}", () => {
+  it("answers the thread with its new title, trimmed, and everything shows it", async () => {
+    const session = await created();
+    const answer = await send(url(), "PATCH", `/api/sessions/${session}`, {
+      json: { title: "  Bridging  " },
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.json()).toMatchObject({ session_id: session, title: "Bridging" });
+    expect((await thread(url(), session)).title).toBe("Bridging");
+    expect((await state(url(), session)).title).toBe("Bridging");
+  });
+
+  it("emits title_changed", async () => {
+    const session = await created();
+    const reader = await EventReader.connect(url(), session);
+    await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title: "Bridging" } });
+    const { event } = await reader.find(({ type }) => type === "title_changed");
+    expect(event).toEqual({ type: "title_changed", session_id: session, new_title: "Bridging" });
+    reader.leave();
+  });
+
+  it("is never overwritten by a generated title", async () => {
+    const session = await created();
+    await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title: "Mine" } });
+    await chat(url(), session, "what is 12 * 7?");
+    await settled(url(), session);
+    const other = newSession();
+    const reader = await EventReader.connect(url(), other);
+    await chat(url(), other, "what is 12 * 7?");
+    await reader.find(({ type }) => type === "title_changed");
+    reader.leave();
+    expect((await thread(url(), session)).title).toBe("Mine");
+  });
+
+  it.each([
+    { title: "" },
+    { title: "   " },
+    { title: "x".repeat(201) },
+    { title: 7 },
+    { title: null },
+    {},
+    [],
+    "title",
+  ])("refuses the body %j: 400", async (json) => {
+    const session = await created();
+    expectProblem(await send(url(), "PATCH", `/api/sessions/${session}`, { json }), 400);
+    expect((await thread(url(), session)).title).toBe("New Chat");
+  });
+
+  it("needs a body: 400", async () => {
+    expectProblem(await send(url(), "PATCH", `/api/sessions/${await created()}`), 400);
+  });
+
+  it("takes 200 characters", async () => {
+    const session = await created();
+    const title = "ü".repeat(200);
+    const answer = await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title } });
+    expect(answer.json()).toMatchObject({ title });
+  });
+});

@@ -1,0 +1,70 @@
+// What a client keeps over a restart of the service (specification, "What the service does", 5). Starts the program itself.
+
+import { afterEach, describe, expect, it } from "vitest";
+import { chat, newSession, newWallet, send, settled, state, thread } from "./client.ts";
+import { EventReader } from "./event-reader.ts";
+import { Program } from "./server.ts";
+
+const programs: Program[] = [];
+afterEach(async () => {
+  for (const program of programs.splice(0)) await program.remove();
+});
+
+async function started(): Promise<Program> {
+  const program = await Program.start();
+  programs.push(program);
+  return program;
+}
+
+describe.each(["SIGTERM", "SIGKILL"] as const)("after %s and a new start", (signal) => {
+  it("a session is as it was, byte for byte", async () => {
+    const program = await started();
+    const session = newSession();
+    const wallet = newWallet();
+    await send(program.url, "POST", "/api/sessions", { session, json: { public_key: wallet } });
+    await chat(program.url, session, "what is 12 * 7?");
+    await settled(program.url, session);
+    await expect.poll(async () => (await thread(program.url, session)).title).not.toBe("New Chat");
+    const before = await send(program.url, "GET", "/api/state", { session });
+    await program.stop(signal);
+    await program.run();
+    const after = await send(program.url, "GET", "/api/state", { session });
+    expect(after.text).toBe(before.text);
+    expect(after.headers.etag).toBe(before.headers.etag);
+    const list = await send(program.url, "GET", `/api/sessions?public_key=${wallet}`, { session });
+    expect(list.json()).toMatchObject([{ session_id: session }]);
+  });
+
+  it("a message that was accepted is answered, and a stream goes on where it was", async () => {
+    const program = await started();
+    const session = newSession();
+    const reader = await EventReader.connect(program.url, session, { include: "messages" });
+    await chat(program.url, session, "count to 5");
+    const accepted = await chat(program.url, session, "what is 2 + 2?");
+    await reader.find(({ type }) => type === "message_created");
+    const seen = reader.events.filter(({ id }) => id !== null);
+    await program.stop(signal);
+    reader.leave();
+    await program.run();
+    const done = await settled(program.url, session);
+    expect(done.messages.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(accepted.messages.map(({ id }) => id)),
+    );
+    expect(done.messages.map(({ sender, status }) => `${sender} ${status}`)).toEqual([
+      "user complete",
+      "agent complete",
+      "user complete",
+      "agent complete",
+    ]);
+    expect(done.messages[1]?.content).toBe("1 2 3 4 5");
+    const resumed = await EventReader.connect(program.url, session, {
+      include: "messages",
+      lastEventId: seen.at(-1)!.id!,
+    });
+    const { last_event_id } = await state(program.url, session);
+    await resumed.until(() => resumed.lastEventId === last_event_id || resumed.events.length >= 4);
+    const [first] = resumed.events.filter(({ id }) => id !== null);
+    expect(Number(first?.id?.split("-")[1])).toBeGreaterThan(Number(seen.at(-1)?.id?.split("-")[1]));
+    resumed.leave();
+  });
+});

@@ -1,0 +1,288 @@
+import { describe, expect, it } from "vitest";
+import {
+  chat,
+  expectProblem,
+  expectSnapshot,
+  newSession,
+  newWallet,
+  send,
+  settled,
+  state,
+  thread,
+} from "./client.ts";
+import { EventReader } from "./event-reader.ts";
+import { useService } from "./server.ts";
+
+const url = useService();
+
+function post(session: string, query: Record<string, string>, json?: unknown, headers = {}) {
+  const path = `/api/chat?${new URLSearchParams(query).toString()}`;
+  return send(url(), "POST", path, { session, headers, ...(json !== undefined && { json }) });
+}
+
+async function expectUnknown(session: string): Promise<void> {
+  expectProblem(await send(url(), "GET", `/api/sessions/${session}`), 404);
+}
+
+describe("POST /api/chat", () => {
+  it("creates the session, answers at once that it works, and the assistant answers", async () => {
+    const session = newSession();
+    const accepted = await chat(url(), session, "hello");
+    expect(accepted.is_processing).toBe(true);
+    expect(accepted.messages[0]).toMatchObject({ sender: "user", content: "hello" });
+    const done = await settled(url(), session);
+    expect(done).toMatchObject({ is_processing: false, status: "idle" });
+    expect(done.messages.map(({ sender, status }) => [sender, status])).toEqual([
+      ["user", "complete"],
+      ["agent", "complete"],
+    ]);
+    expect(done.messages[1]?.content).toContain("demo");
+  });
+
+  it("answers never as a stream of tokens, and shows the text grow to those who poll", async () => {
+    const session = newSession();
+    await chat(url(), session, "count to 30");
+    const seen = new Set<string>();
+    for (
+      let snapshot = await state(url(), session);
+      snapshot.is_processing;
+      snapshot = await state(url(), session)
+    ) {
+      seen.add(snapshot.messages[1]?.content ?? "");
+      expect("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30").toContain(
+        snapshot.messages[1]?.content ?? "",
+      );
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(seen.size).toBeGreaterThan(5);
+    expect((await state(url(), session)).messages[1]?.content).toMatch(/^1 2 3 .* 29 30$/);
+  });
+
+  it("uses tools, and the message shows each call with its result", async () => {
+    const session = newSession();
+    await chat(url(), session, "what is 12 * 7?");
+    const message = (await settled(url(), session)).messages[1];
+    expect(message?.content).toContain("84");
+    expect(message?.tool_calls).toMatchObject([{ name: "calculator", status: "complete" }]);
+    expect(message?.tool_results).toMatchObject([
+      { call_id: message?.tool_calls?.[0]?.id, name: "calculator", is_error: false },
+    ]);
+  });
+
+  it("knows what was said before", async () => {
+    const session = newSession();
+    await chat(url(), session, "my cat is called Mimi");
+    await settled(url(), session);
+    await chat(url(), session, "what did I say first?");
+    expect((await settled(url(), session)).messages[3]?.content).toContain("my cat is called Mimi");
+  });
+
+  it("gives the session a title, and says so on the channel", async () => {
+    const session = newSession();
+    const reader = await EventReader.connect(url(), session);
+    await chat(url(), session, "what is 12 * 7?");
+    const { event } = await reader.find(({ type }) => type === "title_changed");
+    reader.leave();
+    expect(event).toMatchObject({ new_title: expect.stringMatching(/\S/) });
+    expect((await thread(url(), session)).title).toBe("new_title" in event ? event.new_title : null);
+    expect((await thread(url(), session)).title).not.toBe("New Chat");
+  });
+
+  it("takes its parameters from a JSON body too", async () => {
+    const session = newSession();
+    const wallet = newWallet();
+    const json = {
+      message: "hello",
+      app: "default",
+      public_key: wallet,
+      user_state: { a: 1 },
+      client_id: "c",
+    };
+    const snapshot = expectSnapshot(await send(url(), "POST", "/api/chat", { session, json }), session);
+    expect(snapshot.messages[0]?.content).toBe("hello");
+    expect(snapshot.user_state).toEqual({ a: 1 });
+    const list = await send(url(), "GET", `/api/sessions?public_key=${wallet}`, { session });
+    expect(list.json()).toMatchObject([{ session_id: session }]);
+  });
+
+  it("takes a message of 32,768 characters in the body and trims it; one more is a 413", async () => {
+    const session = newSession();
+    const longest = "x".repeat(32_768);
+    const accepted = expectSnapshot(await post(session, {}, { message: ` ${longest}\n` }), session);
+    expect(accepted.messages[0]?.content).toBe(longest);
+    expectProblem(await post(newSession(), {}, { message: `${longest}x` }), 413);
+    expectProblem(await post(newSession(), { message: `${longest}x` }), 413);
+  });
+
+  it("keeps text of every script as it came", async () => {
+    const session = newSession();
+    const message = "שלום 你好 🇨🇭 e\u0301 \u202e\n\ttab “quotes” \\ / \u{10FFFF}";
+    await chat(url(), session, message);
+    expect((await state(url(), session)).messages[0]?.content).toBe(message);
+  });
+
+  it.each([
+    ["no message", {}],
+    ["an empty message", { message: "" }],
+    ["a blank message", { message: " \n\u3000" }],
+    ["user state that is no JSON", { message: "hi", user_state: "{" }],
+    ["user state that is no object", { message: "hi", user_state: "[]" }],
+    [
+      "user state that nests too deep",
+      { message: "hi", user_state: `${'{"a":'.repeat(40)}1${"}".repeat(40)}` },
+    ],
+    ["user state beyond depth 16", { message: "hi", user_state: `${'{"a":'.repeat(17)}1${"}".repeat(17)}` }],
+    ["user state beyond 8 KiB", { message: "hi", user_state: JSON.stringify({ a: "x".repeat(8200) }) }],
+    ["an empty wallet", { message: "hi", public_key: "" }],
+    ["a wallet with a space", { message: "hi", public_key: "a b" }],
+    ["an empty client id", { message: "hi", client_id: "" }],
+  ])("refuses %s: 400, and creates nothing", async (_name, query) => {
+    const session = newSession();
+    expectProblem(await post(session, query), 400);
+    await expectUnknown(session);
+  });
+
+  it("refuses a parameter that is sent twice, in the query or in query and body: 400", async () => {
+    const session = newSession();
+    expectProblem(await send(url(), "POST", "/api/chat?message=a&message=a", { session }), 400);
+    expectProblem(await post(session, { message: "a" }, { message: "a" }), 400);
+    await expectUnknown(session);
+  });
+
+  it.each([{}, { "SERVICE-APP-KEY": "clq_x_y" }])(
+    "answers 401 for any App but default, with the headers %j, before anything else",
+    async (headers) => {
+      const session = newSession();
+      const answer = await post(session, { app: "other" }, undefined, headers);
+      expectProblem(answer, 401);
+      expect(answer.headers["www-authenticate"]).toBeDefined();
+      await expectUnknown(session);
+    },
+  );
+
+  it("ignores a key for the default App", async () => {
+    const headers = { "SERVICE-APP-KEY": "clq_x_y" };
+    const session = newSession();
+    expectSnapshot(await post(session, { message: "hi", app: "default" }, undefined, headers), session);
+  });
+
+  it("merges user state: objects deeply, other values replaced, null too", async () => {
+    const session = newSession();
+    const send = (user_state: object) =>
+      post(session, { message: "hi", user_state: JSON.stringify(user_state) });
+    await send({ connection: { is_connected: true }, evm: { address: "0x1", chain_id: 1 }, extra: [1] });
+    await send({ evm: { chain_id: "137", address: null }, extra: [2] });
+    expect((await state(url(), session)).user_state).toEqual({
+      connection: { is_connected: true },
+      evm: { address: null, chain_id: "137" },
+      extra: [2],
+    });
+  });
+
+  it("goes on under the first wallet when another one is named, with a notice", async () => {
+    const session = newSession();
+    const [first, second] = [newWallet(), newWallet()];
+    await post(session, { message: "hi", public_key: first });
+    expectSnapshot(await post(session, { message: "hi", public_key: second }), session);
+    const { system_events } = await settled(url(), session);
+    expect(system_events.map(({ type }) => type)).toContain("notice");
+    const list = (wallet: string) => send(url(), "GET", `/api/sessions?public_key=${wallet}`, { session });
+    expect((await list(first)).json()).toHaveLength(1);
+    expect((await list(second)).json()).toEqual([]);
+  });
+});
+
+describe("chat while the session works", () => {
+  it("queues: messages stand in the order of arrival, each is answered in its turn", async () => {
+    const session = newSession();
+    await chat(url(), session, "count to 20");
+    await chat(url(), session, "what is 2 + 2?");
+    const third = await chat(url(), session, "what is 3 + 3?");
+    expect(third.messages.map(({ status }) => status)).toEqual(["complete", "streaming", "queued", "queued"]);
+    const done = await settled(url(), session);
+    expect(done.messages.map(({ sender, content }) => `${sender}: ${content.slice(0, 14)}`)).toEqual([
+      "user: count to 20",
+      "agent: 1 2 3 4 5 6 7 ",
+      "user: what is 2 + 2?",
+      "user: what is 3 + 3?",
+      expect.stringContaining("agent: "),
+      expect.stringContaining("agent: "),
+    ]);
+    expect(done.messages[4]?.content).toContain("4");
+    expect(done.messages[5]?.content).toContain("6");
+    expect(done.messages.every(({ status }) => status === "complete")).toBe(true);
+  });
+
+  it("lets ten wait, and refuses the next: 429 with Retry-After", async () => {
+    const session = newSession();
+    await chat(url(), session, "count to 500");
+    for (let waiting = 0; waiting < 10; waiting += 1) await chat(url(), session, "hello");
+    const refused = await post(session, { message: "hello" });
+    expectProblem(refused, 429);
+    expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+    const left = expectSnapshot(await send(url(), "POST", "/api/interrupt", { session }), session);
+    expect(left.messages).toHaveLength(12);
+  });
+});
+
+describe("Prefer: wait", () => {
+  it("answers when the session has stopped working", async () => {
+    const session = newSession();
+    const answer = await post(session, { message: "count to 5" }, undefined, { Prefer: "wait=30" });
+    const snapshot = expectSnapshot(answer, session);
+    expect(snapshot.is_processing).toBe(false);
+    expect(snapshot.messages[1]?.content).toBe("1 2 3 4 5");
+    expect(answer.headers["preference-applied"]).toBe("wait=30");
+  });
+
+  it("answers after its seconds when the session works longer", async () => {
+    const session = newSession();
+    const answer = await post(session, { message: "count to 500" }, undefined, { Prefer: "wait=1" });
+    expect(expectSnapshot(answer, session).is_processing).toBe(true);
+    await send(url(), "POST", "/api/interrupt", { session });
+  });
+});
+
+describe("Idempotency-Key", () => {
+  it("answers the same key and message with the same turn", async () => {
+    const session = newSession();
+    const headers = { "Idempotency-Key": "key-1" };
+    await post(session, { message: "hello" }, undefined, headers);
+    const again = expectSnapshot(await post(session, { message: "hello" }, undefined, headers), session);
+    expect(again.messages.filter(({ sender }) => sender === "user")).toHaveLength(1);
+    expect((await settled(url(), session)).messages).toHaveLength(2);
+    expect(
+      expectSnapshot(await post(session, { message: "hello" }, undefined, headers), session).messages,
+    ).toHaveLength(2);
+  });
+
+  it("refuses the same key with another message: 409", async () => {
+    const session = newSession();
+    const headers = { "Idempotency-Key": "key-1" };
+    await post(session, { message: "hello" }, undefined, headers);
+    expectProblem(await post(session, { message: "goodbye" }, undefined, headers), 409);
+    expect((await settled(url(), session)).messages).toHaveLength(2);
+  });
+
+  it("belongs to the session", async () => {
+    const headers = { "Idempotency-Key": "key-1" };
+    for (const message of ["hello", "goodbye"]) {
+      const session = newSession();
+      expectSnapshot(await post(session, { message }, undefined, headers), session);
+    }
+  });
+
+  it.each(["", "k".repeat(256), ["a", "b"]])("refuses the key %j: 400", async (key) => {
+    expectProblem(await post(newSession(), { message: "hi" }, undefined, { "Idempotency-Key": key }), 400);
+  });
+
+  it("lets one of many equal chats at the same moment through", async () => {
+    const session = newSession();
+    const headers = { "Idempotency-Key": "key-1" };
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => post(session, { message: "hello" }, undefined, headers)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200));
+    expect((await settled(url(), session)).messages).toHaveLength(2);
+  });
+});

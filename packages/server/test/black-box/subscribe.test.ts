@@ -1,0 +1,292 @@
+import { describe, expect, it } from "vitest";
+import { chat, expectProblem, newSession, open, send, settled, state } from "./client.ts";
+import { EventReader } from "./event-reader.ts";
+import { fold } from "./reference-fold.ts";
+import { useService } from "./server.ts";
+
+const url = useService();
+const EVERYTHING = "tools,messages,state";
+const SPECIFIED = ["title_changed", "tool_update", "tool_complete", "system_notice"];
+
+/** A session of whose first turn everything has come, the title too. */
+async function conversation(message: string): Promise<{ session: string; whole: EventReader }> {
+  const session = newSession();
+  const whole = await EventReader.connect(url(), session, { include: EVERYTHING });
+  await chat(url(), session, message);
+  await settled(url(), session);
+  await whole.find(({ type }) => type === "title_changed");
+  await whole.find((event) => event.type === "state_changed" && event.status === "idle");
+  return { session, whole };
+}
+
+/** The stream as it is when it has reached the head of the session's log. */
+async function caughtUp(reader: EventReader, session: string): Promise<void> {
+  const { last_event_id } = await state(url(), session);
+  await reader.until(() => reader.lastEventId === last_event_id);
+}
+
+describe("GET /api/updates", () => {
+  it("begins with a retry line", async () => {
+    const reader = await EventReader.connect(url(), newSession());
+    await reader.until(() => reader.other.length > 0);
+    expect(reader.other[0]).toBe("retry: 2000");
+    reader.leave();
+  });
+
+  it("creates the session", async () => {
+    const session = newSession();
+    const reader = await EventReader.connect(url(), session);
+    expect((await send(url(), "GET", `/api/sessions/${session}`)).status).toBe(200);
+    reader.leave();
+  });
+
+  it("has by default the four specified types alone, with exactly the specified fields", async () => {
+    const session = newSession();
+    const reader = await EventReader.connect(url(), session);
+    await chat(url(), session, "what is 12 * 7?");
+    await reader.find(({ type }) => type === "title_changed");
+    await reader.find(({ type }) => type === "tool_complete");
+    await settled(url(), session);
+    reader.leave();
+    for (const { id, event } of reader.events) {
+      expect(id).toMatch(/^[0-9a-z]+-\d+$/);
+      expect(SPECIFIED).toContain(event.type);
+      const fields = { title_changed: ["new_title"], system_notice: ["code", "level", "message"] }[
+        event.type as string
+      ];
+      expect(Object.keys(event).toSorted()).toEqual(["session_id", "type", ...(fields ?? [])].toSorted());
+    }
+  });
+
+  it("gives more to those who ask for it", async () => {
+    const { session, whole } = await conversation("what is 12 * 7?");
+    whole.leave();
+    const tool = { session_id: session, call_id: expect.any(String), name: "calculator" };
+    expect((await whole.find(({ type }) => type === "tool_complete")).event).toMatchObject({
+      ...tool,
+      status: "complete",
+      arguments: { expression: "12 * 7" },
+      result: { is_error: false, duration_ms: expect.any(Number) },
+    });
+    const types = new Set(whole.events.map(({ event }) => event.type));
+    for (const type of ["message_created", "message_completed", "message_delta", "state_changed"]) {
+      expect(types).toContain(type);
+    }
+    for (const { id, event } of whole.events) expect(id === null).toBe(event.type === "message_delta");
+  });
+
+  it.each([
+    ["tools", ["tool_complete"]],
+    ["messages", ["message_created", "message_updated", "message_completed", "message_delta"]],
+    ["state", ["state_changed", "system_event"]],
+  ])("include=%s adds nothing of another group", async (include, group) => {
+    const session = newSession();
+    const reader = await EventReader.connect(url(), session, { include });
+    await chat(url(), session, "what is 12 * 7?");
+    await settled(url(), session);
+    await reader.find(({ type }) => type === "tool_complete");
+    await reader.find(({ type }) => group.includes(type));
+    reader.leave();
+    const allowed = new Set([...SPECIFIED, ...group]);
+    for (const { event } of reader.events) expect(allowed).toContain(event.type);
+    const detailed = reader.events.some(({ event }) => event.type === "tool_complete" && "call_id" in event);
+    expect(detailed).toBe(include === "tools");
+  });
+
+  it("numbers events without a gap, in the order in which they happened", async () => {
+    const { whole } = await conversation("what is 12 * 7?");
+    whole.leave();
+    const numbers = whole.events.flatMap(({ id }) => (id === null ? [] : [Number(id.split("-")[1])]));
+    expect(numbers).toEqual(numbers.map((_, index) => numbers[0]! + index));
+    expect(new Set(whole.events.flatMap(({ id }) => id?.split("-")[0] ?? [])).size).toBe(1);
+  });
+
+  it("shows every reader the same", async () => {
+    const session = newSession();
+    const readers = await Promise.all(
+      Array.from({ length: 5 }, () => EventReader.connect(url(), session, { include: EVERYTHING })),
+    );
+    await chat(url(), session, "what is 12 * 7?");
+    await settled(url(), session);
+    await readers[0]?.find(({ type }) => type === "title_changed");
+    for (const reader of readers) await caughtUp(reader, session);
+    const numbered = readers.map((reader) => reader.events.filter(({ id }) => id !== null));
+    for (const other of numbered) expect(other).toEqual(numbered[0]);
+    for (const reader of readers) reader.leave();
+  });
+});
+
+describe("Last-Event-ID", () => {
+  it("replays what came after it, from every place of the log", async () => {
+    const { session, whole } = await conversation("what is 12 * 7?");
+    whole.leave();
+    const log = whole.events.filter(({ id }) => id !== null);
+    const [life] = log[0]!.id!.split("-");
+    const places = ["0", `${life}-0`, ...log.map(({ id }) => id!)];
+    for (const lastEventId of places) {
+      const reader = await EventReader.connect(url(), session, { include: EVERYTHING, lastEventId });
+      const after = Number(lastEventId.split("-").at(-1));
+      const missing = log.filter(({ id }) => Number(id?.split("-")[1]) > after);
+      await reader.until(() => reader.events.length >= missing.length);
+      expect(reader.events).toEqual(missing);
+      reader.leave();
+    }
+  });
+
+  it("may stand in the query", async () => {
+    const { session, whole } = await conversation("hello");
+    whole.leave();
+    const message = await open(url(), "GET", "/api/updates?last_event_id=0", {
+      session,
+      headers: { Accept: "text/event-stream" },
+    });
+    message.setEncoding("utf8");
+    let text = "";
+    for await (const part of message) {
+      text += part as string;
+      if (text.includes("title_changed")) break;
+    }
+    expect(text).toContain("title_changed");
+  });
+
+  it("without it the stream begins with what happens from now on", async () => {
+    const { session, whole } = await conversation("hello");
+    whole.leave();
+    const reader = await EventReader.connect(url(), session, { include: EVERYTHING });
+    await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title: "Later" } });
+    await reader.until(() => reader.events.length > 0);
+    expect(reader.events[0]?.event).toMatchObject({ type: "title_changed", new_title: "Later" });
+    reader.leave();
+  });
+
+  it.each(["nonsense", "otherlife-1", "", "-1"])(
+    "that is %j asks for a new snapshot",
+    async (lastEventId) => {
+      const session = newSession();
+      const { last_event_id } = await chat(url(), session, "hello");
+      await settled(url(), session);
+      const reader = await EventReader.connect(url(), session, { lastEventId });
+      await reader.until(() => reader.events.length > 0);
+      const first = reader.events[0]!;
+      expect(first.event).toMatchObject({ type: "system_notice", code: "resync" });
+      expect(first.id?.split("-")[0]).toBe(last_event_id.split("-")[0]);
+      reader.leave();
+    },
+  );
+
+  it("of an earlier life asks for a new snapshot", async () => {
+    const session = newSession();
+    const before = await chat(url(), session, "hello");
+    await send(url(), "DELETE", `/api/sessions/${session}`);
+    const reader = await EventReader.connect(url(), session, { lastEventId: before.last_event_id });
+    await reader.until(() => reader.events.length > 0);
+    const now = await state(url(), session);
+    expect(reader.events[0]).toMatchObject({ id: now.last_event_id, event: { code: "resync" } });
+    reader.leave();
+  });
+});
+
+describe("the fold", () => {
+  it("of a snapshot and what comes after it is the next snapshot, whenever one subscribes", async () => {
+    const session = newSession();
+    const start = await state(url(), session);
+    const readers: { reader: EventReader; from: typeof start }[] = [];
+    const join = async () => {
+      const from = await state(url(), session);
+      const lastEventId = from.last_event_id;
+      readers.push({
+        reader: await EventReader.connect(url(), session, { include: EVERYTHING, lastEventId }),
+        from,
+      });
+    };
+    await join();
+    await chat(url(), session, "count to 25");
+    await join();
+    await chat(url(), session, "what is 12 * 7?");
+    for (let count = 0; count < 6; count += 1) {
+      await join();
+      await new Promise((resolve) => setTimeout(resolve, 110));
+    }
+    const query = new URLSearchParams({ user_state: '{"evm":{"chain_id":1}}' });
+    await send(url(), "GET", `/api/state?${query.toString()}`, { session });
+    await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title: "Folded" } });
+    await chat(url(), session, "count to 400");
+    await settledOrInterrupted(session);
+    const end = await state(url(), session);
+    for (const { reader, from } of readers) {
+      await reader.until(() => reader.lastEventId === end.last_event_id);
+      expect(fold(from, reader.events)).toEqual(end);
+      reader.leave();
+    }
+    expect(start.messages).toEqual([]);
+  });
+
+  it("holds for a reader that drops and comes back", async () => {
+    const session = newSession();
+    let snapshot = await state(url(), session);
+    await chat(url(), session, "count to 60");
+    for (let drop = 0; drop < 5; drop += 1) {
+      const lastEventId = snapshot.last_event_id;
+      const reader = await EventReader.connect(url(), session, { include: EVERYTHING, lastEventId });
+      const seen = 3 + drop;
+      await reader.until(() => reader.events.length >= seen);
+      reader.leave();
+      snapshot = fold(snapshot, reader.events);
+    }
+    const end = await settled(url(), session);
+    const lastEventId = snapshot.last_event_id;
+    const reader = await EventReader.connect(url(), session, { include: EVERYTHING, lastEventId });
+    const final = await state(url(), session);
+    await reader.until(() => reader.lastEventId === final.last_event_id);
+    expect(fold(snapshot, reader.events)).toEqual(final);
+    expect(end.messages[1]?.content).toMatch(/ 59 60$/);
+    reader.leave();
+  });
+});
+
+/** Waits until only the long count is left, and interrupts it. */
+async function settledOrInterrupted(session: string): Promise<void> {
+  await expect
+    .poll(async () => (await state(url(), session)).messages.at(-1)?.content, { timeout: 20_000 })
+    .toMatch(/^1 2 3/);
+  await send(url(), "POST", "/api/interrupt", { session });
+}
+
+describe("what GET /api/updates refuses", () => {
+  it("a request without Accept: 400, and one that excludes text/event-stream: 406", async () => {
+    const session = newSession();
+    expectProblem(await send(url(), "GET", "/api/updates", { session }), 400);
+    for (const accept of ["application/json", "text/event-stream;q=0", "text/*;q=0, */*"]) {
+      const headers = { Accept: accept };
+      expectProblem(await send(url(), "GET", "/api/updates", { session, headers }), 406);
+    }
+    expectProblem(await send(url(), "GET", `/api/sessions/${session}`), 404);
+  });
+
+  it.each(["*/*", "text/*", "application/json;q=0.9, text/event-stream;q=0.1"])(
+    "not Accept: %s",
+    async (accept) => {
+      const message = await open(url(), "GET", "/api/updates", {
+        session: newSession(),
+        headers: { Accept: accept },
+      });
+      expect(message.statusCode).toBe(200);
+      message.destroy();
+    },
+  );
+
+  it("a group that nobody knows: 400", async () => {
+    const headers = { Accept: "text/event-stream" };
+    const answer = await send(url(), "GET", "/api/updates?include=everything", {
+      session: newSession(),
+      headers,
+    });
+    expectProblem(answer, 400);
+  });
+
+  it("the session id in the query alone: 400", async () => {
+    const headers = { Accept: "text/event-stream" };
+    const path = `/api/updates?session_id=${newSession()}`;
+    expectProblem(await send(url(), "GET", path, { headers }), 400, "session_id_missing");
+  });
+});
