@@ -10,6 +10,7 @@ import { openDatabase } from "./database.ts";
 import { FatalStoreError } from "./failures.ts";
 import { prepareCommit, type Commit } from "./group-commit.ts";
 import { prepareHandlers, type Handler } from "./handlers.ts";
+import { prepareTransaction } from "./transaction.ts";
 
 /** An error as node:sqlite throws it. */
 function sqliteError(errcode: number): Error {
@@ -26,11 +27,12 @@ describe("group commit", () => {
     folder = mkdtempSync(join(tmpdir(), "colloquy-commit-"));
     database = openDatabase(folder, 0);
     extra = new Map();
-    const handlers = prepareHandlers(database);
+    const transaction = prepareTransaction(database);
+    const handlers = prepareHandlers(database, transaction);
     const all = {
       get: (method: string) => extra.get(method) ?? handlers.get(method),
     } as ReadonlyMap<string, Handler>;
-    commit = prepareCommit(database, all);
+    commit = prepareCommit(database, all, () => transaction.undone());
   });
   afterEach(() => {
     database.close();

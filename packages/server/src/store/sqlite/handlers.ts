@@ -7,7 +7,7 @@ import { prepareJobs } from "./jobs.ts";
 import { prepareAnswersWithoutWriting } from "./full-disk.ts";
 import { prepare } from "./rows.ts";
 import { prepareSessions } from "./sessions.ts";
-import { prepareTransaction } from "./transaction.ts";
+import type { Transaction } from "./transaction.ts";
 import { prepareTurns } from "./turns.ts";
 
 export interface Handler {
@@ -19,8 +19,10 @@ export interface Handler {
 
 type AnyMethod = (at: number, ...parameters: never[]) => unknown;
 
-export function prepareHandlers(database: DatabaseSync): ReadonlyMap<Method, Handler> {
-  const transaction = prepareTransaction(database);
+export function prepareHandlers(
+  database: DatabaseSync,
+  transaction: Transaction,
+): ReadonlyMap<Method, Handler> {
   const ports: Record<keyof typeof METHODS, Readonly<Record<string, AnyMethod>>> = {
     sessions: { ...prepareSessions(database, transaction) },
     turns: { ...prepareTurns(database, transaction) },

@@ -12,8 +12,8 @@ type Queue = Pick<Synchronous<TurnStore>, "claim" | "countWaiting" | "renew" | "
 export function prepareQueue(database: DatabaseSync, transaction: Transaction): Queue {
   const waiting = prepare<[number], { readonly count: number }>(
     database,
-    `SELECT count(*) AS count FROM (SELECT 1 FROM turns INDEXED BY turns_waiting
-       WHERE state = 'queued' OR runnable = 1 LIMIT ?)`,
+    `SELECT count(*) AS count FROM (SELECT 1 FROM turns INDEXED BY turns_open
+       WHERE ended_at IS NULL AND (state = 'queued' OR runnable = 1) LIMIT ?)`,
   );
   const prolong = prepare<[number, string, number, string], { readonly epoch: number }>(
     database,

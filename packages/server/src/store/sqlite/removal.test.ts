@@ -6,6 +6,7 @@ import type { ChatOutcome } from "../../core/decisions/chat.ts";
 import { chatInput, claimOf, existing, identityOf, step, target } from "../contract/scenario.suite.ts";
 import { openDatabase } from "./database.ts";
 import { prepareHandlers } from "./handlers.ts";
+import { prepareTransaction } from "./transaction.ts";
 
 describe("the removal of a session", () => {
   let database: DatabaseSync;
@@ -32,7 +33,9 @@ describe("the removal of a session", () => {
   }
 
   function run(method: string, ...parameters: unknown[]): unknown {
-    return prepareHandlers(database).get(method)?.run({ method, at: 1000, parameters });
+    return prepareHandlers(database, prepareTransaction(database))
+      .get(method)
+      ?.run({ method, at: 1000, parameters });
   }
 
   /** A session that has a row in every table. */

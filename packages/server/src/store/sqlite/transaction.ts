@@ -5,12 +5,14 @@ import type { DatabaseSync } from "node:sqlite";
 import { SessionDraft } from "../../core/decisions/draft.ts";
 import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
 import type { MessageRecord } from "../../core/message.ts";
-import type { Committed, SessionTarget } from "../../core/ports/session-store.ts";
+import type { Committed, SessionTarget, StoredSession } from "../../core/ports/session-store.ts";
 import { newSession, type SessionRecord } from "../../core/session.ts";
+import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
 import type { OpenTurn, TurnIdentity } from "../../core/turn.ts";
 import { prepareDraftWriter, type WriteDraft } from "./draft-writer.ts";
 import { prepareFacts, type Facts } from "./facts.ts";
 import { prepare } from "./rows.ts";
+import { prepareSequence } from "./sequence.ts";
 
 export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
 
@@ -19,6 +21,8 @@ export interface Transaction {
   /** A draft of a session as it is now. */
   draft(session: SessionRecord, at: number): SessionDraft;
   readonly write: WriteDraft;
+  /** To be called when a transaction was undone: what was taken in it counts no more. */
+  undone(): void;
   /**
    * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. What
    * `isRejected` says of an outcome is answered too, but then nothing is written.
@@ -42,26 +46,29 @@ export interface Transaction {
 export function prepareTransaction(database: DatabaseSync): Transaction {
   const facts = prepareFacts(database);
   const write = prepareDraftWriter(database);
-  const next = prepare<[string], { readonly value: number }>(
+  const keys = prepareSequence(database, "session_key");
+  // One by one and in order: an owner stops when it sees a higher epoch than its own.
+  const nextEpoch = prepare<[], { readonly value: number }>(
     database,
-    "UPDATE sequences SET value = value + 1 WHERE name = ? RETURNING value",
+    "UPDATE sequences SET value = value + 1 WHERE name = 'epoch' RETURNING value",
   );
-  const take = (sequence: "session_key" | "epoch"): number => {
-    const row = next.get(sequence);
-    if (row === undefined) throw new Error(`The sequence ${sequence} is missing from the database`);
+  const takeEpoch = (): number => {
+    const row = nextEpoch.get();
+    if (row === undefined) throw new Error("The sequence epoch is missing from the database");
     return row.value;
   };
-  const draft = (session: SessionRecord, at: number) => new SessionDraft(session, at, () => take("epoch"));
+  const draft = (session: SessionRecord, at: number) => new SessionDraft(session, at, takeEpoch);
 
   return {
     facts,
     draft,
     write,
+    undone: () => keys.undone(),
     change: (at, target, decide, isRejected = () => false) => {
       const { id, birth, load } = target;
       const before = facts.sessionById(id);
       if (before === null && birth === null) return null;
-      const session = before ?? (birth === null ? null : newSession(take("session_key"), id, birth, at));
+      const session = before ?? (birth === null ? null : newSession(keys.take(), id, birth, at));
       if (session === null) return null;
       const change = draft(session, at);
       const outcome = decide(change);
@@ -101,5 +108,16 @@ export function answer<Outcome>(
   load: boolean,
 ): Committed<Outcome> {
   const { session, events } = change;
-  return { outcome, session, created, events, loaded: load ? facts.load(session) : null };
+  // A session that was born in this draft is all in it.
+  const loaded = load ? (created ? bornIn(change) : facts.load(session)) : null;
+  return { outcome, session, created, events, loaded };
+}
+
+function bornIn({ session, addedMessages, systemEvents }: SessionDraft): StoredSession {
+  return {
+    session,
+    messages: addedMessages,
+    systemEvents: systemEvents.slice(-SYSTEM_EVENTS_SHOWN),
+    checkpointed: "",
+  };
 }

@@ -6,6 +6,7 @@ import { createDirectory, openDatabase } from "./database.ts";
 import { prepareCommit } from "./group-commit.ts";
 import { prepareHandlers } from "./handlers.ts";
 import { lockDirectory } from "./lock.ts";
+import { prepareTransaction } from "./transaction.ts";
 import { prepareWalCheckpoint } from "./wal-checkpoint.ts";
 
 if (parentPort === null) throw new Error("worker.ts is started by open.ts, as a worker thread");
@@ -25,7 +26,8 @@ function serve(port: MessagePort, { directory, role, processId, openedAt }: Work
   if (directory !== null) createDirectory(directory);
   const lock = directory === null || role === "administration" ? null : lockDirectory(directory, processId);
   const database = openDatabase(directory, openedAt);
-  const commit = prepareCommit(database, prepareHandlers(database));
+  const transaction = prepareTransaction(database);
+  const commit = prepareCommit(database, prepareHandlers(database, transaction), () => transaction.undone());
   const checkpoint = prepareWalCheckpoint(database);
 
   port.on("message", (first: ToWorker) => {

@@ -67,9 +67,9 @@ CREATE TABLE turns (
   PRIMARY KEY (session_key, number)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX turns_open ON turns (session_key, number) WHERE ended_at IS NULL;
+-- Holds what counting those that wait needs to see.
+CREATE INDEX turns_open ON turns (session_key, number, state, runnable) WHERE ended_at IS NULL;
 CREATE INDEX turns_runnable ON turns (enqueued_at, session_key, number) WHERE runnable = 1;
-CREATE INDEX turns_waiting ON turns (session_key, number) WHERE state = 'queued' OR runnable = 1;
 
 CREATE TABLE steps (
   session_key INTEGER NOT NULL,
@@ -126,13 +126,11 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (at);
 
--- Sessions whose title is owed.
+-- Sessions whose title is owed: few at a time, so that no index is worth its writes.
 CREATE TABLE title_jobs (
   session_key INTEGER PRIMARY KEY,
   due_at INTEGER NOT NULL
 ) STRICT;
-
-CREATE INDEX title_jobs_by_due ON title_jobs (due_at);
 
 -- Store-wide numbers: `session_key`, `epoch`, and `probe`, which only shows that a write reaches the disk.
 CREATE TABLE sequences (
