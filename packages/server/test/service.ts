@@ -8,8 +8,10 @@ import { loadConfig } from "../src/config/load-config.ts";
 import type { Config } from "../src/config/config.ts";
 import type { Logger } from "../src/core/ports/logger.ts";
 import type { SnapshotView, StreamSink } from "../src/core/ports/services.ts";
+import type { Store } from "../src/core/ports/store.ts";
 import { buildParts, type ServiceParts } from "../src/service-parts.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
+import { interceptStore, type BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 
@@ -19,6 +21,8 @@ const MAX_ROUNDS = 20_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 export interface TestService extends ServiceParts {
+  readonly store: Store;
+  readonly bus: InProcessBus;
   readonly clock: ManualClock;
   readonly model: ScriptedModel;
   readonly register: MetricsRegister;
@@ -46,6 +50,9 @@ export interface TestServiceOptions {
   readonly directory?: string;
   readonly clock?: ManualClock;
   readonly adjust?: (config: Config) => Config;
+  /** Sees every call of the store before it is made. */
+  readonly beforeCall?: BeforeCall;
+  readonly logger?: Logger;
 }
 
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
@@ -55,11 +62,13 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const onFatal = (error: Error): never => {
     throw error;
   };
-  const store = await openSqliteStore({ directory: options.directory ?? null, clock, onFatal });
+  const opened = await openSqliteStore({ directory: options.directory ?? null, clock, onFatal });
+  const { beforeCall, logger = SILENT } = options;
+  const store = beforeCall === undefined ? opened : interceptStore(opened, beforeCall);
   const register = new MetricsRegister();
-  const bus = new InProcessBus(SILENT);
+  const bus = new InProcessBus(logger);
   const extraModels = { [MODEL]: model };
-  const parts = buildParts({ config, clock, logger: SILENT, store, bus, register, extraModels });
+  const parts = buildParts({ config, clock, logger, store, bus, register, extraModels });
   await parts.dispatcher.start(true);
   const state = (sessionId: string) =>
     parts.conversations.state(
@@ -77,6 +86,8 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
   return {
     ...parts,
+    store,
+    bus,
     clock,
     model,
     register,

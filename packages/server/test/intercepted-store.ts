@@ -1,0 +1,33 @@
+// A store whose calls a test sees before they are made, to count them, to hold them back, or to let them fail.
+
+import type { Store } from "../src/core/ports/store.ts";
+
+/** Called before each call, as `sessions.open`. The call is made when the promise resolves, and fails as it rejects or throws. */
+export type BeforeCall = (method: string, parameters: readonly unknown[]) => Promise<void> | undefined;
+
+export function interceptStore(store: Store, before: BeforeCall): Store {
+  const intercept = <Aggregate extends object>(name: string, aggregate: Aggregate): Aggregate =>
+    new Proxy(aggregate, {
+      get: (target, key) => {
+        const method = Reflect.get(target, key) as (...parameters: unknown[]) => Promise<unknown>;
+        return (...parameters: unknown[]): Promise<unknown> => {
+          try {
+            const held = before(`${name}.${String(key)}`, parameters);
+            return held === undefined
+              ? method(...parameters)
+              : held.then(async () => await method(...parameters));
+          } catch (error) {
+            return Promise.reject(error);
+          }
+        };
+      },
+    });
+  return {
+    sessions: intercept("sessions", store.sessions),
+    turns: intercept("turns", store.turns),
+    events: intercept("events", store.events),
+    jobs: intercept("jobs", store.jobs),
+    probe: () => store.probe(),
+    close: () => store.close(),
+  };
+}
