@@ -58,7 +58,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
   );
   const plan = { kills: options.kills, duration: options.minutes * 60_000 };
   const place = { main: options.main, directory, port };
-  const { server, kills } = await killAndRestart(
+  const { server, kills, errors } = await killAndRestart(
     place,
     plan,
     random.fork("kills"),
@@ -87,7 +87,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     interrupts: context.messages.interrupted,
     streams: context.counts,
     violations: violations.all,
-    errors: [...killed.errors, ...errorsOf(server)],
+    errors: [...errors, ...errorsOf(server)],
   };
 }
 

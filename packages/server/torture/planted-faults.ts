@@ -2,17 +2,11 @@
 
 import type { Plant } from "./plants.ts";
 
-/** How long the store's thread waits between its early answer and its commit, in milliseconds. */
+/**
+ * How long the store's thread waits between its early answer and its commit, in milliseconds. Without it a killed process would
+ * nearly always have made its write, which the system then keeps.
+ */
 const DELAY_MS = 30;
-
-/** Without the delay a killed process would nearly always have made its write, which the system then keeps. */
-const EARLY_ANSWER = `
-function answerEarly(outcomes: Outcome[]): Outcome[] {
-  (globalThis as unknown as { answerEarly: (outcomes: Outcome[]) => void }).answerEarly(outcomes);
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${DELAY_MS});
-  return outcomes;
-}
-`;
 
 export const PLANTS: Readonly<Record<string, Plant>> = {
   none: { fault: "nothing: a copy of the sources as they are", replacements: [] },
@@ -21,18 +15,10 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     replacements: [
       {
         file: "store/sqlite/group-commit.ts",
-        text: "() => calls.map((call) => inSavepoint(() => handlerOf(call).run(call))),",
-        by: "() => answerEarly(calls.map((call) => inSavepoint(() => handlerOf(call).run(call)))),",
-      },
-      {
-        file: "store/sqlite/group-commit.ts",
-        text: "return { value: inTransaction(writes, () => run(call)) };",
-        by: "return inTransaction(writes, () => answerEarly([{ value: run(call) }])[0]!);",
-      },
-      {
-        file: "store/sqlite/group-commit.ts",
-        text: "interface Transactions {",
-        by: `${EARLY_ANSWER}\ninterface Transactions {`,
+        text: "      commit.run();",
+        by: `      (globalThis as unknown as { answerEarly: (result: unknown) => void }).answerEarly(result);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${DELAY_MS});
+      commit.run();`,
       },
       {
         file: "store/sqlite/worker.ts",
@@ -44,9 +30,10 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
         text: "const outcomes = commit(calls);",
         by: `let told = 0;
         Object.assign(globalThis, {
-          answerEarly: (outcomes: FromWorker extends { readonly outcomes: infer O } ? O : never) => {
-            told += (outcomes as []).length;
-            tell(port, { kind: "outcomes", outcomes });
+          answerEarly: (result: unknown) => {
+            const early = (calls.length === 1 ? [{ value: result }] : result) as typeof outcomes;
+            told += early.length;
+            tell(port, { kind: "outcomes", outcomes: early });
           },
         });
         const outcomes = commit(calls);`,
