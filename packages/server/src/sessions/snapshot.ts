@@ -39,8 +39,8 @@ export class Snapshot {
   /** Chunks of settled messages, oldest first, commas between and after them included. */
   readonly #chunks: Buffer[] = [OPENING];
   #chunkBytes = OPENING.length;
-  /** Digest of all chunks; copied for each view. */
-  readonly #digest: Hash = createHash("sha256").update(OPENING);
+  /** Digest of all chunks, copied for each view; `null` while there are none but the opening. */
+  #digest: Hash | null = null;
   /** Messages after the chunks, in the order of arrival. */
   readonly #loose: LooseMessage[] = [];
   readonly #systemEvents: string[] = [];
@@ -112,9 +112,8 @@ export class Snapshot {
     const tail = Buffer.from(this.#tailText());
     const length = this.#chunkBytes + tail.length;
     const parts = length < SHORT_BYTES ? [Buffer.concat([...this.#chunks, tail])] : [...this.#chunks, tail];
-    // A copy, because the view outlives what is settled later; without chunks there is nothing to copy.
-    const settled = this.#chunks.length > 1 ? this.#digest.copy() : null;
-    return new TaggedView(parts, length, settled, tail);
+    // A copy, because the view outlives what is settled later.
+    return new TaggedView(parts, length, this.#digest?.copy() ?? null, tail);
   }
 
   #settle(): void {
@@ -127,7 +126,7 @@ export class Snapshot {
       const bytes = Buffer.from(chunk.join(""));
       this.#chunks.push(bytes);
       this.#chunkBytes += bytes.length;
-      this.#digest.update(bytes);
+      this.#digest = (this.#digest ?? openingDigest()).update(bytes);
     }
   }
 
@@ -170,11 +169,15 @@ class TaggedView implements SnapshotView {
 
   get etag(): string {
     if (this.#etag === null) {
-      const digest = this.#settled?.copy() ?? createHash("sha256").update(OPENING);
+      const digest = this.#settled ?? openingDigest();
       this.#etag = `"${digest.update(this.#tail).digest("base64url").slice(0, 27)}"`;
     }
     return this.#etag;
   }
+}
+
+function openingDigest(): Hash {
+  return createHash("sha256").update(OPENING);
 }
 
 function isSettled(message: Message): boolean {
