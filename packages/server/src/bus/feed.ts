@@ -136,7 +136,9 @@ export class Feed implements UpdateService {
     if (id === null || id.life !== source.life || id.n > head) return null;
     if (id.n === head) return head;
     const page = await this.#options.events.after(source.sessionId, id.n, 0);
-    return page === null || page.life !== source.life || page.floor > id.n ? null : id.n;
+    // A life that ended meanwhile is not a place that was lost: its stream is about to be told that the session is deleted.
+    const isOver = page === null || page.life !== source.life;
+    return isOver || page.floor <= id.n ? id.n : null;
   }
 
   /** Joins before the session is looked up, so that nothing announced from now on is missed. */
