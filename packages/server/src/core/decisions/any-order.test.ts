@@ -1,0 +1,125 @@
+// Any order of decisions, against what must hold after each of them.
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { StartedTurn } from "../turn.ts";
+import { call, DecidedSession } from "./decided-session.suite.ts";
+import { decideToolResult } from "./turn-progress.ts";
+
+const COMMANDS = [
+  "chat",
+  "chat without a place",
+  "chat that interrupts",
+  "claim",
+  "call tools",
+  "result",
+  "complete",
+  "fail",
+  "lose the owner",
+  "interrupt",
+  "a dead turn writes",
+] as const;
+
+class Run {
+  readonly one = new DecidedSession();
+  #turn: StartedTurn | null = null;
+  readonly #dead: StartedTurn[] = [];
+  #calls = 0;
+
+  do(command: (typeof COMMANDS)[number]): void {
+    const turn = this.#turn;
+    if (command === "chat") this.#start(this.one.chat("x"));
+    else if (command === "chat without a place") this.one.chat("x", { claim: null });
+    else if (command === "chat that interrupts") {
+      this.#lose();
+      this.#start(this.one.chat("x", { onBusy: "interrupt" }));
+    } else if (command === "claim") this.#claim();
+    else if (command === "interrupt") {
+      this.#lose();
+      this.one.interrupt(null);
+    } else if (command === "a dead turn writes") this.#writeDead();
+    else if (turn !== null) this.#work(command, turn);
+  }
+
+  #work(command: string, turn: StartedTurn): void {
+    const { one } = this;
+    if (command === "call tools")
+      one.callTools(turn, "s", [call(`${(this.#calls += 1)}`), call(`${(this.#calls += 1)}`, "unsafe")]);
+    else if (command === "result") {
+      const outcome = { callId: `${this.#calls}`, output: 1, isError: false, durationMs: 1 };
+      one.write(turn, (draft, open) => decideToolResult(draft, open, outcome));
+    } else if (command === "lose the owner") {
+      one.loseOwner();
+      this.#lose();
+    } else {
+      // A turn ends when its calls have their results.
+      for (const { id } of one.openTurns[0]!.agentMessage!.toolCalls) {
+        const outcome = { callId: id, output: 1, isError: false, durationMs: 1 };
+        one.write(turn, (draft, open) => decideToolResult(draft, open, outcome));
+      }
+      expect(command === "fail" ? one.fail(turn, "f") : one.complete(turn, "c")).toBe(true);
+      this.#lose();
+    }
+  }
+
+  #start(outcome: ReturnType<DecidedSession["chat"]>): void {
+    if (outcome.kind === "accepted" && outcome.started !== null) this.#turn = outcome.started;
+  }
+
+  #claim(): void {
+    if (this.one.openTurns.some(({ turn }) => turn.runnable)) this.#turn = this.one.claim();
+  }
+
+  #lose(): void {
+    if (this.#turn !== null) this.#dead.push(this.#turn);
+    this.#turn = null;
+  }
+
+  #writeDead(): void {
+    const before = this.one.session;
+    for (const dead of this.#dead) {
+      // Until somebody else has taken it over, a turn whose lease ran out may still write.
+      if (dead.epoch === this.one.session.epoch && this.one.openTurns[0]?.turn.epoch === dead.epoch) continue;
+      expect(this.one.complete(dead, "from the dead")).toBe(false);
+    }
+    expect(this.one.session).toBe(before);
+  }
+
+  check(): void {
+    const { one } = this;
+    const open = one.openTurns;
+    expect(one.session.status === "processing").toBe(open.length > 0);
+    expect(one.events.map(({ number }) => number)).toEqual(one.events.map((_, index) => index + 1));
+    expect(one.session.head).toBe(one.events.length);
+    // One turn at a time, and always the first: it runs, or somebody may start it.
+    const [first, ...rest] = open.map(({ turn }) => turn);
+    expect(rest.every(({ state, runnable }) => state === "queued" && !runnable)).toBe(true);
+    if (first !== undefined) expect(first.runnable).toBe(one.owner === null);
+    expect(one.foldedMessages()).toEqual(one.wireMessages());
+    for (const { status, toolCalls, toolResults, role } of one.messages) {
+      if (status === "streaming") expect(open[0]?.agentMessage?.status).toBe("streaming");
+      else
+        expect(toolResults.map(({ call_id }) => call_id).toSorted()).toEqual(
+          toolCalls.map(({ id }) => id).toSorted(),
+        );
+      if (role === "assistant") expect(status).not.toBe("queued");
+    }
+    const ids = one.messages.flatMap(({ toolResults }) => toolResults.map(({ call_id }) => call_id));
+    expect(new Set(ids).size).toBe(ids.length);
+  }
+}
+
+describe("whatever is decided in whatever order", () => {
+  it("a session works exactly while it has open turns, one of them at a time, and its events tell all of it", () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...COMMANDS), { maxLength: 40 }), (commands) => {
+        const run = new Run();
+        for (const command of commands) {
+          run.do(command);
+          run.check();
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

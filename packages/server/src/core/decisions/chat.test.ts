@@ -1,0 +1,196 @@
+import { describe, expect, it } from "vitest";
+import { IDEMPOTENCY_KEPT_MS } from "./chat.ts";
+import { DecidedSession, RIGS } from "./decided-session.suite.ts";
+
+const NO_PLACE = { claim: null } as const;
+
+describe("a chat", () => {
+  it("starts its turn at once where there is a place, in one transaction with its message and events", () => {
+    const one = new DecidedSession();
+    const outcome = one.chat("hello");
+    expect(outcome).toMatchObject({
+      kind: "accepted",
+      turn: 1,
+      wantsTitle: true,
+      started: { attempt: 1, userText: "hello" },
+    });
+    expect(one.lines).toEqual(["user complete: hello", "assistant streaming: "]);
+    expect(one.types).toEqual(["message_created", "message_created", "state_changed"]);
+    expect(one.session).toMatchObject({ status: "processing", app: "default", epoch: 1 });
+    expect(one.owner).toBe("me");
+    expect(one.turns).toMatchObject([{ state: "running", runnable: false, attempts: 1, epoch: 1 }]);
+  });
+
+  it("waits in the store where there is none, and may be claimed", () => {
+    const one = new DecidedSession();
+    expect(one.chat("hello", NO_PLACE)).toMatchObject({ kind: "accepted", started: null });
+    expect(one.lines).toEqual(["user queued: hello"]);
+    expect(one.session.status).toBe("processing");
+    expect(one.turns).toMatchObject([{ state: "queued", runnable: true }]);
+    expect(one.claim()).toMatchObject({ turn: 1, userText: "hello" });
+    expect(one.lines).toEqual(["user complete: hello", "assistant streaming: "]);
+  });
+
+  it("waits in the store while its provider is full", () => {
+    const one = new DecidedSession();
+    expect(one.chat("hello", { fullProviders: ["demo"] })).toMatchObject({ started: null });
+    const other = new DecidedSession();
+    expect(other.chat("hello", { fullProviders: ["other"] })).toMatchObject({ started: { turn: 1 } });
+  });
+
+  it("behind a running turn waits, cannot be claimed before its turn, and stands after the answer that runs", () => {
+    const one = new DecidedSession();
+    const first = one.start("one");
+    expect(one.chat("two")).toMatchObject({ kind: "accepted", turn: 2, started: null, wantsTitle: false });
+    expect(one.turns[1]).toMatchObject({ state: "queued", runnable: false });
+    expect(one.types).toEqual(["message_created"]);
+    one.complete(first, "1");
+    expect(one.turns[1]).toMatchObject({ state: "queued", runnable: true });
+    expect(one.session.status).toBe("processing");
+    one.claim();
+    expect(one.lines).toEqual([
+      "user complete: one",
+      "assistant complete: 1",
+      "user complete: two",
+      "assistant streaming: ",
+    ]);
+  });
+
+  it("is refused when ten wait behind the running turn already, and leaves no trace", () => {
+    const one = new DecidedSession();
+    one.start("running");
+    for (let n = 1; n <= 10; n += 1) expect(one.chat(`waiting ${n}`).kind).toBe("accepted");
+    const before = one.session;
+    expect(one.chat("one too many")).toEqual({ kind: "rejected", reason: "queue_full" });
+    expect(one.session).toBe(before);
+  });
+
+  it("is refused in a session that belongs to another App", () => {
+    const one = new DecidedSession();
+    one.session = { ...one.session, app: "defi" };
+    expect(one.chat("hello")).toEqual({ kind: "rejected", reason: "app_mismatch" });
+    expect(one.messages).toEqual([]);
+  });
+
+  it("wants a title for the first message of a session that has none, and for no other", () => {
+    const one = new DecidedSession();
+    one.session = { ...one.session, title: "Mine", titleSource: "user" };
+    expect(one.chat("hello")).toMatchObject({ wantsTitle: false });
+    const other = new DecidedSession();
+    other.start("hello");
+    expect(other.last.wantsTitle).toBe(true);
+    other.chat("again");
+    expect(other.last.wantsTitle).toBe(false);
+  });
+});
+
+describe("a chat while the session works", () => {
+  it("is refused where the App says so", () => {
+    const one = new DecidedSession();
+    expect(one.chat("one", { onBusy: "reject" }).kind).toBe("accepted");
+    expect(one.chat("two", { onBusy: "reject" })).toEqual({ kind: "rejected", reason: "session_busy" });
+    expect(one.lines).toEqual(["user complete: one", "assistant streaming: "]);
+  });
+
+  it("stops what runs and what waits where the App says so, and starts", () => {
+    const one = new DecidedSession();
+    const first = one.start("one");
+    one.chat("two");
+    const streamed = { turn: first.turn, epoch: first.epoch, text: "par" };
+    const third = one.start("three", { onBusy: "interrupt", streamed });
+    expect(one.lines).toEqual([
+      "user complete: one",
+      "assistant interrupted: par",
+      "user interrupted: two",
+      "user complete: three",
+      "assistant streaming: ",
+    ]);
+    expect(one.session).toMatchObject({ status: "processing", epoch: third.epoch });
+    expect(
+      one.last.events.flatMap(({ event }) => (event.type === "state_changed" ? [event.status] : [])),
+    ).toEqual(["interrupted", "processing"]);
+    expect(one.complete(first, "too late")).toBe(false);
+    expect(one.owner).toBe("me");
+  });
+});
+
+describe("an idempotency key", () => {
+  const idempotency = { key: "k", digest: "d" };
+
+  it("answers with the same turn, whatever else is to be said, and changes nothing", () => {
+    const one = new DecidedSession();
+    one.start("hello", { idempotency });
+    const before = one.session;
+    const previous = { digest: "d", turn: 1, at: one.at };
+    expect(one.chat("hello", { idempotency, onBusy: "reject", app: "other" }, { previous })).toEqual({
+      kind: "replayed",
+      turn: 1,
+    });
+    expect(one.session).toBe(before);
+  });
+
+  it("with another message is a conflict", () => {
+    const one = new DecidedSession();
+    const previous = { digest: "other", turn: 1, at: one.at };
+    expect(one.chat("hello", { idempotency }, { previous })).toEqual({
+      kind: "rejected",
+      reason: "idempotency_key_reused",
+    });
+  });
+
+  it("is forgotten after 24 hours, to the millisecond", () => {
+    const one = new DecidedSession();
+    const at = one.at + 1 - IDEMPOTENCY_KEPT_MS;
+    expect(one.chat("hello", { idempotency }, { previous: { digest: "d", turn: 1, at: at + 1 } }).kind).toBe(
+      "replayed",
+    );
+    const other = new DecidedSession();
+    expect(other.chat("hello", { idempotency }, { previous: { digest: "d", turn: 1, at } }).kind).toBe(
+      "accepted",
+    );
+  });
+});
+
+describe("what comes along with a chat", () => {
+  it("binds the first wallet; another one goes on under the first, with a notice", () => {
+    const one = new DecidedSession();
+    one.start("one", { publicKey: "0xa" });
+    expect(one.session.publicKey).toBe("0xa");
+    one.chat("two", { publicKey: "0xa" });
+    expect(one.notices).toEqual([]);
+    one.chat("three", { publicKey: "0xb" });
+    expect(one.session.publicKey).toBe("0xa");
+    expect(one.notices).toEqual(["wallet_differs"]);
+  });
+
+  it("merges the user state, and refuses one that grows too large, with all of the chat", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one", { userState: { evm: { chain_id: 1 } } });
+    expect(turn.userState).toEqual({ evm: { chain_id: 1 } });
+    const before = one.session;
+    expect(one.chat("two", { userState: { big: "x".repeat(9_000) } })).toEqual({
+      kind: "rejected",
+      reason: "user_state_too_large",
+    });
+    expect(one.session).toBe(before);
+    expect(one.messages).toHaveLength(2);
+  });
+
+  it("gives way to the App's default where the chosen model is no longer offered, with a notice", () => {
+    const one = new DecidedSession();
+    one.session = { ...one.session, model: "gone/model", modelChosen: true };
+    expect(one.start("hello").model).toBe(RIGS[0]);
+    expect(one.notices).toEqual(["model_unavailable"]);
+    expect(one.session).toMatchObject({ model: RIGS[0], modelChosen: false });
+  });
+
+  it("follows the App's default without a word where no model was chosen, and keeps one that was", () => {
+    const one = new DecidedSession();
+    one.session = { ...one.session, model: "old/default" };
+    expect(one.start("hello").model).toBe(RIGS[0]);
+    expect(one.notices).toEqual([]);
+    const other = new DecidedSession();
+    other.session = { ...other.session, model: RIGS[1], modelChosen: true };
+    expect(other.start("hello").model).toBe(RIGS[1]);
+  });
+});

@@ -1,0 +1,202 @@
+// One session in a few variables, for tests of decisions: what an adapter does around them, without a store.
+
+import { randomUUID } from "node:crypto";
+import type { JsonValue } from "../json.ts";
+import { toWireMessage, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import type { NumberedEvent } from "../session-event.ts";
+import { newSession, type SessionRecord } from "../session.ts";
+import { NO_USAGE, type OpenTurn, type StartedTurn, type StepRecord, type TurnRecord } from "../turn.ts";
+import { decideChat, type ChatFacts, type ChatInput, type ChatOutcome } from "./chat.ts";
+import { SessionDraft } from "./draft.ts";
+import { decideInterrupt, type PartialText } from "./interrupt.ts";
+import { decideFailure, decideLastStep, decideStepWithCalls, turnThatWrites } from "./turn-progress.ts";
+import { decideClaim } from "./turns.ts";
+
+export const RIGS = ["demo/assistant", "other/model"] as const;
+/** The time of the first decision, in milliseconds since the epoch; each takes one more. */
+export const START = Date.UTC(2026, 0, 1);
+
+export class DecidedSession {
+  session: SessionRecord = newSession(
+    7,
+    "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
+    { life: "abc", model: RIGS[0] },
+    START,
+  );
+  messages: MessageRecord[] = [];
+  turns: TurnRecord[] = [];
+  events: NumberedEvent[] = [];
+  /** The draft of the last decision. */
+  last: SessionDraft = new SessionDraft(this.session, START, () => 0);
+  owner: string | null = null;
+  at = START;
+  #epoch = 0;
+
+  get openTurns(): readonly OpenTurn[] {
+    return this.turns
+      .filter(({ endedAt }) => endedAt === null)
+      .map((turn) => ({
+        turn,
+        userMessage: this.#message(turn.userPosition),
+        agentMessage: turn.agentPosition === null ? null : this.#message(turn.agentPosition),
+      }));
+  }
+
+  /** Each message as `role status: content`. */
+  get lines(): string[] {
+    return this.messages.map(({ role, status, content }) => `${role} ${status}: ${content}`);
+  }
+
+  get types(): string[] {
+    return this.last.events.map(({ event }) => event.type);
+  }
+
+  /** Codes of the notices that the last decision gave. */
+  get notices(): string[] {
+    return this.last.events.flatMap(({ event }) => (event.type === "system_notice" ? [event.code] : []));
+  }
+
+  /** Decides, and keeps what the draft holds unless `isRejected`. */
+  change<Outcome>(
+    decide: (draft: SessionDraft) => Outcome,
+    isRejected: (outcome: Outcome) => boolean = () => false,
+  ): Outcome {
+    this.at += 1;
+    const draft = new SessionDraft(this.session, this.at, () => (this.#epoch += 1));
+    const outcome = decide(draft);
+    this.last = draft;
+    if (!isRejected(outcome)) this.#keep(draft);
+    return outcome;
+  }
+
+  chat(text: string, input: Partial<ChatInput> = {}, facts: Partial<ChatFacts> = {}): ChatOutcome {
+    const whole: ChatInput = {
+      app: "default",
+      messageId: randomUUID(),
+      text,
+      publicKey: null,
+      userState: null,
+      clientId: null,
+      onBusy: "enqueue",
+      maxQueued: 10,
+      models: RIGS,
+      claim: { owner: "me", agentMessageId: randomUUID() },
+      fullProviders: [],
+      streamed: null,
+      idempotency: null,
+      ...input,
+    };
+    return this.change(
+      (draft) =>
+        decideChat(draft, { openTurns: this.openTurns, checkpointed: null, previous: null, ...facts }, whole),
+      ({ kind }) => kind === "rejected",
+    );
+  }
+
+  /** A chat whose turn starts at once. */
+  start(text: string, input: Partial<ChatInput> = {}): StartedTurn {
+    const outcome = this.chat(text, input);
+    if (outcome.kind !== "accepted" || outcome.started === null) throw new Error("The turn did not start");
+    return outcome.started;
+  }
+
+  /** Claims the turn that is runnable. */
+  claim(): StartedTurn | null {
+    const { openTurns } = this;
+    const open = openTurns.find(({ turn }) => turn.runnable);
+    if (open === undefined) throw new Error("No turn is runnable");
+    return this.change((draft) =>
+      decideClaim(draft, openTurns, open, { owner: "me", agentMessageId: randomUUID() }),
+    );
+  }
+
+  /** The lease of the running turn has run out, as a store's sweep finds. */
+  loseOwner(): void {
+    this.owner = null;
+    this.turns = this.turns.map((turn) => (turn.state === "running" ? { ...turn, runnable: true } : turn));
+  }
+
+  interrupt(...texts: readonly (PartialText | null)[]): void {
+    this.change((draft) => decideInterrupt(draft, this.openTurns, texts));
+  }
+
+  /** What the running turn writes; `false` when it may not write any more. */
+  write(
+    turn: StartedTurn,
+    decide: (draft: SessionDraft, open: OpenTurn & { agentMessage: MessageRecord }) => void,
+  ): boolean {
+    return this.change((draft) => {
+      const open = turnThatWrites(draft, this.openTurns, turn);
+      if (open !== null) decide(draft, open);
+      return open !== null;
+    });
+  }
+
+  callTools(turn: StartedTurn, text: string, calls: readonly ToolCallRecord[]): boolean {
+    return this.write(turn, (draft, open) =>
+      decideStepWithCalls(draft, open, step(open.turn.steps + 1, text), calls),
+    );
+  }
+
+  complete(turn: StartedTurn, text: string): boolean {
+    return this.write(turn, (draft, open) =>
+      decideLastStep(draft, this.openTurns, open, step(open.turn.steps + 1, text)),
+    );
+  }
+
+  fail(turn: StartedTurn, text: string): boolean {
+    return this.write(turn, (draft, open) =>
+      decideFailure(draft, this.openTurns, open, text, { code: "model_failed", message: "It failed." }),
+    );
+  }
+
+  /** The messages as the events alone tell them. */
+  foldedMessages(): unknown[] {
+    const folded = new Map<string, unknown>();
+    for (const { event } of this.events) {
+      if (
+        event.type === "message_created" ||
+        event.type === "message_updated" ||
+        event.type === "message_completed"
+      ) {
+        folded.set(event.message.id, event.message);
+      }
+    }
+    return [...folded.values()];
+  }
+
+  wireMessages(): unknown[] {
+    return this.messages.map(toWireMessage);
+  }
+
+  #keep(draft: SessionDraft): void {
+    this.session = draft.session;
+    this.messages = [...this.messages, ...draft.addedMessages].map(
+      (message) => draft.changedMessages.get(message.position) ?? message,
+    );
+    this.turns = [...this.turns, ...draft.addedTurns].map(
+      (turn) => draft.changedTurns.get(turn.number) ?? turn,
+    );
+    this.events.push(...draft.events);
+    if (draft.lease !== null) this.owner = draft.lease.kind === "taken" ? draft.lease.owner : null;
+  }
+
+  #message(position: number): MessageRecord {
+    const message = this.messages[position - 1];
+    if (message === undefined) throw new Error(`There is no message at ${position}`);
+    return message;
+  }
+}
+
+export function step(number: number, text: string): StepRecord {
+  const usage = { ...NO_USAGE, inputTokens: 10, outputTokens: 1, totalTokens: 11 };
+  return { number, text, parts: [{ type: "text", text }], usage, finishReason: "stop" };
+}
+
+export function call(
+  id: string,
+  effect: ToolCallRecord["effect"] = "read",
+  input: JsonValue = {},
+): ToolCallRecord {
+  return { id, name: `tool_${id}`, arguments: input, status: "running", effect, step: 1 };
+}

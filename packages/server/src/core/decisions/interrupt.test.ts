@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { call, DecidedSession } from "./decided-session.suite.ts";
+
+describe("an interrupt", () => {
+  it("changes nothing on a session that does not work, however often", () => {
+    const one = new DecidedSession();
+    const before = one.session;
+    one.interrupt(null);
+    expect(one.session).toBe(before);
+    one.start("hello");
+    one.interrupt(null);
+    const sealed = one.session;
+    expect(sealed.status).toBe("interrupted");
+    one.interrupt(null);
+    expect(one.session).toBe(sealed);
+    expect(one.last.events).toEqual([]);
+  });
+
+  it("seals what runs and what waits, and raises the epoch, so that nothing can be written afterwards", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.chat("two");
+    one.interrupt({ turn: turn.turn, epoch: turn.epoch, text: "so far" });
+    expect(one.lines).toEqual([
+      "user complete: one",
+      "assistant interrupted: so far",
+      "user interrupted: two",
+    ]);
+    expect(one.session.epoch).toBeGreaterThan(turn.epoch);
+    expect(one.owner).toBeNull();
+    expect(one.turns.map(({ state, runnable, endedAt }) => [state, runnable, endedAt])).toEqual([
+      ["interrupted", false, one.at],
+      ["interrupted", false, one.at],
+    ]);
+    expect([...one.last.settledTurns]).toEqual([1, 2]);
+    expect(one.types).toEqual(["message_completed", "message_completed", "system_event", "state_changed"]);
+    expect(one.last.systemEvents[0]?.item).toMatchObject({ type: "interrupted", payload: { turns: 2 } });
+    const before = one.session;
+    expect(one.callTools(turn, "more", [])).toBe(false);
+    expect(one.complete(turn, "more")).toBe(false);
+    expect(one.fail(turn, "more")).toBe(false);
+    expect(one.session).toBe(before);
+  });
+
+  it("keeps the text that the turn's own process has, else what was checkpointed, else its finished steps", () => {
+    const texts = (own: number, checkpointed: number) => {
+      const one = new DecidedSession();
+      const turn = one.start("one");
+      one.callTools(turn, "step", []);
+      one.interrupt(
+        { turn: turn.turn, epoch: turn.epoch + own, text: "streamed" },
+        { turn: turn.turn + checkpointed, epoch: turn.epoch, text: "checkpointed" },
+      );
+      return one.messages[1]?.content;
+    };
+    expect(texts(0, 0)).toBe("streamed");
+    expect(texts(1, 0)).toBe("checkpointed");
+    expect(texts(1, 1)).toBe("step");
+  });
+
+  it("gives every open call its result: interrupted, or unknown where it had side effects", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a"), call("b", "idempotent"), call("c", "unsafe")]);
+    one.interrupt(null);
+    expect(
+      one.messages[1]?.toolResults.map(({ call_id, output, is_error }) => [call_id, output, is_error]),
+    ).toEqual([
+      ["a", "interrupted", true],
+      ["b", "interrupted", true],
+      ["c", "outcome unknown", true],
+    ]);
+    expect(one.messages[1]?.toolCalls.map(({ status }) => status)).toEqual([
+      "interrupted",
+      "interrupted",
+      "interrupted",
+    ]);
+  });
+});

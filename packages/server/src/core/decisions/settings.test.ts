@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { DecidedSession } from "./decided-session.suite.ts";
+import { decideGeneratedTitle, decideModel, decideOpen, decideRename, decideWallet } from "./settings.ts";
+
+const NOTHING = { userState: null, publicKey: null };
+
+describe("opening a session", () => {
+  it("with nothing new changes nothing", () => {
+    const one = new DecidedSession();
+    const before = one.session;
+    expect(one.change((draft) => decideOpen(draft, NOTHING))).toBe("ok");
+    expect(one.session).toBe(before);
+  });
+
+  it("merges user state and announces it, once", () => {
+    const one = new DecidedSession();
+    const open = () => one.change((draft) => decideOpen(draft, { ...NOTHING, userState: { a: { b: 1 } } }));
+    expect(open()).toBe("ok");
+    expect(one.types).toEqual(["state_changed"]);
+    expect(one.session.userState).toEqual({ a: { b: 1 } });
+    const before = one.session;
+    open();
+    expect(one.session).toBe(before);
+  });
+
+  it("refuses a user state that is too large, and another wallet than the bound one", () => {
+    const one = new DecidedSession();
+    const userState = { a: "x".repeat(9_000) };
+    expect(one.change((draft) => decideOpen(draft, { ...NOTHING, userState }))).toBe("user_state_too_large");
+    one.change((draft) => decideOpen(draft, { ...NOTHING, publicKey: "0xa" }));
+    expect(one.session).toMatchObject({ publicKey: "0xa", updatedAt: one.at });
+    expect(one.change((draft) => decideOpen(draft, { ...NOTHING, publicKey: "0xa" }))).toBe("ok");
+    expect(one.change((draft) => decideOpen(draft, { ...NOTHING, publicKey: "0xb" }))).toBe(
+      "wallet_mismatch",
+    );
+    expect(one.change((draft) => decideWallet(draft, "0xb"))).toBe(false);
+    expect(one.session.publicKey).toBe("0xa");
+  });
+});
+
+describe("a title", () => {
+  it("that is generated replaces the placeholder, and nothing else ever", () => {
+    const one = new DecidedSession();
+    one.change((draft) => decideGeneratedTitle(draft, "Generated"));
+    expect(one.session).toMatchObject({ title: "Generated", titleSource: "generated" });
+    expect(one.last.events[0]?.event).toEqual({ type: "title_changed", new_title: "Generated" });
+    one.change((draft) => decideGeneratedTitle(draft, "Again"));
+    expect(one.session.title).toBe("Generated");
+    expect(one.last.events).toEqual([]);
+  });
+
+  it("that the user set wins, in whichever order they come, and even when it reads like the placeholder", () => {
+    for (const title of ["Mine", "New Chat"]) {
+      const before = new DecidedSession();
+      before.change((draft) => decideRename(draft, title));
+      before.change((draft) => decideGeneratedTitle(draft, "Generated"));
+      expect(before.session).toMatchObject({ title, titleSource: "user" });
+      const after = new DecidedSession();
+      after.change((draft) => decideGeneratedTitle(draft, "Generated"));
+      after.change((draft) => decideRename(draft, title));
+      expect(after.session).toMatchObject({ title, titleSource: "user" });
+      expect(after.types).toEqual(["title_changed"]);
+    }
+  });
+});
+
+describe("choosing a model", () => {
+  const choice = { app: "default", rig: "other/model", utilityModel: null };
+
+  it("makes the session the App's, announces the model, and keeps the utility model that was chosen", () => {
+    const one = new DecidedSession();
+    expect(one.change((draft) => decideModel(draft, { ...choice, utilityModel: "u/m" }))).toBe(true);
+    expect(one.session).toMatchObject({
+      app: "default",
+      model: "other/model",
+      modelChosen: true,
+      utilityModel: "u/m",
+    });
+    expect(one.types).toEqual(["state_changed"]);
+    one.change((draft) => decideModel(draft, choice));
+    expect(one.session.utilityModel).toBe("u/m");
+    expect(one.types).toEqual([]);
+  });
+
+  it("announces another App than the one that a session counts as", () => {
+    const one = new DecidedSession();
+    one.change((draft) => decideModel(draft, { ...choice, app: "defi", rig: one.session.model }));
+    expect(one.last.events[0]?.event).toMatchObject({ type: "state_changed", app: "defi" });
+  });
+
+  it("is refused in a session of another App", () => {
+    const one = new DecidedSession();
+    one.change((draft) => decideModel(draft, choice));
+    expect(one.change((draft) => decideModel(draft, { ...choice, app: "defi" }))).toBe(false);
+    expect(one.session.app).toBe("default");
+  });
+});

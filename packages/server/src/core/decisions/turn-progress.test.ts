@@ -1,0 +1,124 @@
+import { describe, expect, it } from "vitest";
+import { call, DecidedSession } from "./decided-session.suite.ts";
+import { decideToolProgress, decideToolResult, turnThatWrites } from "./turn-progress.ts";
+
+const outcome = (callId: string, isError = false) => ({
+  callId,
+  output: { value: callId },
+  isError,
+  durationMs: 5,
+});
+
+describe("a running turn", () => {
+  it("may write while its epoch is the session's own, in that life, and no longer", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    const writes = (identity: Partial<typeof turn>) =>
+      turnThatWrites(one.last, one.openTurns, { ...turn, ...identity });
+    expect(writes({})?.turn.number).toBe(1);
+    expect(writes({ epoch: turn.epoch - 1 })).toBeNull();
+    expect(writes({ epoch: turn.epoch + 1 })).toBeNull();
+    expect(writes({ sessionKey: turn.sessionKey + 1 })).toBeNull();
+    expect(writes({ turn: 2 })).toBeNull();
+  });
+
+  it("keeps a step with the intent of its calls before any of them runs", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "Let me see.", [call("a"), call("b")]);
+    expect(one.types).toEqual(["message_updated", "tool_update", "tool_update"]);
+    expect(one.messages[1]).toMatchObject({ content: "Let me see.", status: "streaming" });
+    expect(one.messages[1]?.toolCalls.map(({ id, status }) => [id, status])).toEqual([
+      ["a", "running"],
+      ["b", "running"],
+    ]);
+    expect(one.turns[0]).toMatchObject({ steps: 1, usage: { totalTokens: 11 } });
+    expect([...one.last.settledTurns]).toEqual([1]);
+  });
+
+  it("completes with its last step: the text of all steps, the tokens of all, the session idle", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "First.", []);
+    one.complete(turn, "Second.");
+    expect(one.lines[1]).toBe("assistant complete: First.\n\nSecond.");
+    expect(one.types).toEqual(["message_completed", "state_changed"]);
+    expect(one.turns[0]).toMatchObject({
+      state: "complete",
+      steps: 2,
+      usage: { totalTokens: 22 },
+      endedAt: one.at,
+    });
+    expect(one.session.status).toBe("idle");
+    expect(one.owner).toBeNull();
+    expect(one.complete(turn, "again")).toBe(false);
+  });
+
+  it("fails with what it said, tells why, and leaves the session idle or to the next turn", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a", "unsafe")]);
+    one.chat("two");
+    one.fail(turn, "half an ans");
+    expect(one.messages[1]).toMatchObject({ content: "half an ans", status: "failed" });
+    expect(one.messages[1]?.toolResults).toMatchObject([{ call_id: "a", output: "outcome unknown" }]);
+    expect(one.notices).toEqual(["model_failed"]);
+    expect(one.last.systemEvents[0]?.item.type).toBe("error");
+    expect(one.turns).toMatchObject([{ state: "failed", failure: "model_failed" }, { runnable: true }]);
+    expect(one.session.status).toBe("processing");
+    one.fail(one.claim()!, "");
+    expect(one.session.status).toBe("idle");
+  });
+});
+
+describe("a tool's result", () => {
+  it("ends its call, with a tool_complete and the message as it is then", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a", "read", { x: 1 }), call("b")]);
+    one.write(turn, (draft, open) => decideToolResult(draft, open, outcome("a")));
+    expect(one.last.events.map(({ event }) => event)).toMatchObject([
+      {
+        type: "tool_complete",
+        call_id: "a",
+        name: "tool_a",
+        status: "complete",
+        arguments: { x: 1 },
+        result: { output: { value: "a" }, is_error: false, duration_ms: 5 },
+      },
+      { type: "message_updated" },
+    ]);
+    one.write(turn, (draft, open) => decideToolResult(draft, open, outcome("b", true)));
+    expect(one.messages[1]?.toolCalls.map(({ status }) => status)).toEqual(["complete", "failed"]);
+    expect(one.messages[1]?.toolResults.map(({ call_id }) => call_id)).toEqual(["a", "b"]);
+  });
+
+  it("counts once, and not at all for a call that nobody made", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a")]);
+    one.write(turn, (draft, open) => decideToolResult(draft, open, outcome("a")));
+    for (const id of ["a", "unknown"]) {
+      one.write(turn, (draft, open) => decideToolResult(draft, open, outcome(id, true)));
+      expect(one.last.events).toEqual([]);
+    }
+    expect(one.messages[1]?.toolResults).toHaveLength(1);
+  });
+});
+
+describe("a tool's progress", () => {
+  it("is told while the call runs, and not after it ended", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a")]);
+    one.write(turn, (draft, open) => decideToolProgress(draft, open, "a", { percent: 50 }));
+    expect(one.last.events[0]?.event).toMatchObject({
+      type: "tool_update",
+      call_id: "a",
+      progress: { percent: 50 },
+    });
+    one.write(turn, (draft, open) => decideToolResult(draft, open, outcome("a")));
+    one.write(turn, (draft, open) => decideToolProgress(draft, open, "a", 1));
+    expect(one.last.events).toEqual([]);
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { MAX_ATTEMPTS } from "../turn.ts";
+import { call, DecidedSession } from "./decided-session.suite.ts";
+import { providerOf, startTurn } from "./turns.ts";
+
+describe("a turn whose owner is gone", () => {
+  it("keeps its agent message, under a new epoch, with the text of its finished steps", () => {
+    const one = new DecidedSession();
+    const first = one.start("one");
+    one.callTools(first, "First.", [call("a"), call("b", "idempotent"), call("c", "unsafe")]);
+    one.loseOwner();
+    const again = one.claim()!;
+    expect(again).toMatchObject({
+      attempt: 2,
+      stepsDone: 1,
+      agentMessage: { id: first.agentMessage.id, content: "First." },
+    });
+    expect(again.epoch).toBeGreaterThan(first.epoch);
+    expect(one.types).toEqual(["message_updated"]);
+    expect([...one.last.settledTurns]).toEqual([1]);
+    expect(one.complete(first, "from the dead")).toBe(false);
+    expect(one.complete(again, "Second.")).toBe(true);
+  });
+
+  it("runs its open calls again, but none with side effects: of that one the outcome is unknown", () => {
+    const one = new DecidedSession();
+    one.callTools(one.start("one"), "", [call("a"), call("b", "idempotent"), call("c", "unsafe")]);
+    one.loseOwner();
+    expect(one.claim()?.openCalls.map(({ id }) => id)).toEqual(["a", "b"]);
+    expect(one.messages[1]?.toolResults).toMatchObject([
+      { call_id: "c", output: "outcome unknown", is_error: true },
+    ]);
+  });
+
+  it("fails after the third attempt, tells why, and the session goes on with what waits", () => {
+    const one = new DecidedSession();
+    one.start("one");
+    one.chat("two");
+    for (let attempt = 2; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      one.loseOwner();
+      expect(one.claim()?.attempt).toBe(attempt);
+    }
+    one.loseOwner();
+    expect(one.claim()).toBeNull();
+    expect(one.notices).toEqual(["turn_crashed"]);
+    expect(one.turns).toMatchObject([{ state: "failed", failure: "turn_crashed" }, { runnable: true }]);
+    expect(one.session.status).toBe("processing");
+    expect(one.claim()).toMatchObject({ turn: 2 });
+  });
+
+  it("leaves the session idle when it fails and nothing waits", () => {
+    const one = new DecidedSession();
+    one.start("one");
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      one.loseOwner();
+      one.claim();
+    }
+    expect(one.session.status).toBe("idle");
+    expect(one.messages[1]?.status).toBe("failed");
+  });
+});
+
+describe("starting a turn", () => {
+  it("that is not runnable is a defect", () => {
+    const one = new DecidedSession();
+    one.start("one");
+    const open = one.openTurns[0]!;
+    const claim = { owner: "me", agentMessageId: "x" };
+    expect(() => one.change((draft) => startTurn(draft, open, claim))).toThrow("not runnable");
+  });
+
+  it("tells the process all it needs", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one", { publicKey: "0xa", clientId: "client", userState: { a: 1 } });
+    expect(turn).toMatchObject({
+      sessionId: one.session.id,
+      sessionKey: 7,
+      life: "abc",
+      app: "default",
+      model: "demo/assistant",
+      clientId: "client",
+      publicKey: "0xa",
+      userState: { a: 1 },
+      stepsDone: 0,
+      openCalls: [],
+    });
+  });
+});
+
+describe("the provider of a rig", () => {
+  it("is what stands before the first slash", () => {
+    expect(["demo/assistant", "a/b/c", "none"].map(providerOf)).toEqual(["demo", "a", "none"]);
+  });
+});

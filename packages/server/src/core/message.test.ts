@@ -1,0 +1,89 @@
+import { Message, PersistedMessage } from "@colloquy/protocol";
+import { describe, expect, it } from "vitest";
+import {
+  joinStepText,
+  openCalls,
+  toPersistedMessage,
+  toWireMessage,
+  type MessageRecord,
+  type ToolCallRecord,
+} from "./message.ts";
+
+const SESSION = "12345678-1234-1234-1234-123456789abc";
+const CALL: ToolCallRecord = {
+  id: "c1",
+  name: "calculator",
+  arguments: { expression: "1" },
+  status: "complete",
+  effect: "read",
+  step: 1,
+};
+const RESULT = { call_id: "c1", name: "calculator", output: "1", is_error: false, duration_ms: 3 };
+const MESSAGE: MessageRecord = {
+  position: 2,
+  id: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
+  turn: 1,
+  role: "assistant",
+  content: "one",
+  status: "complete",
+  toolCalls: [CALL],
+  toolResults: [RESULT],
+  createdAt: Date.UTC(2026, 0, 1),
+};
+
+describe("a message in a snapshot", () => {
+  it("shows its calls without what is kept for recovery alone", () => {
+    const wire = toWireMessage(MESSAGE);
+    expect(wire).toEqual({
+      sender: "agent",
+      content: "one",
+      id: MESSAGE.id,
+      created_at: "2026-01-01T00:00:00.000Z",
+      status: "complete",
+      tool_calls: [{ id: "c1", name: "calculator", arguments: { expression: "1" }, status: "complete" }],
+      tool_results: [RESULT],
+    });
+    expect(Message.strict().parse(wire)).toEqual(wire);
+  });
+
+  it("has no calls and results where there are none", () => {
+    const wire = toWireMessage({ ...MESSAGE, role: "user", toolCalls: [], toolResults: [] });
+    expect(wire.sender).toBe("user");
+    expect(Object.keys(wire)).toEqual(["sender", "content", "id", "created_at", "status"]);
+  });
+});
+
+describe("a persisted message", () => {
+  it("has exactly the eight specified fields", () => {
+    const record = toPersistedMessage(SESSION, MESSAGE);
+    expect(Object.keys(record)).toEqual([
+      "id",
+      "session_id",
+      "thread_id",
+      "role",
+      "content",
+      "tool_calls",
+      "tool_results",
+      "created_at",
+    ]);
+    expect(record).toMatchObject({ session_id: SESSION, thread_id: SESSION, role: "assistant" });
+    expect(PersistedMessage.strict().parse(record)).toEqual(record);
+    const bare = toPersistedMessage(SESSION, { ...MESSAGE, toolCalls: [], toolResults: [] });
+    expect(bare).toMatchObject({ tool_calls: null, tool_results: null });
+  });
+});
+
+describe("calls without a result", () => {
+  it("are open", () => {
+    const open = { ...CALL, id: "c2" };
+    expect(openCalls({ ...MESSAGE, toolCalls: [CALL, open] })).toEqual([open]);
+  });
+});
+
+describe("the text of steps", () => {
+  it("stands apart by a blank line, but not where one of them says nothing", () => {
+    expect(joinStepText("one", "two")).toBe("one\n\ntwo");
+    expect(joinStepText("", "two")).toBe("two");
+    expect(joinStepText("one", "")).toBe("one");
+  });
+});

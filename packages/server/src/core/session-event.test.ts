@@ -1,0 +1,70 @@
+import type { IncludeGroup, SessionEvent } from "@colloquy/protocol";
+import { describe, expect, it } from "vitest";
+import { projectEvent } from "./session-event.ts";
+
+const MESSAGE = {
+  sender: "agent",
+  content: "x",
+  id: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
+  created_at: "2026-01-01T00:00:00.000Z",
+  status: "streaming",
+} as const;
+const CALL = { call_id: "c", name: "n", arguments: { secret: 1 } } as const;
+
+const EVENTS: { readonly [Type in SessionEvent["type"]]: Extract<SessionEvent, { type: Type }> } = {
+  title_changed: { type: "title_changed", new_title: "t" },
+  tool_update: { type: "tool_update", ...CALL, status: "running", progress: 1 },
+  tool_complete: {
+    type: "tool_complete",
+    ...CALL,
+    status: "complete",
+    result: { output: 1, is_error: false, duration_ms: 1 },
+  },
+  system_notice: { type: "system_notice", message: "m", level: "info", code: "c" },
+  message_created: { type: "message_created", message: MESSAGE },
+  message_updated: { type: "message_updated", message: MESSAGE },
+  message_completed: { type: "message_completed", message: MESSAGE },
+  state_changed: { type: "state_changed", status: "idle", model: "m", app: "default", user_state: null },
+  system_event: {
+    type: "system_event",
+    item: { id: "a-1", type: "notice", created_at: "2026-01-01T00:00:00.000Z", payload: {} },
+  },
+};
+
+const shown = (...groups: IncludeGroup[]): Record<string, object> => {
+  const projected = Object.values(EVENTS).map(
+    (event) => [event.type, projectEvent(event, new Set(groups))] as const,
+  );
+  return Object.fromEntries(
+    projected.filter((entry): entry is [(typeof entry)[0], object] => entry[1] !== null),
+  );
+};
+
+describe("what a reader is shown", () => {
+  it("is by default exactly the four specified types with exactly the specified fields", () => {
+    expect(shown()).toEqual({
+      title_changed: { type: "title_changed", new_title: "t" },
+      tool_update: { type: "tool_update" },
+      tool_complete: { type: "tool_complete" },
+      system_notice: { type: "system_notice", message: "m", level: "info", code: "c" },
+    });
+  });
+
+  it("grows by each group that it includes, and by nothing else", () => {
+    const common = ["system_notice", "title_changed", "tool_complete", "tool_update"];
+    expect(Object.keys(shown("tools")).toSorted()).toEqual(common);
+    expect(shown("tools")["tool_update"]).toEqual(EVENTS.tool_update);
+    expect(shown("tools")["tool_complete"]).toEqual(EVENTS.tool_complete);
+    expect(Object.keys(shown("messages")).toSorted()).toEqual(
+      [...common, "message_completed", "message_created", "message_updated"].toSorted(),
+    );
+    expect(shown("messages")["tool_update"]).toEqual({ type: "tool_update" });
+    expect(Object.keys(shown("state")).toSorted()).toEqual(
+      [...common, "state_changed", "system_event"].toSorted(),
+    );
+  });
+
+  it("is everything for one who includes everything", () => {
+    expect(shown("tools", "messages", "state")).toEqual(EVENTS);
+  });
+});

@@ -1,0 +1,29 @@
+import type { SessionStatus } from "@colloquy/protocol";
+import { describe, expect, it } from "vitest";
+import { nextStatus, type SessionTrigger } from "./session-status.ts";
+
+type Row = readonly [SessionStatus, SessionTrigger, SessionStatus | "impossible"];
+
+/** Contract section 3, cell by cell. */
+const TABLE: readonly Row[] = [
+  ["idle", "chat", "processing"],
+  ["idle", "turn_ended_queue_empty", "impossible"],
+  ["idle", "turn_ended_queue_not_empty", "impossible"],
+  ["idle", "interrupt", "idle"],
+  ["processing", "chat", "processing"],
+  ["processing", "turn_ended_queue_empty", "idle"],
+  ["processing", "turn_ended_queue_not_empty", "processing"],
+  ["processing", "interrupt", "interrupted"],
+  ["interrupted", "chat", "processing"],
+  ["interrupted", "turn_ended_queue_empty", "impossible"],
+  ["interrupted", "turn_ended_queue_not_empty", "impossible"],
+  ["interrupted", "interrupt", "interrupted"],
+];
+
+describe("the status of a session", () => {
+  it.each(TABLE)("that is %s, on %s: %s", (status, trigger, next) => {
+    if (next === "impossible")
+      expect(() => nextStatus(status, trigger)).toThrow(`A session that is ${status}`);
+    else expect(nextStatus(status, trigger)).toBe(next);
+  });
+});

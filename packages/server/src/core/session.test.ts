@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { appOf, isEmptySession, newSession, type SessionRecord } from "./session.ts";
+
+const NEW = newSession(1, "id", { life: "abc", model: "a/b" }, 5);
+
+describe("a new session", () => {
+  it("has the placeholder title, does nothing, and is empty", () => {
+    expect(NEW).toMatchObject({ title: "New Chat", titleSource: "placeholder", status: "idle", head: 0 });
+    expect(isEmptySession(NEW)).toBe(true);
+    expect(appOf(NEW)).toBe("default");
+  });
+
+  it.each<[string, Partial<SessionRecord>]>([
+    ["a message", { messageCount: 1 }],
+    ["a wallet", { publicKey: "0x1" }],
+    ["a model", { modelChosen: true }],
+    ["a utility model", { utilityModel: "a/b" }],
+    ["a title", { titleSource: "user", title: "New Chat" }],
+  ])("is not empty any more with %s", (_what, fields) => {
+    expect(isEmptySession({ ...NEW, ...fields })).toBe(false);
+  });
+
+  it("stays empty with a user state, which a client sends with its first look", () => {
+    expect(isEmptySession({ ...NEW, userState: { a: 1 }, head: 1 })).toBe(true);
+  });
+});

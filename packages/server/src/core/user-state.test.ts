@@ -1,0 +1,86 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { JsonObject, JsonValue } from "./json.ts";
+import { mergeUserState, USER_STATE_MAX_BYTES, userStateFits } from "./user-state.ts";
+
+const nested = (depth: number): JsonObject => (depth === 1 ? {} : { a: nested(depth - 1) });
+const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small" },
+    fc.constantFrom<JsonValue>(null, true, 0, 1, "x", "__proto__"),
+    fc.array(tie("value"), { maxLength: 2 }),
+    fc.dictionary(fc.constantFrom("a", "b", "c", "__proto__", "constructor"), tie("value"), {
+      maxKeys: 3,
+      noNullPrototype: true,
+    }),
+  ),
+}));
+const state = fc.dictionary(fc.constantFrom("a", "b", "__proto__"), value, { noNullPrototype: true });
+
+describe("merging user state", () => {
+  it("merges objects deeply, and lets every other value replace, null and arrays too", () => {
+    const base = { evm: { address: "0x1", chain_id: 1 }, tags: [1, 2], connection: { is_connected: true } };
+    const patch = { evm: { chain_id: "137" }, tags: [3], connection: null, unknown: { deep: [{}] } };
+    expect(mergeUserState(base, patch)).toEqual({
+      evm: { address: "0x1", chain_id: "137" },
+      tags: [3],
+      connection: null,
+      unknown: { deep: [{}] },
+    });
+  });
+
+  it("lets an object replace what is none, and the other way round", () => {
+    expect(mergeUserState({ a: 1, b: { c: 1 }, d: [1] }, { a: { x: 1 }, b: 2, d: { 0: 2 } })).toEqual({
+      a: { x: 1 },
+      b: 2,
+      d: { 0: 2 },
+    });
+  });
+
+  it("answers the very same object when nothing changes, so that nothing is written", () => {
+    const base = { evm: { address: "0x1", list: [{ a: 1 }] }, none: null };
+    expect(mergeUserState(base, {})).toBe(base);
+    expect(mergeUserState(base, { evm: {} })).toBe(base);
+    expect(mergeUserState(base, { evm: { address: "0x1", list: [{ a: 1 }] }, none: null })).toBe(base);
+    expect(mergeUserState(base, { none: false })).not.toBe(base);
+  });
+
+  it("leaves what it was given as it is", () => {
+    const base = { evm: { address: "0x1" } };
+    mergeUserState(base, { evm: { address: "0x2", chain_id: 5 } });
+    expect(base).toEqual({ evm: { address: "0x1" } });
+  });
+
+  it("keeps keys with a meaning of their own as plain keys", () => {
+    const patch = JSON.parse('{"__proto__": {"polluted": true}, "constructor": {"a": 1}}') as JsonObject;
+    const merged = mergeUserState({ a: 1 }, patch);
+    expect(JSON.stringify(merged)).toBe('{"a":1,"__proto__":{"polluted":true},"constructor":{"a":1}}');
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+    expect(Object.getPrototypeOf(merged)).toBe(Object.prototype);
+    expect(JSON.stringify(mergeUserState(merged, patch))).toBe(JSON.stringify(merged));
+  });
+
+  it("is idempotent whatever is merged", () => {
+    fc.assert(
+      fc.property(state, state, (base, patch) => {
+        const once = mergeUserState(base, patch);
+        expect(mergeUserState(once, patch)).toBe(once);
+      }),
+    );
+  });
+});
+
+describe("the limits of user state", () => {
+  it("are 8 KiB of JSON in UTF-8", () => {
+    const fitting = USER_STATE_MAX_BYTES - JSON.stringify({ a: "" }).length;
+    expect(userStateFits({ a: "x".repeat(fitting) })).toBe(true);
+    expect(userStateFits({ a: "x".repeat(fitting + 1) })).toBe(false);
+    expect(userStateFits({ a: "é".repeat(fitting / 2) })).toBe(true);
+    expect(userStateFits({ a: "é".repeat(fitting / 2 + 1) })).toBe(false);
+  });
+
+  it("are sixteen levels", () => {
+    expect(userStateFits(nested(16))).toBe(true);
+    expect(userStateFits(nested(17))).toBe(false);
+  });
+});
