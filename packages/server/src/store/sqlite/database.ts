@@ -8,15 +8,10 @@ import { migrate, readMigrations } from "./migrate.ts";
 /** Milliseconds that a statement waits for another process, such as an administrating command, to finish its transaction. */
 const BUSY_TIMEOUT_MS = 5000;
 
-/**
- * FULL syncs the log in every commit: acknowledged means durable. Checkpoints are left to wal-checkpoint.ts, because the automatic
- * ones swallow their errors, a failed fsync among them. A log that had to grow is cut back to 64 MB when it begins anew.
- */
+/** FULL syncs the log in every commit: acknowledged means durable. */
 const SETTINGS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
-  PRAGMA wal_autocheckpoint = 0;
-  PRAGMA journal_size_limit = 67108864;
   PRAGMA cache_size = -65536;
   PRAGMA temp_store = MEMORY;
 `;
