@@ -40,6 +40,12 @@ export class ScriptedCall {
     return this;
   }
 
+  /** Parts as a provider's package gives them. */
+  emit(...parts: readonly LanguageModelV4StreamPart[]): this {
+    for (const part of parts) this.#controller.enqueue(part);
+    return this;
+  }
+
   callTool(toolName: string, input: unknown, toolCallId: string = crypto.randomUUID()): this {
     this.#controller.enqueue({ type: "tool-call", toolCallId, toolName, input: JSON.stringify(input) });
     return this;

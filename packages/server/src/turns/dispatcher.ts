@@ -45,13 +45,15 @@ export class Dispatcher {
   readonly #options: DispatcherOptions;
   /** Whether there may be runnable turns in the store that no claim under way asks for; older ones go before new chats. */
   #backlog = true;
-  /** Whether the last claim passed over providers that were full: their turns go on waiting when it has found no others. */
+  /** Whether the last claim passed over providers that were full: their turns wait until one of them has room. */
   #passedOver = false;
   #claiming = false;
   /** Places that the claim under way asks for. */
   #asked = Number.POSITIVE_INFINITY;
   #retry: Timer | null = null;
   #stopped = false;
+  /** Chats under way that found no place: those that come after them must not find one either. */
+  #placeless = 0;
   readonly #idle: (() => void)[] = [];
   readonly #count: WaitingCount;
 
@@ -78,10 +80,12 @@ export class Dispatcher {
     const { running, clock, owner } = this.#options;
     const promised = this.#goesBehindOthers() ? 0 : running.promise(1);
     const askedAt = clock.monotonic();
+    if (promised === 0) this.#placeless += 1;
     return {
       claim: promised === 0 ? null : { owner, agentMessageId: randomUUID() },
       fullProviders: running.fullProviders(promised),
       settle: (started, waits) => {
+        if (promised === 0) this.#placeless -= 1;
         if (started !== null) this.#start(started, askedAt);
         else running.unpromise(promised);
         if (waits) this.ring(1);
@@ -131,7 +135,8 @@ export class Dispatcher {
 
   /** Whether a chat's turn must not start before others that wait: the claim under way may not get at all of them. */
   #goesBehindOthers(): boolean {
-    return this.#stopped || this.#backlog || (this.#claiming && this.waiting > this.#asked);
+    if (this.#stopped || this.#backlog || this.#placeless > 0) return true;
+    return this.#claiming && this.waiting > this.#asked;
   }
 
   /** A place or a provider has room that it had not before. */
@@ -150,6 +155,8 @@ export class Dispatcher {
         this.#asked = places;
         const askedAt = clock.monotonic();
         const fullProviders = running.fullProviders(places);
+        // Before the answer: a provider that gets room meanwhile must ring again.
+        this.#passedOver = fullProviders.length > 0;
         this.#count.beginClaim();
         const ids = Array.from({ length: places }, () => randomUUID());
         let claimed: readonly Committed<StartedTurn | null>[];
@@ -163,9 +170,7 @@ export class Dispatcher {
         // would be announced before it.
         this.#take(claimed, places, askedAt);
         this.#asked = Number.POSITIVE_INFINITY;
-        if (claimed.length === places) continue;
-        this.#passedOver = fullProviders.length > 0;
-        await this.#count.correct();
+        if (claimed.length < places) await this.#count.correct();
       }
     } catch (error) {
       logger.warn({ err: error }, "waiting turns could not be claimed; trying again");

@@ -1,0 +1,260 @@
+import type { ModelMessage } from "ai";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { MessageRecord } from "../core/message.ts";
+import type { PastTurn } from "../core/ports/turn-store.ts";
+import { NO_USAGE, type StepRecord, type TurnState } from "../core/turn.ts";
+import { HistoryWindow, historyBudget } from "./history.ts";
+
+const PLENTY = 1_000_000;
+
+interface PastSpec {
+  readonly user: string;
+  readonly state?: TurnState;
+  /** Steps as their texts and the ids of their calls. */
+  readonly steps?: readonly (readonly [text: string, calls?: readonly string[]])[];
+  /** Results by call id; every call's when absent. */
+  readonly results?: Readonly<Record<string, JsonValue>>;
+  /** Text beyond the finished steps. */
+  readonly rest?: string;
+}
+
+function past(number: number, spec: PastSpec): PastTurn {
+  const message = (role: "user" | "assistant", content: string): MessageRecord => ({
+    position: number,
+    id: `${role}-${number}`,
+    turn: number,
+    role,
+    content,
+    status: "complete",
+    toolCalls: [],
+    toolResults: [],
+    createdAt: 0,
+  });
+  const steps = (spec.steps ?? []).map(([text, calls = []], index): StepRecord => {
+    const parts: JsonObject[] = text === "" ? [] : [{ type: "text", text }];
+    parts.push(
+      ...calls.map((id) => ({ type: "tool-call", toolCallId: id, toolName: "tool", input: { of: id } })),
+    );
+    return { number: index + 1, text, parts, usage: NO_USAGE, finishReason: "stop" };
+  });
+  const ids = (spec.steps ?? []).flatMap(([, calls = []]) => calls);
+  const results = spec.results ?? Object.fromEntries(ids.map((id) => [id, `result of ${id}`]));
+  const said = steps.map(({ text }) => text).filter((text) => text !== "");
+  const content = [...said, ...(spec.rest === undefined ? [] : [spec.rest])].join("\n\n");
+  return {
+    number,
+    state: spec.state ?? "complete",
+    userMessage: message("user", spec.user),
+    agentMessage: {
+      ...message("assistant", content),
+      toolResults: Object.entries(results).map(([id, output]) => ({
+        call_id: id,
+        name: "tool",
+        output,
+        is_error: false,
+        duration_ms: 1,
+      })),
+    },
+    steps,
+  };
+}
+
+function pasts(...specs: readonly PastSpec[]): PastTurn[] {
+  return specs.map((spec, index) => past(index + 1, spec));
+}
+
+/** Each message in short: role, then text, calls (`?id`) and results (`!id`). */
+function short(messages: readonly ModelMessage[]): string[] {
+  return messages.map(({ role, content }) => {
+    if (typeof content === "string") return `${role}: ${content}`;
+    const parts = (content as unknown as readonly JsonObject[]).map((part) => {
+      if (part["type"] === "text") return part["text"];
+      return `${part["type"] === "tool-call" ? "?" : "!"}${String(part["toolCallId"])}`;
+    });
+    return `${role}: ${parts.join(" ")}`;
+  });
+}
+
+function bytesOf(messages: readonly ModelMessage[]): number {
+  return Buffer.byteLength(JSON.stringify(messages));
+}
+
+describe("the history that a model is sent", () => {
+  it("has each turn's message and steps in order, every call with its result behind it", () => {
+    const turns = pasts(
+      { user: "one", steps: [["let me see", ["a", "b"]], ["done"]] },
+      { user: "two", state: "running" },
+    );
+    expect(short(new HistoryWindow(turns, PLENTY).messages())).toEqual([
+      "user: one",
+      "assistant: let me see ?a ?b",
+      "tool: !a !b",
+      "assistant: done",
+      "user: two",
+    ]);
+  });
+
+  it("has the parts of a step as the model gave them, word for word", () => {
+    const parts = [
+      { type: "reasoning", text: "", providerOptions: { anthropic: { signature: "s" } } },
+      { type: "text", text: "x" },
+    ];
+    const turn = past(1, { user: "one" });
+    const step = { number: 1, text: "x", parts, usage: NO_USAGE, finishReason: "stop" };
+    expect(new HistoryWindow([{ ...turn, steps: [step] }], PLENTY).messages()[1]).toEqual({
+      role: "assistant",
+      content: parts,
+    });
+  });
+
+  it("says of a result whether it is text, JSON or an error", () => {
+    const [turn] = pasts({
+      user: "one",
+      steps: [["", ["text", "json", "none"]]],
+      results: { text: "4", json: { a: 1 } },
+    });
+    const content = new HistoryWindow([turn!], PLENTY).messages()[2]?.content as unknown as JsonObject[];
+    expect(content.map(({ output }) => output)).toEqual([
+      { type: "text", value: "4" },
+      { type: "json", value: { a: 1 } },
+      { type: "error-text", value: "interrupted" },
+    ]);
+  });
+
+  it("has what an interrupted turn had said beyond its last step, and not what the running one says", () => {
+    const turns = pasts(
+      { user: "one", state: "interrupted", steps: [["first", ["a"]]], rest: "and th" },
+      { user: "two", state: "failed", rest: "only this" },
+      { user: "three", state: "running", steps: [["so far", ["c"]]], rest: "not this" },
+    );
+    expect(short(new HistoryWindow(turns, PLENTY).messages())).toEqual([
+      "user: one",
+      "assistant: first ?a",
+      "tool: !a",
+      "assistant: and th",
+      "user: two",
+      "assistant: only this",
+      "user: three",
+      "assistant: so far ?c",
+      "tool: !c",
+    ]);
+  });
+
+  it("has no answer of a turn that has none", () => {
+    const turns = [{ ...past(1, { user: "one" }), agentMessage: null }, past(2, { user: "two" })];
+    expect(short(new HistoryWindow(turns, PLENTY).messages())).toEqual(["user: one", "user: two"]);
+  });
+
+  it("is cut to its budget between turns, oldest first, to the byte", () => {
+    const turns = pasts(
+      { user: "one", steps: [["a".repeat(100)]] },
+      { user: "two", steps: [["é".repeat(100)]] },
+      { user: "three", state: "running" },
+    );
+    const all = new HistoryWindow(turns, PLENTY).messages();
+    // Each block is counted as an array of its own.
+    const size = (from: number) => all.slice(from).reduce((sum, message) => sum + bytesOf([message]), 0);
+    expect(new HistoryWindow(turns, size(0)).messages()).toEqual(all);
+    expect(new HistoryWindow(turns, size(0) - 1).messages()).toEqual(all.slice(2));
+    expect(new HistoryWindow(turns, size(2) - 1).messages()).toEqual(all.slice(4));
+    expect(new HistoryWindow(turns, 0).messages()).toEqual(all.slice(4));
+  });
+
+  it("grows with the steps of the turn that runs, and lets go of older turns for them", () => {
+    const turns = pasts({ user: "one", steps: [["a".repeat(300)]] }, { user: "two", state: "running" });
+    const window = new HistoryWindow(turns, 700);
+    expect(window.messages()).toHaveLength(3);
+    const step = past(9, { user: "", steps: [["b".repeat(300), ["c"]]] }).steps[0]!;
+    window.addStep(step, new Map([["c", { output: 1, is_error: false }]]));
+    expect(short(window.messages())).toEqual(["user: two", `assistant: ${"b".repeat(300)} ?c`, "tool: !c"]);
+  });
+
+  it("lets go of the oldest steps of a turn that is too large by itself, never of its message and its last step", () => {
+    const large = "x".repeat(500);
+    const turns = pasts({
+      user: "question",
+      state: "running",
+      steps: [
+        [large, ["a"]],
+        [large, ["b"]],
+        ["last", ["c"]],
+      ],
+    });
+    expect(short(new HistoryWindow(turns, 1_200).messages())).toEqual([
+      "user: question",
+      `assistant: ${large} ?b`,
+      "tool: !b",
+      "assistant: last ?c",
+      "tool: !c",
+    ]);
+    expect(short(new HistoryWindow(turns, 10).messages())).toEqual([
+      "user: question",
+      "assistant: last ?c",
+      "tool: !c",
+    ]);
+  });
+
+  it("always begins with what a user said, pairs every call with its result, and keeps to its budget", () => {
+    const step = fc.tuple(fc.string({ maxLength: 60 }), fc.array(fc.constant(0), { maxLength: 3 }));
+    const turn = fc.record({
+      user: fc.string({ minLength: 1, maxLength: 80 }),
+      state: fc.constantFrom<TurnState>("complete", "interrupted", "failed"),
+      steps: fc.array(step, { maxLength: 4 }),
+      answered: fc.integer({ min: 0, max: 12 }),
+      rest: fc.string({ maxLength: 30 }),
+    });
+    fc.assert(
+      fc.property(fc.array(turn, { minLength: 1, maxLength: 6 }), fc.nat(3_000), (specs, budget) => {
+        const turns = specs.map(({ steps, answered, ...spec }, index) => {
+          let id = 0;
+          const named = steps.map(([text, calls]) => [text, calls.map(() => `${index}-${id++}`)] as const);
+          const ids = named.flatMap(([, calls]) => calls).slice(0, answered);
+          return past(index + 1, {
+            ...spec,
+            steps: named,
+            results: Object.fromEntries(ids.map((id) => [id, 1])),
+          });
+        });
+        const messages = new HistoryWindow(turns, budget).messages();
+        expectPairs(messages);
+        expect(messages[0]?.role).toBe("user");
+        const all = new HistoryWindow(turns, PLENTY).messages();
+        if (messages.filter(({ role }) => role === "user").length > 1) {
+          // More than the last turn: then it is a whole end of the history, and within the budget.
+          expect(messages).toEqual(all.slice(all.length - messages.length));
+          expect(messages.reduce((sum, message) => sum + bytesOf([message]) - 2, 0)).toBeLessThanOrEqual(
+            budget,
+          );
+        }
+      }),
+    );
+  });
+});
+
+/** Every call is answered by the message right behind it, in the order of the calls. */
+function expectPairs(messages: readonly ModelMessage[]): void {
+  messages.forEach(({ role, content }, index) => {
+    if (typeof content === "string") return;
+    const ids = (content as unknown as readonly JsonObject[])
+      .filter(({ type }) => type === "tool-call" || type === "tool-result")
+      .map(({ toolCallId }) => toolCallId);
+    const [other, step] = role === "tool" ? ["assistant", -1] : ["tool", 1];
+    const neighbour = messages[index + Number(step)];
+    if (ids.length === 0) return;
+    expect(neighbour?.role).toBe(other);
+    const paired = (neighbour?.content as unknown as readonly JsonObject[])
+      .filter(({ type }) => type === "tool-call" || type === "tool-result")
+      .map(({ toolCallId }) => toolCallId);
+    expect(paired).toEqual(ids);
+  });
+}
+
+describe("the budget of a history", () => {
+  it("is three quarters of the context window, at three bytes a token, without the instructions", () => {
+    expect(historyBudget(1_000, "")).toBe(2_250);
+    expect(historyBudget(1_000, "é".repeat(10))).toBe(2_230);
+    expect(historyBudget(10, "x".repeat(100))).toBe(0);
+  });
+});

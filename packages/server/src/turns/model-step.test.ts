@@ -1,0 +1,380 @@
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { NoContentGeneratedError } from "@ai-sdk/provider";
+import { describe, expect, it } from "vitest";
+import { ScriptedModel } from "../../test/scripted-model.ts";
+import type { Tool } from "../core/ports/tool.ts";
+import { ModelCaller, type ModelStep } from "./model-step.ts";
+
+const caller = new ModelCaller();
+const calculator: Tool = {
+  name: "calculator",
+  description: "Calculates",
+  inputSchema: { type: "object", properties: { expression: { type: "string" } } },
+  effect: "read",
+  execute: () => Promise.reject(new Error("The step must not run tools")),
+};
+const tools = [calculator];
+
+interface Asked {
+  readonly model: ScriptedModel;
+  readonly step: Promise<ModelStep>;
+  readonly heard: string[];
+  readonly controller: AbortController;
+  progress: number;
+}
+
+function ask(options: { usedCallIds?: readonly string[]; model?: LanguageModelV4 } = {}): Asked {
+  const model = new ScriptedModel();
+  const controller = new AbortController();
+  const heard: string[] = [];
+  const step = caller.call({
+    model: options.model ?? model,
+    instructions: "Be brief.",
+    messages: [{ role: "user", content: "Hello" }],
+    tools,
+    usedCallIds: options.usedCallIds ?? [],
+    signal: controller.signal,
+    onText: (text) => heard.push(text),
+    onProgress: () => void (asked.progress += 1),
+  });
+  const asked: Asked = { model, step, heard, controller, progress: 0 };
+  return asked;
+}
+
+/** What a step comes to whose model says exactly this. */
+async function stepOf(...parts: readonly LanguageModelV4StreamPart[]) {
+  const asked = ask();
+  const call = await asked.model.next();
+  call.emit(...parts).finish();
+  const step = await asked.step;
+  if (step.kind !== "finished") throw new Error(`The step ${step.kind}`);
+  return { step, heard: asked.heard };
+}
+
+function textParts(id: string, ...deltas: readonly string[]): LanguageModelV4StreamPart[] {
+  return [
+    { type: "text-start", id },
+    ...deltas.map((delta) => ({ type: "text-delta" as const, id, delta })),
+    { type: "text-end", id },
+  ];
+}
+
+describe("a finished step", () => {
+  it("tells the model the instructions, the messages and the tools, and runs no tool", async () => {
+    const { model, step } = ask();
+    const call = await model.next();
+    expect(call.prompt).toEqual(["system: Be brief.", 'user: [{"type":"text","text":"Hello"}]']);
+    expect(call.options.tools).toMatchObject([{ type: "function", name: "calculator" }]);
+    call.callTool("calculator", { expression: "1" }, "c1").finish("tool-calls");
+    expect(await step).toMatchObject({
+      kind: "finished",
+      calls: [{ id: "c1", name: "calculator", input: { expression: "1" } }],
+      finishReason: "tool-calls",
+    });
+  });
+
+  it("says text as it comes, and reports progress for whatever comes", async () => {
+    const asked = ask();
+    const call = await asked.model.next();
+    call
+      .emit({ type: "reasoning-start", id: "r" }, { type: "reasoning-delta", id: "r", delta: "hm" })
+      .say("Hel", "lo")
+      .finish();
+    expect(await asked.step).toMatchObject({ kind: "finished", text: "Hello", finishReason: "stop" });
+    expect(asked.heard).toEqual(["Hel", "lo"]);
+    expect(asked.progress).toBeGreaterThanOrEqual(6);
+  });
+
+  it("keeps its parts in the order in which they began, although they end in another", async () => {
+    const { step } = await stepOf(
+      { type: "reasoning-start", id: "a" },
+      { type: "text-start", id: "a" },
+      { type: "text-delta", id: "a", delta: "said" },
+      { type: "reasoning-delta", id: "a", delta: "thought" },
+      { type: "tool-call", toolCallId: "c1", toolName: "calculator", input: "{}" },
+      { type: "text-end", id: "a" },
+      { type: "reasoning-end", id: "a" },
+      ...textParts("b", "more"),
+    );
+    expect(step.parts).toEqual([
+      { type: "reasoning", text: "thought" },
+      { type: "text", text: "said" },
+      { type: "tool-call", toolCallId: "c1", toolName: "calculator", input: {} },
+      { type: "text", text: "more" },
+    ]);
+    expect(step.text).toBe("saidmore");
+  });
+
+  it("keeps what a provider attaches to its parts word for word, the last of it where it comes in several", async () => {
+    const sealed = { openai: { itemId: "rs_1", reasoningEncryptedContent: "gAAA+/= é\n" } };
+    const { step } = await stepOf(
+      { type: "reasoning-start", id: "r", providerMetadata: { anthropic: {} } },
+      {
+        type: "reasoning-delta",
+        id: "r",
+        delta: "",
+        providerMetadata: { anthropic: { signature: "Eq+/==" } },
+      },
+      { type: "reasoning-end", id: "r" },
+      { type: "reasoning-start", id: "empty", providerMetadata: sealed },
+      { type: "reasoning-end", id: "empty" },
+      { type: "reasoning-start", id: "nothing" },
+      { type: "reasoning-end", id: "nothing" },
+      { type: "text-start", id: "t" },
+      { type: "text-delta", id: "t", delta: "x" },
+      { type: "text-end", id: "t", providerMetadata: { google: { thoughtSignature: "sig" } } },
+      {
+        type: "tool-call",
+        toolCallId: "c1",
+        toolName: "calculator",
+        input: "{}",
+        providerMetadata: { google: { thoughtSignature: "call" } },
+      },
+    );
+    expect(step.parts).toEqual([
+      { type: "reasoning", text: "", providerOptions: { anthropic: { signature: "Eq+/==" } } },
+      { type: "reasoning", text: "", providerOptions: sealed },
+      { type: "text", text: "x", providerOptions: { google: { thoughtSignature: "sig" } } },
+      {
+        type: "tool-call",
+        toolCallId: "c1",
+        toolName: "calculator",
+        input: {},
+        providerOptions: { google: { thoughtSignature: "call" } },
+      },
+    ]);
+  });
+
+  it("puts a character together that the provider has cut in two, and replaces a half that stays alone", async () => {
+    const { step, heard } = await stepOf(...textParts("t", "a\ud83d", "\ude00b\ude00", "c\ud83d"));
+    expect(heard.join("")).toBe("a😀b\ufffdc\ufffd");
+    expect(heard.every((piece) => piece.isWellFormed())).toBe(true);
+    expect(step.text).toBe("a😀b\ufffdc\ufffd");
+    expect(step.parts).toEqual([{ type: "text", text: "a😀b\ufffdc\ufffd" }]);
+  });
+
+  it("has no NUL in it, neither in text nor in calls, whatever stands around it", async () => {
+    const { step, heard } = await stepOf(...textParts("t", "\0a\ud83d\0", "\ude00\0", "\0"), {
+      type: "tool-call",
+      toolCallId: "c\0",
+      toolName: "calculator\0",
+      input: String.raw`{"expression":"1\u0000+\ud83d","a\u0000":[["\u0000"]],"big":1e400}`,
+    });
+    expect(heard.join("")).toBe("a😀");
+    expect(step.text).toBe("a😀");
+    expect(step.calls[0]).toMatchObject({
+      id: "c",
+      name: "calculator",
+      input: { expression: "1+\ufffd", a: [[""]], big: null },
+    });
+    expect(JSON.stringify(step)).not.toMatch(/\\u0000|\\ud83d/);
+  });
+
+  it("keeps text whose part was never begun, because it has been shown", async () => {
+    const { step, heard } = await stepOf({ type: "text-delta", id: "lost", delta: "here" });
+    expect(heard).toEqual(["here"]);
+    expect(step.text).toBe("here");
+    expect(step.parts).toEqual([{ type: "text", text: "here" }]);
+  });
+
+  it("passes on a call of an unknown tool or with input that is not JSON, so that the model is told", async () => {
+    const { step } = await stepOf(
+      { type: "tool-call", toolCallId: "c1", toolName: "teleport", input: '{"to":"moon"}' },
+      { type: "tool-call", toolCallId: "c2", toolName: "calculator", input: '{"expression":' },
+    );
+    expect(step.calls).toMatchObject([
+      { id: "c1", name: "teleport", input: { to: "moon" } },
+      { id: "c2", name: "calculator", input: '{"expression":' },
+    ]);
+    // What is sent back to a model must be an object.
+    expect(step.parts).toMatchObject([{ input: { to: "moon" } }, { input: {} }]);
+  });
+
+  it("gives calls ids of their own where a provider uses one twice", async () => {
+    const asked = ask({ usedCallIds: ["call_0", "call_0-2"] });
+    const call = await asked.model.next();
+    call.callTool("calculator", {}, "call_0").callTool("calculator", {}, "call_0").finish("tool-calls");
+    const step = await asked.step;
+    expect(step).toMatchObject({ calls: [{ id: "call_0-3" }, { id: "call_0-4" }] });
+    expect(step).toMatchObject({ parts: [{ toolCallId: "call_0-3" }, { toolCallId: "call_0-4" }] });
+  });
+
+  it("counts tokens, and none where a provider says nothing", async () => {
+    const asked = ask();
+    const call = await asked.model.next();
+    const usage = {
+      inputTokens: { total: 100, noCache: 60, cacheRead: 40, cacheWrite: 0 },
+      outputTokens: { total: 30, text: 10, reasoning: 20 },
+    };
+    call.emit({ type: "finish", finishReason: { unified: "stop", raw: "stop" }, usage });
+    expect(await asked.step).toMatchObject({
+      usage: {
+        inputTokens: 100,
+        outputTokens: 30,
+        totalTokens: 130,
+        reasoningTokens: 20,
+        cachedInputTokens: 40,
+      },
+    });
+    const silent = ask();
+    const none = { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined };
+    const nothing = {
+      inputTokens: none,
+      outputTokens: { total: undefined, text: undefined, reasoning: undefined },
+    };
+    (await silent.model.next()).emit({
+      type: "finish",
+      finishReason: { unified: "stop", raw: undefined },
+      usage: nothing,
+    });
+    expect(await silent.step).toMatchObject({ usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } });
+  });
+});
+
+describe("a failed step", () => {
+  it.each(["error", "interrupted"] as const)("is one whose answer ended as %s", async (unified) => {
+    const asked = ask();
+    const call = await asked.model.next();
+    call.say("half").emit({
+      type: "finish",
+      finishReason: { unified: unified as "error", raw: undefined },
+      usage: { inputTokens: {} as never, outputTokens: {} as never },
+    });
+    const step = await asked.step;
+    expect(step).toMatchObject({ kind: "failed", spoke: true });
+    expect(step.kind === "failed" && NoContentGeneratedError.isInstance(step.error)).toBe(true);
+  });
+
+  it("is one that broke off before its end", async () => {
+    const asked = ask();
+    (await asked.model.next()).breakOff();
+    const step = await asked.step;
+    expect(step).toMatchObject({ kind: "failed", spoke: false });
+    expect(step.kind === "failed" && NoContentGeneratedError.isInstance(step.error)).toBe(true);
+  });
+
+  it("has the error that the provider sent, and does not read on", async () => {
+    const asked = ask();
+    const error = new Error("overloaded");
+    const call = await asked.model.next();
+    call.emit({ type: "error", error }).say("text after the error");
+    expect(await asked.step).toMatchObject({ kind: "failed", spoke: false });
+    expect(asked.heard).toEqual([]);
+  });
+
+  it("has the error of a connection that died, and remembers whether text went out", async () => {
+    const error = new TypeError("terminated");
+    const asked = ask();
+    const call = await asked.model.next();
+    call.say("so far");
+    while (asked.heard.length === 0) await turnOfTheLoop();
+    call.fail(error);
+    expect(await asked.step).toMatchObject({ kind: "failed", error, spoke: true });
+  });
+
+  it("has the error of a call that never began", async () => {
+    const error = new Error("no route");
+    const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {
+      doStream: () => Promise.reject(error),
+    });
+    expect(await ask({ model }).step).toMatchObject({ kind: "failed", error, spoke: false });
+  });
+});
+
+describe("an abort", () => {
+  it("while the stream hangs is answered at once, and lets the stream go", async () => {
+    const asked = ask();
+    const call = await asked.model.next();
+    call.say("so far");
+    while (asked.heard.length === 0) await turnOfTheLoop();
+    asked.controller.abort(new Error("stop"));
+    expect(await asked.step).toEqual({ kind: "aborted" });
+    await turnOfTheLoop();
+    expect(() => call.say("too late")).toThrow();
+    expect(asked.heard).toEqual(["so far"]);
+  });
+
+  it("before the stream begins is answered at once by a model that ignores its signal, whose late stream is thrown away", async () => {
+    const opened = Promise.withResolvers<void>();
+    const open = Promise.withResolvers<void>();
+    const cancelled = Promise.withResolvers<unknown>();
+    const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {
+      doStream: async () => {
+        opened.resolve();
+        await open.promise;
+        return { stream: new ReadableStream({ cancel: (reason) => cancelled.resolve(reason) }) };
+      },
+    });
+    const asked = ask({ model });
+    await opened.promise;
+    asked.controller.abort(new Error("stop"));
+    expect(await asked.step).toEqual({ kind: "aborted" });
+    open.resolve();
+    expect(await cancelled.promise).toMatchObject({ message: "stop" });
+  });
+
+  it("leaves no rejection unhandled when the call fails afterwards", async () => {
+    const unhandled: unknown[] = [];
+    const listen = (error: unknown): void => void unhandled.push(error);
+    process.on("unhandledRejection", listen);
+    const opened = Promise.withResolvers<void>();
+    const failing = Promise.withResolvers<never>();
+    const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {
+      doStream: () => {
+        opened.resolve();
+        return failing.promise;
+      },
+    });
+    const asked = ask({ model });
+    await opened.promise;
+    asked.controller.abort();
+    expect(await asked.step).toEqual({ kind: "aborted" });
+    failing.reject(new Error("too late"));
+    for (let turn = 0; turn < 3; turn += 1) await turnOfTheLoop();
+    process.off("unhandledRejection", listen);
+    expect(unhandled).toEqual([]);
+  });
+
+  it("before the call asks no model", async () => {
+    const model = new ScriptedModel();
+    const step = await caller.call({
+      model,
+      instructions: "",
+      messages: [{ role: "user", content: "Hello" }],
+      tools,
+      usedCallIds: [],
+      signal: AbortSignal.abort(),
+      onText: () => undefined,
+      onProgress: () => undefined,
+    });
+    expect(step).toEqual({ kind: "aborted" });
+    await turnOfTheLoop();
+    expect(model.waitingCalls).toBe(0);
+  });
+
+  it("between the opening of the stream and its first part is not overheard", async () => {
+    const controller = new AbortController();
+    const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {
+      doStream: async () => {
+        // Aborted by whoever runs next, wherever the call stands then.
+        queueMicrotask(() => queueMicrotask(() => queueMicrotask(() => controller.abort())));
+        return { stream: new ReadableStream() };
+      },
+    });
+    const step = caller.call({
+      model,
+      instructions: "",
+      messages: [{ role: "user", content: "Hello" }],
+      tools: [],
+      usedCallIds: [],
+      signal: controller.signal,
+      onText: () => undefined,
+      onProgress: () => undefined,
+    });
+    expect(await step).toEqual({ kind: "aborted" });
+  });
+});
+
+function turnOfTheLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,81 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { RunningTurns, type RunningTurn } from "./running-turns.ts";
+import { startedTurn } from "./testing/started-turn.ts";
+
+function running(turn: Parameters<typeof startedTurn>[0]): RunningTurn {
+  return { turn: startedTurn(turn), controller: new AbortController(), heldUntil: 0 };
+}
+
+describe("places", () => {
+  it("are promised as long as there are any", () => {
+    const turns = new RunningTurns({ total: 3, byProvider: {} });
+    expect(turns.promise(2)).toBe(2);
+    expect(turns.promise(5)).toBe(1);
+    expect(turns.promise(1)).toBe(0);
+    turns.unpromise(2);
+    expect(turns.free).toBe(2);
+  });
+
+  it("are taken by a turn until it is removed", () => {
+    const turns = new RunningTurns({ total: 1, byProvider: {} });
+    turns.promise(1);
+    const turn = running({ epoch: 1 });
+    turns.add(turn);
+    expect([turns.size, turns.free]).toEqual([1, 0]);
+    turns.remove(turn);
+    expect([turns.size, turns.free]).toEqual([0, 1]);
+  });
+
+  it("are found by the session that runs there, the later turn of it while an earlier one winds down", () => {
+    const turns = new RunningTurns({ total: 9, byProvider: {} });
+    const [early, late] = [running({ epoch: 1 }), running({ epoch: 2 })];
+    turns.promise(2);
+    turns.add(early);
+    turns.add(late);
+    expect(turns.ofSession(1)).toBe(late);
+    turns.remove(early);
+    expect(turns.ofSession(1)).toBe(late);
+    turns.remove(late);
+    expect(turns.ofSession(1)).toBeNull();
+  });
+
+  it("and limits of providers are never exceeded, however promises, starts and ends interleave", () => {
+    const step = fc.record({
+      kind: fc.constantFrom("ask", "answer", "answer", "end"),
+      provider: fc.constantFrom("a", "b", "c"),
+      pick: fc.nat(20),
+    });
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 6 }),
+        fc.record({ a: fc.integer({ min: 0, max: 3 }), b: fc.integer({ min: 1, max: 3 }) }),
+        fc.array(step, { maxLength: 80 }),
+        (total, limits, steps) => {
+          const turns = new RunningTurns({ total, byProvider: limits });
+          const asked: { readonly full: readonly string[] }[] = [];
+          let epoch = 0;
+          for (const { kind, provider, pick } of steps) {
+            if (kind === "ask" && turns.promise(1) === 1) asked.push({ full: turns.fullProviders(1) });
+            if (kind === "answer" && asked.length > 0) {
+              // The transaction starts a turn on a provider that was not full when it was asked for, or none.
+              const [{ full }] = asked.splice(pick % asked.length, 1) as [(typeof asked)[0]];
+              if (full.includes(provider)) turns.unpromise(1);
+              else turns.add(running({ epoch: (epoch += 1), sessionKey: epoch, model: `${provider}/m` }));
+            }
+            const all = turns.all();
+            if (kind === "end" && all.length > 0) turns.remove(all[pick % all.length]!);
+            const count = (name: string) =>
+              turns.all().filter(({ turn }) => turn.model === `${name}/m`).length;
+            expect(turns.size).toBeLessThanOrEqual(total);
+            expect(count("a")).toBeLessThanOrEqual(limits.a);
+            expect(count("b")).toBeLessThanOrEqual(limits.b);
+          }
+          turns.unpromise(asked.length);
+          for (const turn of turns.all()) turns.remove(turn);
+          expect(turns.free).toBe(total);
+        },
+      ),
+    );
+  });
+});

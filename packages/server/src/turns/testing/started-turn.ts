@@ -1,0 +1,33 @@
+import type { StartedTurn } from "../../core/turn.ts";
+
+/** A turn that was just started; what a test cares about replaces the rest. */
+export function startedTurn(turn: Partial<StartedTurn> = {}): StartedTurn {
+  return {
+    sessionId: "00000000-0000-4000-8000-000000000001",
+    sessionKey: 1,
+    turn: 1,
+    epoch: 1,
+    life: "life",
+    app: "default",
+    model: "test/scripted",
+    attempt: 1,
+    stepsDone: 0,
+    userText: "Hello",
+    agentMessage: {
+      position: 2,
+      id: "agent",
+      turn: 1,
+      role: "assistant",
+      content: "",
+      status: "streaming",
+      toolCalls: [],
+      toolResults: [],
+      createdAt: 0,
+    },
+    openCalls: [],
+    clientId: null,
+    publicKey: null,
+    userState: null,
+    ...turn,
+  };
+}
