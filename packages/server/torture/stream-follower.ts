@@ -31,6 +31,8 @@ export class StreamFollower {
   readonly #awaited = new Map<string, Snapshot>();
   readonly #done: Promise<void>;
   #state: FoldState | null = null;
+  /** Life that the server said it cannot resume. */
+  #givenUp: string | null = null;
   /** Wakes whoever waits in `reach`. */
   #onMove: (() => void) | null = null;
 
@@ -84,6 +86,10 @@ export class StreamFollower {
 
   #begin(snapshot: Snapshot): FoldState {
     this.#recent.clear();
+    if (splitEventId(snapshot.last_event_id).life === this.#givenUp) {
+      this.#report(`resync before ${snapshot.last_event_id}`, "although all its events are kept");
+    }
+    this.#givenUp = null;
     return this.#moveTo(snapshot);
   }
 
@@ -117,7 +123,7 @@ export class StreamFollower {
     } else if (event?.type === "system_notice" && event.code === "session_deleted") {
       this.#startOver(null);
     } else if (event?.type === "system_notice" && event.code === "resync") {
-      this.#resync(streamed.id, state);
+      this.#resync(state);
     } else if (streamed.id !== null) {
       this.#number(streamed.id, event, state);
     }
@@ -146,11 +152,12 @@ export class StreamFollower {
     }
   }
 
-  /** A life that goes on keeps far more events than a run makes between two connections. */
-  #resync(id: string | null, state: FoldState): void {
-    if (id !== null && splitEventId(id).life === splitEventId(state.last_event_id).life) {
-      this.#report(`resync to ${id}`, `although it followed from ${state.last_event_id}`);
-    }
+  /**
+   * A life that goes on keeps far more events than a run makes between two connections, so it never needs this. Whether it goes
+   * on shows in the next snapshot: a stream that opens while its session is being deleted may be told so.
+   */
+  #resync(state: FoldState): void {
+    this.#givenUp = splitEventId(state.last_event_id).life;
     this.#startOver(null);
   }
 
