@@ -1,0 +1,182 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BeforeCall } from "../../test/intercepted-store.ts";
+import {
+  lines,
+  newId,
+  parse,
+  RecordingSink,
+  startService,
+  until,
+  type TestService,
+} from "../../test/service.ts";
+import { ServiceError } from "../core/errors.ts";
+
+const MINUTE = 60_000;
+const ANYBODY = () => undefined;
+const NOBODY = () => {
+  throw new ServiceError(429, "too_many_sessions", "Later.");
+};
+
+let service: TestService;
+let id: string;
+let calls: string[];
+let before: BeforeCall;
+beforeEach(async () => {
+  calls = [];
+  before = () => undefined;
+  service = await startService({
+    beforeCall: (method, parameters) => {
+      calls.push(method);
+      return before(method, parameters);
+    },
+  });
+  id = newId();
+});
+afterEach(() => service.close());
+
+const count = (method: string): number => calls.filter((call) => call === method).length;
+
+/** A session with an answered message. */
+async function talk(): Promise<void> {
+  await service.say(id, "hello");
+  (await service.model.next()).say("hi").finish();
+  await until(async () => !(await service.snapshot(id)).is_processing);
+}
+
+describe("finding a session", () => {
+  it("loads it once however many ask, and all of them get the same", async () => {
+    await talk();
+    await service.evict();
+    calls = [];
+    const found = await Promise.all(Array.from({ length: 20 }, () => service.registry.get(id, null)));
+    expect(count("sessions.open")).toBe(1);
+    expect(new Set(found).size).toBe(1);
+    expect(lines(parse(found[0]!.view()).messages)).toEqual(["user complete: hello", "agent complete: hi"]);
+  });
+
+  it("asks again after a load that failed", async () => {
+    before = () => Promise.reject(new Error("broken"));
+    const both = await Promise.allSettled([service.registry.get(id, null), service.registry.get(id, null)]);
+    expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    before = () => undefined;
+    expect((await service.registry.get(id, null)).id).toBe(id);
+  });
+
+  it("never creates one when it only looks", async () => {
+    expect(await service.registry.find(id)).toBeNull();
+    expect(await service.store.sessions.find(id)).toBeNull();
+  });
+
+  it("refuses those who may not create it, and only those", async () => {
+    const asked = [NOBODY, ANYBODY, NOBODY, ANYBODY].map((admit) => service.registry.get(id, admit));
+    const answers = await Promise.allSettled(asked);
+    expect(answers.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "rejected", "fulfilled"]);
+  });
+
+  it("creates nothing for who is refused, and asks nobody about one that exists", async () => {
+    await expect(service.registry.get(id, NOBODY)).rejects.toMatchObject({ status: 429 });
+    await expect(service.conversations.chat(chatOf(id), NOBODY)).rejects.toMatchObject({ status: 429 });
+    expect(await service.store.sessions.find(id)).toBeNull();
+    await service.snapshot(id);
+    await service.registry.get(id, NOBODY);
+    await service.evict();
+    await service.registry.get(id, NOBODY);
+  });
+});
+
+describe("the use of a session", () => {
+  it("is noted again, before the answer, when it was noted five minutes ago", async () => {
+    await service.snapshot(id);
+    await service.clock.advance(5 * MINUTE - 1);
+    calls = [];
+    await service.snapshot(id);
+    expect(count("sessions.touch")).toBe(0);
+    await service.clock.advance(1);
+    await service.snapshot(id);
+    await service.snapshot(id);
+    expect(count("sessions.touch")).toBe(1);
+  });
+
+  it("counts from when it was asked to be noted, not from when the store has answered", async () => {
+    await service.snapshot(id);
+    await service.clock.advance(5 * MINUTE);
+    const gate = Promise.withResolvers<void>();
+    before = (method) => (method === "sessions.touch" ? gate.promise : undefined);
+    const answer = service.snapshot(id);
+    await service.clock.advance(2 * MINUTE);
+    gate.resolve();
+    await answer;
+    before = () => undefined;
+    await service.clock.advance(3 * MINUTE);
+    calls = [];
+    await service.snapshot(id);
+    expect(count("sessions.touch")).toBe(1);
+  });
+
+  it("is noted by whatever changes the session", async () => {
+    await service.snapshot(id);
+    await service.clock.advance(4 * MINUTE);
+    await service.conversations.rename(id, "Mine");
+    await service.clock.advance(4 * MINUTE);
+    calls = [];
+    await service.snapshot(id);
+    expect(count("sessions.touch")).toBe(0);
+  });
+
+  it("is not noted by a chat that was refused, although it brought the session into memory", async () => {
+    await talk();
+    await service.evict();
+    const userState = { big: "x".repeat(9_000) } as never;
+    await expect(service.say(id, "again", { userState })).rejects.toMatchObject({ status: 400 });
+    calls = [];
+    await service.snapshot(id);
+    expect(calls).toContain("sessions.touch");
+  });
+});
+
+describe("a life that is over", () => {
+  it("is noticed when its use is noted: who asks gets the next life, who reads hears that it is gone", async () => {
+    await talk();
+    const old = await service.snapshot(id);
+    const sink = new RecordingSink();
+    await service.feed.open({ sessionId: id, include: new Set(), lastEventId: null }, sink, null);
+    // Another process deletes it, and nobody here is told.
+    await service.store.sessions.remove(id);
+    expect(await service.snapshot(id)).toEqual(old);
+    await service.clock.advance(5 * MINUTE);
+    const fresh = await service.snapshot(id);
+    expect(fresh.messages).toEqual([]);
+    expect(fresh.last_event_id.split("-")[0]).not.toBe(old.last_event_id.split("-")[0]);
+    expect(sink.text).toContain("session_deleted");
+    expect(sink.ended).toBe("finish");
+  });
+
+  it("is noticed by a commit of the next one", async () => {
+    await talk();
+    await service.store.sessions.remove(id);
+    const snapshot = await service.say(id, "new life");
+    expect(lines(snapshot.messages)).toEqual(["user complete: new life", "agent streaming: "]);
+    expect(lines((await service.snapshot(id)).messages)).toEqual(lines(snapshot.messages));
+  });
+});
+
+describe("a session in memory that fell behind", () => {
+  it("is loaded again, and who waits goes on waiting for what is true", async () => {
+    const answer = service.say(id, "hello", { waitMs: 60_000 });
+    const call = await service.model.next();
+    const session = service.registry.inMemory(id)!;
+    await until(() => session.hasWaiters);
+    const record = (await service.store.sessions.find(id))!;
+    const message = { ...parse(session.view()).messages[0]!, id: newId() };
+    const events = [{ number: session.head + 1, event: { type: "message_updated", message } as const }];
+    service.registry.settle({ outcome: "ok", session: record, created: false, events, loaded: null });
+    expect(session.isReplaced).toBe(true);
+    call.say("hi").finish();
+    expect(lines((await answer).messages)).toEqual(["user complete: hello", "agent complete: hi"]);
+  });
+});
+
+function chatOf(sessionId: string) {
+  const nothing = { publicKey: null, userState: null, clientId: null, idempotencyKey: null, waitMs: 0 };
+  return { ...nothing, sessionId, app: "default", message: "hello", signal: new AbortController().signal };
+}

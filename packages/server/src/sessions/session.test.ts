@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import { parse } from "../../test/service.ts";
+import type { StoredSession } from "../core/ports/session-store.ts";
+import type { NumberedEvent } from "../core/session-event.ts";
+import { newSession } from "../core/session.ts";
+import { Session } from "./session.ts";
+
+const RECORD = newSession(1, "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", { life: "abc", model: "a/b" }, 0);
+const NEVER = new AbortController().signal;
+
+const stored = (fields: Partial<StoredSession["session"]> = {}): StoredSession => ({
+  session: { ...RECORD, ...fields },
+  messages: [],
+  systemEvents: [],
+  checkpointed: "",
+});
+
+const agent = (content: string, status: "streaming" | "complete" = "streaming") =>
+  ({ sender: "agent", content, id: "m1", created_at: "2026-01-01T00:00:00.000Z", status }) as const;
+
+const titled = (number: number): NumberedEvent => ({
+  number,
+  event: { type: "title_changed", new_title: `title ${number}` },
+});
+
+const status = (number: number, next: "idle" | "processing"): NumberedEvent => ({
+  number,
+  event: { type: "state_changed", status: next, model: "a/b", app: "default", user_state: null },
+});
+
+const shown = (session: Session) => parse(session.view());
+
+describe("a live session", () => {
+  it("takes each event once, whatever comes twice", () => {
+    const session = new Session(stored());
+    const created: NumberedEvent = { number: 1, event: { type: "message_created", message: agent("") } };
+    session.apply([created, titled(2)]);
+    session.apply([created, titled(2)]);
+    expect(shown(session)).toMatchObject({ title: "title 2", last_event_id: "abc-2" });
+    expect(shown(session).messages).toHaveLength(1);
+  });
+
+  it("lets an event that comes too early wait for the ones before it", () => {
+    const session = new Session(stored());
+    expect(session.apply([titled(3)])).toBe(true);
+    expect(shown(session)).toMatchObject({ title: "New Chat", last_event_id: "abc-0" });
+    session.apply([titled(2)]);
+    session.apply([titled(1)]);
+    expect(shown(session)).toMatchObject({ title: "title 3", last_event_id: "abc-3" });
+  });
+
+  it("gives up when too much came too early, or a message is to change that it does not have", () => {
+    const waiting = Array.from({ length: 1001 }, (_, index) => titled(index + 2));
+    expect(new Session(stored()).apply(waiting)).toBe(false);
+    expect(new Session(stored()).apply(waiting.slice(1))).toBe(true);
+    const updated = { number: 1, event: { type: "message_updated", message: agent("") } } as const;
+    expect(new Session(stored()).apply([updated])).toBe(false);
+  });
+
+  it("sets the first text of a step apart from the steps before, and tells readers where it goes", () => {
+    const session = new Session(stored({ status: "processing" }));
+    expect(session.grow("nobody streams")).toBeNull();
+    session.apply([{ number: 1, event: { type: "message_created", message: agent("") } }]);
+    expect(session.grow("one ")).toEqual({ messageId: "m1", offset: 0, text: "one " });
+    expect(session.grow("step")).toEqual({ messageId: "m1", offset: 4, text: "step" });
+    session.apply([{ number: 2, event: { type: "message_updated", message: agent("one step") } }]);
+    expect(session.grow("two")).toEqual({ messageId: "m1", offset: 8, text: "\n\ntwo" });
+    expect(session.grow("!")).toEqual({ messageId: "m1", offset: 13, text: "!" });
+    expect(session.streamingText).toBe("one step\n\ntwo!");
+    expect(shown(session).messages[0]?.content).toBe("one step\n\ntwo!");
+  });
+
+  it("goes back to its finished steps when the turn is run again", () => {
+    const session = new Session(stored({ status: "processing" }));
+    session.apply([{ number: 1, event: { type: "message_created", message: agent("done") } }]);
+    session.grow("lost");
+    session.apply([{ number: 2, event: { type: "message_updated", message: agent("done") } }]);
+    expect(shown(session).messages[0]?.content).toBe("done");
+    expect(session.grow("again")).toMatchObject({ offset: 4, text: "\n\nagain" });
+  });
+
+  it("knows that its use was noted at least when it changed last", () => {
+    const session = new Session(stored({ updatedAt: 5 }));
+    expect(session.useNotedAt).toBe(5);
+    session.noteUse(9);
+    session.noteUse(7);
+    expect(session.useNotedAt).toBe(9);
+  });
+});
+
+describe("waiting for a session", () => {
+  const waiting = (session: Session, signal = NEVER) => {
+    const state = { over: false };
+    void session.settled(signal).then(() => (state.over = true));
+    return state;
+  };
+  const round = () => new Promise((resolve) => setImmediate(resolve));
+
+  it("is over at once when it does not work", async () => {
+    await new Session(stored()).settled(NEVER);
+  });
+
+  it.each<[string, (session: Session) => unknown]>([
+    ["stops working", (session) => session.apply([status(1, "idle")])],
+    ["is deleted", (session) => session.end()],
+    ["is replaced", (session) => session.replace()],
+  ])("is over when it %s", async (_how, end) => {
+    const session = new Session(stored({ status: "processing" }));
+    const waiters = [waiting(session), waiting(session)];
+    session.apply([]);
+    await round();
+    expect(waiters.map(({ over }) => over)).toEqual([false, false]);
+    end(session);
+    await round();
+    expect(waiters.map(({ over }) => over)).toEqual([true, true]);
+    expect(session.hasWaiters).toBe(false);
+    await session.settled(NEVER);
+  });
+
+  it("leaves nothing behind when who waits has enough", async () => {
+    const session = new Session(stored({ status: "processing" }));
+    const enough = new AbortController();
+    const waiter = waiting(session, enough.signal);
+    expect(session.hasWaiters).toBe(true);
+    enough.abort();
+    await round();
+    expect(waiter.over).toBe(true);
+    expect(session.hasWaiters).toBe(false);
+    await session.settled(enough.signal);
+  });
+});

@@ -1,0 +1,69 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isCleanText } from "../core/text.ts";
+import { cleanTitle, plainTitle } from "./title-text.ts";
+
+const FAMILY = "👨‍👩‍👧‍👦";
+
+describe("a title made from a message", () => {
+  it("is its first line that shows something, with single spaces", () => {
+    expect(plainTitle("  How do I\tbridge  USDC?\nMore.")).toBe("How do I bridge USDC?");
+    expect(plainTitle("\u0001\u0002\n \r\nHello")).toBe("Hello");
+  });
+
+  it("is the placeholder when no line shows anything", () => {
+    expect(plainTitle("\u0001\n\u0002")).toBe("New Chat");
+  });
+
+  it("is as it is up to 60 characters, and is cut at a word beyond", () => {
+    expect(plainTitle("x".repeat(60))).toBe("x".repeat(60));
+    const words = "word ".repeat(20).trim();
+    expect(plainTitle(words)).toBe(`${"word ".repeat(12).trim()}…`);
+    expect(plainTitle(`${"x".repeat(60)} more`)).toBe(`${"x".repeat(60)}…`);
+    expect(plainTitle(`short ${"x".repeat(100)}`)).toBe(`short ${"x".repeat(54)}…`);
+  });
+
+  it("is never cut through a character as people see it", () => {
+    expect(plainTitle(`a${"👍".repeat(60)}`)).toBe(`a${"👍".repeat(29)}…`);
+    expect(plainTitle(`${"x".repeat(55)}${FAMILY}`)).toBe(`${"x".repeat(55)}…`);
+    expect(plainTitle(`${"e\u0301".repeat(40)}`)).toBe(`${"e\u0301".repeat(30)}…`);
+  });
+
+  it("takes whole code points of a character that is too long by itself", () => {
+    expect(plainTitle(`👍${"\u200d👍".repeat(60)}`)).toSatisfy(isCleanText);
+  });
+
+  it("is clean, short, one line and never empty, whatever the message", () => {
+    const piece = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.constantFrom("👍", FAMILY, " ", "\n", "word", "漢字"),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
+        const title = plainTitle(pieces.join("").replaceAll("\0", "").toWellFormed());
+        expect(isCleanText(title)).toBe(true);
+        expect(title.length).toBeGreaterThan(0);
+        expect(title.length).toBeLessThanOrEqual(61);
+        expect(title).not.toMatch(/[\r\n\p{Cc}]/u);
+      }),
+    );
+  });
+});
+
+describe("a title that a model gave", () => {
+  it.each([
+    ['"Bridging USDC"', "Bridging USDC"],
+    ["**Bridging USDC.**\nBecause…", "Bridging USDC"],
+    ["\n\n# Bridging\tUSDC…", "Bridging USDC…"],
+    ["«Brücken bauen»", "Brücken bauen"],
+    ["Brid\0ging \ud83d", "Bridging \ufffd"],
+  ])("%j is %j", (answer, title) => expect(cleanTitle(answer)).toBe(title));
+
+  it("is none when nothing is left of it", () => {
+    for (const answer of ["", "  \n ", '""', "...", "\u0001"]) expect(cleanTitle(answer)).toBeNull();
+  });
+
+  it("is cut like any other", () => {
+    expect(cleanTitle("word ".repeat(20))).toHaveLength(60);
+  });
+});
