@@ -124,7 +124,7 @@ describe("a chat", () => {
     for (let n = 0; n < 150; n += 1) chat();
     await queue.commitAll();
     expect(queue.waiting).toHaveLength(80);
-    for (const run of [...runs]) run.end();
+    for (const run of runs) run.end();
     // The claim asks for 64 of 80, and 6 places are left: none of them is for who comes now.
     await new Promise((resolve) => setImmediate(resolve));
     chat();
@@ -229,7 +229,7 @@ describe("turns that wait", () => {
     chat();
     chat();
     await queue.commitAll();
-    for (const run of [...runs]) run.end();
+    for (const run of runs) run.end();
     await queue.commitAll();
     expect(numbers(runs)).toEqual([3, 4]);
     expect(running.free).toBe(0);

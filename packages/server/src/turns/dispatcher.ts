@@ -191,9 +191,11 @@ export class Dispatcher {
 
   #take(claimed: readonly Committed<StartedTurn | null>[], places: number, askedAt: number): void {
     const { running, settle, logger } = this.#options;
-    if (claimed.length === places) this.#backlog = true;
+    const started = claimed.filter(({ outcome }) => outcome !== null).length;
+    // Behind a turn that was failed instead of started, the next one of its session may start now.
+    if (claimed.length === places || started < claimed.length) this.#backlog = true;
     this.#count.endClaim(claimed.length);
-    running.unpromise(places - claimed.filter(({ outcome }) => outcome !== null).length);
+    running.unpromise(places - started);
     for (const committed of claimed) {
       try {
         settle(committed);

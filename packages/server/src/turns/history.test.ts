@@ -70,8 +70,8 @@ function short(messages: readonly ModelMessage[]): string[] {
   return messages.map(({ role, content }) => {
     if (typeof content === "string") return `${role}: ${content}`;
     const parts = (content as unknown as readonly JsonObject[]).map((part) => {
-      if (part["type"] === "text") return part["text"];
-      return `${part["type"] === "tool-call" ? "?" : "!"}${String(part["toolCallId"])}`;
+      if (part["type"] === "text") return part["text"] as string;
+      return `${part["type"] === "tool-call" ? "?" : "!"}${part["toolCallId"] as string}`;
     });
     return `${role}: ${parts.join(" ")}`;
   });
@@ -237,18 +237,18 @@ describe("the history that a model is sent", () => {
 function expectPairs(messages: readonly ModelMessage[]): void {
   messages.forEach(({ role, content }, index) => {
     if (typeof content === "string") return;
-    const ids = (content as unknown as readonly JsonObject[])
-      .filter(({ type }) => type === "tool-call" || type === "tool-result")
-      .map(({ toolCallId }) => toolCallId);
-    const [other, step] = role === "tool" ? ["assistant", -1] : ["tool", 1];
-    const neighbour = messages[index + Number(step)];
+    const ids = callIds({ content });
     if (ids.length === 0) return;
-    expect(neighbour?.role).toBe(other);
-    const paired = (neighbour?.content as unknown as readonly JsonObject[])
-      .filter(({ type }) => type === "tool-call" || type === "tool-result")
-      .map(({ toolCallId }) => toolCallId);
-    expect(paired).toEqual(ids);
+    const neighbour = messages[role === "tool" ? index - 1 : index + 1]!;
+    expect(neighbour.role).toBe(role === "tool" ? "assistant" : "tool");
+    expect(callIds(neighbour)).toEqual(ids);
   });
+}
+
+function callIds({ content }: Pick<ModelMessage, "content">): string[] {
+  return (content as unknown as readonly JsonObject[])
+    .filter(({ type }) => type === "tool-call" || type === "tool-result")
+    .map(({ toolCallId }) => toolCallId as string);
 }
 
 describe("the budget of a history", () => {

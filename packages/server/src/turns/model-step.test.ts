@@ -237,7 +237,7 @@ describe("a failed step", () => {
     const call = await asked.model.next();
     call.say("half").emit({
       type: "finish",
-      finishReason: { unified: unified as "error", raw: undefined },
+      finishReason: { unified, raw: undefined },
       usage: { inputTokens: {} as never, outputTokens: {} as never },
     });
     const step = await asked.step;

@@ -29,7 +29,7 @@ export interface TurnStore {
   /**
    * Starts up to `agentMessageIds.length` runnable turns, the longest waiting first. A turn whose attempts are used up is failed
    * instead: its session is among the answers with `outcome: null`. Turns on one of `fullProviders` (the part of a rig before `/`)
-   * are passed over. Fewer answers than asked for: no other turn is runnable.
+   * are passed over. Fewer answers than asked for: no other turn was runnable; behind one that was failed the next one is now.
    */
   claim(
     owner: string,

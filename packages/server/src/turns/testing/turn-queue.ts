@@ -104,7 +104,7 @@ export class TurnQueue implements Pick<TurnStore, "claim" | "countWaiting" | "re
         try {
           resolve(transaction());
         } catch (error) {
-          reject(error as Error);
+          reject(error);
         }
       });
     });

@@ -1,0 +1,125 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { lines, newId, startService, until, type TestService } from "../../test/service.ts";
+
+let service: TestService;
+/** Calls of the store that meet a defect: not a failure that it knows and gets over. */
+let defective: string | null = null;
+afterEach(async () => {
+  defective = null;
+  await service.close();
+});
+
+async function start(): Promise<void> {
+  service = await startService({
+    beforeCall: (method, parameters) => {
+      if (method !== defective) return undefined;
+      const [identity] = parameters as [{ readonly sessionId: string }];
+      if (identity.sessionId === healthy) return undefined;
+      throw new Error("defect");
+    },
+  });
+}
+
+/** A session that is spared. */
+const healthy = newId();
+
+async function isIdle(id: string): Promise<boolean> {
+  return !(await service.snapshot(id)).is_processing;
+}
+
+/** Answers the model's calls that wait now; those of the healthy session go on waiting. */
+async function answerAll(text: string): Promise<void> {
+  while (service.model.waitingCalls > 0) (await service.model.next()).say(text).finish();
+}
+
+describe("a turn that meets a defect again and again", () => {
+  it("fails after its third attempt, the person is told, and what is queued behind it goes on", async () => {
+    await start();
+    // Another turn runs all the while: its lease is renewed, and only its own.
+    await service.say(healthy, "think");
+    await service.model.next();
+    const id = newId();
+    defective = "turns.complete";
+    await service.say(id, "go");
+    await service.say(id, "next");
+    for (let second = 0; second < 60; second += 1) {
+      await answerAll("answer");
+      await service.pass(1_000);
+      if ((await service.snapshot(id)).messages[1]?.status === "failed") defective = null;
+    }
+    await until(async () => {
+      await answerAll("answer");
+      return await isIdle(id);
+    });
+    const snapshot = await service.snapshot(id);
+    expect(lines(snapshot.messages)).toEqual([
+      "user complete: go",
+      expect.stringMatching(/^agent failed: /),
+      "user complete: next",
+      "agent complete: answer",
+    ]);
+    expect(snapshot.system_events.map(({ payload }) => payload["code"])).toContain("turn_crashed");
+    expect((await service.snapshot(healthy)).is_processing).toBe(true);
+  });
+
+  it("is run again as soon as its lease has run out, and keeps what it had", async () => {
+    await start();
+    const id = newId();
+    defective = "turns.toolResult";
+    await service.say(id, "go");
+    (await service.model.next())
+      .say("First.")
+      .callTool("calculator", { expression: "1+1" }, "c")
+      .finish("tool-calls");
+    await service.pass(3_000);
+    expect((await service.snapshot(id)).messages[1]?.tool_results).toBeUndefined();
+    defective = null;
+    await service.pass(10_000);
+    (await service.model.next()).say("Second.").finish();
+    await until(async () => await isIdle(id));
+    const { messages } = await service.snapshot(id);
+    expect(lines(messages)).toEqual(["user complete: go", "agent complete: First.\n\nSecond."]);
+    expect(messages[1]?.tool_results).toMatchObject([{ call_id: "c", is_error: false }]);
+  });
+});
+
+describe("turns that wait", () => {
+  it("behind one that failed are answered", async () => {
+    await start();
+    const id = newId();
+    await service.say(id, "one");
+    await service.say(id, "two");
+    (await service.model.next()).fail(new TypeError("not retryable"));
+    (await service.model.next()).say("2").finish();
+    await until(async () => await isIdle(id));
+    expect(lines((await service.snapshot(id)).messages)).toEqual([
+      "user complete: one",
+      "agent failed: ",
+      "user complete: two",
+      "agent complete: 2",
+    ]);
+  });
+
+  it("for a place get it when the chat that had it was refused", async () => {
+    const gate = Promise.withResolvers<void>();
+    const refused = newId();
+    service = await startService({
+      adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 1 } }),
+      beforeCall: (method, parameters) => {
+        const [target] = parameters as [{ readonly id?: string } | undefined];
+        return method === "turns.chat" && target?.id === refused
+          ? gate.promise.then(() => Promise.reject(new Error("defect")))
+          : undefined;
+      },
+    });
+    const rejected = service.say(refused, "never");
+    rejected.catch(() => undefined);
+    const id = newId();
+    await service.say(id, "waits");
+    expect(service.model.waitingCalls).toBe(0);
+    gate.resolve();
+    await expect(rejected).rejects.toThrow("defect");
+    (await service.model.next()).say("runs").finish();
+    await until(async () => await isIdle(id));
+  });
+});

@@ -1,0 +1,141 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import type { TurnStore } from "../core/ports/turn-store.ts";
+import { HOLD_MS, LEASE_MS, Leases } from "./leases.ts";
+import { RunningTurns, type RunningTurn } from "./running-turns.ts";
+import { startedTurn } from "./testing/started-turn.ts";
+
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+let leases: Leases;
+afterEach(() => leases.stop());
+
+/** Leases of turns with these epochs, over a store that answers as a test says. */
+function keep(...epochs: readonly number[]) {
+  const clock = new ManualClock();
+  const running = new RunningTurns({ total: 9, byProvider: {} });
+  const turns = epochs.map((epoch): RunningTurn => {
+    const turn = startedTurn({ epoch, sessionKey: epoch });
+    return { turn, controller: new AbortController(), heldUntil: clock.monotonic() + HOLD_MS };
+  });
+  running.promise(turns.length);
+  for (const turn of turns) running.add(turn);
+  const store = {
+    asked: [] as unknown[],
+    released: [] as number[],
+    renew: async (_owner: string, asked: readonly number[]): Promise<readonly number[]> => asked,
+    releaseDeadLeases: async (): Promise<number> => 0,
+  };
+  const port: Pick<TurnStore, "renew" | "releaseDeadLeases"> = {
+    renew: async (owner, asked, ms) => {
+      store.asked.push([clock.monotonic(), owner, asked, ms]);
+      return await store.renew(owner, asked);
+    },
+    releaseDeadLeases: () => store.releaseDeadLeases(),
+  };
+  leases = new Leases({
+    store: port as TurnStore,
+    running,
+    clock,
+    owner: "me",
+    logger: SILENT,
+    onReleased: (count) => store.released.push(count),
+  });
+  return {
+    clock,
+    running,
+    turns,
+    store,
+    aborted: () => turns.map(({ controller }) => controller.signal.aborted),
+  };
+}
+
+describe("leases of turns that run", () => {
+  it("are renewed every three seconds, so that their turns go on", async () => {
+    const { clock, store, aborted } = keep(1, 2);
+    await clock.advance(60_000);
+    expect(store.asked.slice(0, 2)).toEqual([
+      [3_000, "me", [1, 2], LEASE_MS],
+      [6_000, "me", [1, 2], LEASE_MS],
+    ]);
+    expect(aborted()).toEqual([false, false]);
+  });
+
+  it("cost the store nothing when nothing runs", async () => {
+    const { clock, store } = keep();
+    await clock.advance(10_000);
+    expect(store.asked).toEqual([]);
+  });
+
+  it("that are somebody else's now stop their turns at once", async () => {
+    const { clock, store, aborted } = keep(1, 2);
+    store.renew = async () => [2];
+    await clock.advance(3_000);
+    expect(aborted()).toEqual([true, false]);
+  });
+
+  it("that cannot be renewed stop their turns eight seconds after they were last asked for", async () => {
+    const { clock, store, aborted } = keep(1);
+    await clock.advance(3_000);
+    store.renew = () => Promise.reject(new Error("The disk is gone"));
+    await clock.advance(7_999);
+    expect(aborted()).toEqual([false]);
+    await clock.advance(1);
+    expect(aborted()).toEqual([true]);
+  });
+
+  it("count from when they were asked for, not from the answer", async () => {
+    const { clock, store, aborted } = keep(1);
+    const answer = Promise.withResolvers<readonly number[]>();
+    store.renew = () => answer.promise;
+    await clock.advance(6_000);
+    answer.resolve([1]);
+    store.renew = () => new Promise(() => undefined);
+    await clock.advance(4_999);
+    expect(aborted()).toEqual([false]);
+    await clock.advance(1);
+    expect(aborted()).toEqual([true]);
+  });
+
+  it("are not asked for twice while an answer is under way", async () => {
+    const { clock, store } = keep(1);
+    store.renew = () => new Promise(() => undefined);
+    await clock.advance(9_000);
+    expect(store.asked).toHaveLength(1);
+  });
+
+  it("of a turn that was stopped are left to run out", async () => {
+    const { clock, turns, store } = keep(1, 2);
+    turns[0]!.controller.abort();
+    await clock.advance(3_000);
+    expect(store.asked).toEqual([[3_000, "me", [2], LEASE_MS]]);
+  });
+});
+
+describe("leases of dead owners", () => {
+  it("are looked for every second, and whoever can start their turns is told how many there are", async () => {
+    const { clock, store } = keep();
+    await clock.advance(1_000);
+    store.releaseDeadLeases = async () => 3;
+    await clock.advance(1_000);
+    expect(store.released).toEqual([3]);
+  });
+
+  it("are looked for again after the store failed", async () => {
+    const { clock, store } = keep();
+    store.releaseDeadLeases = () => Promise.reject(new Error("The disk is gone"));
+    await clock.advance(1_000);
+    store.releaseDeadLeases = async () => 1;
+    await clock.advance(1_000);
+    expect(store.released).toEqual([1]);
+  });
+
+  it("are not looked for after the stop", async () => {
+    const { clock, store } = keep(1);
+    leases.stop();
+    store.releaseDeadLeases = async () => 1;
+    await clock.advance(60_000);
+    expect([store.asked, store.released, clock.timers]).toEqual([[], [], 0]);
+  });
+});

@@ -1,0 +1,85 @@
+import type { ToolOutcomeInput } from "../../core/decisions/turn-progress.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
+import type { PastTurn } from "../../core/ports/turn-store.ts";
+import type { StartedTurn, StepRecord } from "../../core/turn.ts";
+import type { TurnFailure, TurnJournal } from "../journal.ts";
+
+/** A journal that remembers what it is told, in order, and takes or refuses it as a test says. */
+export class RecordingJournal implements TurnJournal {
+  readonly entries: string[] = [];
+  readonly steps: StepRecord[] = [];
+  readonly outcomes: ToolOutcomeInput[] = [];
+  said = "";
+  failure: TurnFailure | null = null;
+  isClosed = false;
+  /** Called before each write; what it answers is what the write answers. */
+  onWrite: (entry: string) => boolean | Promise<boolean> = () => true;
+  readonly #turn: StartedTurn;
+  readonly #before: readonly PastTurn[];
+  readonly #stepsBefore: readonly StepRecord[];
+
+  constructor(turn: StartedTurn, before: readonly PastTurn[] = [], stepsBefore: readonly StepRecord[] = []) {
+    this.#turn = turn;
+    this.#before = before;
+    this.#stepsBefore = stepsBefore;
+  }
+
+  async history(): Promise<readonly PastTurn[] | null> {
+    if (!(await this.#write("history"))) return null;
+    const { agentMessage, turn, userText } = this.#turn;
+    const userMessage: MessageRecord = { ...agentMessage, role: "user", content: userText, toolResults: [] };
+    const results = this.outcomes.map(({ callId, output, isError, durationMs }) => ({
+      call_id: callId,
+      name: "tool",
+      output,
+      is_error: isError,
+      duration_ms: durationMs,
+    }));
+    const now: PastTurn = {
+      number: turn,
+      state: "running",
+      userMessage,
+      agentMessage: { ...agentMessage, toolResults: [...agentMessage.toolResults, ...results] },
+      steps: this.#stepsBefore,
+    };
+    return [...this.#before, now];
+  }
+
+  say(text: string): void {
+    this.said += text;
+  }
+
+  async stepWithCalls(step: StepRecord, calls: readonly ToolCallRecord[]): Promise<boolean> {
+    this.steps.push(step);
+    return await this.#write(`step ${step.number} calls ${calls.map(({ id }) => id).join(" ")}`);
+  }
+
+  toolProgress(callId: string, progress: JsonValue): void {
+    this.entries.push(`progress ${callId} ${JSON.stringify(progress)}`);
+  }
+
+  async toolResult(outcome: ToolOutcomeInput): Promise<boolean> {
+    this.outcomes.push(outcome);
+    return await this.#write(`result ${outcome.callId}${outcome.isError ? " error" : ""}`);
+  }
+
+  async complete(step: StepRecord): Promise<boolean> {
+    this.steps.push(step);
+    return await this.#write(`complete ${step.number}`);
+  }
+
+  async fail(failure: TurnFailure): Promise<boolean> {
+    this.failure = failure;
+    return await this.#write(`fail ${failure.code}`);
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+
+  async #write(entry: string): Promise<boolean> {
+    this.entries.push(entry);
+    return await this.onWrite(entry);
+  }
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { ScriptedModel } from "../../test/scripted-model.ts";
+import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
+import { createModelCatalog } from "../models/catalog.ts";
+import { createToolRegistry } from "../tools/registry.ts";
+import { ModelCaller } from "./model-step.ts";
+import type { RunEnd } from "./run.ts";
+import { RecordingJournal } from "./testing/recording-journal.ts";
+import { startedTurn } from "./testing/started-turn.ts";
+import { createTurnRunner } from "./turn-runner.ts";
+
+function prepare() {
+  const clock = new ManualClock();
+  const model = new ScriptedModel();
+  const turn = startedTurn({ app: "shop" });
+  const journal = new RecordingJournal(turn);
+  const ends: RunEnd[] = [];
+  const shop = { instructions: "Sell shoes." } as AppDefinition;
+  const apps: AppCatalog = { names: () => ["shop"], get: (name) => (name === "shop" ? shop : null) };
+  const runner = createTurnRunner({
+    apps,
+    models: createModelCatalog({ providers: {}, clock, extraModels: { "test/scripted": model } }),
+    caller: new ModelCaller(),
+    tools: createToolRegistry({}),
+    clock,
+    limits: { turnMs: 1_000, idleMs: 1_000, maxSteps: 1, toolMs: 1_000, maxModelRetries: 0 },
+    openJournal: async () => journal,
+    onEnd: (end) => ends.push(end),
+    onUsage: () => undefined,
+  });
+  const signal = new AbortController().signal;
+  return { clock, model, journal, ends, run: () => runner(turn, signal) };
+}
+
+describe("a runner of turns", () => {
+  it("runs a turn with the instructions of its App, closes its journal, and says how it ended", async () => {
+    const { model, journal, ends, run } = prepare();
+    const running = run();
+    const call = await model.next();
+    expect(call.prompt[0]).toBe("system: Sell shoes.");
+    call.say("Hi").finish();
+    await running;
+    expect(ends).toEqual(["complete"]);
+    expect(journal.isClosed).toBe(true);
+  });
+
+  it("closes the journal of a turn that met a defect", async () => {
+    const { journal, ends, run } = prepare();
+    journal.onWrite = () => Promise.reject(new Error("defect"));
+    await expect(run()).rejects.toThrow("defect");
+    expect(journal.isClosed).toBe(true);
+    expect(ends).toEqual([]);
+  });
+
+  it("has counted a turn whose journal does not close", async () => {
+    const { model, journal, ends, run } = prepare();
+    journal.close = () => {
+      throw new Error("defect");
+    };
+    const running = run();
+    (await model.next()).say("Hi").finish();
+    await expect(running).rejects.toThrow("defect");
+    expect(ends).toEqual(["complete"]);
+  });
+});
