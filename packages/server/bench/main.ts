@@ -1,4 +1,4 @@
-// npm run bench [-- --only ROW --seconds 4 --rounds 5 --quick --node-arguments "--cpu-prof"]
+// npm run bench [-- --only ROW --seconds 4 --rounds 5 --quick --node-arguments="--cpu-prof"]
 //
 // Prints a table of what Colloquy does beside the least that anything could do, each measured in turn in this run. Ends with
 // exit code 1 when a target is missed. The same file is the beginning of every process of the bench (`--role`).

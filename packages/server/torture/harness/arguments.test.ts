@@ -11,6 +11,10 @@ describe("command lines", () => {
       plant: null,
       quick: true,
     });
+    expect(parseArguments(["--plant=--x=y", "--seed=7"], DEFAULTS)).toMatchObject({
+      plant: "--x=y",
+      seed: "7",
+    });
     expect(parseArguments(["--plant", "early-ack"], DEFAULTS).plant).toBe("early-ack");
   });
 

@@ -1,4 +1,4 @@
-// The command lines of torture, fuzz and bench: `--name value` and `--name` alone.
+// The command lines of torture, fuzz and bench: `--name value`, `--name=value`, and `--name` alone.
 
 /** What may be given, with the value that stands when it is not. A default of `false` makes a switch. */
 export type ArgumentDefaults = Readonly<Record<string, number | string | boolean | null>>;
@@ -27,16 +27,21 @@ export function parseArguments<const Defaults extends ArgumentDefaults>(
   const usage = `You can give ${Object.entries(defaults).map(describeOption).join(" ")}`;
   const rest = [...given];
   for (let option = rest.shift(); option !== undefined; option = rest.shift()) {
-    const name = option.startsWith("--") ? option.slice(2) : "";
+    const [, name = "", inline] = /^--([^=]+)(?:=(.*))?$/s.exec(option) ?? [];
     const byDefault = defaults[name];
     if (byDefault === undefined) throw new Error(`There is no option "${option}". ${usage}`);
-    values[name] = byDefault === false ? true : readValue(name, byDefault, rest.shift());
+    values[name] = byDefault === false ? true : readValue(name, byDefault, inline ?? next(rest));
   }
   return values as Arguments<Defaults>;
 }
 
+/** The value that follows an option; the next option is none. */
+function next(rest: string[]): string | undefined {
+  return rest[0]?.startsWith("--") === true ? undefined : rest.shift();
+}
+
 function readValue(name: string, byDefault: number | string | true | null, text?: string): number | string {
-  if (text === undefined || text.startsWith("--")) throw new Error(`--${name} needs a value`);
+  if (text === undefined) throw new Error(`--${name} needs a value`);
   if (typeof byDefault !== "number") return text;
   const value = Number(text);
   if (text.trim() === "" || !Number.isFinite(value) || value < 0) {
