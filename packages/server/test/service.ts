@@ -18,6 +18,8 @@ import { ScriptedModel } from "./scripted-model.ts";
 export const MODEL = "test/scripted";
 /** Far more than anything here takes; rounds of the event loop, not time. */
 const MAX_ROUNDS = 20_000;
+/** After so many, each round leaves the machine to others for a moment: the store's thread may be waiting for it. */
+const EAGER_ROUNDS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 export interface TestService extends ServiceParts {
@@ -137,7 +139,7 @@ export function lines(messages: readonly Message[]): string[] {
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     if (await condition()) return;
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => (round < EAGER_ROUNDS ? setImmediate(resolve) : setTimeout(resolve, 1)));
   }
   throw new Error(`This never came to hold: ${condition.toString()}`);
 }

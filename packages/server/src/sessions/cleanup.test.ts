@@ -1,0 +1,195 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BeforeCall } from "../../test/intercepted-store.ts";
+import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
+import { Unavailable } from "../core/errors.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** Shorter than in life, so that no test has to live through thirty days. */
+const UNBOUND = 3 * HOUR;
+
+let service: TestService;
+let id: string;
+let calls: string[];
+let before: BeforeCall;
+beforeEach(async () => {
+  calls = [];
+  before = () => undefined;
+  service = await startService({
+    beforeCall: (method, parameters) => {
+      calls.push(method);
+      return before(method, parameters);
+    },
+    adjust: (config) => ({
+      ...config,
+      apps: { default: { ...config.apps["default"]!, expiry: { emptyMs: HOUR, unboundMs: UNBOUND } } },
+      retention: { events: 10, eventMs: 24 * HOUR },
+    }),
+  });
+  // Nothing runs here for long, and their timers are many.
+  service.leases.stop();
+  id = newId();
+});
+afterEach(() => service.close());
+
+const exists = async (sessionId = id): Promise<boolean> =>
+  (await service.store.sessions.find(sessionId)) !== null;
+const count = (method: string): number => calls.filter((call) => call === method).length;
+
+async function talk(publicKey: string | null = null): Promise<void> {
+  await service.say(id, "hello", { publicKey });
+  (await service.model.next()).say("hi").finish();
+  await until(async () => !(await service.snapshot(id)).is_processing);
+}
+
+/** Lets time pass and cleans up, as the service does by itself every five minutes. */
+async function later(ms: number): Promise<void> {
+  await service.clock.advance(ms);
+  // The one that a timer has begun may have asked at an earlier time.
+  await service.cleanup.run();
+  await service.cleanup.run();
+}
+
+describe("expiry", () => {
+  it("takes an empty session an hour after its last use, and not before", async () => {
+    await service.snapshot(id);
+    await later(HOUR);
+    expect(await exists()).toBe(true);
+    await later(5 * MINUTE + 1);
+    expect(await exists()).toBe(false);
+    expect((await service.snapshot(id)).messages).toEqual([]);
+  });
+
+  it("takes a session with a message when it was not used for long, and one with a wallet never", async () => {
+    await talk();
+    await later(UNBOUND);
+    expect(await exists()).toBe(true);
+    await later(6 * MINUTE);
+    expect(await exists()).toBe(false);
+    id = newId();
+    await talk("0xa");
+    await later(10 * UNBOUND);
+    expect(await exists()).toBe(true);
+  });
+
+  it("never takes a session that was used within its time, though the use is noted late", async () => {
+    await service.snapshot(id);
+    const noted = service.clock.now();
+    await service.clock.advance(5 * MINUTE - 1);
+    await service.snapshot(id);
+    expect(count("sessions.touch")).toBe(0);
+    await service.clock.advance(HOUR);
+    expect(service.clock.now() - noted).toBeGreaterThan(HOUR);
+    await service.cleanup.run();
+    expect(await exists()).toBe(true);
+  });
+
+  it("forgets what memory holds of the life, and the id begins a new one", async () => {
+    await talk();
+    const { last_event_id: old } = await service.snapshot(id);
+    await later(UNBOUND + 6 * MINUTE);
+    expect(service.registry.inMemory(id)).toBeNull();
+    const fresh = await service.snapshot(id);
+    expect(fresh.messages).toEqual([]);
+    expect(fresh.last_event_id.split("-")[0]).not.toBe(old.split("-")[0]);
+  });
+
+  it("takes no session that works, however long it takes", async () => {
+    await service.say(id, "hello");
+    await service.model.next();
+    await service.clock.advance(4 * MINUTE);
+    const at = service.clock.now() + 10 * UNBOUND;
+    expect(await service.store.sessions.expire({ emptyBefore: at, unboundBefore: at, limit: 10 })).toEqual(
+      [],
+    );
+  });
+
+  it("takes no session whose events somebody reads, and takes it when nobody does any more", async () => {
+    const sink = new RecordingSink();
+    const stream = await service.feed.open(
+      { sessionId: id, include: new Set(), lastEventId: null },
+      sink,
+      null,
+    );
+    for (let n = 0; n < 20; n += 1) await later(10 * MINUTE);
+    expect(await exists()).toBe(true);
+    expect(sink.ended).toBeNull();
+    stream.close();
+    await later(HOUR + 10 * MINUTE);
+    expect(await exists()).toBe(false);
+  });
+});
+
+describe("the cleanup", () => {
+  it("goes in portions, and others get their turn between them", async () => {
+    const ids = Array.from({ length: 450 }, newId);
+    await Promise.all(ids.map((one) => service.snapshot(one)));
+    await later(HOUR + 5 * MINUTE);
+    await service.clock.advance(1);
+    const order: string[] = [];
+    before = (method) => {
+      if (method !== "sessions.expire") return undefined;
+      order.push("portion");
+      if (order.length === 1) void service.snapshot(id).then(() => order.push("somebody else"));
+      return undefined;
+    };
+    await service.cleanup.run();
+    expect(order.filter((what) => what === "portion")).toHaveLength(3);
+    expect(order.indexOf("somebody else")).toBeLessThan(order.lastIndexOf("portion"));
+    expect(await Promise.all(ids.map(exists))).not.toContain(true);
+    expect(await exists()).toBe(true);
+  });
+
+  it("keeps the last events of a session, or those of 24 hours, whichever is more", async () => {
+    await service.conversations.create(id, "0xa", null);
+    for (let n = 1; n <= 30; n += 1) await service.conversations.rename(id, `title ${n}`);
+    const floor = async () => (await service.store.events.after(id, 0, 1))?.floor;
+    await later(24 * HOUR - MINUTE);
+    expect(await floor()).toBe(0);
+    await later(2 * MINUTE);
+    expect(await floor()).toBe(20);
+    const page = await service.store.events.after(id, 20, 100);
+    expect(page?.events.map(({ number }) => number)).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30]);
+  });
+
+  it("forgets idempotency keys after 24 hours", async () => {
+    await service.say(id, "hello", { idempotencyKey: "k", publicKey: "0xa" });
+    (await service.model.next()).finish();
+    await later(24 * HOUR - MINUTE);
+    expect((await service.say(id, "hello", { idempotencyKey: "k" })).messages).toHaveLength(2);
+    await later(2 * MINUTE);
+    expect(await service.store.jobs.forgetIdempotencyKeys(10)).toBe(0);
+    expect((await service.say(id, "hello", { idempotencyKey: "k" })).messages).toHaveLength(4);
+  });
+
+  it("runs once however often it is asked for at a time", async () => {
+    await Promise.all([service.cleanup.run(), service.cleanup.run(), service.cleanup.run()]);
+    expect(count("sessions.expire")).toBe(1);
+  });
+
+  it("is put off, and fails nobody, when the store cannot do it", async () => {
+    await service.snapshot(id);
+    before = (method) =>
+      method === "sessions.expire"
+        ? Promise.reject(new Unavailable(503, "store_unavailable", "Later.", 1))
+        : undefined;
+    await later(HOUR + 6 * MINUTE);
+    expect(await exists()).toBe(true);
+    before = () => undefined;
+    await service.clock.advance(5 * MINUTE);
+    await until(async () => !(await exists()));
+  });
+
+  it("ends with the portion that runs when the service stops", async () => {
+    const gate = Promise.withResolvers<void>();
+    before = (method) => (method === "sessions.expire" ? gate.promise : undefined);
+    void service.cleanup.run();
+    let stopped = false;
+    const stopping = service.cleanup.stop().then(() => (stopped = true));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(stopped).toBe(false);
+    gate.resolve();
+    await stopping;
+    expect(count("events.trim")).toBe(0);
+  });
+});

@@ -1,0 +1,135 @@
+import { Thread } from "@colloquy/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newId, startService, until, type TestService } from "../../test/service.ts";
+
+let service: TestService;
+let id: string;
+beforeEach(async () => {
+  service = await startService();
+  id = newId();
+});
+afterEach(() => service.close());
+
+const WALLET = "0xa";
+
+/** Sessions of the wallet, the oldest first. */
+async function threadsOf(count: number, wallet = WALLET): Promise<string[]> {
+  const ids = Array.from({ length: count }, newId);
+  for (const one of ids) {
+    await service.conversations.create(one, wallet, null);
+    await service.clock.advance(1);
+  }
+  return ids;
+}
+
+const list = (limit: number, cursor: string | null = null) =>
+  service.conversations.threads({ publicKey: WALLET, limit, cursor });
+const idsOf = (page: Awaited<ReturnType<typeof list>>) => page.threads.map(({ session_id }) => session_id);
+
+describe("creating a session", () => {
+  it("answers the same for one that exists, and binds the first wallet", async () => {
+    const first = await service.conversations.create(id, null, null);
+    expect(first).toMatchObject({ session_id: id, title: "New Chat", app: "default" });
+    expect(Thread.strict().parse(first)).toEqual(first);
+    expect(await service.conversations.create(id, null, null)).toEqual(first);
+    await service.conversations.create(id, WALLET, null);
+    expect(idsOf(await list(10))).toEqual([id]);
+    expect(await service.conversations.create(id, WALLET, null)).toMatchObject({ session_id: id });
+  });
+
+  it("under another wallet than the bound one is a conflict that changes nothing", async () => {
+    await service.conversations.create(id, WALLET, null);
+    const before = await service.snapshot(id);
+    await expect(service.conversations.create(id, "0xb", null)).rejects.toMatchObject({
+      status: 409,
+      code: "wallet_mismatch",
+    });
+    expect(await service.snapshot(id)).toEqual(before);
+    const other = await service.conversations.threads({ publicKey: "0xb", limit: 10, cursor: null });
+    expect(other.threads).toEqual([]);
+  });
+});
+
+describe("the list of threads", () => {
+  it("has the newest activity first, of this wallet alone", async () => {
+    const [first, second, third] = await threadsOf(3);
+    await threadsOf(1, "0xb");
+    expect(idsOf(await list(10))).toEqual([third, second, first]);
+    await service.clock.advance(1);
+    await service.say(first!, "hello");
+    expect(idsOf(await list(10))).toEqual([first, third, second]);
+  });
+
+  it("comes in pages that hold every thread once, also those of one millisecond", async () => {
+    const ids = await threadsOf(4);
+    for (const one of [newId(), newId(), newId()]) {
+      await service.conversations.create(one, WALLET, null);
+      ids.push(one);
+    }
+    const pages: string[][] = [];
+    let cursor: string | null = null;
+    do {
+      const page = await list(3, cursor);
+      pages.push(idsOf(page));
+      cursor = page.next;
+    } while (cursor !== null);
+    expect(pages.map(({ length }) => length)).toEqual([3, 3, 1]);
+    expect(pages.flat().toSorted()).toEqual(ids.toSorted());
+    expect(pages.flat()).toEqual(idsOf(await list(100)));
+  });
+
+  it("has no next page when it ends with this one", async () => {
+    await threadsOf(3);
+    expect((await list(3)).next).toBeNull();
+    expect((await list(2)).next).not.toBeNull();
+    expect((await list(10)).next).toBeNull();
+  });
+
+  it.each(["", "x", "1-", "-1", "1-2-3", "A-B", "1 -2", `${"1".repeat(11)}-1`])(
+    "refuses the cursor %j",
+    async (cursor) => {
+      await expect(list(3, cursor)).rejects.toMatchObject({ status: 400, code: "invalid_cursor" });
+    },
+  );
+
+  it("is closed where the configuration says so", async () => {
+    const closed = await startService({
+      adjust: (config) => ({ ...config, server: { ...config.server, walletListing: "off" } }),
+    });
+    const query = { publicKey: WALLET, limit: 10, cursor: null };
+    await expect(closed.conversations.threads(query)).rejects.toMatchObject({ status: 403 });
+    await closed.close();
+  });
+});
+
+describe("a thread", () => {
+  it("is told by its id, and is never created by asking", async () => {
+    await expect(service.conversations.thread(id)).rejects.toMatchObject({ status: 404 });
+    await expect(service.conversations.rename(id, "x")).rejects.toMatchObject({ status: 404 });
+    await expect(service.conversations.remove(id)).rejects.toMatchObject({ status: 404 });
+    await expect(service.conversations.messages(id, null, 10)).rejects.toMatchObject({ status: 404 });
+    expect(await service.store.sessions.find(id)).toBeNull();
+  });
+
+  it("is renamed whether it is in memory or not", async () => {
+    await service.snapshot(id);
+    expect(await service.conversations.rename(id, "One")).toMatchObject({ title: "One" });
+    expect((await service.snapshot(id)).title).toBe("One");
+    await service.evict();
+    await service.conversations.rename(id, "Two");
+    expect(service.registry.inMemory(id)).toBeNull();
+    expect((await service.snapshot(id)).title).toBe("Two");
+  });
+
+  it("has its records in the order of arrival, after any of them", async () => {
+    await service.say(id, "one");
+    (await service.model.next()).say("1").finish();
+    await until(async () => !(await service.snapshot(id)).is_processing);
+    const records = await service.conversations.messages(id, null, 10);
+    expect(records.map(({ role, content }) => `${role}: ${content}`)).toEqual(["user: one", "assistant: 1"]);
+    expect(await service.conversations.messages(id, null, 1)).toEqual([records[0]]);
+    expect(await service.conversations.messages(id, records[0]!.id, 10)).toEqual([records[1]]);
+    expect(await service.conversations.messages(id, records[1]!.id, 10)).toEqual([]);
+    await expect(service.conversations.messages(id, newId(), 10)).rejects.toMatchObject({ status: 404 });
+  });
+});

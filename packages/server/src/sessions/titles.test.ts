@@ -1,0 +1,202 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Config } from "../config/config.ts";
+import type { BeforeCall } from "../../test/intercepted-store.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
+import type { ScriptedCall } from "../../test/scripted-model.ts";
+import { MODEL, newId, startService, until, type TestService } from "../../test/service.ts";
+import type { TitleJob } from "../core/ports/job-store.ts";
+import { Unavailable } from "../core/errors.ts";
+import { Titles } from "./titles.ts";
+
+let directory: string;
+let service: TestService;
+let id: string;
+let before: BeforeCall;
+const clock = new ManualClock();
+
+/** The model that is talked to is asked for titles too. */
+const adjust = (config: Config): Config => ({
+  ...config,
+  apps: { default: { ...config.apps["default"]!, utilityModel: MODEL } },
+});
+const start = (): Promise<TestService> =>
+  startService({ directory, clock, adjust, beforeCall: (...call) => before(...call) });
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-"));
+  before = () => undefined;
+  service = await start();
+  id = newId();
+});
+afterEach(async () => {
+  await service.close();
+  await rm(directory, { recursive: true });
+});
+
+const title = async (): Promise<string> => (await service.snapshot(id)).title;
+const isTitleCall = (call: ScriptedCall): boolean =>
+  call.prompt[0]?.startsWith("system: Write a title") === true;
+
+/** The call for a title among the next two, and the turn's own. */
+async function calls(): Promise<{ readonly titling: ScriptedCall; readonly turn: ScriptedCall }> {
+  const [first, second] = [await service.model.next(), await service.model.next()];
+  return isTitleCall(first) ? { titling: first, turn: second } : { titling: second, turn: first };
+}
+
+describe("a title", () => {
+  it("is asked of the utility model beside the turn, and never delays it", async () => {
+    await service.say(id, "How do I bridge USDC?");
+    const { titling, turn } = await calls();
+    turn.say("Like this.").finish();
+    await until(async () => !(await service.snapshot(id)).is_processing);
+    expect(await title()).toBe("New Chat");
+    expect(titling.prompt[1]).toContain("How do I bridge USDC?");
+    titling.say('"Bridging USDC"').finish();
+    await until(async () => (await title()) === "Bridging USDC");
+    await service.say(id, "Thanks.");
+    (await service.model.next()).finish();
+    expect(service.model.waitingCalls).toBe(0);
+  });
+
+  it("is made from the message when the model takes longer than 15 seconds, even one that does not listen", async () => {
+    await service.say(id, "How do I bridge USDC?");
+    const { titling } = await calls();
+    await clock.advance(14_999);
+    expect(titling.options.abortSignal?.aborted).toBe(false);
+    expect(await title()).toBe("New Chat");
+    await clock.advance(1);
+    expect(titling.options.abortSignal?.aborted).toBe(true);
+    await until(async () => (await title()) === "How do I bridge USDC?");
+  });
+
+  it("is made from the message when the model fails, or says nothing", async () => {
+    await service.say(id, "one");
+    (await calls()).titling.fail(new Error("broken"));
+    await until(async () => (await title()) === "one");
+    id = newId();
+    await service.say(id, "two");
+    (await calls()).titling.say("...").finish();
+    await until(async () => (await title()) === "two");
+  });
+
+  it("that the user sets meanwhile wins", async () => {
+    await service.say(id, "hello");
+    const { titling } = await calls();
+    await service.conversations.rename(id, "Mine");
+    titling.say("Generated").finish();
+    await service.pass(1_000);
+    expect(await title()).toBe("Mine");
+    expect(await service.store.jobs.claimTitles(10, 0)).toEqual([]);
+  });
+
+  it("of a life that is over does not reach the next one", async () => {
+    await service.say(id, "the old life");
+    const { titling } = await calls();
+    await service.conversations.remove(id);
+    await service.snapshot(id);
+    titling.say("Old").finish();
+    await service.pass(1_000);
+    expect(await title()).toBe("New Chat");
+  });
+
+  it("is not lost by a crash: the next process makes it when the job is due", async () => {
+    await service.say(id, "hello");
+    await calls();
+    await service.crash();
+    service = await start();
+    expect(isTitleCall(await service.model.next())).toBe(false);
+    await service.pass(29_000);
+    expect(service.model.waitingCalls).toBe(0);
+    await service.pass(11_000);
+    const again = await service.model.next();
+    expect(isTitleCall(again)).toBe(true);
+    again.say("Found").finish();
+    await until(async () => (await title()) === "Found");
+  });
+
+  it("that the store does not take is made again", async () => {
+    await service.say(id, "hello");
+    const { titling } = await calls();
+    before = (method) => (method === "jobs.finishTitle" ? Promise.reject(full()) : undefined);
+    titling.say("First").finish();
+    await service.pass(1_000);
+    expect(await title()).toBe("New Chat");
+    before = () => undefined;
+    await service.pass(40_000);
+    const again = await service.model.next();
+    again.say("Second").finish();
+    await until(async () => (await title()) === "Second");
+  });
+});
+
+describe("many titles at once", () => {
+  const jobsOf = (count: number): TitleJob[] =>
+    Array.from({ length: count }, (_, index) => ({
+      sessionId: newId(),
+      life: "none",
+      app: "default",
+      utilityModel: "test/model",
+      text: `message ${index}`,
+    }));
+
+  /** Titles whose model waits until it is let go. */
+  function waitingTitles() {
+    const asked: ((title: string) => void)[] = [];
+    const titles = new Titles({
+      jobs: service.store.jobs,
+      registry: service.registry,
+      apps: { names: () => [], get: () => null },
+      clock,
+      logger: { debug() {}, info() {}, warn() {}, error() {} },
+      generate: () => new Promise((resolve) => asked.push(resolve)),
+      failureCode: () => "failed",
+    });
+    return { titles, asked };
+  }
+
+  it("are made eight at a time, a thousand may wait, and the rest stays in the store until it is due", async () => {
+    const { titles, asked } = waitingTitles();
+    for (const job of jobsOf(1_100)) titles.start(job);
+    expect(asked).toHaveLength(8);
+    let done = 0;
+    while (done < asked.length) {
+      asked[done]!("Title");
+      done += 1;
+      await until(() => asked.length >= Math.min(done + 8, 1_008));
+    }
+    await service.pass(1_000);
+    expect(asked).toHaveLength(1_008);
+    titles.stop();
+  });
+
+  it("are begun no more once the service stops", async () => {
+    const { titles, asked } = waitingTitles();
+    for (const job of jobsOf(20)) titles.start(job);
+    titles.stop();
+    asked[0]!("Title");
+    await service.pass(1_000);
+    titles.start(jobsOf(1)[0]!);
+    expect(asked).toHaveLength(8);
+  });
+
+  it("are not looked for while others wait", async () => {
+    const looked: string[] = [];
+    before = (method) => void (method === "jobs.claimTitles" && looked.push(method));
+    const { titles, asked } = waitingTitles();
+    for (const job of jobsOf(9)) titles.start(job);
+    await titles.lookForDue();
+    expect(looked).toEqual([]);
+    asked[0]!("Title");
+    await until(() => asked.length === 9);
+    await titles.lookForDue();
+    expect(looked).toHaveLength(1);
+    titles.stop();
+  });
+});
+
+function full(): Unavailable {
+  return new Unavailable(507, "insufficient_storage", "The disk is full.", 30);
+}
