@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { deltaText, eventText, positionText, streamNoticeText } from "./event-text.ts";
+
+const SOURCE = { sessionId: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", life: "abc" };
+const titled = (new_title: string) => ({ number: 7, event: { type: "title_changed", new_title } as const });
+
+describe("an event as text", () => {
+  it("is an id, one line of JSON with its session, and a blank line", () => {
+    expect(eventText(SOURCE, titled("One"), new Set())?.toString()).toBe(
+      `id: abc-7\ndata: {"type":"title_changed","session_id":"${SOURCE.sessionId}","new_title":"One"}\n\n`,
+    );
+  });
+
+  it("stays one line whatever is in it", () => {
+    const lines = eventText(SOURCE, titled("a\nb\r\nc\u2028d"), new Set())
+      ?.toString()
+      .split(/\r\n|\r|\n/);
+    expect(lines).toHaveLength(4);
+    expect(JSON.parse(lines![1]!.slice("data: ".length))).toMatchObject({ new_title: "a\nb\r\nc\u2028d" });
+  });
+
+  it("is none for a reader that did not ask for its group", () => {
+    const event = {
+      type: "state_changed",
+      status: "idle",
+      model: "m",
+      app: "default",
+      user_state: null,
+    } as const;
+    expect(eventText(SOURCE, { number: 1, event }, new Set(["tools", "messages"]))).toBeNull();
+    expect(eventText(SOURCE, { number: 1, event }, new Set(["state"]))).not.toBeNull();
+  });
+
+  it("has no id when it is live alone, and moves the client's place when it is a place alone", () => {
+    expect(deltaText(SOURCE, { message_id: "m", offset: 3, text: "x" }).toString()).toBe(
+      `data: {"type":"message_delta","session_id":"${SOURCE.sessionId}","message_id":"m","offset":3,"text":"x"}\n\n`,
+    );
+    expect(positionText(SOURCE, 9).toString()).toBe(": heartbeat\nid: abc-9\n\n");
+    const notice = { code: "resync", level: "info", message: "Fetch." } as const;
+    expect(streamNoticeText(SOURCE, notice, 9).toString()).toMatch(
+      /^id: abc-9\ndata: \{"type":"system_notice"/,
+    );
+    expect(streamNoticeText(SOURCE, notice, null).toString()).toMatch(/^data: /);
+  });
+});

@@ -1,0 +1,126 @@
+// `Prefer: wait`, and what a request leaves behind that was refused.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
+import type { JsonObject } from "../core/json.ts";
+
+let service: TestService;
+let id: string;
+beforeEach(async () => {
+  service = await startService({
+    adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 1 } }),
+  });
+  id = newId();
+});
+afterEach(() => service.close());
+
+async function state(more: { waitMs?: number; userState?: JsonObject; signal?: AbortSignal } = {}) {
+  const request = {
+    sessionId: id,
+    userState: null,
+    waitMs: 0,
+    signal: new AbortController().signal,
+    ...more,
+  };
+  return parse(await service.conversations.state(request, null));
+}
+
+describe("a client that waits", () => {
+  it("is answered when the session stops working, also on an interrupt", async () => {
+    await service.say(id, "hello");
+    await service.model.next();
+    const waiting = [state({ waitMs: 60_000 }), state({ waitMs: 60_000, userState: { a: 1 } })];
+    await until(() => service.registry.inMemory(id)?.hasWaiters === true);
+    await service.conversations.interrupt(id, null);
+    const answers = await Promise.all(waiting);
+    expect(answers.map(({ status }) => status)).toEqual(["interrupted", "interrupted"]);
+  });
+
+  it("is answered at once when nothing works, and without waiting when it is gone", async () => {
+    expect((await state({ waitMs: 60_000 })).status).toBe("idle");
+    await service.say(id, "hello");
+    const gone = new AbortController();
+    const answer = state({ waitMs: 60_000, signal: gone.signal });
+    gone.abort();
+    expect((await answer).is_processing).toBe(true);
+  });
+
+  it("leaves nothing behind when its time is over", async () => {
+    await service.say(id, "hello");
+    await service.model.next();
+    const session = service.registry.inMemory(id)!;
+    const timers = service.clock.timers;
+    const answers = Promise.all(Array.from({ length: 50 }, () => state({ waitMs: 1_000 })));
+    await until(() => session.hasWaiters);
+    await service.clock.advance(1_000);
+    expect((await answers).every(({ is_processing }) => is_processing)).toBe(true);
+    expect(session.hasWaiters).toBe(false);
+    expect(service.clock.timers).toBe(timers);
+  });
+
+  it("keeps its session in memory, and sees the end of a turn that other turns have held up", async () => {
+    const other = newId();
+    await service.say(other, "runs");
+    const first = await service.model.next();
+    const answer = service.say(id, "waits", { waitMs: 60_000 });
+    await until(() => service.registry.inMemory(id)?.hasWaiters === true);
+    first.say("done").finish();
+    (await service.model.next()).say("at last").finish();
+    expect(lines((await answer).messages)).toEqual(["user complete: waits", "agent complete: at last"]);
+  });
+
+  it("hears that its session was deleted, also when the id lives again at once", async () => {
+    await service.say(id, "hello");
+    const waiting = state({ waitMs: 60_000 });
+    await until(() => service.registry.inMemory(id)?.hasWaiters === true);
+    const removed = service.conversations.remove(id);
+    const fresh = service.say(id, "new life");
+    await removed;
+    await expect(waiting).rejects.toMatchObject({ status: 404, code: "session_deleted" });
+    expect((await fresh).messages.map(({ content }) => content)).not.toContain("hello");
+  });
+});
+
+describe("a request that is refused", () => {
+  const tooLarge = { big: "x".repeat(9_000) };
+
+  it("creates no session: a state, and a chat, with a user state that is too large", async () => {
+    await expect(state({ userState: tooLarge })).rejects.toMatchObject({ status: 400 });
+    await expect(service.say(id, "hello", { userState: tooLarge as never })).rejects.toMatchObject({
+      status: 400,
+    });
+    expect(await service.store.sessions.find(id)).toBeNull();
+    expect(service.registry.inMemory(id)).toBeNull();
+  });
+
+  it("changes nothing in a session that exists, and takes no place away", async () => {
+    const before = await state({ userState: { a: 1 } });
+    await expect(state({ userState: tooLarge })).rejects.toMatchObject({ status: 400 });
+    await expect(service.say(id, "hello", { userState: tooLarge as never })).rejects.toMatchObject({
+      status: 400,
+    });
+    const nowhere = { app: "nowhere" } as object;
+    await expect(service.say(id, "hello", nowhere)).rejects.toThrow("App that does not exist");
+    expect(await state()).toEqual(before);
+    // The only place that there is.
+    expect(lines((await service.say(id, "hello")).messages)).toEqual([
+      "user complete: hello",
+      "agent streaming: ",
+    ]);
+  });
+});
+
+describe("an interrupt of a turn that nobody has looked at for long", () => {
+  it("keeps what was said last, on disk or not", async () => {
+    await service.say(id, "hello");
+    const call = await service.model.next();
+    for (let minute = 0; minute < 7; minute += 1) {
+      call.say("…");
+      await service.pass(60_000);
+    }
+    call.say("last words");
+    await until(() => service.registry.inMemory(id)?.streamingText.endsWith("last words") === true);
+    const sealed = parse(await service.conversations.interrupt(id, null));
+    expect(lines(sealed.messages)[1]).toBe("agent interrupted: …………………last words");
+  });
+});
