@@ -5,12 +5,16 @@ import { listenOnFreePort } from "./listen.ts";
 import { serveRole } from "../role.ts";
 
 export interface BytesInput {
+  /** Names and values, as Colloquy sent them; those that Node writes by itself are left out. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string;
 }
 
-export async function startBytesControl({ body }: BytesInput): Promise<void> {
+const WRITTEN_BY_NODE = new Set(["connection", "date", "keep-alive"]);
+
+export async function startBytesControl({ headers: all, body }: BytesInput): Promise<void> {
   const bytes = Buffer.from(body);
-  const headers = { "content-type": "application/json; charset=utf-8", "content-length": bytes.length };
+  const headers = Object.fromEntries(all.filter(([name]) => !WRITTEN_BY_NODE.has(name.toLowerCase())));
   const server = createServer((_request, response) => {
     response.writeHead(200, headers);
     response.end(bytes);

@@ -6,6 +6,11 @@ import { LoadConnection } from "./connection.ts";
 import { runOpenLoop, type OpenLoop } from "./open-loop.ts";
 import { StreamBundle } from "./streams.ts";
 
+export interface LoadAnswer {
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string;
+}
+
 const bundles = () => {
   const open = new Map<string, StreamBundle>();
   return {
@@ -37,14 +42,19 @@ const handlers = () => ({
     connection.close();
     return body;
   },
-  /** The entity tag of the answer to a request. */
-  entityTag: async (input: { port: number; request: string }): Promise<string> => {
+  /** The header fields of the answer to a request, and its body. */
+  answer: async (input: { port: number; request: string }): Promise<LoadAnswer> => {
     const connection = await LoadConnection.open(input.port);
-    await connection.fetch(input.request);
+    const body = await connection.fetch(input.request);
     connection.close();
-    const tag = /\r\netag: (?<tag>[^\r]+)/i.exec(connection.head)?.groups?.["tag"];
-    if (tag === undefined) throw new Error(`An answer without an entity tag: ${connection.head}`);
-    return tag;
+    const headers = connection.head
+      .split("\r\n")
+      .slice(1, -1)
+      .map((line): readonly [string, string] => [
+        line.slice(0, line.indexOf(":")),
+        line.slice(line.indexOf(":") + 2),
+      ]);
+    return { headers, body: body.toString("utf8") };
   },
   ...bundles(),
 });

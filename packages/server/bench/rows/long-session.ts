@@ -88,7 +88,8 @@ async function pollStreaming(context: RowContext, port: number, id: string): Pro
 
 /** Microseconds of a 304. */
 async function pollUnchanged(context: RowContext, port: number, id: string): Promise<number> {
-  const tag = await context.client.ask("entityTag", { port, request: getRequest("/api/state", id) });
+  const { headers } = await context.client.ask("answer", { port, request: getRequest("/api/state", id) });
+  const tag = headers.find(([name]) => name.toLowerCase() === "etag")?.[1] ?? "";
   const request = getRequest("/api/state", id, `If-None-Match: ${tag}\r\n`);
   return median((await poll(context, port, request, "304")).latencies) * 1000;
 }

@@ -25,11 +25,11 @@ export async function measureOfferedLoad(context: RowContext): Promise<readonly 
   const colloquy = startColloquyRole(context);
   const sessionId = randomSessionId();
   const port = await colloquy.ask("port");
-  const body = await makeSmallSession(context, port, sessionId);
+  const answer = await makeSmallSession(context, port, sessionId);
   const inserts = new RoleProcess<Listening>("insert", {
     directory: context.newDirectory(),
   } satisfies InsertInput);
-  const bytes = new RoleProcess<Listening>("bytes", { body } satisfies BytesInput);
+  const bytes = new RoleProcess<Listening>("bytes", answer satisfies BytesInput);
   try {
     const ports = { inserts: await inserts.ask("port"), bytes: await bytes.ask("port") };
     const measure = (chatPort: number, statePort: number) => offer(context, sessionId, chatPort, statePort);

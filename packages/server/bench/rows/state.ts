@@ -1,5 +1,6 @@
 // State of a session of 2 KB, against bare node:http that sends the same bytes.
 
+import type { LoadAnswer } from "../load/client.ts";
 import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
 import type { BytesInput } from "../controls/bytes.ts";
 import { RoleProcess } from "../role.ts";
@@ -15,12 +16,12 @@ import {
   type RowContext,
 } from "./row.ts";
 
-/** Makes a session whose snapshot has about 2 KB and answers its bytes. */
+/** Makes a session whose snapshot has about 2 KB and answers how Colloquy sends it. */
 export async function makeSmallSession(
   context: RowContext,
   port: number,
   sessionId: string,
-): Promise<string> {
+): Promise<LoadAnswer> {
   // Each of these waits for its answer: three turns, and a state when the title has come too.
   const chat = (text: string) =>
     postRequest(`/api/chat?message=${text}`, sessionId).replace(
@@ -29,9 +30,10 @@ export async function makeSmallSession(
     );
   const words = "some+words+that+make+it+longer+".repeat(8);
   await context.client.ask("fetch", { port, requests: [1, 2, 3].map((number) => chat(`${words}${number}`)) });
-  for (let body = "", before = "-"; ; before = body) {
-    body = await context.client.ask("fetch", { port, requests: [getRequest("/api/state", sessionId)] });
-    if (body === before && !body.includes('"New Chat"')) return body;
+  for (let before = "-"; ; ) {
+    const answer = await context.client.ask("answer", { port, request: getRequest("/api/state", sessionId) });
+    if (answer.body === before && !answer.body.includes('"New Chat"')) return answer;
+    before = answer.body;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
@@ -40,8 +42,8 @@ export async function measureState(context: RowContext): Promise<readonly Row[]>
   const colloquy = startColloquyRole(context);
   const sessionId = randomSessionId();
   const port = await colloquy.ask("port");
-  const body = await makeSmallSession(context, port, sessionId);
-  const control = new RoleProcess<Listening>("bytes", { body } satisfies BytesInput);
+  const answer = await makeSmallSession(context, port, sessionId);
+  const control = new RoleProcess<Listening>("bytes", answer satisfies BytesInput);
   try {
     const request = getRequest("/api/state", sessionId);
     const measure = async (at: number) => {
@@ -64,7 +66,7 @@ export async function measureState(context: RowContext): Promise<readonly Row[]>
     const ratios = rounds.map((round) => round.colloquy / round.control);
     return [
       {
-        name: `state of a session of ${(body.length / 1024).toFixed(1)} KB, ${CONNECTIONS} connections`,
+        name: `state of a session of ${(answer.body.length / 1024).toFixed(1)} KB, ${CONNECTIONS} connections`,
         colloquy: formatCount(median(rounds.map((round) => round.colloquy)), "/s"),
         control: formatCount(median(rounds.map((round) => round.control)), "/s"),
         ratio: formatRounds(ratios),
