@@ -1,0 +1,191 @@
+// Conversations with each provider, from the client's request to the provider's wire and back.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { answerJson, type ProviderRequest, writeEvents } from "../provider-server.ts";
+import { PROTOCOLS, type Conversation, type Events, type Piece } from "./protocols.ts";
+import { newSession, SECRET_KEY, startProviderService, type ProviderService } from "./provider-service.ts";
+
+const IDLE = (snapshot: { readonly is_processing: boolean | null }): boolean =>
+  snapshot.is_processing === false;
+const USAGE = { inputTokens: 11, outputTokens: 7, totalTokens: 18, cachedInputTokens: 4 };
+
+describe.each(PROTOCOLS.map((protocol) => [protocol.rig, protocol] as const))("%s", (rig, protocol) => {
+  let service: ProviderService;
+  const session = newSession();
+  beforeEach(async () => {
+    service = await startProviderService(rig);
+  });
+  afterEach(() => service.stop());
+
+  /** Answers requests in turn, the last answer to all that come after it. */
+  function answerWith(...answers: readonly (Events | readonly Piece[])[]): void {
+    let next = 0;
+    service.provider.answer = (response) => {
+      const answer = answers[Math.min(next, answers.length - 1)] ?? [];
+      next += 1;
+      writeEvents(response, isEvents(answer) ? answer : protocol.answer(answer));
+      response.end();
+    };
+  }
+
+  it("streams an answer, whose tokens are stored with its turn", async () => {
+    answerWith([{ say: ["Hello", ", ", "you."] }]);
+    const snapshot = await service.chat(session, "Hi", "wait");
+    expect(snapshot).toMatchObject({ is_processing: false, model: rig });
+    expect(snapshot.messages).toMatchObject([
+      { sender: "user", content: "Hi", status: "complete" },
+      { sender: "agent", content: "Hello, you.", status: "complete" },
+    ]);
+    expect(service.turns(session)).toMatchObject([{ state: "complete", usage: USAGE }]);
+  });
+
+  it("shows what it says while it says it, and an interrupt closes the connection", async () => {
+    service.provider.answer = (response) => writeEvents(response, protocol.begin("So far"));
+    await service.chat(session, "Hi");
+    await service.stateWhen(session, ({ messages }) => messages?.[1]?.content === "So far");
+    const [request] = service.provider.requests;
+    const snapshot = await service.interrupt(session);
+    await request!.closed;
+    expect(snapshot).toMatchObject({ is_processing: false, status: "interrupted" });
+    expect(snapshot.messages[1]).toMatchObject({ content: "So far", status: "interrupted" });
+    answerWith([{ say: ["Again."] }]);
+    expect((await service.chat(session, "Go on", "wait")).messages[3]?.content).toBe("Again.");
+    expect(JSON.stringify(protocol.conversation(service.provider.requests[1]!.body))).toContain("So far");
+  });
+
+  it("calls a tool, and is sent back its own words exactly, reasoning and its seal included", async () => {
+    const first = { think: "Twelve times seven.", seal: "c2VhbCBvZiB0aGUgZmlyc3Q+/w==" };
+    const call = { call: "calculator", input: { expression: "12 * 7" }, id: "call_abc" };
+    const second = { think: "That is all.", seal: "c2VhbCBvZiB0aGUgc2Vjb25kIHN0ZXA=" };
+    answerWith(
+      [first, { say: ["Let me", " see."] }, call],
+      [second, { say: ["It is 84."] }],
+      [{ say: ["You are welcome."] }],
+    );
+    const snapshot = await service.chat(session, "What is 12 * 7?", "wait");
+    const [shown] = snapshot.messages[1]?.tool_calls ?? [];
+    const [result] = snapshot.messages[1]?.tool_results ?? [];
+    expect(shown).toMatchObject({
+      name: "calculator",
+      arguments: { expression: "12 * 7" },
+      status: "complete",
+    });
+    expect(result).toMatchObject({ call_id: shown?.id, is_error: false, output: { result: 84 } });
+    expect(snapshot.messages[1]?.content).toBe("Let me see.\n\nIt is 84.");
+    const doubled = Object.fromEntries(Object.entries(USAGE).map(([name, tokens]) => [name, 2 * tokens]));
+    expect(service.turns(session)).toMatchObject([{ state: "complete", usage: doubled }]);
+
+    await service.chat(session, "Thanks", "wait");
+    const conversation: Conversation = {
+      question: "What is 12 * 7?",
+      step: [first, "Let me see.", call],
+      result: JSON.stringify(result?.output),
+      answer: [second, "It is 84."],
+      next: "Thanks",
+    };
+    const [, afterTool, secondTurn] = service.provider.requests.map(({ body }) =>
+      protocol.conversation(body),
+    );
+    const replay = protocol.replay(conversation) as readonly unknown[];
+    expect(secondTurn).toEqual(replay);
+    // The step after the tool is sent the beginning of the same, to the letter.
+    const sent = afterTool as readonly unknown[];
+    expect(sent).toEqual(replay.slice(0, sent.length));
+    expect(sent.length).toBeGreaterThan(2);
+  });
+
+  it("is asked again after the time that it asks for", async () => {
+    let requests = 0;
+    service.provider.answer = (response, request) => {
+      requests += 1;
+      if (requests > 1)
+        return void (writeEvents(response, protocol.answer([{ say: ["Here."] }])), response.end());
+      answerJson(429, protocol.refusal(429, "Slow down"), { "retry-after": "7" })(response, request);
+    };
+    await service.chat(session, "Hi");
+    await service.until(() => requests === 1);
+    const asked = service.clock.monotonic();
+    while (requests === 1) {
+      await service.pass(1_000);
+      await service.state(session);
+    }
+    expect(service.clock.monotonic() - asked).toBeGreaterThanOrEqual(7_000);
+    const snapshot = await service.stateWhen(session, IDLE);
+    expect(snapshot.messages[1]).toMatchObject({ content: "Here.", status: "complete" });
+    expect(requests).toBe(2);
+  });
+
+  it("that refuses the key fails the turn with words for a user, and nobody learns the key", async () => {
+    const message = `Incorrect API key provided: ${SECRET_KEY}.`;
+    service.provider.answer = answerJson(401, protocol.refusal(401, message));
+    const snapshot = await service.chat(session, "A private question", "wait");
+    expect(snapshot).toMatchObject({ is_processing: false, status: "idle" });
+    expect(snapshot.messages[1]?.status).toBe("failed");
+    expect(snapshot.system_events).toMatchObject([
+      {
+        type: "error",
+        payload: { code: "model_auth", message: expect.stringMatching(/credentials.*operator/) as string },
+      },
+    ]);
+    expect(service.provider.requests).toHaveLength(1);
+    expect(JSON.stringify(service.provider.requests[0]?.headers)).toContain(SECRET_KEY);
+    const written = await service.written();
+    expect(written).not.toContain(SECRET_KEY);
+    expect(written).not.toContain("Incorrect API key");
+    expect(JSON.stringify(snapshot)).not.toContain(SECRET_KEY);
+  });
+
+  it("that hangs fails the turn after five minutes, and its connection is closed", async () => {
+    let hanging: ProviderRequest | undefined;
+    service.provider.answer = (_response, request) => void (hanging = request);
+    await service.chat(session, "Hi");
+    await service.until(() => hanging !== undefined);
+    await service.pass(299_000);
+    expect((await service.state(session)).is_processing).toBe(true);
+    await service.pass(2_000);
+    const snapshot = await service.stateWhen(session, IDLE);
+    await hanging!.closed;
+    expect(snapshot.system_events).toMatchObject([{ payload: { code: "turn_stalled" } }]);
+  });
+
+  it("that breaks off is asked again as long as nothing was said, and fails the turn when something was", async () => {
+    let requests = 0;
+    service.provider.answer = (response) => {
+      requests += 1;
+      if (requests === 1) return void response.destroy();
+      writeEvents(response, protocol.begin("Half an ans"));
+      if (requests === 2) setImmediate(() => response.end());
+    };
+    await service.chat(session, "Hi");
+    await service.until(() => requests === 1);
+    while (requests === 1) {
+      await service.pass(1_000);
+      await service.state(session);
+    }
+    const snapshot = await service.stateWhen(session, IDLE);
+    expect(snapshot.messages[1]).toMatchObject({ content: "Half an ans", status: "failed" });
+    expect(snapshot.system_events).toMatchObject([{ payload: { code: "model_unavailable" } }]);
+    expect(requests).toBe(2);
+  });
+
+  it("is cleaned of NUL and half characters before anything of it is stored, and may cut characters in two", async () => {
+    const id = "call_1";
+    answerWith(
+      [
+        { say: ["a\0b\ud83d", "\ude00c\ud83d", "d"] },
+        { call: "calculator", input: { expression: "1\0+1", note: "\ude00" }, id },
+      ],
+      [{ say: ["\0done\0"] }],
+    );
+    const snapshot = await service.chat(session, "Hi", "wait");
+    expect(snapshot.messages[1]?.content).toBe("ab😀c\ufffdd\n\ndone");
+    expect(snapshot.messages[1]?.tool_calls?.[0]?.arguments).toEqual({ expression: "1+1", note: "\ufffd" });
+    const sentBack = JSON.stringify(service.provider.requests[1]?.body);
+    expect(sentBack).not.toMatch(/\\u0000|\\ud83d|\\ude00/i);
+    expect(sentBack).toContain("ab😀c\ufffdd");
+  });
+});
+
+function isEvents(answer: Events | readonly Piece[]): answer is Events {
+  return Array.isArray(answer[0]);
+}

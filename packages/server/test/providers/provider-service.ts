@@ -1,0 +1,158 @@
+// The whole service over HTTP, as it is configured for providers, with a server of the test's own in their place.
+
+import { randomUUID } from "node:crypto";
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Snapshot } from "@colloquy/protocol";
+import { loadConfig } from "../../src/config/load-config.ts";
+import { createLog } from "../../src/logging.ts";
+import { buildServer } from "../../src/server.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { ManualClock } from "../manual-clock.ts";
+import { ProviderServer } from "../provider-server.ts";
+
+export const SECRET_KEY = "sk-very-secret-key-0123456789";
+const MAX_ROUNDS = 20_000;
+
+export interface ProviderService {
+  readonly provider: ProviderServer;
+  readonly clock: ManualClock;
+  /** Sends a message; answers the snapshot, with `wait` when the answer is there. */
+  chat(session: string, message: string, wait?: "wait"): Promise<Snapshot>;
+  state(session: string): Promise<Snapshot>;
+  interrupt(session: string): Promise<Snapshot>;
+  /** The state when it is as it should be. */
+  stateWhen(session: string, holds: (snapshot: Snapshot) => boolean): Promise<Snapshot>;
+  /** Lets time pass, second by second. */
+  pass(ms: number): Promise<void>;
+  /** Asks the service something, as long as it takes for the condition to hold. */
+  until(condition: () => boolean): Promise<void>;
+  /** Tokens and state of a session's turns, from the disk. */
+  turns(session: string): { readonly state: string; readonly usage: unknown }[];
+  /** Everything that was written: the log, and the bytes of the data directory. */
+  written(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Starts the service with one model, `rig`, and the demo model for titles unless the App is changed. */
+export async function startProviderService(rig: string, app: object = {}): Promise<ProviderService> {
+  const provider = new ProviderServer();
+  await provider.start();
+  const directory = await mkdtemp(join(tmpdir(), "colloquy-provider-"));
+  const data = join(directory, "data");
+  const { config } = await configure(directory, provider.url, {
+    models: [rig],
+    utilityModel: "demo/assistant",
+    ...app,
+  });
+  const clock = new ManualClock();
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const logFile = join(directory, "log");
+  const descriptor = openSync(logFile, "a");
+  const log = createLog({ level: "trace", destination: descriptor, readable: false });
+  const store = await openSqliteStore({ directory: data, clock, onFatal });
+  const server = await buildServer(config, { logger: log.logger, onFatal, clock, store });
+  const { url } = await server.listen();
+  const ask = async (method: string, path: string, session: string, headers: Record<string, string> = {}) => {
+    const answer = await fetch(`${url}${path}`, { method, headers: { "X-Session-Id": session, ...headers } });
+    if (!answer.ok) throw new Error(`${method} ${path} answers ${answer.status}: ${await answer.text()}`);
+    return Snapshot.parse(await answer.json());
+  };
+  const state = (session: string) => ask("GET", "/api/state", session);
+  return {
+    provider,
+    clock,
+    chat: (session, message, wait) => {
+      const path = `/api/chat?message=${encodeURIComponent(message)}`;
+      return ask("POST", path, session, wait === undefined ? {} : { Prefer: "wait=60" });
+    },
+    state,
+    interrupt: (session) => ask("POST", "/api/interrupt", session),
+    stateWhen: async (session, holds) => {
+      for (let round = 0; round < MAX_ROUNDS; round += 1) {
+        const snapshot = await state(session);
+        if (holds(snapshot)) return snapshot;
+      }
+      throw new Error(`This never came to hold: ${holds.toString()}`);
+    },
+    pass: async (ms) => {
+      for (let left = ms; left > 0; left -= 1_000) {
+        await clock.advance(Math.min(left, 1_000));
+        await store.probe();
+      }
+    },
+    until: async (condition) => {
+      for (let round = 0; round < MAX_ROUNDS; round += 1) {
+        if (condition()) return;
+        await (await fetch(`${url}/healthz`)).text();
+      }
+      throw new Error(`This never came to hold: ${condition.toString()}`);
+    },
+    turns: (session) => {
+      const database = new DatabaseSync(join(data, "colloquy.db"), { readOnly: true });
+      try {
+        const rows = database
+          .prepare(
+            "SELECT t.state, t.usage FROM turns t JOIN sessions s ON s.key = t.session_key WHERE s.id = ?",
+          )
+          .all(session);
+        return rows.map(({ state, usage }) => ({
+          state: String(state),
+          usage: JSON.parse(String(usage)) as unknown,
+        }));
+      } finally {
+        database.close();
+      }
+    },
+    written: async () => {
+      log.flush();
+      const names = await readdir(data);
+      const files = await Promise.all(
+        [logFile, ...names.map((name) => join(data, name))].map((file) => readFile(file, "latin1")),
+      );
+      return files.join("\n");
+    },
+    stop: async () => {
+      const stopping = server.stop({ graceMs: 0 });
+      await stopping;
+      log.flush();
+      closeSync(descriptor);
+      await provider.stop();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+async function configure(directory: string, url: string, app: object) {
+  const file = {
+    apps: { default: { tools: ["calculator"], instructions: "Be brief.", ...app } },
+    providers: {
+      openai: { baseURL: url },
+      anthropic: { baseURL: url },
+      google: { baseURL: url },
+      local: { kind: "openai-compatible", baseURL: url, apiKeyEnv: "LOCAL_KEY" },
+    },
+  };
+  await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(file));
+  const loaded = await loadConfig({
+    environment: {
+      PORT: "0",
+      OPENAI_API_KEY: SECRET_KEY,
+      ANTHROPIC_API_KEY: SECRET_KEY,
+      GEMINI_API_KEY: SECRET_KEY,
+      LOCAL_KEY: SECRET_KEY,
+    },
+    workingDirectory: directory,
+  });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  return loaded;
+}
+
+export function newSession(): string {
+  return randomUUID();
+}
