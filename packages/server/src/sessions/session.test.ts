@@ -97,7 +97,7 @@ describe("waiting for a session", () => {
   const round = () => new Promise((resolve) => setImmediate(resolve));
 
   it("is over at once when it does not work", async () => {
-    await new Session(stored()).settled(NEVER);
+    await expect(new Session(stored()).settled(NEVER)).resolves.toBeUndefined();
   });
 
   it.each<[string, (session: Session) => unknown]>([

@@ -86,4 +86,23 @@ describe("the bytes of a snapshot", () => {
     snapshot.view();
     expect(snapshot.replaceMessage(message(0, "complete", "other"))).toBe(false);
   });
+
+  it("weigh about what they take, tools and all, settled or not", () => {
+    const output = "x".repeat(50_000);
+    const calls = [{ id: "c", name: "n", arguments: { input: output }, status: "complete" as const }];
+    const results = [{ call_id: "c", name: "n", output, is_error: false, duration_ms: 1 }];
+    const snapshot = new Snapshot(FIELDS);
+    for (let n = 0; n < 40; n += 1) {
+      snapshot.addMessage({ ...message(n, "complete"), tool_calls: calls, tool_results: results });
+    }
+    const loose = snapshot.weight;
+    const bytes = snapshot.view().length;
+    expect(loose).toBeGreaterThan(bytes);
+    expect(loose).toBeLessThan(2.5 * bytes);
+    expect(snapshot.weight).toBeGreaterThan(bytes);
+    snapshot.addMessage(message(40, "streaming"));
+    const before = snapshot.weight;
+    snapshot.replaceMessage({ ...message(40, "complete"), tool_calls: calls, tool_results: results });
+    expect(snapshot.weight - before).toBeGreaterThan(150_000);
+  });
 });

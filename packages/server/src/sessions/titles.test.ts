@@ -73,13 +73,16 @@ describe("a title", () => {
   });
 
   it("is made from the message when the model fails, or says nothing", async () => {
-    await service.say(id, "one");
-    (await calls()).titling.fail(new Error("broken"));
-    await until(async () => (await title()) === "one");
-    id = newId();
-    await service.say(id, "two");
-    (await calls()).titling.say("...").finish();
-    await until(async () => (await title()) === "two");
+    for (const answer of [
+      (call: ScriptedCall) => call.fail(new Error("broken")),
+      (call: ScriptedCall) => call.say("...").finish(),
+    ]) {
+      id = newId();
+      await service.say(id, "How do I bridge USDC?");
+      answer((await calls()).titling);
+      await until(async () => (await title()) !== "New Chat");
+      expect(await title()).toBe("How do I bridge USDC?");
+    }
   });
 
   it("that the user sets meanwhile wins", async () => {

@@ -14,7 +14,7 @@ import { decideClaim } from "./turns.ts";
 
 export const RIGS = ["demo/assistant", "other/model"] as const;
 /** The time of the first decision, in milliseconds since the epoch; each takes one more. */
-export const START = Date.UTC(2026, 0, 1);
+const START = Date.UTC(2026, 0, 1);
 
 export class DecidedSession {
   session: SessionRecord = newSession(

@@ -1,0 +1,94 @@
+// What the service says, against the schemas that are published: nothing missing, and nothing that they do not tell of.
+
+import {
+  MessageDelta,
+  PersistedMessage,
+  SessionEvent,
+  SetModelResult,
+  Snapshot,
+  Thread,
+} from "@colloquy/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MODEL, RecordingSink, startService, until, type TestService } from "./service.ts";
+
+/** Of no UUID version, which a client may choose. */
+const ID = "12345678-1234-1234-1234-123456789abc";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(() => service.close());
+
+/** A session in which all that can be seen has happened, read from its beginning. */
+async function fullSession(): Promise<RecordingSink> {
+  const sink = new RecordingSink();
+  const include = new Set(["tools", "messages", "state"] as const);
+  await service.feed.open({ sessionId: ID, include, lastEventId: null }, sink, null);
+  await service.conversations.create(ID, "0xa", null);
+  await service.say(ID, "one", { publicKey: "0xb", userState: { evm: { chain_id: 1 } } as never });
+  (await service.model.next())
+    .say("Let me see.")
+    .callTool("calculator", { expression: "1+" })
+    .finish("tool-calls");
+  (await service.model.next()).say("No.").finish();
+  await until(async () => !(await service.snapshot(ID)).is_processing);
+  await service.say(ID, "two");
+  await service.say(ID, "three");
+  (await service.model.next()).say("partial");
+  await until(async () => (await service.snapshot(ID)).messages.some(({ content }) => content === "partial"));
+  await service.conversations.interrupt(ID, null);
+  await service.say(ID, "four");
+  (await service.model.next()).fail(new Error("broken"));
+  await until(async () => !(await service.snapshot(ID)).is_processing);
+  return sink;
+}
+
+describe("the published schemas", () => {
+  it("describe a snapshot exactly, at each moment", async () => {
+    expect(Snapshot.strict().parse(await service.snapshot(ID))).toMatchObject({
+      user_state: null,
+      messages: [],
+    });
+    await fullSession();
+    const snapshot = await service.snapshot(ID);
+    expect(Snapshot.strict().parse(snapshot)).toEqual(snapshot);
+    expect(new Set(snapshot.messages.map(({ status }) => status))).toEqual(
+      new Set(["complete", "interrupted", "failed"]),
+    );
+    expect(snapshot.messages.some(({ tool_results }) => tool_results !== undefined)).toBe(true);
+    expect(new Set(snapshot.system_events.map(({ type }) => type))).toEqual(
+      new Set(["notice", "interrupted", "error"]),
+    );
+  });
+
+  it("describe every event", async () => {
+    const sink = await fullSession();
+    const events = [...sink.text.matchAll(/^data: (.*)$/gm)].map(
+      ([, data]) => JSON.parse(data!) as { type: string },
+    );
+    for (const event of events) {
+      const { session_id, ...rest } = event as { type: string; session_id: string };
+      expect(session_id).toBe(ID);
+      expect((event.type === "message_delta" ? MessageDelta : SessionEvent).parse(rest)).toEqual(rest);
+    }
+    expect(new Set(events.map(({ type }) => type))).toEqual(
+      new Set([...SessionEvent.options.map(({ shape }) => shape.type.value), "message_delta"]),
+    );
+  });
+
+  it("describe threads, records and the answer to a choice of model", async () => {
+    await fullSession();
+    const { conversations } = service;
+    const thread = await conversations.thread(ID);
+    expect(Thread.strict().parse(thread)).toEqual(thread);
+    for (const record of await conversations.messages(ID, null, 100)) {
+      expect(PersistedMessage.strict().parse(record)).toEqual(record);
+    }
+    const chosen = await conversations.setModel(
+      { sessionId: ID, app: null, rig: MODEL, utilityModel: null },
+      null,
+    );
+    expect(SetModelResult.strict().parse(chosen)).toEqual(chosen);
+  });
+});
