@@ -31,7 +31,6 @@ export class StreamingTexts {
   }
 
   #follow(sessionId: string, life: string, message: Message): void {
-    if (message.sender !== "agent") return;
     if (message.status === "streaming") {
       this.#bySession.set(sessionId, { life, messageId: message.id, text: message.content });
     } else if (this.#bySession.get(sessionId)?.messageId === message.id) {

@@ -3,7 +3,7 @@
 import { isJsonObject, jsonDepth, type JsonObject } from "./json.ts";
 
 export const USER_STATE_MAX_BYTES = 8 * 1024;
-export const USER_STATE_MAX_DEPTH = 16;
+const USER_STATE_MAX_DEPTH = 16;
 
 /**
  * `patch` over `base`: objects merge deeply, every other value (null too) replaces (contract section 4).

@@ -30,7 +30,7 @@ describe("a title made from a message", () => {
   });
 
   it("takes whole code points of a character that is too long by itself", () => {
-    expect(plainTitle(`👍${"\u200d👍".repeat(60)}`)).toSatisfy(isCleanText);
+    expect(plainTitle(`a${"\u{e0100}".repeat(60)}`)).toSatisfy(isCleanText);
   });
 
   it("is clean, short, one line and never empty, whatever the message", () => {
