@@ -15,13 +15,14 @@ export function createModels(
   clock: Clock,
   extraModels: Readonly<Record<string, LanguageModelV4>>,
 ): ModelCatalog {
-  const providers = Object.entries(config.providers).map(([name, { kind, baseURL }]) => {
+  const providers = Object.entries(config.providers).map(([name, { kind, baseURL, contextWindow }]) => {
     const { apiKey, headers } = config.secrets.provider(name);
     const provider = {
       kind,
       headers,
       ...(baseURL !== undefined && { baseURL }),
       ...(apiKey !== null && { apiKey }),
+      ...(contextWindow !== undefined && { contextWindow }),
     };
     return [name, provider] as const;
   });

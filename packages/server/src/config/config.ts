@@ -67,6 +67,8 @@ export interface ProviderConfig {
   readonly baseURL?: string;
   /** How many turns may run on it at a time in this process; absent for as many as `limits.maxRunning`. */
   readonly maxRunningTurns?: number;
+  /** Tokens that fit its models, prompt and answer together; absent for what is known of each model. */
+  readonly contextWindow?: number;
 }
 
 export interface LimitsConfig {

@@ -9,6 +9,8 @@ import { PROVIDER_KINDS } from "./config.ts";
 const LONGEST_TIMER = 2_147_483_647;
 const DAY = 24 * 60 * 60 * 1000;
 
+export const BASE_URL_RULE = "must be an http or https URL without user name, password and query";
+
 /** The tools that come with the service; an App without `tools` has all of them. */
 export const BUILT_IN_TOOLS = ["current_time", "calculator"] as const;
 
@@ -38,10 +40,7 @@ const AppSection = z.strictObject({
 
 export const ProviderSection = z.strictObject({
   kind: z.enum(PROVIDER_KINDS).optional(),
-  baseURL: z
-    .string()
-    .refine(isBaseURL, "must be an http or https URL without user name, password and query")
-    .optional(),
+  baseURL: z.string().refine(isBaseURL, BASE_URL_RULE).optional(),
   apiKeyEnv: z
     .string()
     .regex(/^[a-z_][a-z0-9_]*$/i, "must be the name of an environment variable, not a key")
@@ -55,6 +54,7 @@ export const ProviderSection = z.strictObject({
     )
     .optional(),
   maxRunningTurns: count(1, 100_000),
+  contextWindow: count(1_000, 100_000_000),
 });
 
 export const ConfigFile = z.strictObject({
@@ -103,7 +103,7 @@ export const ConfigFile = z.strictObject({
 /** What someone writes into a configuration file; `export default {…} satisfies ConfigFile` checks it in an editor. */
 export type ConfigFile = z.infer<typeof ConfigFile>;
 
-function isBaseURL(value: string): boolean {
+export function isBaseURL(value: string): boolean {
   const url = URL.parse(value);
   return (
     url !== null &&

@@ -1,9 +1,17 @@
 import type { ProviderKind } from "./config.ts";
 
+/** Where an address of a provider's API usually stands in the environment. */
+export interface KnownAddress {
+  readonly variable: string;
+  /** The version that the provider's own tools add to the address; it is added here too, unless a version stands at its end. */
+  readonly version: string | null;
+}
+
 export interface KnownProvider {
   readonly name: ProviderKind;
   /** Environment variables that usually hold its key, the first that is set wins; none for one without a key. */
   readonly keyVariables: readonly string[];
+  readonly address: KnownAddress | null;
   /** The rig that it offers when no configuration file lists models. */
   readonly defaultRig: string;
 }
@@ -19,12 +27,23 @@ export const DEMO_MODEL = "assistant";
  * The demo stands last, so that it is the default only where there is nothing else.
  */
 export const KNOWN_PROVIDERS: readonly KnownProvider[] = [
-  { name: "openai", keyVariables: ["OPENAI_API_KEY"], defaultRig: "openai/gpt-6-astra" },
-  { name: "anthropic", keyVariables: ["ANTHROPIC_API_KEY"], defaultRig: "anthropic/claude-sonnet-5-5" },
+  {
+    name: "openai",
+    keyVariables: ["OPENAI_API_KEY"],
+    address: { variable: "OPENAI_BASE_URL", version: null },
+    defaultRig: "openai/gpt-6-astra",
+  },
+  {
+    name: "anthropic",
+    keyVariables: ["ANTHROPIC_API_KEY"],
+    address: { variable: "ANTHROPIC_BASE_URL", version: "v1" },
+    defaultRig: "anthropic/claude-sonnet-5-5",
+  },
   {
     name: "google",
     keyVariables: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
+    address: { variable: "GOOGLE_GEMINI_BASE_URL", version: "v1beta" },
     defaultRig: "google/gemini-4-argon",
   },
-  { name: DEMO_PROVIDER, keyVariables: [], defaultRig: "demo/assistant" },
+  { name: DEMO_PROVIDER, keyVariables: [], address: null, defaultRig: "demo/assistant" },
 ];

@@ -75,7 +75,8 @@ interface CheckedFile {
 function checkFile(file: FileReading, environment: Environment): CheckedFile {
   const source = file.source ?? "";
   if (file.source === null || file.problems.length > 0) {
-    return { content: {}, providers: readProviders(source, undefined, environment), problems: [] };
+    const providers = readProviders(source, undefined, environment);
+    return { content: {}, providers, problems: providers.problems };
   }
   const later = takeLaterFeatures(source, file.content);
   const parsed = ConfigFile.safeParse(later.content, { reportInput: true });

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { PROVIDER_KINDS, type ProviderConfig, type ProviderKind } from "./config.ts";
 import type { Environment } from "./environment.ts";
-import { ProviderSection } from "./file-schema.ts";
+import { BASE_URL_RULE, isBaseURL, ProviderSection } from "./file-schema.ts";
 import { DEMO_PROVIDER, KNOWN_PROVIDERS } from "./known-providers.ts";
 import { formatPath, type ConfigProblem } from "./problem.ts";
 import type { ProviderSecrets } from "./secrets.ts";
@@ -51,6 +51,7 @@ export function readProviders(source: string, section: unknown, environment: Env
       warnings.push(`${source}, ${place}: ${parsed.apiKeyEnv} is not set; requests go without a key.`);
     }
   }
+  problems.push(...wrongAddresses(providers, environment));
   return { providers, problems, warnings, variables };
 }
 
@@ -64,12 +65,14 @@ function readProvider(
   const sources = section.apiKeyEnv === undefined ? known : [section.apiKeyEnv];
   const keys = sources.map((variable) => environment[variable]?.trim() ?? "");
   const apiKey = keys.find((key) => key !== "") ?? null;
+  const baseURL = section.baseURL ?? usualAddress(kind, section, environment);
   return {
     name,
     config: {
       kind,
-      ...(section.baseURL !== undefined && { baseURL: section.baseURL }),
+      ...(baseURL !== undefined && { baseURL }),
       ...(section.maxRunningTurns !== undefined && { maxRunningTurns: section.maxRunningTurns }),
+      ...(section.contextWindow !== undefined && { contextWindow: section.contextWindow }),
     },
     secrets: { apiKey, headers: section.headers ?? {} },
     unusable:
@@ -77,6 +80,34 @@ function readProvider(
         ? `needs an API key: set ${sources.join(" or ")}, or take the model out of the list.`
         : null,
   };
+}
+
+/**
+ * The address that the provider's usual variable names. It belongs to the usual key: where a section names another key or address, the
+ * variable says nothing, so that no key goes to an address that it was not meant for.
+ */
+function usualAddress(kind: ProviderKind, section: Section, environment: Environment): string | undefined {
+  const address = KNOWN_PROVIDERS.find((provider) => provider.name === kind)?.address ?? null;
+  if (address === null || section.apiKeyEnv !== undefined) return undefined;
+  const text = environment[address.variable]?.trim().replace(/\/+$/, "") ?? "";
+  if (text === "") return undefined;
+  const isComplete = address.version === null || /\/v\d+[a-z0-9]*$/.test(text);
+  return isComplete ? text : `${text}/${address.version}`;
+}
+
+/** What is wrong with the addresses that the environment names, where a provider is used that takes its own from there. */
+function wrongAddresses(
+  providers: ReadonlyMap<string, Provider>,
+  environment: Environment,
+): readonly ConfigProblem[] {
+  return KNOWN_PROVIDERS.flatMap(({ name, address }) => {
+    const named = usualAddress(name, {}, environment);
+    if (address === null || named === undefined || isBaseURL(named)) return [];
+    const isUsed = [...providers.values()].some(
+      ({ config, unusable }) => config.kind === name && config.baseURL === named && unusable === null,
+    );
+    return isUsed ? [{ source: "environment", place: address.variable, message: `${BASE_URL_RULE}.` }] : [];
+  });
 }
 
 /** What is wrong with a section whose every setting is right by itself. */
@@ -91,7 +122,7 @@ function contradictions(name: string, kind: ProviderKind | undefined, section: S
   if (name === DEMO_PROVIDER && kind !== DEMO_PROVIDER) {
     found.push(`is the name of the built-in demo model. Choose another name.`);
   }
-  const needless = ["baseURL", "apiKeyEnv", "headers"].filter((key) => key in section);
+  const needless = ["baseURL", "apiKeyEnv", "headers", "contextWindow"].filter((key) => key in section);
   if (kind === DEMO_PROVIDER && needless.length > 0) {
     found.push(`is the demo model, which calls nobody. Take out ${needless.join(", ")}.`);
   }

@@ -65,6 +65,16 @@ describe("the catalog of models", () => {
     expect(catalog.contextWindow("nobody/model")).toBe(32_768);
   });
 
+  it("believes the configuration about how much fits a provider's models", () => {
+    const catalog = createModelCatalog({
+      clock: new ManualClock(),
+      extraModels: {},
+      providers: { local: { kind: "openai-compatible", baseURL: "http://x.test", contextWindow: 65_536 } },
+    });
+    expect(catalog.contextWindow("local/llama3.2")).toBe(65_536);
+    expect(catalog.contextWindow("local/gpt-4o")).toBe(65_536);
+  });
+
   it("opens a provider once, however many ask at the same time", async () => {
     const gate = Promise.withResolvers<void>();
     let opened = 0;

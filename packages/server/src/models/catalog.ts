@@ -50,7 +50,9 @@ export function createModelCatalog(options: ModelCatalogOptions): ModelCatalog {
     },
     contextWindow(rig) {
       const { provider, modelId } = splitRig(rig);
-      return contextWindowOf(extraModels.has(rig) ? undefined : providers.get(provider)?.kind, modelId);
+      if (extraModels.has(rig)) return contextWindowOf(undefined, modelId);
+      const settings = providers.get(provider);
+      return settings?.contextWindow ?? contextWindowOf(settings?.kind, modelId);
     },
     describeFailure: (error) => describeModelFailure(error, clock.now()),
   };

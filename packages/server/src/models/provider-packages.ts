@@ -9,6 +9,8 @@ export interface ProviderSettings {
   readonly baseURL?: string;
   readonly apiKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Tokens that fit its models, where the configuration knows better than `contextWindowOf`. */
+  readonly contextWindow?: number;
 }
 
 /** Makes a provider's model by the provider's name for it. */

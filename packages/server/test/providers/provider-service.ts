@@ -1,7 +1,7 @@
 // The whole service over HTTP, as it is configured for providers, with a server of the test's own in their place.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, openSync } from "node:fs";
+import { openSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -118,10 +118,8 @@ export async function startProviderService(rig: string, app: object = {}): Promi
       return files.join("\n");
     },
     stop: async () => {
-      const stopping = server.stop({ graceMs: 0 });
-      await stopping;
-      log.flush();
-      closeSync(descriptor);
+      await server.stop({ graceMs: 0 });
+      // The log's file stays open: whoever still ends in the background may write to it until the process ends.
       await provider.stop();
       await rm(directory, { recursive: true });
     },
