@@ -130,7 +130,8 @@ describe("the log", () => {
   it("has a line for a slow one, unless the client asked to wait", async () => {
     const edge = testEdge();
     const { state } = edge.services.conversations;
-    edge.services.conversations.state = (request, admit) => {
+    edge.services.conversations.state = async (request, admit) => {
+      await Promise.resolve();
       edge.pass(1500);
       return state.call(edge.services.conversations, request, admit);
     };

@@ -18,9 +18,10 @@ import { HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser
 import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
 import { referenceRoutes } from "./reference.ts";
 import { requestIds } from "./request-id.ts";
-import { createRequestLog, type RequestLog, type Stopwatch } from "./request-log.ts";
+import { createRequestLog, UNTIMED, type RequestLog, type Stopwatch } from "./request-log.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
+import { STATE_ROUTE } from "./routes/state.ts";
 import { compileSerializer, compileValidator } from "./validation.ts";
 
 /** What a client may take to send a request, in milliseconds: its head, and all of it. Answers may take any time. */
@@ -28,6 +29,8 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How often Node looks for requests that took longer. */
 const TIMEOUT_CHECK_MS = 5000;
+/** What an answer says that is not a snapshot or a stream: those are JSON and events, never stored, and nothing else. */
+const EVERYWHERE = { vary: "Origin", "x-content-type-options": "nosniff" };
 /** A connection is kept this long for the next request: longer than the 60 s after which common proxies drop theirs. */
 const KEEP_ALIVE_MS = 72_000;
 
@@ -73,17 +76,18 @@ export function buildHttp({ services, config, logger, register, clock }: HttpPar
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, () => nextId(null)),
   });
   refuseProtocolExtras(app.server, nextId);
-  app.decorateRequest("startedAt", 0);
-  app.addHook("onRoute", ({ url, method }) => methods.add(url, method));
+  app.decorateRequest("startedAt", UNTIMED);
+  onEveryRoute(app, methods, log);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("*", { parseAs: "buffer" }, parseBody);
   app.setValidatorCompiler(compileValidator);
   app.setSerializerCompiler(compileSerializer);
-  passEveryRequest(app, edge, log, clock);
+  passEveryRequest(app, edge, log);
   answerFailures(app, log, methods);
 
   const parts: RouteParts = {
     services,
+    log,
     config,
     version: manifest.version,
     answers: createAnswers(edge, log),
@@ -94,18 +98,27 @@ export function buildHttp({ services, config, logger, register, clock }: HttpPar
   return app;
 }
 
-function passEveryRequest(app: HttpApp, edge: Edge, log: RequestLog, clock: Stopwatch): void {
+function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog): void {
+  app.addHook("onRoute", (route) => {
+    methods.add(route.url, route.method);
+    if (route.url === STATE_ROUTE) return;
+    route.onRequest = (request, _reply, done) => {
+      log.started(request);
+      done();
+    };
+  });
+}
+
+function passEveryRequest(app: HttpApp, edge: Edge, log: RequestLog): void {
   app.addHook("onRequest", (request, reply, done) => {
-    request.startedAt = clock.monotonic();
     const refusal = edge.refuse(request);
     if (refusal !== null) done(refusal);
     else if (!edge.answerPreflight(request, reply)) done();
   });
   // Answers that a route writes itself (`answers.ts`) do not come here, and see to these things on their own.
   app.addHook("onSend", (request, reply, payload, done) => {
-    for (const [name, value] of Object.entries(edge.fields(request.raw, request.id))) {
-      if (!reply.hasHeader(name)) reply.header(name, value);
-    }
+    const fields = { ...EVERYWHERE, ...edge.fields(request.raw, request.id) };
+    for (const [name, value] of Object.entries(fields)) if (!reply.hasHeader(name)) reply.header(name, value);
     log.answered(request, routeOf(request), reply.statusCode, false);
     done(null, payload);
   });
@@ -151,6 +164,7 @@ function refuseBeforeRouting(
   const refusal = edge.refuse(request) ?? error;
   const body = problemBytes(refusal, request.id);
   response.writeHead(refusal.status, {
+    ...EVERYWHERE,
     ...edge.fields(request.raw, request.id),
     "content-type": PROBLEM_TYPE,
     "content-length": body.length,

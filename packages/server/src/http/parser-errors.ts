@@ -24,7 +24,12 @@ export function refuseConnection(
     socket.destroy();
     return;
   }
-  socket.end(rawProblem(fromParser(error), nextId()));
+  endWith(socket, rawProblem(fromParser(error), nextId()));
+}
+
+/** The last words on a connection: a client that does not close it then is cut off. */
+function endWith(socket: Duplex, answer: Buffer): void {
+  socket.end(answer);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
@@ -40,7 +45,8 @@ export function refuseProtocolExtras(server: Server, nextId: (message: IncomingM
         headers: { allow: "GET, HEAD, POST, PATCH, DELETE, OPTIONS" },
       },
     );
-    socket.end(rawProblem(refusal, nextId(message)));
+    // The socket has left the server's hands, and with them its time-outs.
+    endWith(socket, rawProblem(refusal, nextId(message)));
   });
   server.on("checkExpectation", (message: IncomingMessage, response: ServerResponse) => {
     const id = nextId(message);

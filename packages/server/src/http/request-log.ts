@@ -7,7 +7,7 @@ import type { HttpMetrics } from "./metrics.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** When the head of the request had arrived, on the monotonic clock. */
+    /** When the request was first looked at, on the monotonic clock; `UNTIMED` for one that is answered at once. */
     startedAt: number;
   }
 }
@@ -15,12 +15,17 @@ declare module "fastify" {
 /** All that the edge needs of the clock. */
 export type Stopwatch = Pick<Clock, "monotonic">;
 
+/** What `startedAt` is before the clock was read. A reading costs a hundredth of an answer from memory, which takes no time to speak of. */
+export const UNTIMED = -1;
+
 /** An answer that took longer, in milliseconds, is worth a line, unless the client asked to wait. */
 const SLOW_MS = 1000;
 /** One answer of this many is logged at debug level. A line for each would double what a request costs. */
 const SAMPLE = 1000;
 
 export interface RequestLog {
+  /** Notes when a request began. */
+  started(request: FastifyRequest): void;
   /** Notes that an answer begins. `route` is the pattern of the path; `waited` when the client asked for the delay. */
   answered(request: FastifyRequest, route: string, status: number, waited: boolean): void;
   /** Logs a failure of ours with its cause. */
@@ -31,8 +36,11 @@ export interface RequestLog {
 export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: Stopwatch): RequestLog {
   let count = 0;
   return {
+    started(request) {
+      request.startedAt = clock.monotonic();
+    },
     answered(request, route, status, waited) {
-      const milliseconds = clock.monotonic() - request.startedAt;
+      const milliseconds = request.startedAt === UNTIMED ? 0 : clock.monotonic() - request.startedAt;
       metrics.answered(request.method, route, status, milliseconds);
       count += 1;
       const slow = milliseconds > SLOW_MS && !waited;

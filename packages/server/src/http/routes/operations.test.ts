@@ -61,14 +61,14 @@ describe("GET /metrics", () => {
 
   it("measures how long answers take", async () => {
     const edge = testEdge();
-    const { state } = edge.services.conversations;
-    edge.services.conversations.state = (request, admit) => {
+    const { interrupt } = edge.services.conversations;
+    edge.services.conversations.interrupt = (id, admit) => {
       edge.pass(30);
-      return state.call(edge.services.conversations, request, admit);
+      return interrupt.call(edge.services.conversations, id, admit);
     };
-    await edge.send("GET", "/api/state");
+    await edge.send("POST", "/api/interrupt");
     const { body } = await edge.app.inject("/metrics");
-    const labels = 'method="GET",route="/api/state",status="2xx"';
+    const labels = 'method="POST",route="/api/interrupt",status="2xx"';
     const name = "colloquy_http_request_duration_seconds";
     expect(body).toContain(`${name}_bucket{${labels},le="0.025"} 0\n`);
     expect(body).toContain(`${name}_bucket{${labels},le="0.05"} 1\n`);

@@ -10,6 +10,7 @@ import type { Services } from "../../core/ports/services.ts";
 import type { Admission } from "../admission.ts";
 import type { Answers } from "../answers.ts";
 import type { HttpConfig } from "../http-config.ts";
+import type { RequestLog } from "../request-log.ts";
 
 export type HttpApp = FastifyInstance<
   RawServerDefault,
@@ -24,6 +25,7 @@ export interface RouteParts {
   readonly services: Services;
   readonly answers: Answers;
   readonly admission: Admission;
+  readonly log: RequestLog;
   readonly config: HttpConfig;
   /** Of the service. */
   readonly version: string;

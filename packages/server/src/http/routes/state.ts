@@ -8,14 +8,14 @@ import { ClientId, UserStateText } from "../parameters.ts";
 import { preferredWait } from "../prefer.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
-const ROUTE = "/api/state";
+export const STATE_ROUTE = "/api/state";
 
 const StateQuery = z.object({ user_state: UserStateText.optional(), client_id: ClientId.optional() });
 
-/** The hot path: a session in memory is answered without a promise, from bytes. */
-export function stateRoute(app: HttpApp, { services, answers, admission }: RouteParts): void {
+/** The hot path: a session in memory is answered from bytes, without a promise and without a look at the clock. */
+export function stateRoute(app: HttpApp, { services, answers, admission, log }: RouteParts): void {
   app.get(
-    ROUTE,
+    STATE_ROUTE,
     {
       schema: {
         operationId: "getState",
@@ -43,9 +43,11 @@ export function stateRoute(app: HttpApp, { services, answers, admission }: Route
         },
         admission.newSession(request),
       );
-      const exchange = { request, reply, route: ROUTE, waitMs };
+      const exchange = { request, reply, route: STATE_ROUTE, waitMs };
       const send = (view: SnapshotView): void => answers.taggedSnapshot(exchange, view);
-      return answer instanceof Promise ? answer.then(send) : send(answer);
+      if (!(answer instanceof Promise)) return send(answer);
+      log.started(request);
+      return answer.then(send);
     },
   );
 }
