@@ -129,6 +129,7 @@ describe("text that streams", () => {
     await service.clock.advance(200);
     journal.say("ef");
     await service.clock.advance(200);
+    await round();
     journal.say("gh");
     await service.clock.advance(200);
     expect(saved()).toEqual([
