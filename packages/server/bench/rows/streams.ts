@@ -1,11 +1,12 @@
 // Ten thousand open event streams: what each costs, and how long an event takes to one of them.
 
+import type { ClientHandlers } from "../load/client.ts";
 import type { StreamsHandlers, StreamsInput } from "../controls/streams.ts";
 import { getRequest, patchRequest, postRequest, randomSessionId } from "../load/requests.ts";
 import { RoleProcess } from "../role.ts";
 import { median, percentile } from "../statistics.ts";
 import { formatCount, formatMs, formatRounds, type Row } from "../table.ts";
-import { startColloquyRole, stopAll, type RowContext } from "./row.ts";
+import { inTurn, startColloquyRole, stopAll, type RowContext } from "./row.ts";
 
 const ACCEPT = "Accept: text/event-stream\r\n";
 /** Streams whose session has a turn that runs, and so can say something at any time. */
@@ -31,46 +32,58 @@ interface Subject {
   readonly durable: WriteTrigger;
 }
 
-interface Measured {
+/** A server with all its streams open, and the client that holds their other ends. */
+interface Opened {
   /** Bytes of the server that each stream adds. */
   readonly bytesEach: number;
-  /** Delays in milliseconds, a list for each round. */
-  readonly live: readonly (readonly number[])[];
-  readonly durable: readonly (readonly number[])[];
+  /** Delays in milliseconds of one round of events. */
+  measure(kind: "live" | "durable", round: number): Promise<readonly number[]>;
+  stop(): Promise<void>;
 }
+
+type Rounds = readonly { readonly colloquy: readonly number[]; readonly control: readonly number[] }[];
 
 export async function measureStreams(context: RowContext): Promise<readonly Row[]> {
   const sessions = Array.from({ length: context.quick ? 2000 : 10_000 }, randomSessionId);
-  const control = await measureOne(context, controlSubject(context, sessions));
-  const colloquy = await measureOne(context, colloquySubject(context, sessions));
-  const memory = colloquy.bytesEach / control.bytesEach;
-  return [
-    {
-      name: `memory of an open stream, ${formatCount(sessions.length, "")} of them`,
-      colloquy: `${(colloquy.bytesEach / 1024).toFixed(1)} KB`,
-      control: `${(control.bytesEach / 1024).toFixed(1)} KB`,
-      ratio: memory.toFixed(2),
-      target: "at most 1.3",
-      met: memory <= 1.3,
-    },
-    delayRow("p99 of an event to one of them: text that a model says", colloquy.live, control.live),
-    delayRow(
-      "the same, an event that is stored first (a rename; one row)",
-      colloquy.durable,
-      control.durable,
-    ),
-  ];
+  const control = await openAll(controlSubject(context, sessions));
+  const colloquy = await openAll(colloquySubject(context, sessions));
+  try {
+    const measure = (kind: "live" | "durable") => {
+      const next = (opened: Opened) => {
+        let round = 0;
+        return () => opened.measure(kind, (round += 1));
+      };
+      return inTurn(context.rounds, next(colloquy), next(control));
+    };
+    const [live, durable] = [await measure("live"), await measure("durable")];
+    const memory = colloquy.bytesEach / control.bytesEach;
+    return [
+      {
+        name: `memory of an open stream, ${formatCount(sessions.length, "")} of them`,
+        colloquy: `${(colloquy.bytesEach / 1024).toFixed(1)} KB`,
+        control: `${(control.bytesEach / 1024).toFixed(1)} KB`,
+        ratio: memory.toFixed(2),
+        target: "at most 1.3",
+        met: memory <= 1.3,
+      },
+      delayRow("p99 of an event to one of them: text that a model says", live),
+      delayRow("the same, an event that is stored first (a rename; the control stores one row)", durable),
+    ];
+  } finally {
+    await stopAll([colloquy, control]);
+  }
 }
 
-function delayRow(name: string, own: Measured["live"], bare: Measured["live"]): Row {
-  const p99 = (rounds: Measured["live"]) => rounds.map((round) => percentile(round, 0.99));
-  const ratios = p99(own).map((value, round) => value / (p99(bare)[round] ?? value));
-  const describe = (rounds: Measured["live"]) =>
-    `${formatMs(median(p99(rounds)))} (p50 ${formatMs(median(rounds.flat()))})`;
+function delayRow(name: string, rounds: Rounds): Row {
+  const ratios = rounds.map((round) => percentile(round.colloquy, 0.99) / percentile(round.control, 0.99));
+  const describe = (of: "colloquy" | "control") => {
+    const p99 = median(rounds.map((round) => percentile(round[of], 0.99)));
+    return `${formatMs(p99)} (p50 ${formatMs(median(rounds.flatMap((round) => round[of])))})`;
+  };
   return {
     name,
-    colloquy: describe(own),
-    control: describe(bare),
+    colloquy: describe("colloquy"),
+    control: describe("control"),
     ratio: formatRounds(ratios),
     target: "at most 3",
     met: median(ratios) <= 3,
@@ -96,11 +109,9 @@ function colloquySubject(context: RowContext, sessions: readonly string[]): Subj
     server: startColloquyRole(context),
     streams: sessions.map((id) => getRequest("/api/updates?include=messages", id, ACCEPT)),
     // The sessions are there before anything is measured: what a stream costs is asked, not what a session does.
-    preparation: sessions.map((id, stream) =>
-      stream < FOLLOWED
-        ? postRequest(`/api/chat?message=follow+${stream}`, id)
-        : getRequest("/api/state", id),
-    ),
+    preparation: sessions
+      .slice(0, FOLLOWED)
+      .map((id, stream) => postRequest(`/api/chat?message=follow+${stream}`, id)),
     live: (stream, mark) => postRequest(`/?stream=${stream}&mark=${mark}`, sessions[stream] ?? ""),
     durable: (stream, mark) => {
       const id = sessions[stream] ?? "";
@@ -109,33 +120,29 @@ function colloquySubject(context: RowContext, sessions: readonly string[]): Subj
   };
 }
 
-async function measureOne(context: RowContext, subject: Subject): Promise<Measured> {
-  const { client, rounds } = context;
-  const { server, streams } = subject;
-  try {
-    const [port, triggerPort] = [await server.ask("port"), await server.ask("triggerPort")];
-    await client.ask("fetch", { port, requests: subject.preparation });
-    // The first hundred warm the server up and are not counted.
-    await client.ask("openStreams", { name: "warm", port, requests: streams.slice(0, 100) });
-    await client.ask("closeStreams", { name: "warm" });
-    const before = await server.ask("memory");
-    await client.ask("openStreams", { name: "all", port, requests: streams });
-    const after = await server.ask("memory");
-    const measure = async (at: number, among: number, write: WriteTrigger, name: string) => {
-      const delays: number[][] = [];
-      for (let round = 0; round < rounds; round += 1) {
-        const triggers = triggersOf(among, `${name}-${round}`, write);
-        delays.push(await client.ask("measureStreams", { name: "all", port: at, triggers }));
-      }
-      return delays;
-    };
-    const live = await measure(triggerPort, FOLLOWED, subject.live, "live");
-    const durable = await measure(port, streams.length, subject.durable, "durable");
-    await client.ask("closeStreams", { name: "all" });
-    return { bytesEach: (after - before) / streams.length, live, durable };
-  } finally {
-    await stopAll([server]);
-  }
+/** Opens all streams of a server, from a client process of its own: two of them would need too many sockets in one. */
+async function openAll({ server, streams, preparation, live, durable }: Subject): Promise<Opened> {
+  const client = new RoleProcess<ClientHandlers>("client", null);
+  const [port, triggerPort] = [await server.ask("port"), await server.ask("triggerPort")];
+  await client.ask("fetch", { port, requests: preparation });
+  // The first hundred warm the server up and are not counted.
+  await client.ask("openStreams", { name: "warm", port, requests: streams.slice(0, 100) });
+  await client.ask("closeStreams", { name: "warm" });
+  const before = await server.ask("memory");
+  await client.ask("openStreams", { name: "all", port, requests: streams });
+  const after = await server.ask("memory");
+  return {
+    bytesEach: (after - before) / streams.length,
+    measure: (kind, round) => {
+      const [at, among, write] =
+        kind === "live"
+          ? ([triggerPort, FOLLOWED, live] as const)
+          : ([port, streams.length, durable] as const);
+      const triggers = triggersOf(among, `${kind}-${round}`, write);
+      return client.ask("measureStreams", { name: "all", port: at, triggers });
+    },
+    stop: () => stopAll([client, server]),
+  };
 }
 
 /** Events to streams far apart from each other, each with a mark of its own. */
