@@ -9,6 +9,7 @@ import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
 import type { Store } from "./core/ports/store.ts";
 import { buildHttp } from "./http/app.ts";
+import type { HttpApp } from "./http/routes/route-parts.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildParts } from "./service-parts.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
@@ -34,6 +35,9 @@ export interface ColloquyServer {
   /** Runs the periodic cleanup now. */
   cleanUp(): Promise<void>;
 }
+
+/** Milliseconds that answers which are on their way get when everything else has stopped. */
+const CLOSING_MS = 2_000;
 
 /** Builds the service. Rejects with an Error that says what to do when the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
@@ -64,20 +68,34 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   });
   return {
     async listen() {
+      // First the port: a start that fails on it must not have taken up turns, which would count as one of their attempts.
+      const url = await http.listen({ host, port });
+      parts.leases.start();
       await parts.dispatcher.start(true);
-      return { url: await http.listen({ host, port }) };
+      return { url };
     },
     async stop({ graceMs }) {
       readiness.stop();
       parts.titles.stop();
       parts.feed.stop();
       await parts.dispatcher.stop(graceMs);
+      parts.stopWaiting();
       parts.leases.stop();
       parts.registry.stop();
       await parts.cleanup.stop();
-      await http.close();
+      await closeWithin(CLOSING_MS, http, clock);
       await store.close();
     },
     cleanUp: () => parts.cleanup.run(),
   };
+}
+
+/** A client that sends half a request, or takes nothing of an answer, does not hold up the end of the process. */
+async function closeWithin(ms: number, http: HttpApp, clock: Clock): Promise<void> {
+  const timer = clock.after(ms, () => http.server.closeAllConnections());
+  try {
+    await http.close();
+  } finally {
+    timer.stop();
+  }
 }

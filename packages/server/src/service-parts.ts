@@ -55,6 +55,8 @@ export interface ServiceParts {
   readonly leases: Leases;
   readonly titles: Titles;
   readonly cleanup: Cleanup;
+  /** Answers whoever waits for a session to stop processing (`Prefer: wait`) with what there is. */
+  stopWaiting(): void;
 }
 
 export function buildParts(base: Foundations): ServiceParts {
@@ -101,7 +103,8 @@ export function buildParts(base: Foundations): ServiceParts {
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, expiry: app.expiry, events });
   const conversations = joinServices(base, { single, registry, dispatcher, apps });
-  return { conversations, feed, registry, dispatcher, leases, titles, cleanup };
+  const stopWaiting = (): void => single.stopWaiting();
+  return { conversations, feed, registry, dispatcher, leases, titles, cleanup, stopWaiting };
 }
 
 /** What turns are run with. */

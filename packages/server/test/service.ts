@@ -71,6 +71,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const bus = new InProcessBus(logger);
   const extraModels = { [MODEL]: model };
   const parts = buildParts({ config, clock, logger, store, bus, register, extraModels });
+  parts.leases.start();
   await parts.dispatcher.start(true);
   const state = (sessionId: string) =>
     parts.conversations.state(

@@ -28,6 +28,7 @@ export interface ConversationsOptions {
 
 export class Conversations {
   readonly #options: ConversationsOptions;
+  readonly #noWaiting = new AbortController();
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
@@ -69,6 +70,11 @@ export class Conversations {
     return { life, head };
   }
 
+  /** From here on nobody waits for a session to stop processing: the service ends. */
+  stopWaiting(): void {
+    this.#noWaiting.abort();
+  }
+
   async #state(request: StateRequest, admit: AdmitNewSession): Promise<SnapshotView> {
     const { sessionId, userState, waitMs, signal } = request;
     const { registry, store } = this.#options;
@@ -105,6 +111,10 @@ export class Conversations {
         titles.start({ sessionId: id, life, app: app.name, utilityModel, text: request.message });
       }
       return settled.session;
+    } catch (error) {
+      // Nobody knows whether the turn was stored: if it waits, it must not wait for somebody else to ring.
+      if (outcome === null) this.#options.dispatcher.ring();
+      throw error;
     } finally {
       const started = outcome?.kind === "accepted" ? outcome.started : null;
       place.settle(started, outcome?.kind === "accepted" && started === null);
@@ -123,7 +133,8 @@ export class Conversations {
       onBusy: app.onBusy,
       maxQueued: this.#options.maxQueued,
       models: app.models,
-      streamed: this.#streamed(request.sessionId),
+      // Only an interrupt needs the text, and it may be long.
+      streamed: app.onBusy === "interrupt" ? this.#streamed(request.sessionId) : null,
       idempotency:
         key === null ? null : { key, digest: createHash("sha256").update(message).digest("base64url") },
     };
@@ -148,7 +159,7 @@ export class Conversations {
     if (waitMs === 0 || !session.isProcessing) return session.view();
     const timeOver = new AbortController();
     const timer = this.#options.clock.after(waitMs, () => timeOver.abort());
-    const enough = AbortSignal.any([signal, timeOver.signal]);
+    const enough = AbortSignal.any([signal, timeOver.signal, this.#noWaiting.signal]);
     try {
       while (session.isProcessing && !enough.aborted) {
         await session.settled(enough);

@@ -66,7 +66,7 @@ export class Registry {
 
   /** The live session of this life, used or not: for who works on it. */
   live(id: string, life: string): Session | null {
-    const session = this.inMemory(id);
+    const session = this.#options.cache.peek(id);
     return session?.life === life ? session : null;
   }
 

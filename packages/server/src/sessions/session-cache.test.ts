@@ -6,18 +6,18 @@ import { SessionCache } from "./session-cache.ts";
 let now = 0;
 const cacheOf = (budget: number): SessionCache => new SessionCache(budget, 1000, () => now);
 
-function session(id: string, content: string | null, status: "idle" | "processing" = "idle"): Session {
+function session(id: string, content: string | null, status: "complete" | "streaming" = "complete"): Session {
   const record = {
     ...newSession(1, id, { life: "l", model: "m/m" }, 0),
-    status,
+    status: status === "complete" ? ("idle" as const) : ("processing" as const),
     messageCount: content === null ? 0 : 1,
   };
   const message = {
     position: 1,
     id,
     turn: 1,
-    role: "user",
-    status: "complete",
+    role: "assistant",
+    status,
     toolCalls: [],
     toolResults: [],
     createdAt: 0,
@@ -38,9 +38,9 @@ describe("the cache of live sessions", () => {
     expect(cache.weight).toBeLessThanOrEqual(50_000);
   });
 
-  it("never lets a session go that works", () => {
+  it("never lets a session go whose text streams", () => {
     const cache = cacheOf(10_000);
-    cache.put(session("works", "x".repeat(50_000), "processing"));
+    cache.put(session("works", "x".repeat(50_000), "streaming"));
     cache.put(session("other", "x".repeat(50_000)));
     expect(cache.get("works")).toBeDefined();
     expect(cache.get("other")).toBeUndefined();

@@ -39,6 +39,11 @@ export class SessionCache {
     return this.#weight;
   }
 
+  /** The session without counting this as use. */
+  peek(id: string): Session | undefined {
+    return (this.#filled.get(id) ?? this.#empty.get(id))?.session;
+  }
+
   get(id: string): Session | undefined {
     const place = this.#filled.has(id) ? this.#filled : this.#empty;
     const entry = place.get(id);
@@ -98,7 +103,7 @@ function* leavers(place: ReadonlyMap<string, Entry>): Generator<string> {
   for (const [id, entry] of place) if (mayLeave(entry.session)) yield id;
 }
 
-/** A session that works has text that is nowhere else, and one that is waited for must be found by what it waits for. */
+/** Text that streams is nowhere else, and a session that is waited for must be found by what it waits for. */
 function mayLeave(session: Session): boolean {
-  return !session.isProcessing && !session.hasWaiters;
+  return !session.isStreaming && !session.hasWaiters;
 }

@@ -84,6 +84,11 @@ export class Session {
     this.#useNotedAt = Math.max(this.#useNotedAt, at);
   }
 
+  /** Whether an agent message grows here. */
+  get isStreaming(): boolean {
+    return this.#snapshot.streamingMessage() !== null;
+  }
+
   get hasWaiters(): boolean {
     return this.#settledWaiters.size > 0;
   }

@@ -3,6 +3,8 @@ import { cleanText } from "../core/text.ts";
 
 /** Characters (UTF-16 units) of a title that is made here, before the ellipsis. */
 const MAX_MADE = 60;
+/** Characters of a model's answer that are looked at. */
+const MAX_ANSWER = 400;
 /** Characters as people see them: a family emoji is one, and a cut must not go through it. */
 const CHARACTERS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
@@ -19,7 +21,9 @@ export function plainTitle(message: string): string {
 
 /** What a model answered as a title: one line without quotes and final full stop; `null` when nothing is left of it. */
 export function cleanTitle(answer: string): string | null {
-  const bare = firstLine(cleanText(answer)).replace(/^["'“”«*#\s]+|["'“”»*.\s]+$/gu, "");
+  // Cut first: the pattern takes time that grows with the square of what it is given.
+  const line = firstLine(cleanText(answer.slice(0, MAX_ANSWER)));
+  const bare = line.replace(/^["'“”«*#\s]+|["'“”»*.\s]+$/gu, "");
   return bare === "" ? null : plainTitle(bare);
 }
 

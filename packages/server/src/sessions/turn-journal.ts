@@ -85,10 +85,12 @@ export class StoredTurnJournal implements TurnJournal {
 
   toolProgress(callId: string, progress: JsonValue): void {
     // Progress is worth telling, not worth failing a turn for: what the store does not take is left out.
-    this.#options.store.toolProgress(this.#turn, callId, progress).then(
-      (committed) => committed !== null && this.#options.registry.settle(committed),
-      (error: unknown) => this.#options.logger.warn({ err: error }, "a tool's progress was not stored"),
-    );
+    this.#options.store
+      .toolProgress(this.#turn, callId, progress)
+      .then((committed) => committed !== null && this.#options.registry.settle(committed))
+      .catch((error: unknown) =>
+        this.#options.logger.warn({ err: error }, "a tool's progress was not stored"),
+      );
   }
 
   async toolResult(outcome: ToolOutcomeInput): Promise<boolean> {

@@ -225,6 +225,8 @@ export class Dispatcher {
       await this.#options.run(running.turn, running.controller.signal);
     } catch (error) {
       this.#options.logger.error({ err: error, turn: running.turn.turn }, "a turn stopped on a defect");
+      // It may have ended in the store before the defect, and then the next one of its session waits for this.
+      this.ring();
     } finally {
       this.#options.running.remove(running);
       this.#ringForRoom();

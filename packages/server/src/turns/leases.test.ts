@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { TurnStore } from "../core/ports/turn-store.ts";
-import { HOLD_MS, LEASE_MS, Leases } from "./leases.ts";
+import { LEASE_MS } from "../core/turn.ts";
+import { HOLD_MS, Leases } from "./leases.ts";
 import { RunningTurns, type RunningTurn } from "./running-turns.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 
@@ -42,6 +43,7 @@ function keep(...epochs: readonly number[]) {
     logger: SILENT,
     onReleased: (count) => store.released.push(count),
   });
+  leases.start();
   return {
     clock,
     running,

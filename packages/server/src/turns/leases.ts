@@ -4,10 +4,9 @@
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { TurnStore } from "../core/ports/turn-store.ts";
+import { LEASE_MS } from "../core/turn.ts";
 import type { RunningTurns } from "./running-turns.ts";
 
-/** A lease runs out this long after it was taken or renewed, on the store's clock. */
-export const LEASE_MS = 10_000;
 /** An owner trusts a lease this long from the moment it asked for it. */
 export const HOLD_MS = 8_000;
 const RENEW_EVERY_MS = 3_000;
@@ -25,15 +24,20 @@ export interface LeasesOptions {
 
 export class Leases {
   readonly #options: LeasesOptions;
-  readonly #timers: readonly Timer[];
+  #timers: readonly Timer[] = [];
   #renewing = false;
   #sweeping = false;
 
   constructor(options: LeasesOptions) {
     this.#options = options;
+  }
+
+  start(): void {
+    const { clock } = this.#options;
+    this.stop();
     this.#timers = [
-      options.clock.every(RENEW_EVERY_MS, () => void this.renew()),
-      options.clock.every(SWEEP_EVERY_MS, () => void this.sweep()),
+      clock.every(RENEW_EVERY_MS, () => void this.renew()),
+      clock.every(SWEEP_EVERY_MS, () => void this.sweep()),
     ];
   }
 

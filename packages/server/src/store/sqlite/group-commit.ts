@@ -34,7 +34,17 @@ export function prepareCommit(
     } catch (error) {
       const failure = failureOf(error);
       if (failure.kind === "defect" || withoutWriting === null) return { failure };
-      return inTransaction(false, () => withoutWriting(call)) ?? { failure };
+      return answerWithoutWriting(withoutWriting, call) ?? { failure };
+    }
+  };
+  const answerWithoutWriting = (
+    answer: NonNullable<Handler["withoutWriting"]>,
+    call: Call,
+  ): Outcome | null => {
+    try {
+      return inTransaction(false, () => answer(call));
+    } catch (error) {
+      return { failure: failureOf(error) };
     }
   };
   return (calls) => {
