@@ -13,7 +13,6 @@ export class EventStream implements StreamSink {
   #onClose: (() => void) | null;
   #open: OpenStream | null = null;
   #gone = false;
-  #waiting: Set<() => void> | null = null;
 
   /** `begin` sends the head of the answer and is called at most once; `onClose` is called once when the stream is over. */
   constructor(begin: () => ServerResponse, onClose: (() => void) | null) {
@@ -39,8 +38,6 @@ export class EventStream implements StreamSink {
     this.#gone = true;
     this.#response = null;
     this.#begin = null;
-    for (const resolve of this.#waiting ?? []) resolve();
-    this.#waiting = null;
     this.#leave();
     const onClose = this.#onClose;
     this.#onClose = null;
@@ -58,16 +55,9 @@ export class EventStream implements StreamSink {
     const response = this.#response;
     if (response === null || response.writableEnded || response.writableLength === 0)
       return Promise.resolve();
-    return new Promise((resolve) => {
-      const waiting = (this.#waiting ??= new Set());
-      waiting.add(resolve);
-      // Writes are taken in order: when this empty one is done, so are those before it. "drain" would not do, because it
-      // is not emitted for less than a high water mark.
-      response.write(NOTHING, () => {
-        waiting.delete(resolve);
-        resolve();
-      });
-    });
+    // Writes are taken in order: when this empty one is done, so are those before it, and when the client goes it is done too.
+    // "drain" would not do, because it is not emitted for less than a high water mark.
+    return new Promise((resolve) => response.write(NOTHING, () => resolve()));
   }
 
   end(how: "finish" | "abort"): void {

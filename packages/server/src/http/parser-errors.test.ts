@@ -103,6 +103,51 @@ describe("a request whose head is too large", () => {
   });
 });
 
+describe("an answer in progress", () => {
+  it("is not written into when nonsense follows its request: the connection ends", async () => {
+    const stream = `GET /api/updates HTTP/1.1\r\n${HOST}Accept: text/event-stream\r\nX-Session-Id: ${SESSION}\r\n\r\n`;
+    const socket = connect(port, "127.0.0.1");
+    let received = "";
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text));
+    socket.on("error", () => {});
+    socket.write(stream);
+    await once(socket, "data");
+    socket.write("nonsense\r\n\r\n");
+    await once(socket, "close");
+    expect(received).toMatch(/^HTTP\/1\.1 200 /);
+    expect(received).not.toContain("http_invalid");
+  });
+
+  it("is finished while the server closes, and so is what was asked on the same connection", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { state } = edge.services.conversations;
+    const asked = new Promise<void>((resolve) => {
+      edge.services.conversations.state = async (request, admit) => {
+        resolve();
+        await gate.promise;
+        return state.call(edge.services.conversations, request, admit);
+      };
+    });
+    const socket = connect(port, "127.0.0.1");
+    let received = "";
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text));
+    const request = (path: string) => `GET ${path} HTTP/1.1\r\n${HOST}X-Session-Id: ${SESSION}\r\n\r\n`;
+    socket.write(request("/api/state"));
+    await asked;
+    const closed = edge.app.close();
+    const second = once(edge.app.server, "request");
+    socket.write(request("/nowhere"));
+    await second;
+    gate.resolve();
+    await once(socket, "close");
+    await closed;
+    const [first = "", next = ""] = received.split(/(?=HTTP\/1\.1 404)/);
+    expect(first).toMatch(/^HTTP\/1\.1 200 /);
+    expectProblem(next, 404, "route_not_found");
+    expect(parse(next).headers["connection"]).toBe("close");
+  });
+});
+
 describe("what the protocol allows and this server does not", () => {
   it("a request of HTTP/1.1 without a Host is a 400", async () => {
     expectProblem(await exchange("GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n"), 400, "host_missing");

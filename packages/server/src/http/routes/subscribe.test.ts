@@ -3,6 +3,7 @@ import { request, type IncomingMessage } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { Unavailable } from "../../core/errors.ts";
+import type { StreamSink } from "../../core/ports/services.ts";
 import { SESSION, testEdge, type TestEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 import { itNeedsASessionId } from "../testing/session-header.ts";
@@ -172,6 +173,19 @@ describe("GET /api/updates", () => {
     const edge = testEdge();
     edge.services.updates.failure = new Unavailable(503, "store_unavailable", "The store is away.", 2);
     expectProblem(await edge.send("GET", "/api/updates", { headers: ACCEPT }), 503, "store_unavailable");
+  });
+
+  it("takes nothing more from a service that could not open it", async () => {
+    const edge = testEdge();
+    let kept: StreamSink | undefined;
+    edge.services.updates.open = (_wanted, sink) => {
+      kept = sink;
+      return Promise.reject(new Unavailable(503, "store_unavailable", "The store is away.", 2));
+    };
+    const answer = await edge.send("GET", "/api/updates", { headers: ACCEPT });
+    expectProblem(answer, 503, "store_unavailable");
+    expect(kept?.write(Buffer.from("late"))).toBe(0);
+    kept?.end("finish");
   });
 
   it("is refused with 503 while the service stops", async () => {
