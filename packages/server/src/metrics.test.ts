@@ -74,7 +74,7 @@ describe("the metrics of the service", () => {
     for (const name of [id, "0xsecret", "secret words", "default"]) expect(text).not.toContain(name);
   });
 
-  it("register themselves in the register that they are given", async () => {
+  it("register themselves in the register that they are given", () => {
     const register = new Registry();
     const read = () => 1;
     createServiceMetrics(register, {
@@ -84,7 +84,12 @@ describe("the metrics of the service", () => {
       snapshotBytes: read,
       openStreams: read,
     });
-    expect((await register.getMetricsAsArray()).map(({ name }) => name).toSorted()).toEqual([
+    expect(
+      register
+        .getMetricsAsArray()
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual([
       "colloquy_sessions_live",
       "colloquy_snapshot_bytes",
       "colloquy_streams_open",

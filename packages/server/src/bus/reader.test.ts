@@ -1,67 +1,19 @@
 import type { IncludeGroup } from "@colloquy/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { RecordingSink } from "../../test/service.ts";
-import type { EventPage, EventStore } from "../core/ports/event-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { eventText } from "./event-text.ts";
+import { GivenLog, SlowSink, titled } from "./given-log.suite.ts";
 import { MAX_UNDRAINED_BYTES, Reader, type Channel } from "./reader.ts";
 
 const SOURCE = { sessionId: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", life: "abc" };
 const PAGE = 200;
 
-/** A log that a test writes, and whose answers it may hold back. */
-class Log implements EventStore {
-  head = 0;
-  floor = 0;
-  life = SOURCE.life;
-  asked: number[] = [];
-  gate: Promise<void> | null = null;
-
-  async after(_id: string, after: number, limit: number): Promise<EventPage | null> {
-    this.asked.push(after);
-    await this.gate;
-    const { life, head, floor } = this;
-    const events = Array.from({ length: Math.min(limit, head - after) }, (_, index) =>
-      titled(after + index + 1),
-    );
-    return { life, head, floor, events };
-  }
-
-  trim(): never {
-    throw new Error("Nobody trims here");
-  }
-}
-
-class SlowSink extends RecordingSink {
-  undrained = 0;
-  readonly #waiting: (() => void)[] = [];
-
-  override write(bytes: Uint8Array): number {
-    super.write(bytes);
-    this.undrained += bytes.length;
-    return this.undrained;
-  }
-
-  override drained(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  drain(): void {
-    this.undrained = 0;
-    for (const resolve of this.#waiting.splice(0)) resolve();
-  }
-}
-
-const titled = (number: number, size = 0): NumberedEvent => ({
-  number,
-  event: { type: "title_changed", new_title: "x".repeat(size) },
-});
-
-let log: Log;
+let log: GivenLog;
 let channel: Channel & { head: number };
 let ended: number;
 beforeEach(() => {
-  log = new Log();
+  log = new GivenLog(SOURCE.life);
   ended = 0;
   channel = { sessionId: SOURCE.sessionId, head: 0, streaming: () => null };
 });

@@ -1,0 +1,42 @@
+import { ManualClock } from "../../test/manual-clock.ts";
+import { RecordingSink } from "../../test/service.ts";
+import type { SessionNote } from "../core/ports/bus.ts";
+import { Feed } from "./feed.ts";
+import { GivenLog, titled } from "./given-log.suite.ts";
+import { InProcessBus } from "./in-process-bus.ts";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A feed whose bus, log and sessions are the test's. */
+export function bareFeed(options: { readonly max?: number | null } = {}) {
+  const bus = new InProcessBus(SILENT);
+  const clock = new ManualClock();
+  const touched: (readonly { readonly id: string; readonly life: string }[])[] = [];
+  const log = new GivenLog("a");
+  const where = () => Promise.resolve({ life: log.life, head: log.head });
+  const position = { answer: (): Promise<{ life: string; head: number }> => where() };
+  const feed = new Feed({
+    bus,
+    events: log,
+    clock,
+    ensure: () => position.answer(),
+    touch: (used) => Promise.resolve(void touched.push(used)),
+    maxStreamsPerSession: options.max ?? null,
+  });
+  const read = async (sessionId: string, lastEventId: string | null = null) => {
+    const sink = new RecordingSink();
+    const stream = await feed.open({ sessionId, include: new Set(), lastEventId }, sink, null);
+    return { sink, stream };
+  };
+  const commit = (sessionId: string, life: string, first: number, last: number) => {
+    Object.assign(log, { life, head: last });
+    const numbers = Array.from({ length: last - first + 1 }, (_, index) => titled(first + index));
+    bus.publish(sessionId, { kind: "events", life, events: numbers } satisfies SessionNote);
+  };
+  return { bus, clock, touched, log, position, where, feed, read, commit };
+}
+
+/** Numbers of the events that a reader was sent. */
+export function numbersOf({ sink }: { readonly sink: RecordingSink }): number[] {
+  return [...sink.text.matchAll(/^id: \w+-(\d+)$/gm)].map(([, number]) => Number(number));
+}

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { until } from "../../test/service.ts";
+import { bareFeed, numbersOf } from "./bare-feed.suite.ts";
+
+describe("the head of a session's log", () => {
+  it("of a life that is over does not count for a stream of the next one", async () => {
+    const { bus, position, where, feed, read, commit } = bareFeed();
+    // A stream is opened on a life that is deleted before the answer is there; meanwhile another one reads the next life.
+    const late = Promise.withResolvers<{ life: string; head: number }>();
+    position.answer = () => late.promise;
+    const first = read("s");
+    position.answer = where;
+    bus.publish("s", { kind: "deleted", life: "a" });
+    commit("s", "b", 1, 2);
+    const second = await read("s");
+    late.resolve({ life: "a", head: 50 });
+    expect((await first).sink.ended).toBe("finish");
+    commit("s", "b", 3, 3);
+    const third = await read("s");
+    commit("s", "b", 4, 5);
+    expect(second.sink.ended).toBeNull();
+    expect(third.sink.ended).toBeNull();
+    expect(numbersOf(third)).toEqual([4, 5]);
+    feed.stop();
+  });
+
+  it("is not forgotten when an older life is said to be over once more", async () => {
+    const { bus, log, feed, read, commit } = bareFeed();
+    commit("s", "b", 1, 300);
+    const one = await read("s", "0");
+    bus.publish("s", { kind: "deleted", life: "a" });
+    await until(() => numbersOf(one).at(-1) === 300);
+    expect(numbersOf(one)).toHaveLength(300);
+    expect(log.head).toBe(300);
+    feed.stop();
+  });
+});
+
+describe("streams of a session", () => {
+  it("are at most so many as allowed, those that are being opened among them, and closing makes room", async () => {
+    const { feed, read, position, where } = bareFeed({ max: 2 });
+    const gate = Promise.withResolvers<{ life: string; head: number }>();
+    position.answer = () => gate.promise;
+    const opening = [read("s"), read("s")];
+    await expect(read("s")).rejects.toMatchObject({
+      status: 429,
+      code: "too_many_streams",
+      headers: { "retry-after": "10" },
+    });
+    gate.resolve(await where());
+    const [first] = await Promise.all(opening);
+    await expect(read("s")).rejects.toMatchObject({ status: 429 });
+    expect((await read("other")).sink.ended).toBeNull();
+    first?.stream.close();
+    first?.stream.close();
+    await read("s");
+    await expect(read("s")).rejects.toMatchObject({ status: 429 });
+    position.answer = () => Promise.reject(new Error("broken"));
+    expect(feed.openStreams).toBe(3);
+    feed.stop();
+    expect(feed.openStreams).toBe(0);
+  });
+});
+
+describe("ten thousand streams", () => {
+  const many = async (bare: ReturnType<typeof bareFeed>, count: number) =>
+    await Promise.all(Array.from({ length: count }, (_, index) => bare.read(`s${index}`)));
+
+  it("get their heartbeats in slices, between which others have their turn", async () => {
+    const bare = bareFeed();
+    const readers = await many(bare, 450);
+    const beaten = () => readers.filter(({ sink }) => sink.text.includes(": heartbeat")).length;
+    const seen: number[] = [];
+    const watch = () => {
+      seen.push(beaten());
+      if (seen.length < 10) setImmediate(watch);
+    };
+    const advance = bare.clock.advance(15_000);
+    watch();
+    await advance;
+    await until(() => seen.length === 10);
+    expect([...new Set(seen)].filter((count) => count > 0)).toEqual([200, 400, 450]);
+    bare.feed.stop();
+  });
+
+  it("have their sessions' use noted in portions, each session once, every four minutes", async () => {
+    const bare = bareFeed();
+    await many(bare, 1_100);
+    await bare.read("s0");
+    await bare.clock.advance(4 * 60_000 - 1);
+    expect(bare.touched).toEqual([]);
+    await bare.clock.advance(1);
+    await until(() => bare.touched.length === 3);
+    expect(bare.touched.map(({ length }) => length)).toEqual([500, 500, 100]);
+    expect(new Set(bare.touched.flat().map((used) => used.id)).size).toBe(1_100);
+    expect(bare.touched[0]?.[0]).toEqual({ id: "s0", life: "a" });
+    bare.feed.stop();
+  });
+});

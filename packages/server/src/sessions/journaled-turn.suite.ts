@@ -1,0 +1,113 @@
+// A running turn with its journal, whose store calls a test sees and may let fail.
+
+import type { BeforeCall } from "../../test/intercepted-store.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { newId, startService, type TestService } from "../../test/service.ts";
+import { Unavailable } from "../core/errors.ts";
+import type { StartedTurn } from "../core/turn.ts";
+import { StoredTurnJournal } from "./turn-journal.ts";
+
+interface StoreCall {
+  readonly method: string;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+  readonly parameters: readonly unknown[];
+}
+
+export class JournaledTurn {
+  readonly service: TestService;
+  readonly id = newId();
+  readonly warnings: string[] = [];
+  calls: StoreCall[] = [];
+  before: BeforeCall = () => undefined;
+  /** How often the journal has said that another turn may start. */
+  more = 0;
+  stop = new AbortController();
+  turn!: StartedTurn;
+  journal!: StoredTurnJournal;
+
+  private constructor(service: TestService) {
+    this.service = service;
+  }
+
+  static async start(): Promise<JournaledTurn> {
+    const clock = new ManualClock();
+    let one: JournaledTurn | null = null;
+    const service = await startService({
+      clock,
+      beforeCall: (method, parameters) => {
+        one?.calls.push({ method, parameters, at: clock.monotonic() });
+        return one?.before(method, parameters);
+      },
+      // Turns wait in the store, where this takes them.
+      adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 0 } }),
+    });
+    service.leases.stop();
+    one = new JournaledTurn(service);
+    await service.say(one.id, "hello");
+    await one.next();
+    await one.journal.open();
+    one.calls = [];
+    return one;
+  }
+
+  /** Takes the turn that may start, with a journal of its own. */
+  async next(): Promise<void> {
+    const [committed] = await this.service.store.turns.claim("me", [newId()], []);
+    const started = committed === undefined ? null : this.service.registry.settle(committed).outcome;
+    if (started === null) throw new Error("No turn could be claimed");
+    this.turn = started;
+    this.journal = this.journalOf(started);
+  }
+
+  journalOf(started: StartedTurn): StoredTurnJournal {
+    const { store, registry, bus, clock } = this.service;
+    return new StoredTurnJournal(started, {
+      store: store.turns,
+      registry,
+      bus,
+      clock,
+      logger: { debug() {}, info() {}, warn: (_fields, text) => void this.warnings.push(text), error() {} },
+      signal: this.stop.signal,
+      onMore: () => void (this.more += 1),
+    });
+  }
+
+  /** The calls of a method, in their order. */
+  callsOf(method: string): StoreCall[] {
+    return this.calls.filter((call) => call.method === method);
+  }
+
+  /** Offset and text of each checkpoint that was tried. */
+  saved(): unknown[] {
+    return this.callsOf("turns.checkpoint").map(({ parameters: [, offset, text] }) => [offset, text]);
+  }
+
+  /** Resolves when the store has answered all that was asked of it. */
+  async round(): Promise<void> {
+    await this.service.store.probe();
+  }
+
+  /** What a crash would leave of the text that streams. */
+  async stored(): Promise<string | undefined> {
+    await this.round();
+    const target = { id: this.id, birth: null, load: true };
+    const opened = await this.service.store.sessions.open(target, { userState: null, publicKey: null });
+    return opened?.loaded?.checkpointed;
+  }
+
+  async close(): Promise<void> {
+    this.journal.close();
+    await this.service.close();
+  }
+}
+
+/** Lets the first calls of a method fail. */
+export function failing(method: string, times: number, error: () => Error = fullDisk): BeforeCall {
+  let left = times;
+  return (called) => (called === method && left-- > 0 ? Promise.reject(error()) : undefined);
+}
+
+export function fullDisk(): Error {
+  return new Unavailable(507, "insufficient_storage", "The disk is full.", 30);
+}

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { lines, newId } from "../../test/service.ts";
+import { call, step } from "../core/decisions/decided-session.suite.ts";
+import { failing, JournaledTurn } from "./journaled-turn.suite.ts";
+
+let one: JournaledTurn;
+beforeEach(async () => {
+  one = await JournaledTurn.start();
+});
+afterEach(() => one.close());
+
+describe("a store that fails for a while", () => {
+  it("holds the turn up and does not end it", async () => {
+    one.before = failing("turns.complete", 3);
+    const done = one.journal.complete(step(1, "done"));
+    await one.service.clock.advance(199);
+    expect(one.callsOf("turns.complete")).toHaveLength(1);
+    await one.service.clock.advance(1 + 400 + 800);
+    expect(await done).toBe(true);
+    expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent complete: done");
+    expect(one.warnings).toEqual(Array.from({ length: 3 }, () => "a turn waits for the store"));
+  });
+
+  it("holds it up at its beginning too, until its session is in memory", async () => {
+    const other = newId();
+    await one.service.say(other, "hello");
+    const started = (await one.service.store.turns.claim("me", [newId()], []))[0]!.outcome!;
+    one.service.registry.forget(other, started.life);
+    one.before = failing("sessions.open", 2);
+    const opened = one.journalOf(started).open();
+    await one.service.clock.advance(200);
+    expect(one.service.registry.inMemory(other)).toBeNull();
+    await one.service.clock.advance(400);
+    await opened;
+    expect(one.service.registry.inMemory(other)).not.toBeNull();
+  });
+
+  it("never holds it up longer than five seconds at a time, nor after it was stopped", async () => {
+    one.before = failing("turns.toolResult", 1_000);
+    const written = one.journal.toolResult({ callId: "a", output: 1, isError: false, durationMs: 1 });
+    await one.service.clock.advance(60_000);
+    const times = () => one.callsOf("turns.toolResult").map(({ at }) => at);
+    expect(times().slice(0, 7)).toEqual([0, 200, 600, 1_400, 3_000, 6_200, 11_200]);
+    one.stop.abort();
+    expect(await written).toBe(false);
+    const tried = times();
+    await one.service.clock.advance(10_000);
+    expect(times()).toEqual(tried);
+  });
+
+  it("is not waited for when it is a defect that fails", async () => {
+    one.before = failing("turns.complete", 1, () => new Error("defect"));
+    await expect(one.journal.complete(step(1, "x"))).rejects.toThrow("defect");
+  });
+
+  it("does not fail a turn for a tool's progress", async () => {
+    await one.journal.stepWithCalls(step(1, ""), [call("a")]);
+    one.before = failing("turns.toolProgress", 1);
+    one.journal.toolProgress("a", 1);
+    await one.round();
+    expect(one.warnings).toEqual(["a tool's progress was not stored"]);
+    expect(await one.journal.complete(step(2, "done"))).toBe(true);
+  });
+});
