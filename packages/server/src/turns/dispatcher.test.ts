@@ -204,9 +204,9 @@ describe("turns that wait", () => {
     runs[0]!.end();
     await queue.commitAll();
     expect(runs).toHaveLength(0);
-    for (let n = 0; n < 5; n += 1) dispatcher.ring();
     chat();
     await queue.commitAll();
+    for (let n = 0; n < 5; n += 1) dispatcher.ring();
     expect([clock.timers - idleTimers, running.free]).toEqual([1, 1]);
     await clock.advance(1_000);
     await queue.commitAll();
@@ -271,18 +271,26 @@ describe("turns that wait", () => {
     expect(queue.waiting).toHaveLength(3);
   });
 
-  it("are not counted twice when a claim is answered after a count", async () => {
+  it.each(["before", "after"])("are counted exactly when a claim is asked for %s a count", async (order) => {
     const { chat, clock, queue, runs, dispatcher } = await start({ maxWaiting: 3 });
     for (let n = 0; n < 5; n += 1) chat();
     await queue.commitAll();
     await clock.advance(1_000);
-    runs[0]!.end();
-    await new Promise((resolve) => setImmediate(resolve));
+    const claim = async (): Promise<void> => {
+      runs[0]!.end();
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    if (order === "before") await claim();
     const full = dispatcher.isFull();
+    if (order === "after") await claim();
     await queue.commitAll();
+    // The count stops at three, of which the claim may then have taken one.
     expect(await full).toBe(true);
-    expect(dispatcher.waiting).toBe(3);
-    expect(queue.waiting).toHaveLength(3);
+    expect(dispatcher.waiting).toBe(order === "before" ? 3 : 2);
+    await clock.advance(1_000);
+    const again = dispatcher.isFull();
+    await queue.commitAll();
+    expect([await again, dispatcher.waiting, queue.waiting.length]).toEqual([true, 3, 3]);
   });
 });
 

@@ -157,7 +157,6 @@ export class Dispatcher {
         const fullProviders = running.fullProviders(places);
         // Before the answer: a provider that gets room meanwhile must ring again.
         this.#passedOver = fullProviders.length > 0;
-        this.#count.beginClaim();
         const ids = Array.from({ length: places }, () => randomUUID());
         let claimed: readonly Committed<StartedTurn | null>[];
         try {
@@ -194,7 +193,7 @@ export class Dispatcher {
     const started = claimed.filter(({ outcome }) => outcome !== null).length;
     // Behind a turn that was failed instead of started, the next one of its session may start now.
     if (claimed.length === places || started < claimed.length) this.#backlog = true;
-    this.#count.endClaim(claimed.length);
+    this.#count.take(claimed.length);
     running.unpromise(places - started);
     for (const committed of claimed) {
       try {

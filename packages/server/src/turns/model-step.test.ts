@@ -352,28 +352,34 @@ describe("an abort", () => {
     expect(model.waitingCalls).toBe(0);
   });
 
-  it("between the opening of the stream and its first part is not overheard", async () => {
-    const controller = new AbortController();
-    const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {
-      doStream: async () => {
-        // Aborted by whoever runs next, wherever the call stands then.
-        queueMicrotask(() => queueMicrotask(() => queueMicrotask(() => controller.abort())));
-        return { stream: new ReadableStream() };
-      },
-    });
-    const step = caller.call({
-      model,
-      instructions: "",
-      messages: [{ role: "user", content: "Hello" }],
-      tools: [],
-      usedCallIds: [],
-      signal: controller.signal,
-      onText: () => undefined,
-      onProgress: () => undefined,
-    });
-    expect(await step).toEqual({ kind: "aborted" });
+  it("at any moment between the opening of the stream and its first part is not overheard", async () => {
+    for (let moment = 0; moment < 60; moment += 1) {
+      const controller = new AbortController();
+      const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {
+        doStream: async () => {
+          void passMoments(moment).then(() => controller.abort());
+          return { stream: new ReadableStream() };
+        },
+      });
+      const step = await caller.call({
+        model,
+        instructions: "",
+        messages: [{ role: "user", content: "Hello" }],
+        tools,
+        usedCallIds: [],
+        signal: controller.signal,
+        onText: () => undefined,
+        onProgress: () => undefined,
+      });
+      expect(step).toEqual({ kind: "aborted" });
+    }
   });
 });
+
+/** Lets so many promises be settled. */
+async function passMoments(count: number): Promise<void> {
+  for (let moment = 0; moment < count; moment += 1) await Promise.resolve();
+}
 
 function turnOfTheLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

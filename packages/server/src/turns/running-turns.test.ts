@@ -40,6 +40,21 @@ describe("places", () => {
     expect(turns.ofSession(1)).toBeNull();
   });
 
+  it("that are only promised count against every provider", () => {
+    const turns = new RunningTurns({ total: 9, byProvider: { slow: 2 } });
+    turns.promise(1);
+    expect(turns.fullProviders(1)).toEqual([]);
+    turns.promise(1);
+    expect(turns.fullProviders(1)).toEqual([]);
+    turns.promise(1);
+    expect(turns.fullProviders(1)).toEqual(["slow"]);
+    turns.unpromise(1);
+    turns.add(running({ epoch: 1, model: "slow/m" }));
+    expect(turns.fullProviders(1)).toEqual([]);
+    turns.promise(1);
+    expect(turns.fullProviders(1)).toEqual(["slow"]);
+  });
+
   it("and limits of providers are never exceeded, however promises, starts and ends interleave", () => {
     const step = fc.record({
       kind: fc.constantFrom("ask", "answer", "answer", "end"),
@@ -76,6 +91,7 @@ describe("places", () => {
           expect(turns.free).toBe(total);
         },
       ),
+      { numRuns: 500 },
     );
   });
 });

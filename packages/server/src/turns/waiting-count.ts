@@ -15,8 +15,6 @@ export class WaitingCount {
   #countedAt = Number.NEGATIVE_INFINITY;
   /** Whether the last count stopped at the most, so that more may wait than are known. */
   #capped = false;
-  /** Whether a count has come between the claim under way and its answer: it may have left out what the claim took. */
-  #countedMeanwhile = false;
 
   constructor(store: Pick<TurnStore, "countWaiting">, clock: Clock, most: number) {
     this.#store = store;
@@ -32,13 +30,9 @@ export class WaitingCount {
     this.#value += count;
   }
 
-  beginClaim(): void {
-    this.#countedMeanwhile = false;
-  }
-
-  /** The claim under way has taken so many. */
-  endClaim(taken: number): void {
-    if (!this.#countedMeanwhile) this.#value = Math.max(0, this.#value - taken);
+  /** A claim has taken so many. Must be told in the order in which the store answers, counts among its answers. */
+  take(count: number): void {
+    this.#value = Math.max(0, this.#value - count);
   }
 
   /** Whether as many wait as may; exact within a second. */
@@ -58,7 +52,6 @@ export class WaitingCount {
     const counted = await this.#store.countWaiting(this.#most);
     this.#value = counted;
     this.#capped = counted >= this.#most;
-    this.#countedMeanwhile = true;
   }
 
   async #recountIfOld(): Promise<void> {
