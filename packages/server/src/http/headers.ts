@@ -6,7 +6,6 @@ import { parseSessionId } from "@colloquy/protocol";
 import { InvalidRequest } from "../core/errors.ts";
 
 export const SESSION_HEADER = "x-session-id";
-export const APP_KEY_HEADER = "service-app-key";
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
 /**
@@ -40,7 +39,7 @@ export function optionalSessionId(message: IncomingMessage): string | null {
 
 /** The App key as it was sent, `null` when the header is absent. */
 export function appKey(message: IncomingMessage): string | null {
-  return textHeader(message, APP_KEY_HEADER);
+  return textHeader(message, "service-app-key");
 }
 
 /**

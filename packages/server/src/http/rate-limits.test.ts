@@ -49,6 +49,7 @@ describe("a number of places", () => {
 
 describe("what an address counts as", () => {
   it.each([
+    [undefined, ""],
     ["192.0.2.7", "192.0.2.7"],
     ["::ffff:192.0.2.7", "192.0.2.7"],
     ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],

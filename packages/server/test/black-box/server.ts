@@ -12,7 +12,7 @@ import { afterAll, beforeAll } from "vitest";
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 /** Where a service stands that somebody else has started; `null` when the suite starts its own. */
-export const GIVEN_URL = process.env["COLLOQUY_TEST_URL"] ?? null;
+const GIVEN_URL = process.env["COLLOQUY_TEST_URL"] ?? null;
 
 export class Program {
   readonly directory: string;
