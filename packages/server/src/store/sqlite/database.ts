@@ -12,7 +12,7 @@ const BUSY_TIMEOUT_MS = 5000;
 const SETTINGS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
-  PRAGMA cache_size = -65536;
+  PRAGMA cache_size = -16384;
   PRAGMA temp_store = MEMORY;
 `;
 
