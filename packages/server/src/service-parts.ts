@@ -140,6 +140,7 @@ function buildTurns(
     owner,
     logger,
     run,
+    models: () => modelsByApp(assistant.apps),
     settle: (committed) => void registry.settle(committed),
     maxWaiting: config.limits.maxWaiting,
   });
@@ -214,6 +215,10 @@ function placesOf({ limits, providers }: Config): Places {
     maxRunningTurns === undefined ? [] : [[name, maxRunningTurns] as const],
   );
   return { total: limits.maxRunning, byProvider: Object.fromEntries(byProvider) };
+}
+
+function modelsByApp(apps: AppCatalog): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(apps.names().map((name) => [name, apps.get(name)?.models ?? []]));
 }
 
 function defaultApp(apps: AppCatalog): AppDefinition {

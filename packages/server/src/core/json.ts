@@ -12,3 +12,22 @@ export function jsonDepth(value: JsonValue): number {
   for (const inner of Object.values(value)) deepest = Math.max(deepest, jsonDepth(inner));
   return deepest + 1;
 }
+
+/** Whether two values say the same; the order of an object's keys says nothing. */
+export function sameJson(left: JsonValue, right: JsonValue): boolean {
+  if (left === right) return true;
+  if (Array.isArray(left) || Array.isArray(right)) {
+    return (
+      Array.isArray(left) &&
+      Array.isArray(right) &&
+      left.length === right.length &&
+      left.every((value, index) => sameJson(value, right[index] ?? null))
+    );
+  }
+  if (!isJsonObject(left) || !isJsonObject(right)) return false;
+  const keys = Object.keys(left);
+  return (
+    keys.length === Object.keys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && sameJson(left[key] ?? null, right[key] ?? null))
+  );
+}

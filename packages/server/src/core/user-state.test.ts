@@ -84,3 +84,12 @@ describe("the limits of user state", () => {
     expect(userStateFits(nested(17))).toBe(false);
   });
 });
+
+describe("a merge that changes nothing", () => {
+  it("answers what was there: an empty patch over nothing, the same in another order", () => {
+    expect(mergeUserState(null, {})).toBeNull();
+    const base = { list: [{ a: 1, b: 2 }] };
+    expect(mergeUserState(base, { list: [{ b: 2, a: 1 }] })).toBe(base);
+    expect(mergeUserState(base, { list: [{ b: 2, a: 3 }] })).not.toBe(base);
+  });
+});

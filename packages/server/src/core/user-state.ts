@@ -1,6 +1,6 @@
 // User state is what a client says about its user (wallet, chain, connection): merged, kept, never verified.
 
-import { isJsonObject, jsonDepth, type JsonObject } from "./json.ts";
+import { isJsonObject, jsonDepth, sameJson, type JsonObject, type JsonValue } from "./json.ts";
 
 export const USER_STATE_MAX_BYTES = 8 * 1024;
 const USER_STATE_MAX_DEPTH = 16;
@@ -9,18 +9,9 @@ const USER_STATE_MAX_DEPTH = 16;
  * `patch` over `base`: objects merge deeply, every other value (null too) replaces (contract section 4).
  * Answers `base` itself when nothing changes, so that a merge without effect writes nothing.
  */
-export function mergeUserState(base: JsonObject | null, patch: JsonObject): JsonObject {
-  if (base === null) return patch;
-  let merged: Record<string, JsonObject[string]> | null = null;
-  for (const [key, value] of Object.entries(patch)) {
-    const current = Object.hasOwn(base, key) ? base[key] : undefined;
-    const next = isJsonObject(current) && isJsonObject(value) ? mergeUserState(current, value) : value;
-    if (current !== undefined && sameJson(current, next)) continue;
-    merged ??= { ...base };
-    // defineProperty, because a key may be called "__proto__"
-    Object.defineProperty(merged, key, { value: next, enumerable: true, configurable: true, writable: true });
-  }
-  return merged ?? base;
+export function mergeUserState(base: JsonObject | null, patch: JsonObject): JsonObject | null {
+  if (base === null) return Object.keys(patch).length === 0 ? null : patch;
+  return mergeObjects(base, patch);
 }
 
 /** Whether a merged state is within the limits: 8 KiB as JSON, depth 16. */
@@ -31,6 +22,15 @@ export function userStateFits(state: JsonObject): boolean {
   );
 }
 
-function sameJson(left: JsonObject[string], right: JsonObject[string]): boolean {
-  return left === right || (typeof left === "object" && JSON.stringify(left) === JSON.stringify(right));
+function mergeObjects(base: JsonObject, patch: JsonObject): JsonObject {
+  let merged: Record<string, JsonValue> | null = null;
+  for (const [key, value] of Object.entries(patch)) {
+    const current = Object.hasOwn(base, key) ? base[key] : undefined;
+    const next = isJsonObject(current) && isJsonObject(value) ? mergeObjects(current, value) : value;
+    if (current !== undefined && sameJson(current, next)) continue;
+    merged ??= { ...base };
+    // defineProperty, because a key may be called "__proto__"
+    Object.defineProperty(merged, key, { value: next, enumerable: true, configurable: true, writable: true });
+  }
+  return merged ?? base;
 }

@@ -53,7 +53,7 @@ export class JournaledTurn {
 
   /** Takes the turn that may start, with a journal of its own. */
   async next(): Promise<void> {
-    const [committed] = await this.service.store.turns.claim("me", [newId()], []);
+    const [committed] = await this.service.store.turns.claim("me", [newId()], [], {});
     const started = committed === undefined ? null : this.service.registry.settle(committed).outcome;
     if (started === null) throw new Error("No turn could be claimed");
     this.turn = started;

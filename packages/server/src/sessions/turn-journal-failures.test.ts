@@ -24,7 +24,7 @@ describe("a store that fails for a while", () => {
   it("holds it up at its beginning too, until its session is in memory", async () => {
     const other = newId();
     await one.service.say(other, "hello");
-    const started = (await one.service.store.turns.claim("me", [newId()], []))[0]!.outcome!;
+    const started = (await one.service.store.turns.claim("me", [newId()], [], {}))[0]!.outcome!;
     one.service.registry.forget(other, started.life);
     one.before = failing("sessions.open", 2);
     const opened = one.journalOf(started).open();

@@ -52,6 +52,7 @@ async function start(options: TrialOptions = {}): Promise<Trial> {
     running,
     clock,
     owner: "me",
+    models: () => ({}),
     logger,
     run: (turn, signal) => {
       const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -35,6 +35,8 @@ export interface DispatcherOptions {
   readonly logger: Logger;
   /** Runs a turn to its end; rejects on a defect. */
   readonly run: (turn: StartedTurn, signal: AbortSignal) => Promise<void>;
+  /** The models of each App, its default first. */
+  readonly models: () => Readonly<Record<string, readonly string[]>>;
   /** Applies and announces what a claim has committed. */
   readonly settle: (committed: Committed<StartedTurn | null>) => void;
   /** Turns that may wait in the store before chats are refused. */
@@ -160,7 +162,7 @@ export class Dispatcher {
         const ids = Array.from({ length: places }, () => randomUUID());
         let claimed: readonly Committed<StartedTurn | null>[];
         try {
-          claimed = await store.claim(owner, ids, fullProviders);
+          claimed = await store.claim(owner, ids, fullProviders, this.#options.models());
         } catch (error) {
           running.unpromise(places);
           throw error;

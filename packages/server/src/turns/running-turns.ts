@@ -1,7 +1,7 @@
 // The turns that run in this process: how many may, on which provider, and how each is stopped.
 
 import type { StartedTurn } from "../core/turn.ts";
-import { providerOf } from "../core/decisions/turns.ts";
+import { providerOf } from "../core/rig.ts";
 
 export interface RunningTurn {
   readonly turn: StartedTurn;

@@ -1,9 +1,11 @@
 import type { JsonObject } from "../json.ts";
+import { providerOf } from "../rig.ts";
 import type { OpenTurn, StartedTurn } from "../turn.ts";
 import { mergeUserState, userStateFits } from "../user-state.ts";
+import { useAvailableModel } from "./available-model.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptOpenTurns, type PartialText } from "./interrupt.ts";
-import { enqueueTurn, providerOf, startTurn, type TurnClaim } from "./turns.ts";
+import { enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
 
 /** What a chat does when the session is working (contract section 3). */
 export type OnBusy = "enqueue" | "reject" | "interrupt";
@@ -119,26 +121,10 @@ function bindWallet(draft: SessionDraft, publicKey: string | null): void {
 export function applyUserState(draft: SessionDraft, patch: JsonObject): "ok" | "too_large" {
   const merged = mergeUserState(draft.session.userState, patch);
   if (merged === draft.session.userState) return "ok";
-  if (!userStateFits(merged)) return "too_large";
+  if (merged !== null && !userStateFits(merged)) return "too_large";
   draft.update({ userState: merged });
   draft.announceState();
   return "ok";
-}
-
-/** A rig that the App no longer has gives way to the App's default; one that was never chosen follows it. */
-function useAvailableModel(draft: SessionDraft, models: readonly string[]): void {
-  const { model, modelChosen } = draft.session;
-  const byDefault = models[0];
-  if (byDefault === undefined || model === byDefault || (modelChosen && models.includes(model))) return;
-  draft.update({ model: byDefault, modelChosen: false });
-  if (modelChosen) {
-    draft.notify(
-      "warning",
-      "model_unavailable",
-      `The model ${model} is no longer available here. The conversation goes on with ${byDefault}.`,
-    );
-  }
-  draft.announceState();
 }
 
 function rejected(reason: ChatRejection): ChatOutcome {

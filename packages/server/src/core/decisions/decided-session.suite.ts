@@ -106,7 +106,7 @@ export class DecidedSession {
     const open = openTurns.find(({ turn }) => turn.runnable);
     if (open === undefined) throw new Error("No turn is runnable");
     return this.change((draft) =>
-      decideClaim(draft, openTurns, open, { owner: "me", agentMessageId: randomUUID() }),
+      decideClaim(draft, openTurns, open, { owner: "me", agentMessageId: randomUUID() }, RIGS),
     );
   }
 

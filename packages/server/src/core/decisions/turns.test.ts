@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MAX_ATTEMPTS } from "../turn.ts";
-import { call, DecidedSession } from "./decided-session.suite.ts";
-import { providerOf, startTurn } from "./turns.ts";
+import { call, DecidedSession, RIGS } from "./decided-session.suite.ts";
+import { startTurn } from "./turns.ts";
 
 describe("a turn whose owner is gone", () => {
   it("keeps its agent message, under a new epoch, with the text of its finished steps", () => {
@@ -87,8 +87,13 @@ describe("starting a turn", () => {
   });
 });
 
-describe("the provider of a rig", () => {
-  it("is what stands before the first slash", () => {
-    expect(["demo/assistant", "a/b/c", "none"].map(providerOf)).toEqual(["demo", "a", "none"]);
+describe("a turn whose rig has left the App while it waited", () => {
+  it("is started with the App's default, and a notice says so", () => {
+    const one = new DecidedSession();
+    one.change((draft) => draft.update({ model: "gone/model", modelChosen: true }));
+    one.chat("one", { claim: null, models: ["gone/model"] });
+    expect(one.claim()).toMatchObject({ model: RIGS[0] });
+    expect(one.session).toMatchObject({ model: RIGS[0], modelChosen: false });
+    expect(one.notices).toEqual(["model_unavailable"]);
   });
 });

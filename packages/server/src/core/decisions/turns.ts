@@ -4,18 +4,13 @@ import type { ToolResult } from "@colloquy/protocol";
 import { openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import { appOf } from "../session.ts";
 import { MAX_ATTEMPTS, NO_USAGE, type OpenTurn, type StartedTurn, type TurnRecord } from "../turn.ts";
+import { useAvailableModel } from "./available-model.ts";
 import type { SessionDraft } from "./draft.ts";
 
 /** Who starts a turn, and the id that its agent message gets if it has none yet. */
 export interface TurnClaim {
   readonly owner: string;
   readonly agentMessageId: string;
-}
-
-/** The provider of a rig (`provider/model`): what a limit of running turns may be set for. */
-export function providerOf(rig: string): string {
-  const slash = rig.indexOf("/");
-  return slash < 0 ? rig : rig.slice(0, slash);
 }
 
 /** A new turn at the end of the session's queue. */
@@ -86,13 +81,18 @@ export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim)
   return describeStartedTurn(draft, turn, userMessage, agentMessage);
 }
 
-/** As `startTurn`, of one of the session's open turns; when it fails instead, the session moves on. */
+/**
+ * As `startTurn`, of one of the session's open turns; when it fails instead, the session moves on. `models` are the App's, its default
+ * first: the session's may have left the configuration while the turn waited.
+ */
 export function decideClaim(
   draft: SessionDraft,
   openTurns: readonly OpenTurn[],
   open: OpenTurn,
   claim: TurnClaim,
+  models: readonly string[],
 ): StartedTurn | null {
+  useAvailableModel(draft, models);
   const started = startTurn(draft, open, claim);
   if (started === null) moveOn(draft, open.turn, openTurns);
   return started;

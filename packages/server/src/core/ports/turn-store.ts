@@ -29,12 +29,13 @@ export interface TurnStore {
   /**
    * Starts up to `agentMessageIds.length` runnable turns, the longest waiting first. A turn whose attempts are used up is failed
    * instead: its session is among the answers with `outcome: null`. Turns on one of `fullProviders` (the part of a rig before `/`)
-   * are passed over. Fewer answers than asked for: no other turn was runnable; behind one that was failed the next one is now.
+   * are passed over. `models` are those of each App, its default first: a session whose rig is not among them goes on with the default. Fewer answers than asked for: no other turn was runnable; behind one that was failed the next one is now.
    */
   claim(
     owner: string,
     agentMessageIds: readonly string[],
     fullProviders: readonly string[],
+    models: Readonly<Record<string, readonly string[]>>,
   ): Promise<readonly Committed<StartedTurn | null>[]>;
   /** How many turns wait for an owner or behind another turn; counting stops at `limit`. */
   countWaiting(limit: number): Promise<number>;

@@ -155,7 +155,7 @@ class History {
 
   async #claim({ count }: CommandOf<"claim">): Promise<void> {
     const ids = Array.from({ length: count }, () => randomUUID());
-    for (const committed of await this.#given.store.turns.claim("owner", ids, [])) {
+    for (const committed of await this.#given.store.turns.claim("owner", ids, [], {})) {
       this.#note(committed);
       if (committed.outcome !== null) this.#turns.push(committed.outcome);
     }

@@ -113,7 +113,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       await chat(given.store, waiting, "waits");
       await interrupt(id);
       await interrupt(waiting);
-      expect(await given.store.turns.claim("other", [randomUUID(), randomUUID()], [])).toEqual([]);
+      expect(await given.store.turns.claim("other", [randomUUID(), randomUUID()], [], {})).toEqual([]);
       expect(await given.store.turns.renew("owner", [epoch], 1000)).toEqual([]);
       await given.clock.advance(60_000);
       expect(await given.store.turns.releaseDeadLeases("other")).toBe(0);
@@ -132,7 +132,7 @@ export function describeInterrupt(openStore: OpenStore): void {
         if (end === "fail") await given.store.turns.fail(turn, "", { code: "c", message: "m" });
         if (end === "claim by another owner") {
           await given.store.turns.releaseDeadLeases("other");
-          await given.store.turns.claim("other", [randomUUID()], []);
+          await given.store.turns.claim("other", [randomUUID()], [], {});
         }
         if (end === "remove") await startTurn(given.store, id, "of the next life");
         const before = await everything(given.store, id);

@@ -25,6 +25,7 @@ export function describeQueue(openStore: OpenStore): void {
         owner,
         Array.from({ length: count }, () => randomUUID()),
         fullProviders,
+        {},
       );
 
     /** Sessions with a waiting turn each, the first one waiting longest. */
@@ -41,7 +42,7 @@ export function describeQueue(openStore: OpenStore): void {
     it("gives out the longest waiting first, as many as asked for", async () => {
       const ids = await waitingSessions(3);
       const agentMessageIds = [randomUUID(), randomUUID()];
-      const claimed = await given.store.turns.claim("me", agentMessageIds, []);
+      const claimed = await given.store.turns.claim("me", agentMessageIds, [], {});
       expect(claimed.map(({ session }) => session.id)).toEqual(ids.slice(0, 2));
       expect(claimed.map(({ outcome }) => outcome?.agentMessage.id)).toEqual(agentMessageIds);
       expect((await claim(5)).map(({ session }) => session.id)).toEqual(ids.slice(2));
@@ -142,7 +143,7 @@ export function describeQueue(openStore: OpenStore): void {
   describe("leases", () => {
     const given = givenStore(openStore, "each");
 
-    const claim = (owner = "other") => given.store.turns.claim(owner, [randomUUID()], []);
+    const claim = (owner = "other") => given.store.turns.claim(owner, [randomUUID()], [], {});
     const release = (everyOther: string | null = null) => given.store.turns.releaseDeadLeases(everyOther);
 
     it("run out ten seconds after the turn was started by a chat, and not before", async () => {
@@ -212,7 +213,7 @@ export function describeQueue(openStore: OpenStore): void {
         claim: { owner: "crashed", agentMessageId: randomUUID() },
       });
       expect(await release("owner")).toBe(1);
-      const claimed = await given.store.turns.claim("owner", [randomUUID(), randomUUID()], []);
+      const claimed = await given.store.turns.claim("owner", [randomUUID(), randomUUID()], [], {});
       expect(claimed.map(({ session }) => session.id)).toEqual([theirs]);
       await complete(given.store, mine, "answer");
     });
@@ -242,7 +243,7 @@ export function describeQueue(openStore: OpenStore): void {
 
     async function crashAndClaim() {
       await given.store.turns.releaseDeadLeases("alone");
-      const claimed = await given.store.turns.claim("crashing", [randomUUID()], []);
+      const claimed = await given.store.turns.claim("crashing", [randomUUID()], [], {});
       expect(claimed).toHaveLength(1);
       return claimed[0]!;
     }
@@ -287,7 +288,7 @@ export function describeQueue(openStore: OpenStore): void {
       const { messages, systemEvents } = await load(given.store, id);
       expect(messages[1]?.status).toBe("failed");
       expect(systemEvents.map(({ item }) => item.type)).toEqual(["error"]);
-      expect(await given.store.turns.claim("next", [randomUUID()], [])).toEqual([]);
+      expect(await given.store.turns.claim("next", [randomUUID()], [], {})).toEqual([]);
       expect(await given.store.turns.countWaiting(10)).toBe(0);
     });
 
@@ -299,7 +300,7 @@ export function describeQueue(openStore: OpenStore): void {
       await crashAndClaim();
       const failed = await crashAndClaim();
       expect(failed).toMatchObject({ outcome: null, session: { status: "processing" } });
-      const [next] = await given.store.turns.claim("next", [randomUUID()], []);
+      const [next] = await given.store.turns.claim("next", [randomUUID()], [], {});
       expect(next?.outcome).toMatchObject({ turn: 2, userText: "two", attempt: 1 });
       await complete(given.store, next!.outcome!, "answer");
       expect((await everything(given.store, id)).session.status).toBe("idle");

@@ -1,8 +1,11 @@
 // Turns that wait, and the leases of those that run.
 
 import type { DatabaseSync } from "node:sqlite";
+import { availableModel } from "../../core/decisions/available-model.ts";
 import { decideClaim } from "../../core/decisions/turns.ts";
 import type { TurnStore } from "../../core/ports/turn-store.ts";
+import { providerOf } from "../../core/rig.ts";
+import { appOf } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./rows.ts";
 import { answer, type Transaction } from "./transaction.ts";
@@ -48,13 +51,13 @@ function prepareClaim(database: DatabaseSync, transaction: Transaction): Queue["
        AND substr(s.model, 1, instr(s.model || '/', '/') - 1) NOT IN (SELECT value FROM json_each(?))
      ORDER BY t.enqueued_at, t.session_key, t.number LIMIT ?`,
   );
-  return (at, owner, agentMessageIds, fullProviders) => {
+  return (at, owner, agentMessageIds, fullProviders, models) => {
     const count = agentMessageIds.length;
     const rows =
       fullProviders.length === 0
         ? runnable.all(count)
         : runnableElsewhere.all(JSON.stringify(fullProviders), count);
-    return rows.map(({ session_key, number }, index) => {
+    return rows.flatMap(({ session_key, number }, index) => {
       const session = facts.sessionByKey(session_key);
       const openTurns = session === null ? [] : facts.openTurns(session);
       const open = openTurns.find(({ turn }) => turn.number === number);
@@ -62,10 +65,13 @@ function prepareClaim(database: DatabaseSync, transaction: Transaction): Queue["
       if (session === null || open === undefined || agentMessageId === undefined) {
         throw new Error(`Turn ${number} of session ${session_key} is runnable, but not open`);
       }
+      const ofApp = models[appOf(session)] ?? [];
+      // The default that a session goes on with may be on a full provider where its own rig was not.
+      if (fullProviders.includes(providerOf(availableModel(session, ofApp)))) return [];
       const change = draft(session, at);
-      const started = decideClaim(change, openTurns, open, { owner, agentMessageId });
+      const started = decideClaim(change, openTurns, open, { owner, agentMessageId }, ofApp);
       write(session, change);
-      return answer(facts, change, started, false, false);
+      return [answer(facts, change, started, false, false)];
     });
   };
 }

@@ -1,7 +1,7 @@
 // The part of a store that a dispatcher sees, in which every transaction waits until a test lets it happen: so a test decides what
 // comes between asking and answering. Transactions happen in the order in which they were asked for, as in the real one.
 
-import { providerOf } from "../../core/decisions/turns.ts";
+import { providerOf } from "../../core/rig.ts";
 import type { Committed } from "../../core/ports/session-store.ts";
 import type { TurnStore } from "../../core/ports/turn-store.ts";
 import { newSession } from "../../core/session.ts";
