@@ -1,7 +1,7 @@
 // All rows, one after the other, and the table of what they came to.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { cpus, tmpdir, totalmem } from "node:os";
+import { cpus, loadavg, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import type { ClientHandlers } from "./load/client.ts";
 import { RoleProcess } from "./role.ts";
@@ -46,6 +46,7 @@ export async function runBench(options: BenchOptions): Promise<boolean> {
   const rows: Row[] = [];
   const failures: string[] = [];
   const begun = performance.now();
+  const busy = (loadavg()[0] ?? 0).toFixed(1);
   try {
     for (const [name, measure] of chosen) {
       const started = performance.now();
@@ -75,7 +76,7 @@ export async function runBench(options: BenchOptions): Promise<boolean> {
     rmSync(root, { recursive: true, force: true });
   }
   console.log(
-    `${formatTable(rows)}\n\n${describeMachine()}; ${((performance.now() - begun) / 1000).toFixed(0)} s`,
+    `${formatTable(rows)}\n\n${describeMachine()}; load average ${busy} before; ${((performance.now() - begun) / 1000).toFixed(0)} s`,
   );
   for (const failure of failures) console.log(failure);
   return failures.length === 0 && rows.every(({ met }) => met);
