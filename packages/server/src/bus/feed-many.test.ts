@@ -1,26 +1,32 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/service.ts";
 import { bareFeed, numbersOf } from "./bare-feed.suite.ts";
+import { SlowSink } from "./given-log.suite.ts";
 
 describe("the head of a session's log", () => {
   it("of a life that is over does not count for a stream of the next one", async () => {
     const { bus, position, where, feed, read, commit } = bareFeed();
-    // A stream is opened on a life that is deleted before the answer is there; meanwhile another one reads the next life.
+    const old = await read("s");
+    commit("s", "a", 1, 50);
+    // A stream is opened on a life that is deleted before the answer is there; meanwhile others read the next life.
     const late = Promise.withResolvers<{ life: string; head: number }>();
     position.answer = () => late.promise;
     const first = read("s");
     position.answer = where;
     bus.publish("s", { kind: "deleted", life: "a" });
+    expect(old.sink.ended).toBe("finish");
     commit("s", "b", 1, 2);
     const second = await read("s");
+    const slow = new SlowSink();
+    await feed.open({ sessionId: "s", include: new Set(), lastEventId: "0" }, slow, null);
+    await until(() => numbersOf({ sink: slow }).length === 2);
     late.resolve({ life: "a", head: 50 });
     expect((await first).sink.ended).toBe("finish");
-    commit("s", "b", 3, 3);
-    const third = await read("s");
-    commit("s", "b", 4, 5);
-    expect(second.sink.ended).toBeNull();
-    expect(third.sink.ended).toBeNull();
-    expect(numbersOf(third)).toEqual([4, 5]);
+    slow.drain();
+    await new Promise((resolve) => setImmediate(resolve));
+    commit("s", "b", 3, 4);
+    expect(numbersOf(second)).toEqual([3, 4]);
+    expect(numbersOf({ sink: slow })).toEqual([1, 2, 3, 4]);
     feed.stop();
   });
 
@@ -55,10 +61,18 @@ describe("streams of a session", () => {
     first?.stream.close();
     await read("s");
     await expect(read("s")).rejects.toMatchObject({ status: 429 });
-    position.answer = () => Promise.reject(new Error("broken"));
     expect(feed.openStreams).toBe(3);
     feed.stop();
     expect(feed.openStreams).toBe(0);
+  });
+
+  it("that could not be opened take no place", async () => {
+    const { feed, read, position, where } = bareFeed({ max: 1 });
+    position.answer = () => Promise.reject(new Error("broken"));
+    await expect(read("s")).rejects.toThrow("broken");
+    position.answer = where;
+    expect((await read("s")).sink.ended).toBeNull();
+    feed.stop();
   });
 });
 
