@@ -15,9 +15,7 @@ export type Piece =
 
 export type Events = ReadonlyArray<readonly [name: string | null, data: unknown]>;
 
-/** What every answer is counted as. */
-export const TOKENS = { input: 11, cached: 4, output: 7, reasoning: 3 };
-
+/** Every answer counts 11 tokens of input, 4 of them from a cache, and 7 of output. */
 export interface Protocol {
   readonly rig: string;
   /** The beginning of an answer that does not end. */
