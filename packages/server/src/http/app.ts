@@ -1,7 +1,7 @@
 // The edge, put together: what a request passes and in which order. Whoever looks for what an operation does goes to `routes/`.
 
 import type { ServerResponse } from "node:http";
-import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyReply, type FastifyRequest, type onRequestHookHandler } from "fastify";
 import type { Registry } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
@@ -102,10 +102,11 @@ function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog): void
   app.addHook("onRoute", (route) => {
     methods.add(route.url, route.method);
     if (route.url === STATE_ROUTE) return;
-    route.onRequest = (request, _reply, done) => {
+    const start: onRequestHookHandler = (request, _reply, done) => {
       log.started(request);
       done();
     };
+    route.onRequest = [start, ...[route.onRequest ?? []].flat()];
   });
 }
 
