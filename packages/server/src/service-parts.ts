@@ -128,6 +128,7 @@ function buildTurns(
   const run = createTurnRunner({
     ...assistant,
     clock,
+    logger,
     limits: config.limits,
     openJournal: (turn, signal) => openJournal(base, registry, turn, signal, () => dispatcher.ring()),
     onEnd: (end) => metrics.turnEnded(end),

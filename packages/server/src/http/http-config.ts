@@ -13,8 +13,6 @@ export interface HttpConfig {
   readonly allowedHosts: readonly string[];
   /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. */
   readonly trustedProxies: readonly string[];
-  /** `off` answers 403 to the list of threads. */
-  readonly walletListing: "on" | "off";
   /** Other limits than the contract's. */
   readonly rateLimits?: RateLimits;
 }

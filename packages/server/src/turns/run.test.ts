@@ -50,6 +50,7 @@ function run(options: TrialOptions = {}): Trial {
     limits: { ...LIMITS, ...options.limits },
     instructions: "Be brief.",
     onUsage: (used) => usage.push(used),
+    onFailure: () => undefined,
     signal: controller.signal,
   });
   end.catch(() => undefined);

@@ -26,6 +26,8 @@ export interface RunOptions {
   readonly instructions: string | null;
   /** Hears the tokens of each finished step. */
   readonly onUsage: (usage: TokenUsage) => void;
+  /** Hears of a failure before the person is told: the operator needs its code and, of a model, what it threw. */
+  readonly onFailure: (turn: StartedTurn, code: string, error: unknown) => void;
   /** Aborted when the turn has to stop: what ended it is told elsewhere. */
   readonly signal: AbortSignal;
 }
@@ -40,6 +42,7 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
     const signal = AbortSignal.any([options.signal, deadline.signal]);
     const end = await new TurnRun(turn, journal, { ...options, signal }, deadline).run();
     if (end !== "stopped" || options.signal.aborted || deadline.failure === null) return end;
+    options.onFailure(turn, deadline.failure.code, null);
     return (await journal.fail(deadline.failure)) ? "failed" : "stopped";
   } catch (error) {
     // What runs beside the part that met the defect must not go on for a turn that is over here.
@@ -69,7 +72,7 @@ class TurnRun {
     const turn = this.#turn;
     if (turn.openCalls.length > 0 && (await this.#runCalls(turn.openCalls)) === null) return "stopped";
     const model = await this.#resolveModel();
-    if (!("specificationVersion" in model)) return await this.#fail(model);
+    if (!("specificationVersion" in model)) return await this.#fail(model.failure, model.error);
     const instructions = instructionsFor(this.#options.instructions, turn);
     const budget = historyBudget(this.#options.models.contextWindow(turn.model), instructions);
     const past = await this.#journal.history(budget);
@@ -82,7 +85,9 @@ class TurnRun {
     for (let number = this.#turn.stepsDone + 1; number <= this.#options.limits.maxSteps; number += 1) {
       const step = await this.#callModel(model, instructions, history);
       if (step.kind === "aborted") return "stopped";
-      if (step.kind === "failed") return await this.#fail(this.#options.models.describeFailure(step.error));
+      if (step.kind === "failed") {
+        return await this.#fail(this.#options.models.describeFailure(step.error), step.error);
+      }
       if (step.finishReason === "content-filter" && step.text === "" && step.calls.length === 0) {
         return await this.#fail({
           code: "model_refused",
@@ -156,15 +161,18 @@ class TurnRun {
     return await runToolCalls(calls, this.#journal, run);
   }
 
-  async #resolveModel(): Promise<LanguageModelV4 | TurnFailure> {
+  async #resolveModel(): Promise<
+    LanguageModelV4 | { readonly failure: TurnFailure; readonly error: unknown }
+  > {
     try {
       return await this.#options.models.resolve(this.#turn.model);
     } catch (error) {
-      return this.#options.models.describeFailure(error);
+      return { failure: this.#options.models.describeFailure(error), error };
     }
   }
 
-  async #fail({ code, message }: TurnFailure): Promise<RunEnd> {
+  async #fail({ code, message }: TurnFailure, error: unknown = null): Promise<RunEnd> {
+    this.#options.onFailure(this.#turn, code, error);
     return (await this.#journal.fail({ code, message })) ? "failed" : "stopped";
   }
 }

@@ -16,6 +16,7 @@ function prepare() {
   const turn = startedTurn({ app: "shop" });
   const journal = new RecordingJournal(turn);
   const ends: RunEnd[] = [];
+  const warned: object[] = [];
   const shop = { instructions: "Sell shoes." } as AppDefinition;
   const apps: AppCatalog = { names: () => ["shop"], get: (name) => (name === "shop" ? shop : null) };
   const runner = createTurnRunner({
@@ -27,10 +28,11 @@ function prepare() {
     limits: { turnMs: 1_000, idleMs: 1_000, maxSteps: 1, toolMs: 1_000, maxModelRetries: 0 },
     openJournal: async () => journal,
     onEnd: (end) => ends.push(end),
+    logger: { debug() {}, info() {}, error() {}, warn: (fields) => void warned.push(fields) },
     onUsage: () => undefined,
   });
   const signal = new AbortController().signal;
-  return { clock, model, journal, ends, run: () => runner(turn, signal) };
+  return { clock, model, journal, ends, warned, run: () => runner(turn, signal) };
 }
 
 describe("a runner of turns", () => {
@@ -43,6 +45,17 @@ describe("a runner of turns", () => {
     await running;
     expect(ends).toEqual(["complete"]);
     expect(journal.isClosed).toBe(true);
+  });
+
+  it("logs a failed turn with what the operator needs, and nothing that anybody said", async () => {
+    const { model, ends, warned, run } = prepare();
+    const running = run();
+    const error = Object.assign(new TypeError("the message was: secret"), { statusCode: 401 });
+    (await model.next()).fail(error);
+    await running;
+    expect(ends).toEqual(["failed"]);
+    expect(warned).toMatchObject([{ error: "TypeError", status: 401, turn: 1 }]);
+    expect(JSON.stringify(warned)).not.toContain("secret");
   });
 
   it("closes the journal of a turn that met a defect", async () => {

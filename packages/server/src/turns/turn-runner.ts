@@ -1,15 +1,17 @@
 // Runs the turns that this process has acquired, each with a journal of its own.
 
 import type { AppCatalog } from "../core/ports/apps.ts";
+import type { Logger } from "../core/ports/logger.ts";
 import type { StartedTurn, TokenUsage } from "../core/turn.ts";
 import type { TurnJournal } from "./journal.ts";
 import { runTurn, type RunEnd, type RunOptions } from "./run.ts";
 
-export interface TurnRunnerOptions extends Omit<RunOptions, "instructions" | "signal"> {
+export interface TurnRunnerOptions extends Omit<RunOptions, "instructions" | "signal" | "onFailure"> {
   readonly apps: AppCatalog;
   /** A journal for a turn; the session is in memory when this resolves. */
   readonly openJournal: (turn: StartedTurn, signal: AbortSignal) => Promise<TurnJournal & { close(): void }>;
   readonly onEnd: (end: RunEnd) => void;
+  readonly logger: Logger;
   readonly onUsage: (usage: TokenUsage) => void;
 }
 
@@ -20,9 +22,24 @@ export function createTurnRunner(
     const journal = await options.openJournal(turn, signal);
     try {
       const instructions = options.apps.get(turn.app)?.instructions ?? null;
-      options.onEnd(await runTurn(turn, journal, { ...options, instructions, signal }));
+      const onFailure = (failed: StartedTurn, code: string, error: unknown): void =>
+        options.logger.warn(describeFailure(failed, code, error), "a turn failed");
+      options.onEnd(await runTurn(turn, journal, { ...options, instructions, signal, onFailure }));
     } finally {
       journal.close();
     }
+  };
+}
+
+/** Kind of error and status, never its words: a provider's error may quote the message, and with it what a person said. */
+function describeFailure({ sessionId, turn, model }: StartedTurn, code: string, error: unknown): object {
+  const { statusCode: status } = Object(error) as { readonly statusCode?: unknown };
+  return {
+    code,
+    rig: model,
+    session: sessionId.slice(0, 8),
+    turn,
+    ...(error instanceof Error && { error: error.name }),
+    ...(typeof status === "number" && { status }),
   };
 }

@@ -1,5 +1,8 @@
 import type { NumberedEvent } from "../session-event.ts";
 
+/** Characters of JSON after which a page ends, so that a reader is never sent more at once than it may leave undrained. */
+export const EVENT_PAGE_CHARACTERS = 256 * 1024;
+
 /** A page of a session's log. */
 export interface EventPage {
   readonly life: string;
@@ -12,7 +15,10 @@ export interface EventPage {
 }
 
 export interface EventStore {
-  /** Up to `limit` events after number `after`; `null` when there is no such session. */
+  /**
+   * Up to `limit` events after number `after`, fewer where they are large: a page ends with the event that brings it over 256 KiB.
+   * `null` when there is no such session.
+   */
   after(sessionId: string, after: number, limit: number): Promise<EventPage | null>;
   /**
    * Removes events that are neither among the last `keepCount` of their session nor younger than `keepAfter` (milliseconds since

@@ -3,14 +3,13 @@ import { z } from "zod";
 import { InvalidRequest, ServiceError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
-import { requireApp } from "../app-access.ts";
+import { requireApp, requireAppOfQuery } from "../app-access.ts";
 import { untilGone } from "../client-gone.ts";
 import { Snapshot } from "../documented.ts";
 import { idempotencyKey, requiredSessionId, textHeader } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { AppName, ClientId, PublicKey, UserStateField, UserStateText } from "../parameters.ts";
 import { preferredWait } from "../prefer.ts";
-import type { Query } from "../query.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/chat";
@@ -67,8 +66,9 @@ export function chatRoute(app: HttpApp, { services, answers, admission }: RouteP
         body: ChatBody,
         response: { 200: Snapshot, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
+      preParsing: requireAppOfQuery,
       preValidation: (request, _reply, done) => {
-        requireApp(namedApp(request));
+        requireApp(appOfBody(request));
         done();
       },
     },
@@ -98,10 +98,9 @@ export function chatRoute(app: HttpApp, { services, answers, admission }: RouteP
   );
 }
 
-/** The App as it was sent, in the query or the body, whatever else is wrong with the request. */
-function namedApp({ query, body }: FastifyRequest): unknown {
-  const named = (query as Query)["app"] ?? (isJsonObject(body) ? body["app"] : undefined);
-  // What was sent twice is no other App but a mistake; validation says so.
+/** The App that the body names, whatever else is wrong with the request. */
+function appOfBody({ body }: FastifyRequest): unknown {
+  const named = isJsonObject(body) ? body["app"] : undefined;
   return named === null || typeof named === "object" ? undefined : named;
 }
 

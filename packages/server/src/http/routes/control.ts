@@ -1,12 +1,10 @@
 import { ModelList } from "@colloquy/protocol";
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { requireApp, requireGoodKey } from "../app-access.ts";
+import { requireAppOfQuery, requireGoodKey } from "../app-access.ts";
 import { AppDescriptor, SetModelResult } from "../documented.ts";
 import { appKey, optionalSessionId, requiredSessionId } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { AppName } from "../parameters.ts";
-import type { Query } from "../query.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Control"];
@@ -44,7 +42,7 @@ function setModel(app: HttpApp, { services, admission }: RouteParts): void {
         querystring: SetModelQuery,
         response: { 200: SetModelResult, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
-      preValidation: checkApp,
+      preParsing: requireAppOfQuery,
     },
     (request) => {
       const { rig, baml, app: name } = request.query;
@@ -78,7 +76,7 @@ function lists(app: HttpApp, { services, admission }: RouteParts): void {
           ...refusals(401, 503),
         },
       },
-      preValidation: checkApp,
+      preParsing: requireAppOfQuery,
     },
     async (request, reply) =>
       reply.send([...(await conversations.listModels(optionalSessionId(request.raw)))]),
@@ -105,10 +103,4 @@ function lists(app: HttpApp, { services, admission }: RouteParts): void {
       return reply.send([...conversations.listApps()]);
     },
   );
-}
-
-function checkApp(request: FastifyRequest, _reply: unknown, done: () => void): void {
-  const named = (request.query as Query)["app"];
-  requireApp(typeof named === "string" ? named : undefined);
-  done();
 }

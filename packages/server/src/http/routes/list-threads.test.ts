@@ -1,3 +1,4 @@
+import { ServiceError } from "../../core/errors.ts";
 import { describe, expect, it } from "vitest";
 import { SESSION, testEdge, WALLET } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
@@ -77,8 +78,10 @@ describe("GET /api/sessions", () => {
     expect((await testEdge().send("GET", `${LIST}&colour=red&colour=blue`)).statusCode).toBe(200);
   });
 
-  it("is closed where the configuration closes it", async () => {
-    const edge = testEdge({ walletListing: "off" });
+  it("creates nothing when the list is refused", async () => {
+    const edge = testEdge();
+    edge.services.conversations.threads = () =>
+      Promise.reject(new ServiceError(403, "wallet_listing_off", "Send no list request to this server."));
     expectProblem(await edge.send("GET", LIST), 403, "wallet_listing_off");
     expect(edge.services.conversations.sessions.has(SESSION)).toBe(false);
   });

@@ -6,6 +6,11 @@ import { itNeedsASessionId } from "../testing/session-header.ts";
 describe("POST /api/chat", () => {
   itNeedsASessionId({ method: "POST", url: "/api/chat?message=hi" });
 
+  it("answers 401 for another App in the query even when the body cannot be read", async () => {
+    const options = { headers: { "content-type": "application/json" }, payload: "{" };
+    expectProblem(await testEdge().send("POST", "/api/chat?app=other", options), 401, "app_key_invalid");
+  });
+
   it("answers the snapshot", async () => {
     const answer = await testEdge().send("POST", "/api/chat?message=hello+w%C3%B6rld");
     expect(answer.statusCode).toBe(200);

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { ServiceError } from "../../core/errors.ts";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
 import { requiredSessionId } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
@@ -52,7 +51,7 @@ export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
   renameAndDelete(app, parts);
 }
 
-function createAndList(app: HttpApp, { services, admission, config }: RouteParts): void {
+function createAndList(app: HttpApp, { services, admission }: RouteParts): void {
   const { conversations } = services;
   app.post(
     "/api/sessions",
@@ -91,13 +90,13 @@ function createAndList(app: HttpApp, { services, admission, config }: RouteParts
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       const { public_key: publicKey, limit, cursor } = request.query;
-      if (config.walletListing === "off") throw listingIsOff();
-      await conversations.ensure(sessionId, admission.newSession(request));
+      // First the list: a request that is refused creates nothing.
       const page = await conversations.threads({
         publicKey,
         limit: limit ?? UNPAGED,
         cursor: cursor ?? null,
       });
+      await conversations.ensure(sessionId, admission.newSession(request));
       if (page.next !== null) {
         const next = new URLSearchParams({
           public_key: publicKey,
@@ -185,13 +184,5 @@ function renameAndDelete(app: HttpApp, { services }: RouteParts): void {
       await conversations.remove(id);
       return { session_id: id, deleted: true as const };
     },
-  );
-}
-
-function listingIsOff(): ServiceError {
-  return new ServiceError(
-    403,
-    "wallet_listing_off",
-    "This server does not list the threads of a wallet. Keep the session ids that you use.",
   );
 }

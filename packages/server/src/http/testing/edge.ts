@@ -40,7 +40,6 @@ export function testEdge(changes: Partial<HttpConfig> = {}): TestEdge {
     corsOrigins: [],
     allowedHosts: [],
     trustedProxies: [],
-    walletListing: "on",
     ...changes,
   };
   const app = buildHttp({

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { EventStore } from "../../core/ports/event-store.ts";
+import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/event-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./rows.ts";
@@ -11,6 +11,11 @@ interface LogRow {
   readonly event_floor: number;
 }
 
+interface EventRow {
+  readonly number: number;
+  readonly payload: string;
+}
+
 /** Logs longer than this are in an index of their own (migration 0001), so that trimming looks at no others. */
 const LONG_LOG = 1000;
 
@@ -19,18 +24,21 @@ export function prepareEvents(database: DatabaseSync): Synchronous<EventStore> {
     database,
     "SELECT key, life, head, event_floor FROM sessions WHERE id = ?",
   );
-  const page = prepare<[number, number, number], { readonly number: number; readonly payload: string }>(
-    database,
+  const page = database.prepare(
     "SELECT number, payload FROM events WHERE session_key = ? AND number > ? ORDER BY number LIMIT ?",
   );
   return {
     after: (_at, sessionId, after, limit) => {
       const session = log.get(sessionId);
       if (session === undefined) return null;
-      const events = page.all(session.key, after, limit).map(({ number, payload }) => ({
-        number,
-        event: JSON.parse(payload) as NumberedEvent["event"],
-      }));
+      const events: NumberedEvent[] = [];
+      let characters = 0;
+      for (const row of page.iterate(session.key, after, limit)) {
+        const { number, payload } = row as unknown as EventRow;
+        events.push({ number, event: JSON.parse(payload) as NumberedEvent["event"] });
+        characters += payload.length;
+        if (characters > EVENT_PAGE_CHARACTERS) break;
+      }
       return { life: session.life, head: session.head, floor: session.event_floor, events };
     },
     trim: prepareTrim(database),
