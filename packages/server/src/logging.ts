@@ -1,6 +1,6 @@
 // The log: JSON lines, or readable ones for a person at a terminal. Writes are asynchronous, so that a slow reader of the
 // log never holds up a request; what is pending is written when the process exits. What must not be in a log (message text,
-// keys, whole session ids) is taken out here once more, whoever logs it.
+// keys, whole session ids) is taken out here once more, as far as fields of a line itself go, whoever logs it.
 
 import { pino, type Logger as PinoLogger } from "pino";
 import type { LogLevel } from "./config/config.ts";

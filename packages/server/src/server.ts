@@ -9,6 +9,7 @@ import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
 import type { Store } from "./core/ports/store.ts";
 import { buildHttp } from "./http/app.ts";
+import { OpenConnections } from "./http/open-connections.ts";
 import type { HttpApp } from "./http/routes/route-parts.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildParts } from "./service-parts.ts";
@@ -38,6 +39,7 @@ export interface ColloquyServer {
 
 /** Milliseconds that answers which are on their way get when everything else has stopped. */
 const CLOSING_MS = 2_000;
+const DRAIN_LOOK_MS = 20;
 
 /** Builds the service. Rejects with an Error that says what to do when the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
@@ -66,6 +68,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     register,
     clock,
   });
+  const connections = new OpenConnections(http.server);
   return {
     async listen() {
       // First the port: a start that fails on it must not have taken up turns, which would count as one of their attempts.
@@ -83,17 +86,28 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       parts.leases.stop();
       parts.registry.stop();
       await parts.cleanup.stop();
-      await closeWithin(CLOSING_MS, http, clock);
+      await closeWithin(CLOSING_MS, http, connections, clock);
       await store.close();
     },
     cleanUp: () => parts.cleanup.run(),
   };
 }
 
-/** A client that sends half a request, or takes nothing of an answer, does not hold up the end of the process. */
-async function closeWithin(ms: number, http: HttpApp, clock: Clock): Promise<void> {
+/**
+ * Closes the server when clients have taken the answers that are on their way. A client that sends half a request, or takes nothing of an
+ * answer, does not hold up the end of the process.
+ */
+async function closeWithin(
+  ms: number,
+  http: HttpApp,
+  connections: OpenConnections,
+  clock: Clock,
+): Promise<void> {
   const timer = clock.after(ms, () => http.server.closeAllConnections());
   try {
+    // Closing cuts off connections that look idle, and one whose answer was written but not taken does.
+    for (let waited = 0; waited < ms && !connections.areDrained; waited += DRAIN_LOOK_MS)
+      await clock.sleep(DRAIN_LOOK_MS);
     await http.close();
   } finally {
     timer.stop();

@@ -1,5 +1,5 @@
-// How often an address may ask (contract section 6). A count a window, kept in memory: it is asked in the middle of a
-// transaction's decision, where nothing may wait, and its clock is given, so that a test need not.
+// How often an address may ask (contract section 6). A count a window, kept in memory: it answers at once, since whoever asks
+// goes on to a commit in the same turn of the event loop, and its clock is given, so that a test need not wait.
 
 import { ServiceError } from "../core/errors.ts";
 

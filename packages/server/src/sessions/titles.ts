@@ -32,6 +32,8 @@ export interface TitlesOptions {
 export class Titles {
   readonly #options: TitlesOptions;
   readonly #pending: TitleJob[] = [];
+  /** Lives whose title is pending or at work here: a job that falls due meanwhile must not be done twice. */
+  readonly #lives = new Set<string>();
   readonly #timer: Timer;
   #atWork = 0;
   #stopped = false;
@@ -43,7 +45,8 @@ export class Titles {
 
   /** Takes a job that a chat of this process has just created. */
   start(job: TitleJob): void {
-    if (this.#stopped || this.#pending.length >= MAX_PENDING) return;
+    if (this.#stopped || this.#pending.length >= MAX_PENDING || this.#lives.has(lifeOf(job))) return;
+    this.#lives.add(lifeOf(job));
     this.#pending.push(job);
     this.#work();
   }
@@ -71,6 +74,7 @@ export class Titles {
       this.#atWork += 1;
       void this.#finish(job).finally(() => {
         this.#atWork -= 1;
+        this.#lives.delete(lifeOf(job));
         this.#work();
       });
     }
@@ -110,4 +114,8 @@ export class Titles {
   #defaultModel(): string {
     return this.#options.apps.get(DEFAULT_APP)?.utilityModel ?? "demo/assistant";
   }
+}
+
+function lifeOf({ sessionId, life }: TitleJob): string {
+  return `${sessionId} ${life}`;
 }

@@ -41,6 +41,8 @@ export class StoredTurnJournal implements TurnJournal {
   #saving = false;
   /** Whether text has become due while other text was on its way to the disk. */
   #isLate = false;
+  /** Whether the last checkpoint has failed. */
+  #isFailing = false;
 
   constructor(turn: StartedTurn, options: JournalOptions) {
     this.#turn = turn;
@@ -159,12 +161,15 @@ export class StoredTurnJournal implements TurnJournal {
     this.#saving = true;
     try {
       await this.#options.store.checkpoint(this.#turn, offset, text);
+      this.#isFailing = false;
     } catch (error) {
       if (step === this.#step) {
         this.#unsaved = text + this.#unsaved;
         this.#saved = offset;
       }
-      this.#options.logger.warn({ err: error }, "streaming text was not checkpointed");
+      // It is tried again five times a second, and a full disk would be full of this line otherwise.
+      if (!this.#isFailing) this.#options.logger.warn({ err: error }, "streaming text is not checkpointed");
+      this.#isFailing = true;
     } finally {
       this.#saving = false;
     }

@@ -22,7 +22,8 @@ export interface EventStore {
   after(sessionId: string, after: number, limit: number): Promise<EventPage | null>;
   /**
    * Removes events that are neither among the last `keepCount` of their session nor younger than `keepAfter` (milliseconds since
-   * the epoch), of up to `limit` sessions. Answers how many sessions it trimmed.
+   * the epoch), of up to `limit` sessions. Looks at a portion of the sessions with long logs and goes on behind it the next time. Answers how many
+   * sessions it trimmed.
    */
   trim(input: {
     readonly keepCount: number;

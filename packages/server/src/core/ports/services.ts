@@ -47,7 +47,7 @@ export interface ThreadPage {
 }
 
 /**
- * Called before a session is created, with nothing created yet; throws to forbid it (rate limits). What `create` is called for and
+ * Called before a session is created, with nothing created yet; throws to forbid it (rate limits). What it is called for and
  * then turns out to exist costs the caller a count, nothing else. `null` where nothing limits new sessions: that saves a read.
  */
 export type AdmitNewSession = (() => void) | null;

@@ -18,6 +18,8 @@ interface EventRow {
 
 /** Logs longer than this are in an index of their own (migration 0001), so that trimming looks at no others. */
 const LONG_LOG = 1000;
+/** Sessions that one call of `trim` looks at. */
+const LOOKED_AT = 1000;
 
 export function prepareEvents(database: DatabaseSync): Synchronous<EventStore> {
   const log = prepare<[string], LogRow>(
@@ -46,12 +48,12 @@ export function prepareEvents(database: DatabaseSync): Synchronous<EventStore> {
 }
 
 function prepareTrim(database: DatabaseSync): Synchronous<EventStore>["trim"] {
-  const sessions = "SELECT key, life, head, event_floor FROM sessions";
-  const longerThan = prepare<[number], LogRow>(database, `${sessions} WHERE head - event_floor > ?`);
-  const longerThanMany = prepare<[number], LogRow>(
+  const columns = "SELECT key, life, head, event_floor FROM sessions";
+  const isLong = "head - event_floor > ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+  const longerThan = prepare<[number, number, number], LogRow>(database, `${columns} WHERE ${isLong}`);
+  const longerThanMany = prepare<[number, number, number], LogRow>(
     database,
-    `${sessions} INDEXED BY sessions_with_long_logs
-     WHERE head - event_floor > ${LONG_LOG} AND head - event_floor > ?`,
+    `${columns} INDEXED BY sessions_with_long_logs WHERE head - event_floor > ${LONG_LOG} AND ${isLong}`,
   );
   const firstYoung = prepare<[number, number, number, number], { readonly number: number }>(
     database,
@@ -63,11 +65,18 @@ function prepareTrim(database: DatabaseSync): Synchronous<EventStore>["trim"] {
     "DELETE FROM events WHERE session_key = ? AND number <= ?",
   );
   const raiseFloor = prepare<[number, number]>(database, "UPDATE sessions SET event_floor = ? WHERE key = ?");
+  // Where the last call ended: many logs may be long and young, and no call may look at all of them.
+  let position = 0;
   return (_at, { keepCount, keepAfter, limit }) => {
-    const candidates = (keepCount >= LONG_LOG ? longerThanMany : longerThan).all(keepCount);
+    const statement = keepCount >= LONG_LOG ? longerThanMany : longerThan;
+    const candidates = statement.all(keepCount, position, LOOKED_AT);
+    position = candidates.length < LOOKED_AT ? 0 : (candidates.at(-1)?.key ?? 0);
     let trimmed = 0;
     for (const { key, head, event_floor } of candidates) {
-      if (trimmed === limit) break;
+      if (trimmed === limit) {
+        position = Math.min(position === 0 ? key - 1 : position, key - 1);
+        break;
+      }
       const last = head - keepCount;
       const young = firstYoung.get(key, event_floor, last, keepAfter);
       const floor = young === undefined ? last : young.number - 1;
