@@ -2,6 +2,7 @@
 
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "../src/core/errors.ts";
+import { MAX_ATTEMPTS } from "../src/core/turn.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { ManualClock } from "./manual-clock.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
@@ -55,6 +56,7 @@ export class Interleaving {
   /** Model calls that wait for the script. */
   #calls: ScriptedCall[] = [];
   #count = 0;
+  #crashes = 0;
 
   private constructor(options: InterleavingOptions) {
     this.#options = options;
@@ -155,6 +157,7 @@ export class Interleaving {
   }
 
   async #crash(): Promise<void> {
+    this.#crashes += 1;
     for (const { reader } of this.#sessions) reader.drop();
     await this.#service.crash();
     await this.#start();
@@ -215,15 +218,7 @@ export class Interleaving {
       users.map(({ content }) => content),
       session.texts,
     );
-    const answered = snapshot.messages
-      .filter(({ status }) => status === "complete")
-      .map(({ content }) => content);
-    for (const user of users) {
-      const answers = answered.filter((content) => content.endsWith(`answer to ${user.content}`)).length;
-      const isSealed = session.sealed.some(({ id }) => id === user.id);
-      if (answers > 1 || (answers === 0 && !isSealed))
-        this.#found.push(`${user.content} has ${answers} answers`);
-    }
+    this.#checkAnswers(session, snapshot);
     for (const message of session.sealed) {
       const now = snapshot.messages.find(({ id }) => id === message.id);
       this.#expect("a message after an interrupt", now, message);
@@ -236,6 +231,24 @@ export class Interleaving {
     if (session.title !== null) this.#expect("title", snapshot.title, session.title);
     await this.#checkReader(session, snapshot);
     await this.#checkEvicted(session.id);
+  }
+
+  /** Every message has one answer, but those that an interrupt has sealed, and those whose turn has seen three crashes. */
+  #checkAnswers({ sealed }: Promised, { messages, system_events: systemEvents }: Snapshot): void {
+    const answered = messages.filter(({ status }) => status === "complete").map(({ content }) => content);
+    const unanswered: string[] = [];
+    for (const { content, id } of messages.filter(({ sender }) => sender === "user")) {
+      const answers = answered.filter((answer) => answer.endsWith(`answer to ${content}`)).length;
+      if (answers > 1) this.#found.push(`${content} has ${answers} answers`);
+      if (answers === 0 && sealed.every((message) => message.id !== id)) unanswered.push(content);
+    }
+    const failed = messages.filter(({ status }) => status === "failed").length;
+    const told = systemEvents.filter(({ payload }) => payload["code"] === "turn_crashed").length;
+    if (unanswered.length !== failed || failed !== told || failed > this.#crashes / MAX_ATTEMPTS) {
+      this.#found.push(
+        `no answer to ${unanswered.join()} with ${failed} failed turns after ${this.#crashes} crashes`,
+      );
+    }
   }
 
   async #checkReader({ reader }: Promised, snapshot: Snapshot): Promise<void> {

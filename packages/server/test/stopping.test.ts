@@ -72,7 +72,7 @@ describe("stopping", () => {
     await send(text);
     // Answered behind it, so that the server has read what was sent before.
     await answerOf(await send(head("GET /healthz HTTP/1.1", "Connection: close")));
-    await stop();
+    await expect(stop()).resolves.toBeUndefined();
   });
 
   it("answers whoever waits for a turn with the session as it is", async () => {

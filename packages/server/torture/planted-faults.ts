@@ -45,8 +45,8 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     replacements: [
       {
         file: "core/decisions/turn-progress.ts",
-        text: "if (draft.session.key !== identity.sessionKey || draft.session.epoch !== identity.epoch) return null;",
-        by: "void [draft, identity];",
+        text: "if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;",
+        by: "void [session, identity];",
       },
       {
         file: "core/decisions/turn-progress.ts",

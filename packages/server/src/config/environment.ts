@@ -3,6 +3,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { LOG_LEVELS, type LogLevel, type ServerConfig } from "./config.ts";
+import { isLoopbackName } from "../core/loopback.ts";
 import { nearestName, suggestion } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
 
@@ -57,7 +58,7 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
   const settings: EnvironmentSettings = {
     port: read("PORT", 8080, parsePort),
     host,
-    loopback: isLoopback(host),
+    loopback: isLoopbackName(host),
     dataDirectory: read("COLLOQUY_DATA_DIR", resolve(workingDirectory, "data"), path),
     allowedHosts: read<readonly string[]>("COLLOQUY_ALLOWED_HOSTS", [], (text) =>
       parseList(text, parseAllowedHost),
@@ -89,16 +90,6 @@ export function unknownVariables(environment: Environment, named: ReadonlySet<st
       const meant = known.find((other) => withoutPrefix(other) === nearest);
       return `${name} is set, but nothing reads it.${meant === undefined ? "" : ` Did you mean ${meant}?`}`;
     });
-}
-
-/** Whether a server bound to this name or address can be reached from its own machine only. */
-function isLoopback(host: string): boolean {
-  return (
-    host === "localhost" ||
-    host.endsWith(".localhost") ||
-    host === "::1" ||
-    (isIP(host) === 4 && host.startsWith("127."))
-  );
 }
 
 /** What a variable's text comes to, or a sentence about what is wrong with it. */

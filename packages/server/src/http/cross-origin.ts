@@ -4,7 +4,8 @@
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../core/errors.ts";
 import { requestHost } from "./host-check.ts";
-import { isLoopbackName, type HttpConfig } from "./http-config.ts";
+import { isLoopbackName } from "../core/loopback.ts";
+import type { HttpConfig } from "./http-config.ts";
 
 const ALLOWED_HEADERS =
   "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Idempotency-Key, Content-Type, X-Request-Id";

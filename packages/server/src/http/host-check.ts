@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { InvalidRequest, ServiceError } from "../core/errors.ts";
-import { isLoopbackName, type HttpConfig } from "./http-config.ts";
+import { isLoopbackName } from "../core/loopback.ts";
+import type { HttpConfig } from "./http-config.ts";
 
 /** Answers what is wrong with the host that a request names, `null` when nothing is. */
 export type HostCheck = (message: IncomingMessage) => ServiceError | null;

@@ -16,13 +16,3 @@ export interface HttpConfig {
   /** Other limits than the contract's. */
   readonly rateLimits?: RateLimits;
 }
-
-/** Whether a host name (no port, no brackets) means this machine (RFC 6761 section 6.3; RFC 1122 section 3.2.1.3). */
-export function isLoopbackName(name: string): boolean {
-  return (
-    name === "localhost" ||
-    name.endsWith(".localhost") ||
-    name === "::1" ||
-    /^127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}$/.test(name)
-  );
-}

@@ -1,7 +1,7 @@
 import type { SetModelResult } from "@colloquy/protocol";
 import { Conflict, InvalidRequest } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
-import type { AdmitNewSession } from "../core/ports/services.ts";
+import type { AdmitNewSession, SetModelRequest } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
 import { appOf, DEFAULT_APP } from "../core/session.ts";
 import type { Registry } from "./registry.ts";
@@ -18,15 +18,7 @@ export class ModelChoices {
     this.#apps = apps;
   }
 
-  async setModel(
-    request: {
-      readonly sessionId: string;
-      readonly app: string | null;
-      readonly rig: string;
-      readonly utilityModel: string | null;
-    },
-    admit: AdmitNewSession,
-  ): Promise<SetModelResult> {
+  async setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult> {
     const { sessionId, rig, utilityModel } = request;
     const app = this.#app(request.app ?? (await this.#appOfSession(sessionId)));
     mustOffer(app, "rig", rig);

@@ -126,7 +126,7 @@ export class DecidedSession {
     decide: (draft: SessionDraft, open: OpenTurn & { agentMessage: MessageRecord }) => void,
   ): boolean {
     return this.change((draft) => {
-      const open = turnThatWrites(draft, this.openTurns, turn);
+      const open = turnThatWrites(draft.session, this.openTurns, turn);
       if (open !== null) decide(draft, open);
       return open !== null;
     });

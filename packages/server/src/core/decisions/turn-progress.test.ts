@@ -14,7 +14,7 @@ describe("a running turn", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     const writes = (identity: Partial<typeof turn>) =>
-      turnThatWrites(one.last, one.openTurns, { ...turn, ...identity });
+      turnThatWrites(one.last.session, one.openTurns, { ...turn, ...identity });
     expect(writes({})?.turn.number).toBe(1);
     expect(writes({ epoch: turn.epoch - 1 })).toBeNull();
     expect(writes({ epoch: turn.epoch + 1 })).toBeNull();

@@ -4,6 +4,7 @@ import type { ToolResult } from "@colloquy/protocol";
 import type { JsonValue } from "../json.ts";
 import { joinStepText, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import { addUsage, type OpenTurn, type StepRecord, type TurnIdentity } from "../turn.ts";
+import type { SessionRecord } from "../session.ts";
 import type { SessionDraft } from "./draft.ts";
 import { endTurn, failTurn, moveOn } from "./turns.ts";
 
@@ -17,11 +18,11 @@ export interface ToolOutcomeInput {
 
 /** The open turn that may write, or `null` when it was interrupted, deleted or taken over. */
 export function turnThatWrites(
-  draft: SessionDraft,
+  session: Pick<SessionRecord, "key" | "epoch">,
   openTurns: readonly OpenTurn[],
   identity: TurnIdentity,
 ): (OpenTurn & { readonly agentMessage: MessageRecord }) | null {
-  if (draft.session.key !== identity.sessionKey || draft.session.epoch !== identity.epoch) return null;
+  if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;
   const open = openTurns.find(({ turn }) => turn.number === identity.turn && turn.state === "running");
   return open === undefined || open.agentMessage === null
     ? null

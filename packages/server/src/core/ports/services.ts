@@ -40,6 +40,15 @@ export interface StateRequest {
   readonly signal: AbortSignal;
 }
 
+export interface SetModelRequest {
+  readonly sessionId: string;
+  /** `null` when the client named none. */
+  readonly app: string | null;
+  readonly rig: string;
+  /** `null` leaves the utility model as it is. */
+  readonly utilityModel: string | null;
+}
+
 export interface ThreadPage {
   readonly threads: readonly Thread[];
   /** Cursor of the next page, `null` on the last one. */
@@ -59,16 +68,7 @@ export interface ConversationService {
   /** Answers at once, without a promise, when the session is in memory and there is nothing to write or wait for. */
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView>;
   interrupt(sessionId: string, admit: AdmitNewSession): Promise<SnapshotView>;
-  setModel(
-    request: {
-      readonly sessionId: string;
-      /** `null` when the client named none. */
-      readonly app: string | null;
-      readonly rig: string;
-      readonly utilityModel: string | null;
-    },
-    admit: AdmitNewSession,
-  ): Promise<SetModelResult>;
+  setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult>;
   listModels(sessionId: string | null): Promise<readonly string[]>;
   /** Makes the session exist; what every endpoint with a required session id does. */
   ensure(sessionId: string, admit: AdmitNewSession): Promise<void>;

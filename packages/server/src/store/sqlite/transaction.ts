@@ -84,7 +84,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
       if (session === null) return null;
       const change = draft(session, at);
       const openTurns = facts.openTurns(session);
-      const open = turnThatWrites(change, openTurns, identity);
+      const open = turnThatWrites(session, openTurns, identity);
       if (open === null) return null;
       decide(change, open, openTurns);
       write(session, change);
@@ -93,7 +93,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     writingTurn: (identity) => {
       const session = facts.sessionByKey(identity.sessionKey);
       if (session === null) return null;
-      const open = turnThatWrites(draft(session, 0), facts.openTurns(session), identity);
+      const open = turnThatWrites(session, facts.openTurns(session), identity);
       return open === null ? null : { session, open };
     },
   };
