@@ -65,7 +65,10 @@ describe("stopping", () => {
   it.each([
     ["half a request line", "GET /healthz HT"],
     ["half a head", "GET /api/state HTTP/1.1\r\nHost: localhost\r\nX-Ses"],
-    ["half a body", head("POST /api/chat HTTP/1.1", "Content-Length: 50", "Content-Type: application/json") + "{"],
+    [
+      "half a body",
+      head("POST /api/chat HTTP/1.1", "Content-Length: 50", "Content-Type: application/json") + "{",
+    ],
     ["a tunnel", "CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
     ["nothing at all", ""],
   ])("is not held up by a client that sent %s", async (_what, text) => {
@@ -106,6 +109,8 @@ describe("stopping", () => {
     const text = await taken;
     const bodies = text.split("HTTP/1.1 200 OK").slice(1);
     const lengths = bodies.map((answer) => Number(/content-length: (\d+)/.exec(answer)?.[1]));
-    expect(bodies.map((answer) => Buffer.byteLength(answer.slice(answer.indexOf("\r\n\r\n") + 4)))).toEqual(lengths);
+    expect(bodies.map((answer) => Buffer.byteLength(answer.slice(answer.indexOf("\r\n\r\n") + 4)))).toEqual(
+      lengths,
+    );
   });
 });
