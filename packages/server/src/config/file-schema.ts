@@ -91,7 +91,7 @@ export const ConfigFile = z.strictObject({
       toolMs: timer,
       maxQueued: count(0, 1000),
       maxRunning: count(1, 100_000),
-      maxWaiting: count(0, 10_000_000),
+      maxWaiting: count(1, 10_000_000),
       memoryBytes: count(1024 * 1024, Number.MAX_SAFE_INTEGER),
       idleMemoryMs: timer,
       maxModelRetries: count(0, 20),
