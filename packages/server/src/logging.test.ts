@@ -13,40 +13,40 @@ let files = 0;
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-function written(use: (logger: Logger) => void, options: Partial<LogOptions> = {}): string {
+async function written(use: (logger: Logger) => void, options: Partial<LogOptions> = {}): Promise<string> {
   const path = join(directory, `${files++}.log`);
   const destination = openSync(path, "w");
   const log = createLog({ level: "info", readable: false, destination, ...options });
   use(log.logger);
-  log.flush();
+  await log.drained();
   return readFileSync(path, "utf8");
 }
 
-function line(use: (logger: Logger) => void): Record<string, unknown> {
-  return JSON.parse(written(use)) as Record<string, unknown>;
+async function line(use: (logger: Logger) => void): Promise<Record<string, unknown>> {
+  return JSON.parse(await written(use)) as Record<string, unknown>;
 }
 
 describe("a line", () => {
-  it("is JSON with level, time, fields and message", () => {
-    const { time, ...rest } = line((logger) => logger.info({ turns: 3 }, "taken over"));
+  it("is JSON with level, time, fields and message", async () => {
+    const { time, ...rest } = await line((logger) => logger.info({ turns: 3 }, "taken over"));
     expect(rest).toEqual({ level: "info", turns: 3, msg: "taken over" });
     expect(time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   });
 
-  it("below the level is not written", () => {
-    expect(written((logger) => logger.debug({}, "x"))).toBe("");
-    expect(written((logger) => logger.error({}, "x"), { level: "silent" })).toBe("");
-    expect(written((logger) => logger.debug({}, "x"), { level: "debug" })).not.toBe("");
+  it("below the level is not written", async () => {
+    expect(await written((logger) => logger.debug({}, "x"))).toBe("");
+    expect(await written((logger) => logger.error({}, "x"), { level: "silent" })).toBe("");
+    expect(await written((logger) => logger.debug({}, "x"), { level: "debug" })).not.toBe("");
   });
 
-  it("has eight characters of a session id, whatever it is called", () => {
-    const found = line((logger) =>
+  it("has eight characters of a session id, whatever it is called", async () => {
+    const found = await line((logger) =>
       logger.info({ session: SESSION, sessionId: SESSION, session_id: SESSION }, "x"),
     );
     expect(found).toMatchObject({ session: "0a1b2c3d", sessionId: "0a1b2c3d", session_id: "0a1b2c3d" });
   });
 
-  it("has no key, message text or wallet", () => {
+  it("has no key, message text or wallet", async () => {
     const fields = {
       apiKey: "hidden",
       content: "hidden",
@@ -54,21 +54,24 @@ describe("a line", () => {
       publicKey: "hidden",
       userState: { a: "hidden" },
     };
-    expect(written((logger) => logger.info(fields, "x"))).not.toContain("hidden");
+    expect(await written((logger) => logger.info(fields, "x"))).not.toContain("hidden");
   });
 
-  it("for people is one readable line", () => {
-    const text = written((logger) => logger.warn({ address: "http://127.0.0.1:1", turns: 2 }, "listening"), {
-      readable: true,
-    });
+  it("for people is one readable line", async () => {
+    const text = await written(
+      (logger) => logger.warn({ address: "http://127.0.0.1:1", turns: 2 }, "listening"),
+      {
+        readable: true,
+      },
+    );
     expect(text).toMatch(/^\d\d:\d\d:\d\d WARN {2}listening address=http:\/\/127\.0\.0\.1:1 turns=2\n$/);
   });
 });
 
 describe("an error in the log", () => {
-  it("is told by type, message, code, place and causes", () => {
+  it("is told by type, message, code, place and causes", async () => {
     const cause = Object.assign(new TypeError("no route"), { code: "ENETUNREACH" });
-    const { err } = line((logger) => logger.error({ err: new Error("failed", { cause }) }, "x"));
+    const { err } = await line((logger) => logger.error({ err: new Error("failed", { cause }) }, "x"));
     expect(err).toMatchObject({
       type: "Error",
       message: "failed",
@@ -77,7 +80,7 @@ describe("an error in the log", () => {
     });
   });
 
-  it("holds nothing of the request that a provider refused", () => {
+  it("holds nothing of the request that a provider refused", async () => {
     const error = new APICallError({
       message: "Incorrect API key provided: sk-proj-abcdefgh12345678",
       url: "https://api.example.test/v1",
@@ -85,31 +88,31 @@ describe("an error in the log", () => {
       responseBody: "my secret diary",
       statusCode: 401,
     });
-    const text = written((logger) => logger.error({ err: error }, "x"));
+    const text = await written((logger) => logger.error({ err: error }, "x"));
     expect(text).toContain("Incorrect API key provided: [redacted]");
     expect(text).not.toContain("diary");
     expect(text).not.toContain("sk-proj");
   });
 
-  it("quotes no whole session id, in its message, stack or causes", () => {
+  it("quotes no whole session id, in its message, stack or causes", async () => {
     const error = new Error(`no session ${SESSION}`, { cause: new Error(SESSION) });
-    const text = written((logger) => logger.error({ err: error }, "x"));
+    const text = await written((logger) => logger.error({ err: error }, "x"));
     expect(text).toContain("no session 0a1b2c3d…");
     expect(text).not.toContain(SESSION);
   });
 
-  it("may be anything that was thrown, and may be its own cause", () => {
-    expect(line((logger) => logger.error({ err: "text" }, "x"))["err"]).toEqual({
+  it("may be anything that was thrown, and may be its own cause", async () => {
+    expect((await line((logger) => logger.error({ err: "text" }, "x")))["err"]).toEqual({
       type: "string",
       message: "text",
     });
     const loop = new Error("loop");
     loop.cause = loop;
-    expect(written((logger) => logger.error({ err: loop }, "x"))).toContain("loop");
+    expect(await written((logger) => logger.error({ err: loop }, "x"))).toContain("loop");
   });
 });
 
-it("what was logged before the process ends is written, in order", () => {
+it("what was logged before the process ends is written, in order", async () => {
   const program = `
     import { createLog } from ${JSON.stringify(import.meta.resolve("./logging.ts"))};
     const { logger, flush } = createLog({ level: "info", destination: 1, readable: false });

@@ -9,6 +9,8 @@ export interface Log {
   readonly logger: PinoLogger;
   /** Writes what is pending, at once. For the moment before the process ends. */
   flush(): void;
+  /** Resolves when all that was logged is written; what `flush` finds on its way is not waited for there. */
+  drained(): Promise<void>;
 }
 
 export interface LogOptions {
@@ -38,7 +40,12 @@ const SECRET_KEYS = [
 ];
 
 export function createLog({ level, destination, readable }: LogOptions): Log {
-  const stream = pino.destination({ dest: destination, sync: false, maxLength: MAX_PENDING_BYTES });
+  const stream = pino.destination({
+    dest: destination,
+    sync: false,
+    minLength: 1,
+    maxLength: MAX_PENDING_BYTES,
+  });
   const target = readable ? { write: (line: string) => stream.write(formatReadable(line)) } : stream;
   const logger = pino(
     {
@@ -59,6 +66,7 @@ export function createLog({ level, destination, readable }: LogOptions): Log {
         stream.flushSync();
       } catch {}
     },
+    drained: () => new Promise((resolve) => stream.flush(() => resolve())),
   };
 }
 

@@ -21,6 +21,7 @@ const [{ loadConfig }, { formatProblems }, { createLog }, { buildServer }, { def
 const GRACE_MS = 20_000;
 /** npm passes on a signal that a terminal has sent to both of us; only one that comes later than this is a second one. */
 const SAME_SIGNAL_MS = 100;
+const LAST_LINE_MS = 1_000;
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
 const USAGE = `Colloquy ${packageFile.version}: a service that holds conversations between people and assistants
@@ -107,6 +108,8 @@ function stopOnSignals(started: Promise<{ readonly server: ColloquyServer }>, lo
     const { server } = await started;
     await server.stop({ graceMs: GRACE_MS });
     log.logger.info({}, "stopped");
+    // Not longer than this for a log whose reader takes nothing.
+    await Promise.race([log.drained(), new Promise((resolve) => setTimeout(resolve, LAST_LINE_MS))]);
     return end(log, 0);
   };
   for (const [signal, exitCode] of Object.entries(SIGNALS)) {
