@@ -48,7 +48,8 @@ export function createAnswers(edge: Edge, log: RequestLog): Answers {
     if (view.length > SHORT_BYTES) return null;
     let text = texts.get(view);
     if (text === undefined) {
-      text = Buffer.concat(view.parts).toString("utf8");
+      // A character for each byte: head and body then go out in one write, and nothing is encoded anew.
+      text = Buffer.concat(view.parts).toString("latin1");
       texts.set(view, text);
     }
     return text;
@@ -86,7 +87,7 @@ function sendView(
   fields["content-length"] = String(view.length);
   response.writeHead(200, fields);
   if (text !== null) {
-    response.end(text);
+    response.end(text, "latin1");
     return;
   }
   response.cork();

@@ -1,5 +1,5 @@
 // The store as the main thread has it: every call goes to the thread that owns the database, and its promise is settled when that has
-// committed it. The calls of one turn of the event loop travel as one message.
+// committed it. The calls of one turn of the event loop travel together.
 
 import { Worker } from "node:worker_threads";
 import { Unavailable } from "../../core/errors.ts";
@@ -81,6 +81,12 @@ interface Pending {
   reject(error: unknown): void;
 }
 
+/**
+ * This many calls are sent before the turn of the event loop is over, so that the thread of the store is at work while the loop still
+ * reads requests. It commits together whatever has arrived all the same.
+ */
+const SENT_AT_ONCE = 32;
+
 /** Calls that were made and not answered yet. The worker answers them in their order. */
 class CallQueue {
   readonly #worker: Worker;
@@ -105,6 +111,7 @@ class CallQueue {
     if (this.#unsent.length === 0) setImmediate(() => this.#send());
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#unsent.push({ call: { method, at: this.#clock.now(), parameters }, resolve, reject });
+    if (this.#unsent.length >= SENT_AT_ONCE) this.#send();
     return promise;
   }
 
