@@ -40,9 +40,13 @@ export interface IdempotencyKey {
 
 /** What the store has beside the session itself when a chat arrives. */
 export interface ChatFacts {
-  readonly openTurns: readonly OpenTurn[];
-  /** Text of the running turn as it was checkpointed last. */
-  readonly checkpointed: PartialText | null;
+  /** How many turns of the session have not ended. */
+  readonly openTurns: number;
+  /** Those turns, and the text of the running one as it was checkpointed last; needed where the chat interrupts them, else `null`. */
+  readonly interrupted: {
+    readonly openTurns: readonly OpenTurn[];
+    readonly checkpointed: PartialText | null;
+  } | null;
   /** The chat that used the same idempotency key in this session before; its time in milliseconds. */
   readonly previous: { readonly digest: string; readonly turn: number; readonly at: number } | null;
 }
@@ -71,20 +75,21 @@ export type ChatOutcome =
 
 /** A message arrives. A rejected one must leave no trace: the draft is then thrown away. */
 export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInput): ChatOutcome {
-  const { openTurns, previous } = facts;
+  const { openTurns, interrupted, previous } = facts;
   if (previous !== null && previous.at > draft.at - IDEMPOTENCY_KEPT_MS) {
     return previous.digest === input.idempotency?.digest
       ? { kind: "replayed", turn: previous.turn }
       : rejected("idempotency_key_reused");
   }
   if (draft.session.app !== null && draft.session.app !== input.app) return rejected("app_mismatch");
-  if (openTurns.length > 0 && input.onBusy === "reject") return rejected("session_busy");
-  const ahead = input.onBusy === "interrupt" ? [] : openTurns;
-  if (ahead.length > input.maxQueued) return rejected("queue_full");
+  if (openTurns > 0 && input.onBusy === "reject") return rejected("session_busy");
+  const ahead = input.onBusy === "interrupt" ? 0 : openTurns;
+  if (ahead > input.maxQueued) return rejected("queue_full");
 
   if (draft.session.app === null) draft.update({ app: input.app });
-  if (ahead.length < openTurns.length) {
-    interruptOpenTurns(draft, openTurns, [input.streamed, facts.checkpointed]);
+  if (ahead < openTurns) {
+    if (interrupted === null) throw new Error("A chat that interrupts needs the turns that it ends");
+    interruptOpenTurns(draft, interrupted.openTurns, [input.streamed, interrupted.checkpointed]);
   }
   bindWallet(draft, input.publicKey);
   useAvailableModel(draft, input.models);
@@ -93,10 +98,10 @@ export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInp
   }
 
   const isFirst = draft.session.messageCount === 0;
-  const mayStart = ahead.length === 0 && !input.fullProviders.includes(providerOf(draft.session.model));
+  const mayStart = ahead === 0 && !input.fullProviders.includes(providerOf(draft.session.model));
   const claim = mayStart ? input.claim : null;
   const message = { id: input.messageId, text: input.text, clientId: input.clientId };
-  const open = enqueueTurn(draft, ahead, message, claim !== null);
+  const open = enqueueTurn(draft, message, { isFirst: ahead === 0, startsNow: claim !== null });
   const started = claim === null ? null : startTurn(draft, open, claim);
   draft.moveStatus("chat");
   draft.wantsTitle = isFirst && draft.session.titleSource === "placeholder";

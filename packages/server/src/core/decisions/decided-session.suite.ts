@@ -86,9 +86,11 @@ export class DecidedSession {
       idempotency: null,
       ...input,
     };
+    const { openTurns } = this;
+    const interrupted = { openTurns, checkpointed: null };
     return this.change(
       (draft) =>
-        decideChat(draft, { openTurns: this.openTurns, checkpointed: null, previous: null, ...facts }, whole),
+        decideChat(draft, { openTurns: openTurns.length, interrupted, previous: null, ...facts }, whole),
       ({ kind }) => kind === "rejected",
     );
   }

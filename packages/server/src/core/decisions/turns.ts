@@ -16,9 +16,8 @@ export interface TurnClaim {
 /** A new turn at the end of the session's queue. */
 export function enqueueTurn(
   draft: SessionDraft,
-  openTurns: readonly OpenTurn[],
   message: { readonly id: string; readonly text: string; readonly clientId: string | null },
-  startsNow: boolean,
+  place: { readonly isFirst: boolean; readonly startsNow: boolean },
 ): OpenTurn {
   const number = draft.session.turnCount + 1;
   const userMessage = draft.addMessage({
@@ -26,7 +25,7 @@ export function enqueueTurn(
     turn: number,
     role: "user",
     content: message.text,
-    status: startsNow ? "complete" : "queued",
+    status: place.startsNow ? "complete" : "queued",
     toolCalls: [],
     toolResults: [],
   });
@@ -37,7 +36,7 @@ export function enqueueTurn(
     attempts: 0,
     steps: 0,
     epoch: 0,
-    runnable: openTurns.length === 0,
+    runnable: place.isFirst,
     clientId: message.clientId,
     usage: NO_USAGE,
     failure: null,

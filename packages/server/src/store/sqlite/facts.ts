@@ -20,6 +20,7 @@ import {
 export interface Facts {
   sessionById(id: string): SessionRecord | null;
   sessionByKey(key: number): SessionRecord | null;
+  countOpenTurns(session: SessionRecord): number;
   /** The session's turns that have not ended, with their messages, oldest first. */
   openTurns(session: SessionRecord): readonly OpenTurn[];
   /** The whole text of the running turn's agent message as it was checkpointed last. */
@@ -33,6 +34,10 @@ export function prepareFacts(database: DatabaseSync): Facts {
   const open = prepare<[number], TurnRow>(
     database,
     "SELECT * FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL ORDER BY number",
+  );
+  const countOpen = prepare<[number], { readonly count: number }>(
+    database,
+    "SELECT count(*) AS count FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL",
   );
   const message = prepare<[number, number], MessageRow>(
     database,
@@ -57,8 +62,9 @@ export function prepareFacts(database: DatabaseSync): Facts {
   return {
     sessionById: (id) => sessionFrom(byId.get(id)),
     sessionByKey: (key) => sessionFrom(byKey.get(key)),
+    // Only a session that is processing has open turns: contract section 3.
+    countOpenTurns: ({ key, status }) => (status === "processing" ? (countOpen.get(key)?.count ?? 0) : 0),
     openTurns: ({ key, status }) =>
-      // Only a session that is processing has open turns: contract section 3.
       status === "processing"
         ? open.all(key).map((row) => {
             const turn = toTurn(row);

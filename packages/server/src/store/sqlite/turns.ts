@@ -9,6 +9,7 @@ import {
   decideToolResult,
 } from "../../core/decisions/turn-progress.ts";
 import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { SessionRecord } from "../../core/session.ts";
 import type { StepRecord } from "../../core/turn.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareHistory } from "./history.ts";
@@ -41,6 +42,10 @@ function prepareChat(database: DatabaseSync, { facts, change }: Transaction): Sy
     database,
     "INSERT OR REPLACE INTO idempotency_keys (session_key, key, digest, turn, at) VALUES (?, ?, ?, ?, ?)",
   );
+  const interruptedBy = (session: SessionRecord) => {
+    const openTurns = facts.openTurns(session);
+    return { openTurns, checkpointed: facts.checkpointed(openTurns, session) };
+  };
   return (at, target, input) => {
     const { idempotency } = input;
     const committed = change(
@@ -48,11 +53,10 @@ function prepareChat(database: DatabaseSync, { facts, change }: Transaction): Sy
       target,
       (draft) => {
         const { session } = draft;
-        const openTurns = facts.openTurns(session);
-        const interrupts = input.onBusy === "interrupt" && openTurns.length > 0;
-        const checkpointed = interrupts ? facts.checkpointed(openTurns, session) : null;
+        const openTurns = facts.countOpenTurns(session);
+        const interrupted = input.onBusy === "interrupt" && openTurns > 0 ? interruptedBy(session) : null;
         const before = idempotency === null ? null : (previous.get(session.key, idempotency.key) ?? null);
-        return decideChat(draft, { openTurns, checkpointed, previous: before }, input);
+        return decideChat(draft, { openTurns, interrupted, previous: before }, input);
       },
       ({ kind }) => kind === "rejected",
     );
