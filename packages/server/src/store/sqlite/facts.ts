@@ -6,7 +6,7 @@ import { joinStepText } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import type { SystemEventRecord } from "../../core/system-event.ts";
-import type { OpenTurn } from "../../core/turn.ts";
+import type { OpenTurn, TurnRecord } from "../../core/turn.ts";
 import {
   prepare,
   toMessage,
@@ -31,18 +31,6 @@ export interface Facts {
 export function prepareFacts(database: DatabaseSync): Facts {
   const byId = prepare<[string], SessionRow>(database, "SELECT * FROM sessions WHERE id = ?");
   const byKey = prepare<[number], SessionRow>(database, "SELECT * FROM sessions WHERE key = ?");
-  const open = prepare<[number], TurnRow>(
-    database,
-    "SELECT * FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL ORDER BY number",
-  );
-  const countOpen = prepare<[number], { readonly count: number }>(
-    database,
-    "SELECT count(*) AS count FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL",
-  );
-  const message = prepare<[number, number], MessageRow>(
-    database,
-    "SELECT * FROM messages WHERE session_key = ? AND position = ?",
-  );
   const messages = prepare<[number], MessageRow>(
     database,
     "SELECT * FROM messages WHERE session_key = ? ORDER BY position",
@@ -52,29 +40,11 @@ export function prepareFacts(database: DatabaseSync): Facts {
     "SELECT number, item FROM system_events WHERE session_key = ? ORDER BY number",
   );
   const streamed = prepareStreamedText(database);
-
-  const messageAt = (key: number, position: number) => {
-    const row = message.get(key, position);
-    if (row === undefined) throw new Error(`Message ${position} of session ${key} is missing`);
-    return toMessage(row);
-  };
   const sessionFrom = (row: SessionRow | undefined) => (row === undefined ? null : toSession(row));
   return {
     sessionById: (id) => sessionFrom(byId.get(id)),
     sessionByKey: (key) => sessionFrom(byKey.get(key)),
-    // Only a session that is processing has open turns: contract section 3.
-    countOpenTurns: ({ key, status }) => (status === "processing" ? (countOpen.get(key)?.count ?? 0) : 0),
-    openTurns: ({ key, status }) =>
-      status === "processing"
-        ? open.all(key).map((row) => {
-            const turn = toTurn(row);
-            return {
-              turn,
-              userMessage: messageAt(key, turn.userPosition),
-              agentMessage: turn.agentPosition === null ? null : messageAt(key, turn.agentPosition),
-            };
-          })
-        : [],
+    ...prepareOpenTurns(database),
     checkpointed: (openTurns, { key }) => {
       const running = openTurns.find(({ agentMessage }) => agentMessage !== null);
       if (running === undefined || running.agentMessage === null) return null;
@@ -90,6 +60,37 @@ export function prepareFacts(database: DatabaseSync): Facts {
         .map(({ number, item }) => ({ number, item: JSON.parse(item) as SystemEventRecord["item"] })),
       checkpointed: session.status === "processing" ? streamed(session.key, null) : "",
     }),
+  };
+}
+
+/** Only a session that is processing has open turns (contract section 3): the others are answered without a look. */
+function prepareOpenTurns(database: DatabaseSync): Pick<Facts, "countOpenTurns" | "openTurns"> {
+  const open = prepare<[number], TurnRow>(
+    database,
+    "SELECT * FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL ORDER BY number",
+  );
+  const count = prepare<[number], { readonly count: number }>(
+    database,
+    "SELECT count(*) AS count FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL",
+  );
+  const message = prepare<[number, number], MessageRow>(
+    database,
+    "SELECT * FROM messages WHERE session_key = ? AND position = ?",
+  );
+  const messageAt = (key: number, position: number) => {
+    const row = message.get(key, position);
+    if (row === undefined) throw new Error(`Message ${position} of session ${key} is missing`);
+    return toMessage(row);
+  };
+  const withMessages = (key: number, turn: TurnRecord): OpenTurn => ({
+    turn,
+    userMessage: messageAt(key, turn.userPosition),
+    agentMessage: turn.agentPosition === null ? null : messageAt(key, turn.agentPosition),
+  });
+  return {
+    countOpenTurns: ({ key, status }) => (status === "processing" ? (count.get(key)?.count ?? 0) : 0),
+    openTurns: ({ key, status }) =>
+      status === "processing" ? open.all(key).map((row) => withMessages(key, toTurn(row))) : [],
   };
 }
 
