@@ -11,6 +11,7 @@ export type SetModelResult = z.infer<typeof SetModelResult>;
 export const ModelList = z.array(z.string());
 
 export const SecretSlot = z.object({ name: z.string(), description: z.string(), required: z.boolean() });
+export type SecretSlot = z.infer<typeof SecretSlot>;
 
 export const AppDescriptor = z.object({ name: z.string(), secrets: z.array(SecretSlot).optional() });
 export type AppDescriptor = z.infer<typeof AppDescriptor>;

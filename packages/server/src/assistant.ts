@@ -33,7 +33,7 @@ export function createModels(
 export function createTools(config: Config, clock: Clock): ToolRegistry {
   const builtIn: Readonly<Record<string, Tool>> = builtInTools(clock);
   const byApp = Object.entries(config.apps).map(([app, { tools }]) => {
-    const chosen = tools.map((name) => builtIn[name]).filter((tool) => tool !== undefined);
+    const chosen = tools.builtIn.map((name) => builtIn[name]).filter((tool) => tool !== undefined);
     return [app, chosen] as const;
   });
   return createToolRegistry(Object.fromEntries(byApp));

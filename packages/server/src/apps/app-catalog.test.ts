@@ -1,17 +1,31 @@
 import { expect, it } from "vitest";
-import { createApps, type AppSettings } from "./app-catalog.ts";
+import type { AppSettings } from "../core/app-settings.ts";
+import { createApps } from "./app-catalog.ts";
 
 const settings: AppSettings = {
+  description: "not shown",
   models: ["demo/assistant", "local/other"],
   utilityModel: "local/other",
   instructions: "Be brief.",
-  tools: ["calculator"],
+  tools: {
+    builtIn: ["calculator"],
+    own: {},
+    mcp: {},
+    openapi: {},
+    wallet: null,
+    effects: {},
+    approvals: {},
+  },
   onBusy: "reject",
   expiry: { emptyMs: 1, unboundMs: 2 },
+  secrets: [],
+  requireKey: "chat",
 };
 
-it("an App has what its configuration says, and shows its name alone", () => {
-  const apps = createApps({ default: { ...settings, description: "not shown" } as AppSettings });
+it("an App has what its configuration says, and shows its name and its slots for secrets alone", () => {
+  const secrets = [{ name: "KEY", description: "A key", required: true }];
+  const apps = createApps({ default: settings, defi: { ...settings, secrets } });
+  expect(apps.get("defi")?.descriptor).toEqual({ name: "defi", secrets });
   expect(apps.get("default")).toEqual({ name: "default", ...settings, descriptor: { name: "default" } });
   expect(apps.get("default")).toBe(apps.get("default"));
   expect(Object.isFrozen(apps.get("default"))).toBe(true);

@@ -1,10 +1,6 @@
+import type { AppSettings } from "../core/app-settings.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-
-/** An App as the configuration gives it; `models` has at least one rig. */
-export type AppSettings = Omit<AppDefinition, "name" | "models" | "descriptor"> & {
-  readonly models: readonly string[];
-};
 
 /** The catalog of the configured Apps. Throws when `default` is missing or an App has no model: a defect of the caller. */
 export function createApps(settings: Readonly<Record<string, AppSettings>>): AppCatalog {
@@ -23,14 +19,8 @@ function defineApp(name: string, all: Readonly<Record<string, AppSettings>>): Ap
   if (settings === undefined || first === undefined) {
     throw new Error(`The App "${name}" must be configured with at least one model`);
   }
-  return Object.freeze({
-    name,
-    models: Object.freeze([first, ...rest] as const),
-    utilityModel: settings.utilityModel,
-    instructions: settings.instructions,
-    tools: settings.tools,
-    onBusy: settings.onBusy,
-    expiry: settings.expiry,
-    descriptor: Object.freeze({ name }),
-  });
+  const { secrets } = settings;
+  const descriptor = secrets.length === 0 ? { name } : { name, secrets: [...secrets] };
+  const models = Object.freeze([first, ...rest] as const);
+  return Object.freeze({ ...settings, name, models, descriptor: Object.freeze(descriptor) });
 }

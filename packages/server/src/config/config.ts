@@ -1,6 +1,6 @@
 // What the environment and the configuration file come to: checked, complete, frozen. Times are milliseconds.
 
-import type { OnBusy } from "../core/decisions/chat.ts";
+import type { AppSettings } from "../core/app-settings.ts";
 import type { Secrets } from "./secrets.ts";
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -12,7 +12,7 @@ export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 export interface Config {
   readonly server: ServerConfig;
   /** By name; `default` is always there. */
-  readonly apps: Readonly<Record<string, AppConfig>>;
+  readonly apps: Readonly<Record<string, AppSettings>>;
   /** By the name that stands before the `/` in a rig. Every provider that an App's rig names is here. */
   readonly providers: Readonly<Record<string, ProviderConfig>>;
   readonly limits: LimitsConfig;
@@ -39,25 +39,6 @@ export interface ServerConfig {
   /** `off` answers 403 to the list of threads, because a wallet address is no secret (contract section 4). */
   readonly walletListing: "on" | "off";
   readonly logLevel: LogLevel;
-}
-
-export interface AppConfig {
-  readonly description: string | null;
-  /** Rigs (`provider/model`), at least one; the first is the App's default. */
-  readonly models: readonly string[];
-  /** Rig for titles and summaries. */
-  readonly utilityModel: string;
-  /** What the assistant is told before every conversation. */
-  readonly instructions: string | null;
-  /** Names of built-in tools. */
-  readonly tools: readonly string[];
-  readonly onBusy: OnBusy;
-  readonly expiry: {
-    /** How long an empty session is kept after its last use. */
-    readonly emptyMs: number;
-    /** How long a session without a wallet is kept after its last use. */
-    readonly unboundMs: number;
-  };
 }
 
 /** Its API key and headers are among the secrets. */
@@ -92,6 +73,8 @@ export interface LimitsConfig {
   readonly idleMemoryMs: number;
   /** How often a model call is tried again when the provider calls its failure retryable. */
   readonly maxModelRetries: number;
+  /** A person who was asked for a decision has this long; then it counts as denied. */
+  readonly actionMs: number;
 }
 
 /** A session keeps this many of its events, or those that are younger than this, whichever is more. */

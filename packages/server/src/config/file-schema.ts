@@ -95,6 +95,7 @@ export const ConfigFile = z.strictObject({
       memoryBytes: count(1024 * 1024, Number.MAX_SAFE_INTEGER),
       idleMemoryMs: timer,
       maxModelRetries: count(0, 20),
+      actionMs: timer,
     })
     .optional(),
   retention: z.strictObject({ events: count(1, 1_000_000), eventMs: period }).optional(),

@@ -48,6 +48,11 @@ async function write(name: string, content: unknown): Promise<void> {
   await writeFile(join(directory, name), typeof content === "string" ? content : JSON.stringify(content));
 }
 
+/** The built-in tools of these names, and no others. */
+function toolSettings(...builtIn: readonly string[]) {
+  return { builtIn, own: {}, mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} };
+}
+
 describe("without a file", () => {
   it("the defaults of the contract are in force", async () => {
     const config = await loaded();
@@ -68,9 +73,11 @@ describe("without a file", () => {
         models: ["demo/assistant"],
         utilityModel: "demo/assistant",
         instructions: null,
-        tools: ["current_time", "calculator"],
+        tools: toolSettings("current_time", "calculator"),
         onBusy: "enqueue",
         expiry: { emptyMs: 3_600_000, unboundMs: 2_592_000_000 },
+        secrets: [],
+        requireKey: "chat",
       },
     });
     expect(config.providers).toEqual({ demo: { kind: "demo" } });
@@ -85,6 +92,7 @@ describe("without a file", () => {
       memoryBytes: 268_435_456,
       idleMemoryMs: 1_800_000,
       maxModelRetries: 3,
+      actionMs: 600_000,
     });
     expect(config.retention).toEqual({ events: 1000, eventMs: 86_400_000 });
     expect(await warnings()).toEqual([]);
@@ -205,8 +213,10 @@ describe("a file", () => {
     expect(config.apps).toEqual({
       default: {
         ...everything.apps.default,
-        tools: ["calculator"],
+        tools: toolSettings("calculator"),
         expiry: { emptyMs: 3_600_000, unboundMs: 1000 },
+        secrets: [],
+        requireKey: "chat",
       },
     });
     expect(config.providers).toEqual({

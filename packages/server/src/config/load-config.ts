@@ -1,4 +1,5 @@
-import type { AppConfig, Config, LimitsConfig, RetentionConfig } from "./config.ts";
+import type { AppSettings, ToolSettings } from "../core/app-settings.ts";
+import type { Config, LimitsConfig, RetentionConfig } from "./config.ts";
 import { readEnvironment, unknownVariables, type Environment } from "./environment.ts";
 import { BUILT_IN_TOOLS, ConfigFile } from "./file-schema.ts";
 import { takeLaterFeatures } from "./later-features.ts";
@@ -27,9 +28,19 @@ const LIMITS: LimitsConfig = {
   memoryBytes: 256 * 1024 * 1024,
   idleMemoryMs: 30 * 60 * 1000,
   maxModelRetries: 3,
+  actionMs: 10 * 60 * 1000,
 };
 const RETENTION: RetentionConfig = { events: 1000, eventMs: DAY };
-const EXPIRY: AppConfig["expiry"] = { emptyMs: HOUR, unboundMs: 30 * DAY };
+const NO_TOOLS: ToolSettings = {
+  builtIn: [],
+  own: {},
+  mcp: {},
+  openapi: {},
+  wallet: null,
+  effects: {},
+  approvals: {},
+};
+const EXPIRY: AppSettings["expiry"] = { emptyMs: HOUR, unboundMs: 30 * DAY };
 
 /**
  * The configuration that environment and file come to, frozen, or everything that is wrong with both (contract sections 4
@@ -93,16 +104,18 @@ function checkFile(file: FileReading, environment: Environment): CheckedFile {
 function completeApp(
   section: NonNullable<NonNullable<ConfigFile["apps"]>["default"]>,
   providers: ReadonlyMap<string, Provider>,
-): AppConfig {
+): AppSettings {
   const models = section.models ?? defaultRigs(providers);
   return {
     description: section.description ?? null,
     models,
     utilityModel: section.utilityModel ?? models[0] ?? "demo/assistant",
     instructions: section.instructions ?? null,
-    tools: [...new Set(section.tools ?? BUILT_IN_TOOLS)],
+    tools: { ...NO_TOOLS, builtIn: [...new Set(section.tools ?? BUILT_IN_TOOLS)] },
     onBusy: section.onBusy ?? "enqueue",
     expiry: { ...EXPIRY, ...defined(section.expiry) },
+    secrets: [],
+    requireKey: "chat",
   };
 }
 

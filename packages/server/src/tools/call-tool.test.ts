@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { Tool, ToolCallOptions, ToolContext, ToolEffect } from "../core/ports/tool.ts";
-import { createToolRegistry } from "./registry.ts";
+import { callTool } from "./call-tool.ts";
+import { createInputCheck } from "./input-check.ts";
+import { toolTurn } from "./testing/tool-turn.ts";
 
 function toolThat(execute: Tool["execute"], effect: ToolEffect = "read"): Tool {
   return {
@@ -16,7 +18,7 @@ function toolThat(execute: Tool["execute"], effect: ToolEffect = "read"): Tool {
 }
 
 function call(tool: Tool, options: Partial<ToolCallOptions> = {}, input: unknown = {}) {
-  return createToolRegistry({ default: [tool] }).call("default", "probe", input, {
+  return callTool(tool, createInputCheck(tool), input, toolTurn(), {
     callId: "call-1",
     timeoutMs: 60_000,
     signal: new AbortController().signal,

@@ -2,7 +2,13 @@
 // exceptions of tools to handle, and an abort is answered at once by a tool that does not listen.
 
 import type { JsonValue } from "../core/json.ts";
-import type { Tool, ToolCallOptions, ToolOutcome } from "../core/ports/tool.ts";
+import {
+  SecretMissing,
+  type Tool,
+  type ToolCallOptions,
+  type ToolOutcome,
+  type ToolTurn,
+} from "../core/ports/tool.ts";
 import { cleanText } from "../core/text.ts";
 import type { InputCheck } from "./input-check.ts";
 import { fitJson, toJson } from "./json-output.ts";
@@ -24,12 +30,13 @@ export async function callTool(
   tool: Tool,
   checkInput: InputCheck,
   input: unknown,
+  turn: ToolTurn,
   options: ToolCallOptions,
 ): Promise<ToolOutcome> {
   if (options.signal.aborted) return failed("interrupted");
   const complaint = checkInput(input);
   if (complaint !== null) return failed(complaint);
-  const ending = await runToEnding(tool, input, options);
+  const ending = await runToEnding(tool, input, turn, options);
   switch (ending.kind) {
     case "value":
       return succeeded(tool, ending.value);
@@ -42,7 +49,12 @@ export async function callTool(
   }
 }
 
-async function runToEnding(tool: Tool, input: unknown, options: ToolCallOptions): Promise<Ending> {
+async function runToEnding(
+  tool: Tool,
+  input: unknown,
+  turn: ToolTurn,
+  options: ToolCallOptions,
+): Promise<Ending> {
   const { callId, timeoutMs, signal, clock, onProgress } = options;
   const stop = new AbortController();
   const { promise, resolve } = Promise.withResolvers<Ending>();
@@ -53,6 +65,10 @@ async function runToEnding(tool: Tool, input: unknown, options: ToolCallOptions)
   const context = {
     callId,
     signal: stop.signal,
+    turn,
+    secret: (name: string): string => {
+      throw new SecretMissing(name);
+    },
     progress(value: unknown): void {
       if (running) onProgress?.(readProgress(value));
     },

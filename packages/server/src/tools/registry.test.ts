@@ -1,32 +1,44 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import type { Tool } from "../core/ports/tool.ts";
+import type { Tool, ToolRegistry, TurnTools } from "../core/ports/tool.ts";
 import { createToolRegistry } from "./registry.ts";
+import { toolTurn } from "./testing/tool-turn.ts";
 
 function named(name: string, inputSchema: Tool["inputSchema"] = { type: "object" }): Tool {
   return { name, description: "", inputSchema, effect: "read", execute: async () => name };
 }
 
+const { signal } = new AbortController();
+
+function toolsOf(registry: ToolRegistry, app: string): Promise<TurnTools> {
+  return registry.open(toolTurn(app), signal);
+}
+
 const options = {
   callId: "call-1",
   timeoutMs: 1_000,
-  signal: new AbortController().signal,
+  signal,
   clock: new ManualClock(),
 };
 
 describe("the registry of tools", () => {
   it("offers each App its own tools, in their order, and nothing to others", async () => {
     const registry = createToolRegistry({ default: [named("b"), named("a")], defi: [named("swap")] });
-    expect(registry.toolsOf("default").map((tool) => tool.name)).toEqual(["b", "a"]);
-    expect(registry.toolsOf("defi").map((tool) => tool.name)).toEqual(["swap"]);
-    expect(registry.toolsOf("default")).toBe(registry.toolsOf("default"));
-    for (const app of ["unknown", "constructor", "__proto__"]) expect(registry.toolsOf(app)).toEqual([]);
+    const names = async (app: string) => (await toolsOf(registry, app)).definitions.map(({ name }) => name);
+    expect(await names("default")).toEqual(["b", "a"]);
+    expect(await names("defi")).toEqual(["swap"]);
+    for (const app of ["unknown", "constructor", "__proto__"]) expect(await names(app)).toEqual([]);
+    const { definitions } = await toolsOf(registry, "default");
+    expect((await toolsOf(registry, "default")).definitions).toBe(definitions);
   });
 
   it("runs a tool of the App and no other App's", async () => {
     const registry = createToolRegistry({ default: [named("a")], defi: [named("swap")], empty: [] });
-    expect(await registry.call("defi", "swap", {}, options)).toEqual({ output: "swap", isError: false });
-    expect(await registry.call("default", "swap", {}, options)).toEqual({
+    expect(await (await toolsOf(registry, "defi")).call("swap", {}, options)).toEqual({
+      output: "swap",
+      isError: false,
+    });
+    expect(await (await toolsOf(registry, "default")).call("swap", {}, options)).toEqual({
       output: "There is no tool with this name. The tools are a.",
       isError: true,
     });
@@ -35,7 +47,7 @@ describe("the registry of tools", () => {
       ["unknown", "a"],
       ["constructor", "toString"],
     ] as const) {
-      expect(await registry.call(app, name, {}, options)).toEqual({
+      expect(await (await toolsOf(registry, app)).call(name, {}, options)).toEqual({
         output: "There is no tool with this name. There are no tools.",
         isError: true,
       });

@@ -1,14 +1,17 @@
-import type { Tool, ToolRegistry } from "../core/ports/tool.ts";
+import type { ActionRequest } from "../core/action.ts";
+import type {
+  Tool,
+  ToolCallOptions,
+  ToolDefinition,
+  ToolOutcome,
+  ToolRegistry,
+  ToolTurn,
+  TurnTools,
+} from "../core/ports/tool.ts";
 import { callTool } from "./call-tool.ts";
 import { createInputCheck, type InputCheck } from "./input-check.ts";
 
-interface AppTools {
-  readonly tools: readonly Tool[];
-  readonly byName: ReadonlyMap<string, { readonly tool: Tool; readonly checkInput: InputCheck }>;
-}
-
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
-const noTools: readonly Tool[] = [];
 
 /**
  * The tools of each App. All schemas are read here, once.
@@ -17,17 +20,43 @@ const noTools: readonly Tool[] = [];
  */
 export function createToolRegistry(toolsByApp: Readonly<Record<string, readonly Tool[]>>): ToolRegistry {
   const apps = new Map(Object.entries(toolsByApp).map(([app, tools]) => [app, readApp(app, tools)]));
-  return {
-    toolsOf: (app) => apps.get(app)?.tools ?? noTools,
-    async call(app, name, input, options) {
-      const known = apps.get(app);
-      const entry = known?.byName.get(name);
-      if (entry !== undefined) return callTool(entry.tool, entry.checkInput, input, options);
-      const names = known === undefined ? [] : [...known.byName.keys()];
-      const offer = names.length === 0 ? "There are no tools." : `The tools are ${names.join(", ")}.`;
-      return { output: `There is no tool with this name. ${offer}`, isError: true };
-    },
-  };
+  return { open: (turn) => Promise.resolve(new ToolsOfTurn(apps.get(turn.app) ?? NO_TOOLS, turn)) };
+}
+
+/** An App's tools, with their schemas read. */
+interface AppTools {
+  readonly tools: readonly Tool[];
+  readonly byName: ReadonlyMap<string, { readonly tool: Tool; readonly checkInput: InputCheck }>;
+}
+
+const NO_TOOLS: AppTools = { tools: [], byName: new Map() };
+
+class ToolsOfTurn implements TurnTools {
+  readonly #app: AppTools;
+  readonly #turn: ToolTurn;
+
+  constructor(app: AppTools, turn: ToolTurn) {
+    this.#app = app;
+    this.#turn = turn;
+  }
+
+  get definitions(): readonly ToolDefinition[] {
+    return this.#app.tools;
+  }
+
+  async ask(name: string, input: unknown): Promise<ActionRequest | null> {
+    const entry = this.#app.byName.get(name);
+    if (entry?.tool.ask === undefined || entry.checkInput(input) !== null) return null;
+    return await entry.tool.ask(input, this.#turn);
+  }
+
+  async call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome> {
+    const entry = this.#app.byName.get(name);
+    if (entry !== undefined) return await callTool(entry.tool, entry.checkInput, input, this.#turn, options);
+    const names = [...this.#app.byName.keys()];
+    const offer = names.length === 0 ? "There are no tools." : `The tools are ${names.join(", ")}.`;
+    return { output: `There is no tool with this name. ${offer}`, isError: true };
+  }
 }
 
 function readApp(app: string, tools: readonly Tool[]): AppTools {

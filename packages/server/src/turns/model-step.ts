@@ -4,7 +4,7 @@
 import { NoContentGeneratedError, type LanguageModelV4 } from "@ai-sdk/provider";
 import type * as Sdk from "ai";
 import type { ModelMessage, ToolSet } from "ai";
-import type { Tool } from "../core/ports/tool.ts";
+import type { ToolDefinition } from "../core/ports/tool.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { TokenUsage } from "../core/turn.ts";
 import { NO_USAGE } from "../core/turn.ts";
@@ -18,8 +18,8 @@ export interface ModelCall {
   readonly model: LanguageModelV4;
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
-  /** The App's tools; always the same array for an App. */
-  readonly tools: readonly Tool[];
+  /** The turn's tools; the same array for turns that have the same. */
+  readonly tools: readonly ToolDefinition[];
   /** Ids of the calls of the conversation so far. */
   readonly usedCallIds: readonly string[];
   readonly signal: AbortSignal;
@@ -46,7 +46,7 @@ type Part = Awaited<ReturnType<ModelCaller["open"]>> extends ReadableStream<infe
 
 /** Calls models; keeps the tools of each App in the SDK's form, since making it costs more than the rest of a call. */
 export class ModelCaller {
-  readonly #toolSets = new WeakMap<readonly Tool[], ToolSet>();
+  readonly #toolSets = new WeakMap<readonly ToolDefinition[], ToolSet>();
 
   /** Calls the model once. Never rejects. After an abort it answers at once, even when the model does not listen. */
   async call(call: ModelCall): Promise<ModelStep> {
@@ -93,7 +93,7 @@ export class ModelCaller {
 /** Without `execute`: the loop runs the tools itself, because their intent and result have to be on disk. */
 function toToolSet(
   { tool, jsonSchema }: Pick<typeof Sdk, "tool" | "jsonSchema">,
-  tools: readonly Tool[],
+  tools: readonly ToolDefinition[],
 ): ToolSet {
   const set: ToolSet = {};
   for (const { name, description, inputSchema } of tools) {

@@ -5,7 +5,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { ModelCatalog } from "../core/ports/model.ts";
-import type { ToolRegistry } from "../core/ports/tool.ts";
+import type { ToolRegistry, TurnTools } from "../core/ports/tool.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
 import type { StartedTurn, StepRecord, TokenUsage } from "../core/turn.ts";
 import { HistoryWindow, historyBudget } from "./history.ts";
@@ -40,7 +40,8 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
   const deadline = new TurnDeadline(options.clock, options.limits);
   try {
     const signal = AbortSignal.any([options.signal, deadline.signal]);
-    const end = await new TurnRun(turn, journal, { ...options, signal }, deadline).run();
+    const tools = await options.tools.open(turn, signal);
+    const end = await new TurnRun(turn, journal, { ...options, tools, signal }, deadline).run();
     if (end !== "stopped" || options.signal.aborted || deadline.failure === null) return end;
     options.onFailure(turn, deadline.failure.code, null);
     return (await journal.fail(deadline.failure)) ? "failed" : "stopped";
@@ -53,14 +54,18 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
   }
 }
 
+interface TurnRunOptions extends Omit<RunOptions, "tools"> {
+  readonly tools: TurnTools;
+}
+
 class TurnRun {
   readonly #turn: StartedTurn;
   readonly #journal: TurnJournal;
-  readonly #options: RunOptions;
+  readonly #options: TurnRunOptions;
   readonly #deadline: TurnDeadline;
   readonly #callIds: string[];
 
-  constructor(turn: StartedTurn, journal: TurnJournal, options: RunOptions, deadline: TurnDeadline) {
+  constructor(turn: StartedTurn, journal: TurnJournal, options: TurnRunOptions, deadline: TurnDeadline) {
     this.#turn = turn;
     this.#journal = journal;
     this.#options = options;
@@ -122,7 +127,7 @@ class TurnRun {
         model,
         instructions,
         messages,
-        tools: tools.toolsOf(this.#turn.app),
+        tools: tools.definitions,
         usedCallIds: this.#callIds,
         signal,
         onText: (text) => this.#journal.say(text),
@@ -137,9 +142,9 @@ class TurnRun {
     record: StepRecord,
     step: Extract<ModelStep, { kind: "finished" }>,
   ): Promise<ToolResults | null> {
-    const tools = this.#options.tools.toolsOf(this.#turn.app);
+    const { definitions } = this.#options.tools;
     const calls = step.calls.map((call): ToolCallRecord => {
-      const effect = tools.find(({ name }) => name === call.name)?.effect ?? "read";
+      const effect = definitions.find(({ name }) => name === call.name)?.effect ?? "read";
       return {
         id: call.id,
         name: call.name,
@@ -157,7 +162,7 @@ class TurnRun {
   async #runCalls(calls: readonly ToolCallRecord[]): Promise<ToolResults | null> {
     const { tools, clock, limits, signal } = this.#options;
     const onProgress = (): void => this.#deadline.progress();
-    const run: ToolRun = { app: this.#turn.app, tools, clock, timeoutMs: limits.toolMs, signal, onProgress };
+    const run: ToolRun = { tools, clock, timeoutMs: limits.toolMs, signal, onProgress };
     return await runToolCalls(calls, this.#journal, run);
   }
 

@@ -1,14 +1,13 @@
 import type { JsonValue } from "../core/json.ts";
 import type { ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
-import type { ToolRegistry } from "../core/ports/tool.ts";
+import type { TurnTools } from "../core/ports/tool.ts";
 import type { TurnJournal } from "./journal.ts";
 
 export type ToolResults = ReadonlyMap<string, { readonly output: JsonValue; readonly is_error: boolean }>;
 
 export interface ToolRun {
-  readonly app: string;
-  readonly tools: ToolRegistry;
+  readonly tools: TurnTools;
   readonly clock: Clock;
   /** Milliseconds that one call may take. */
   readonly timeoutMs: number;
@@ -29,7 +28,7 @@ export async function runToolCalls(
   const written = await Promise.all(
     calls.map(async (call) => {
       const began = run.clock.monotonic();
-      const { output, isError } = await run.tools.call(run.app, call.name, call.arguments, {
+      const { output, isError } = await run.tools.call(call.name, call.arguments, {
         callId: call.id,
         timeoutMs: run.timeoutMs,
         signal: run.signal,

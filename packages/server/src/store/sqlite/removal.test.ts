@@ -48,13 +48,16 @@ describe("the removal of a session", () => {
     const turn = identityOf(outcome.started);
     run("turns.stepWithCalls", turn, step(1, "First."), []);
     run("turns.checkpoint", turn, 0, "Sec");
+    database
+      .prepare("INSERT INTO actions VALUES (?, 'a', 1, 'call', 'tool', '{}', 'pending', 'null', 0, 1, NULL)")
+      .run(turn.sessionKey);
   }
 
   it.each(["sessions.remove", "sessions.expire"])("leaves no row of it in any table: %s", (method) => {
     const id = randomUUID();
     fullSession(id);
     const full = rows();
-    expect(Object.keys(full)).toHaveLength(10);
+    expect(Object.keys(full)).toHaveLength(11);
     expect(Object.values(full).every((count) => count > 0)).toBe(true);
     fullSession(randomUUID());
     if (method === "sessions.expire") {

@@ -17,6 +17,7 @@ export function prepareRemoval(database: DatabaseSync): RemoveSession {
     "leases",
     "idempotency_keys",
     "title_jobs",
+    "actions",
   ].map((table) => prepare<[number]>(database, `DELETE FROM ${table} WHERE session_key = ?`));
   const session = prepare<[number]>(database, "DELETE FROM sessions WHERE key = ?");
   return (key) => {

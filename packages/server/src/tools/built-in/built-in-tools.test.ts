@@ -1,15 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { createToolRegistry } from "../registry.ts";
+import { toolTurn } from "../testing/tool-turn.ts";
 import { builtInTools } from "./built-in-tools.ts";
 
 const clock = new ManualClock(Date.UTC(2026, 10, 20, 16, 26, 40, 123));
 const tools = builtInTools(clock);
 const registry = createToolRegistry({ default: Object.values(tools) });
 
-function call(name: string, input: unknown) {
+async function call(name: string, input: unknown) {
   const signal = new AbortController().signal;
-  return registry.call("default", name, input, { callId: "call-1", timeoutMs: 60_000, signal, clock });
+  const opened = await registry.open(toolTurn(), signal);
+  return await opened.call(name, input, { callId: "call-1", timeoutMs: 60_000, signal, clock });
 }
 
 describe("the tool current_time", () => {
@@ -98,5 +100,11 @@ describe("both", () => {
 });
 
 function context() {
-  return { callId: "call-1", signal: new AbortController().signal, progress: () => undefined };
+  return {
+    callId: "call-1",
+    signal: new AbortController().signal,
+    progress: () => undefined,
+    turn: toolTurn(),
+    secret: () => "",
+  };
 }

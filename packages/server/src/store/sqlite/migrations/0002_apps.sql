@@ -1,0 +1,42 @@
+-- What Apps need: keys that open them, secrets that their users have entrusted to them, and actions that wait for a person.
+
+CREATE TABLE app_keys (
+  id TEXT PRIMARY KEY,
+  name TEXT,
+  -- JSON array of names.
+  apps TEXT NOT NULL,
+  -- SHA-256 of the secret part, hexadecimal.
+  digest TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE secrets (
+  app TEXT NOT NULL,
+  client_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  -- Nonce, ciphertext and tag, base64.
+  sealed TEXT NOT NULL,
+  PRIMARY KEY (app, client_id, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE actions (
+  session_key INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  turn INTEGER NOT NULL,
+  call_id TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  -- JSON: kind and request.
+  asked TEXT NOT NULL,
+  status TEXT NOT NULL,
+  -- JSON.
+  result TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  resolved_at INTEGER,
+  PRIMARY KEY (session_key, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX actions_pending ON actions (expires_at, session_key) WHERE status = 'pending';
