@@ -35,8 +35,9 @@ export interface TestService extends ServiceParts {
   pass(ms: number): Promise<void>;
   /** Lets half an hour pass without use, after which sessions leave memory. */
   evict(): Promise<void>;
-  /** Ends the process as a crash does: nothing is handed over, the store stays. */
+  /** Ends the process as a crash does: nothing is handed back, the store stays. */
   crash(): Promise<void>;
+  /** Ends the process as a graceful stop does whose time is over. */
   close(): Promise<void>;
 }
 
@@ -66,7 +67,11 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
   const opened = await openSqliteStore({ directory: options.directory ?? null, clock, onFatal });
   const { beforeCall, logger = SILENT } = options;
-  const store = beforeCall === undefined ? opened : interceptStore(opened, beforeCall);
+  let crashed = false;
+  const store = interceptStore(opened, (method, parameters) => {
+    if (crashed && method === "turns.handBack") throw new Error("A process that crashes hands nothing back");
+    return beforeCall?.(method, parameters);
+  });
   const register = new MetricsRegister();
   const bus = new InProcessBus(logger);
   const extraModels = { [MODEL]: model };
@@ -118,7 +123,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       await clock.advance(31 * 60_000);
       await store.probe();
     },
-    crash: halt,
+    crash: async () => {
+      crashed = true;
+      await halt();
+    },
     close: halt,
   };
 }

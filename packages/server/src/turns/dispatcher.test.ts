@@ -343,28 +343,55 @@ describe("a stop", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("stops turns that take longer", async () => {
+  it("stops turns that take longer, and hands them back when their runs are over", async () => {
     const { chat, clock, queue, runs, dispatcher } = await start();
     chat();
     await queue.commitAll();
-    const { signal } = runs[0]!;
+    const { signal, turn } = runs[0]!;
     const stopping = dispatcher.stop(20_000);
-    await clock.advance(20_000);
+    await clock.advance(19_999);
+    expect([signal.aborted, queue.handedBack]).toEqual([false, []]);
+    await clock.advance(1);
     expect(signal.aborted).toBe(true);
     await stopping;
+    expect(queue.handedBack).toEqual([turn.epoch]);
   });
 
-  it("goes on without a run that does not listen", async () => {
-    const { chat, clock, queue, dispatcher, logged } = await start({ obedient: false });
+  it("goes on without a run that does not listen, and leaves its turn to its lease", async () => {
+    const { chat, clock, queue, runs, dispatcher, logged } = await start({ total: 2, obedient: false });
+    chat();
     chat();
     await queue.commitAll();
+    const [deaf, other] = runs;
     const stopping = dispatcher.stop(0);
+    other!.end();
     await clock.advance(5_000);
     await stopping;
     expect(logged).toContain("turns did not stop when they were told to");
+    expect(queue.handedBack).toEqual([other!.turn.epoch]);
+    deaf!.end();
   });
 
-  it("leaves turns alone that were started while it came", async () => {
+  it("hands no turn back that stops on a defect: that counts as an attempt", async () => {
+    const { chat, queue, runs, dispatcher } = await start({ obedient: false });
+    chat();
+    await queue.commitAll();
+    const stopping = dispatcher.stop(0);
+    runs[0]!.breakDown();
+    await stopping;
+    expect(queue.handedBack).toEqual([]);
+  });
+
+  it("goes on when the store does not take turns back, and says so", async () => {
+    const { chat, queue, dispatcher, logged } = await start();
+    chat();
+    await queue.commitAll();
+    queue.failures = 1;
+    await dispatcher.stop(0);
+    expect(logged).toEqual(["stopped turns could not be handed back: this counts as one of their attempts"]);
+  });
+
+  it("hands turns back that were started while it came", async () => {
     const { chat, queue, runs, running, dispatcher } = await start({ total: 2 });
     chat();
     chat();
@@ -378,6 +405,8 @@ describe("a stop", () => {
     await queue.commitAll();
     expect(runs).toHaveLength(0);
     expect(running.free).toBe(2);
+    // The second one ran, the third was being claimed.
+    expect(queue.handedBack).toEqual([2, 3]);
   });
 });
 

@@ -9,7 +9,7 @@ import type { Committed } from "../core/ports/session-store.ts";
 import type { TurnStore } from "../core/ports/turn-store.ts";
 import type { SessionRecord } from "../core/session.ts";
 import type { StartedTurn } from "../core/turn.ts";
-import { HOLD_MS } from "./leases.ts";
+import { handBack, HOLD_MS } from "./leases.ts";
 import type { RunningTurn, RunningTurns } from "./running-turns.ts";
 import { WaitingCount } from "./waiting-count.ts";
 
@@ -56,7 +56,8 @@ export class Dispatcher {
   #stopped = false;
   /** Chats under way that found no place: those that come after them must not find one either. */
   #placeless = 0;
-  readonly #idle: (() => void)[] = [];
+  /** Epochs of turns whose run has ended since the stop, without a defect. */
+  readonly #stoppedTurns: number[] = [];
   readonly #count: WaitingCount;
 
   constructor(options: DispatcherOptions) {
@@ -122,17 +123,18 @@ export class Dispatcher {
   }
 
   /**
-   * Starts no more turns, waits up to `graceMs` for those that run, then stops them: they stay in the store as they are, and whoever
-   * finds their leases run out goes on with them. A run that does not even end then is not waited for.
+   * Starts no more turns, waits up to `graceMs` for those that run, then stops them and hands them back. A run that does not even end
+   * then is not waited for: whoever finds its lease run out goes on with its turn.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;
     this.#retry?.stop();
-    const { running, logger } = this.#options;
-    if (graceMs > 0) await this.#untilIdle(graceMs);
+    const { running, clock, logger } = this.#options;
+    if (graceMs > 0) await running.untilIdle(graceMs, clock);
     for (const { controller } of running.all()) controller.abort();
-    await this.#untilIdle(STOPPING_MS);
+    await running.untilIdle(STOPPING_MS, clock);
     if (running.size > 0) logger.error({ turns: running.size }, "turns did not stop when they were told to");
+    await handBack(this.#stoppedTurns, this.#options);
   }
 
   /** Whether a chat's turn must not start before others that wait: the claim under way may not get at all of them. */
@@ -208,11 +210,12 @@ export class Dispatcher {
     }
   }
 
-  /** Runs a turn that has a promised place. One that comes after the stop is left to whoever finds that its lease has run out. */
+  /** Runs a turn that has a promised place. One that comes after the stop is handed back. */
   #start(turn: StartedTurn, askedAt: number): void {
     const { running } = this.#options;
     if (this.#stopped) {
       running.unpromise(1);
+      void handBack([turn.epoch], this.#options);
       return;
     }
     const started: RunningTurn = { turn, controller: new AbortController(), heldUntil: askedAt + HOLD_MS };
@@ -224,6 +227,7 @@ export class Dispatcher {
   async #run(running: RunningTurn): Promise<void> {
     try {
       await this.#options.run(running.turn, running.controller.signal);
+      if (this.#stopped) this.#stoppedTurns.push(running.turn.epoch);
     } catch (error) {
       this.#options.logger.error({ err: error, turn: running.turn.turn }, "a turn stopped on a defect");
       // It may have ended in the store before the defect, and then the next one of its session waits for this.
@@ -231,14 +235,6 @@ export class Dispatcher {
     } finally {
       this.#options.running.remove(running);
       this.#ringForRoom();
-      if (this.#options.running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
-  }
-
-  async #untilIdle(atMostMs: number): Promise<void> {
-    if (this.#options.running.size === 0) return;
-    const idle = new AbortController();
-    this.#idle.push(() => idle.abort());
-    await this.#options.clock.sleep(atMostMs, idle.signal).catch(() => undefined);
   }
 }

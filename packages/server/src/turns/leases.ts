@@ -95,3 +95,22 @@ export class Leases {
     }
   }
 }
+
+/**
+ * Gives turns back that this process runs no more, because it stops: whoever has room goes on with them at once, and they lose none of
+ * their attempts to it. Never rejects: where the store fails, their leases run out.
+ */
+export async function handBack(
+  epochs: readonly number[],
+  { store, owner, logger }: Pick<LeasesOptions, "store" | "owner" | "logger">,
+): Promise<void> {
+  if (epochs.length === 0) return;
+  try {
+    await store.handBack(owner, epochs);
+  } catch (error) {
+    logger.warn(
+      { err: error },
+      "stopped turns could not be handed back: this counts as one of their attempts",
+    );
+  }
+}

@@ -118,6 +118,25 @@ describe("after a crash", () => {
   });
 });
 
+describe("a graceful stop", () => {
+  it("costs the turns that it cuts off none of their attempts", async () => {
+    const id = newId();
+    await service.say(id, "go");
+    (await service.model.next()).callTool("calculator", { expression: "1+1" }, "c1").finish("tool-calls");
+    for (let stop = 1; stop <= 4; stop += 1) {
+      (await service.model.next()).say("half");
+      await service.close();
+      service = await startService({ directory, clock });
+    }
+    (await service.model.next()).say("whole").finish();
+    await until(idle(id));
+    expect(lines((await service.snapshot(id)).messages)).toEqual([
+      "user complete: go",
+      "agent complete: whole",
+    ]);
+  });
+});
+
 describe("a lease", () => {
   it("that cannot be renewed stops its turn before somebody else may have it, and the turn is run again", async () => {
     const id = newId();

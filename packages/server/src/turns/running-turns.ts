@@ -1,5 +1,6 @@
 // The turns that run in this process: how many may, on which provider, and how each is stopped.
 
+import type { Clock } from "../core/ports/clock.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import { providerOf } from "../core/rig.ts";
 
@@ -25,6 +26,7 @@ export class RunningTurns {
   readonly #countByProvider = new Map<string, number>();
   /** Places that are promised to transactions which have not answered yet. */
   #promised = 0;
+  readonly #idle: (() => void)[] = [];
 
   constructor(places: Places) {
     this.#places = places;
@@ -77,6 +79,15 @@ export class RunningTurns {
     if (this.#epochBySession.get(turn.sessionKey) === turn.epoch)
       this.#epochBySession.delete(turn.sessionKey);
     this.#count(turn, -1);
+    if (this.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** Resolves when no turn runs, or when `atMostMs` are over. */
+  async untilIdle(atMostMs: number, clock: Clock): Promise<void> {
+    if (this.size === 0) return;
+    const idle = new AbortController();
+    this.#idle.push(() => idle.abort());
+    await clock.sleep(atMostMs, idle.signal).catch(() => undefined);
   }
 
   ofSession(sessionKey: number): RunningTurn | null {

@@ -49,6 +49,11 @@ export interface TurnStore {
    * process that knows that it is alone. Answers how many.
    */
   releaseDeadLeases(everyOther: string | null): Promise<number>;
+  /**
+   * Gives back those turns of an owner that are of the given epochs and have not ended: runnable at once, and this attempt does not
+   * count, because nothing of theirs has crashed. Their runs must be over. Answers how many.
+   */
+  handBack(owner: string, epochs: readonly number[]): Promise<number>;
 
   /** The last turns up to and with this one, oldest first, as many as fit into `maxCharacters`, at least the last. */
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;

@@ -5,6 +5,7 @@ import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {
   allEvents,
   chat,
+  claimOf,
   complete,
   everything,
   identityOf,
@@ -218,6 +219,23 @@ export function describeQueue(openStore: OpenStore): void {
       await complete(given.store, mine, "answer");
     });
 
+    it("end for turns that are handed back: those run again at once, of the owner and epochs that are named", async () => {
+      const returned = await startTurn(given.store, randomUUID(), "given back");
+      const kept = await startTurn(given.store, randomUUID(), "kept");
+      const theirs = await startTurn(given.store, randomUUID(), "theirs", { claim: claimOf("other") });
+      const done = await startTurn(given.store, randomUUID(), "done");
+      await complete(given.store, done, "answer");
+      const epochs = [returned, theirs, done].map(({ epoch }) => epoch);
+      expect(await given.store.turns.handBack("owner", epochs)).toBe(1);
+      expect(await given.store.turns.handBack("owner", epochs)).toBe(0);
+      expect(await given.store.turns.renew("owner", [returned.epoch, kept.epoch], 10_000)).toEqual([
+        kept.epoch,
+      ]);
+      const claimed = await given.store.turns.claim("next", [randomUUID(), randomUUID()], [], {});
+      expect(claimed.map(({ outcome }) => outcome?.sessionKey)).toEqual([returned.sessionKey]);
+      expect(await given.store.turns.checkpoint(returned, 0, "not mine")).toBeNull();
+    });
+
     it("let an owner write until another one has taken the turn, and no longer", async () => {
       const id = randomUUID();
       const late = await startTurn(given.store, id, "one");
@@ -267,6 +285,24 @@ export function describeQueue(openStore: OpenStore): void {
       expect(messages[1]?.toolResults).toMatchObject([{ call_id: "b", output: "outcome unknown" }]);
       await given.store.turns.complete(identityOf(again.outcome!), step(2, "Second."));
       expect((await load(given.store, id)).messages[1]?.content).toBe("First.\n\nSecond.");
+    });
+
+    it("does not count an attempt that was handed back, as often as that happens", async () => {
+      const id = randomUUID();
+      let turn = await startTurn(given.store, id, "one");
+      await given.store.turns.stepWithCalls(turn, step(1, "First."), []);
+      for (let n = 0; n < 5; n += 1) {
+        await given.store.turns.handBack("owner", [turn.epoch]);
+        const [again] = await given.store.turns.claim("owner", [randomUUID()], [], {});
+        expect(again?.outcome).toMatchObject({
+          attempt: 1,
+          stepsDone: 1,
+          agentMessage: { id: turn.agentMessage.id, content: "First." },
+        });
+        turn = again!.outcome!;
+      }
+      // One that crashed counts all the same.
+      expect((await crashAndClaim()).outcome?.attempt).toBe(2);
     });
 
     it("fails after its third attempt, and its session is idle", async () => {

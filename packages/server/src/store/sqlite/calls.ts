@@ -24,6 +24,7 @@ export const METHODS = {
     countWaiting: "read",
     renew: "write",
     releaseDeadLeases: "write",
+    handBack: "write",
     history: "read",
     checkpoint: "write",
     stepWithCalls: "write",

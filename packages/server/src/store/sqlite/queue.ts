@@ -10,7 +10,10 @@ import type { Synchronous } from "./calls.ts";
 import { prepare } from "./rows.ts";
 import { answer, type Transaction } from "./transaction.ts";
 
-type Queue = Pick<Synchronous<TurnStore>, "claim" | "countWaiting" | "renew" | "releaseDeadLeases">;
+type Queue = Pick<
+  Synchronous<TurnStore>,
+  "claim" | "countWaiting" | "renew" | "releaseDeadLeases" | "handBack"
+>;
 
 export function prepareQueue(database: DatabaseSync, transaction: Transaction): Queue {
   const waiting = prepare<[number], { readonly count: number }>(
@@ -30,6 +33,7 @@ export function prepareQueue(database: DatabaseSync, transaction: Transaction): 
     renew: (at, owner, epochs, leaseMs) =>
       prolong.all(at + leaseMs, owner, at, JSON.stringify(epochs)).map(({ epoch }) => epoch),
     releaseDeadLeases: prepareReleaseDeadLeases(database),
+    handBack: prepareHandBack(database),
   };
 }
 
@@ -88,4 +92,20 @@ function prepareReleaseDeadLeases(database: DatabaseSync): Queue["releaseDeadLea
   );
   return (at, everyOther) =>
     dead.all(at, everyOther).reduce((count, { session_key }) => count + release.run(session_key), 0);
+}
+
+function prepareHandBack(database: DatabaseSync): Queue["handBack"] {
+  const release = prepare<[string, string], { readonly session_key: number }>(
+    database,
+    `DELETE FROM leases WHERE owner = ? AND epoch IN (SELECT value FROM json_each(?)) RETURNING session_key`,
+  );
+  const handBack = prepare<[number]>(
+    database,
+    `UPDATE turns INDEXED BY turns_open SET runnable = 1, attempts = attempts - 1
+     WHERE session_key = ? AND ended_at IS NULL AND state = 'running'`,
+  );
+  return (_at, owner, epochs) =>
+    release
+      .all(owner, JSON.stringify(epochs))
+      .reduce((count, { session_key }) => count + handBack.run(session_key), 0);
 }

@@ -19,17 +19,21 @@ export interface QueuedTurn {
 
 type Claimed = readonly Committed<StartedTurn | null>[];
 
-export class TurnQueue implements Pick<TurnStore, "claim" | "countWaiting" | "releaseDeadLeases"> {
+export class TurnQueue
+  implements Pick<TurnStore, "claim" | "countWaiting" | "releaseDeadLeases" | "handBack">
+{
   readonly waiting: QueuedTurn[] = [];
   /** What `releaseDeadLeases` was asked for. */
   readonly releasedFor: (string | null)[] = [];
+  /** Epochs of the turns that were handed back. */
+  readonly handedBack: number[] = [];
   /** What chats that started at once found waiting at that moment. */
   readonly overtaken: QueuedTurn[] = [];
   /** Asked for, and not happened yet. */
   readonly #asked: (() => void)[] = [];
   #chats = 0;
   #epoch = 0;
-  /** Claims that will fail. */
+  /** Claims that will fail, or turns handed back. */
   failures = 0;
 
   get pending(): number {
@@ -57,6 +61,15 @@ export class TurnQueue implements Pick<TurnStore, "claim" | "countWaiting" | "re
   releaseDeadLeases(everyOther: string | null): Promise<number> {
     this.releasedFor.push(everyOther);
     return Promise.resolve(0);
+  }
+
+  handBack(_owner: string, epochs: readonly number[]): Promise<number> {
+    if (this.failures > 0) {
+      this.failures -= 1;
+      return Promise.reject(new Error("The disk is gone"));
+    }
+    this.handedBack.push(...epochs);
+    return Promise.resolve(epochs.length);
   }
 
   /** A chat of a session of its own, as the conversations make it. */
