@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import type { ToolCallRecord } from "../core/message.ts";
+import type { Tool } from "../core/ports/tool.ts";
+import { createToolRegistry } from "../tools/registry.ts";
+import { startedTurn } from "./testing/started-turn.ts";
+import { RecordingJournal } from "./testing/recording-journal.ts";
+import { runToolCalls } from "./tool-calls.ts";
+
+const TIMEOUT_MS = 60_000;
+/** Calls of one step that run at the same time. */
+const AT_ONCE = 8;
+
+interface StartedCall {
+  readonly at: number;
+  readonly signal: AbortSignal;
+  end(value: number): void;
+}
+
+/** Runs so many calls, named by their numbers from 1 on, of a tool whose calls end when a test says so. */
+async function run(count: number, onWrite: RecordingJournal["onWrite"] = () => true) {
+  const clock = new ManualClock();
+  const started = new Map<string, StartedCall>();
+  const tool: Tool = {
+    name: "tool",
+    description: "A tool",
+    inputSchema: { type: "object" },
+    effect: "read",
+    execute: (_input, { callId, signal }) => {
+      const { promise, resolve } = Promise.withResolvers<number>();
+      started.set(callId, { at: clock.monotonic(), signal, end: resolve });
+      return promise;
+    },
+  };
+  const turn = startedTurn();
+  const journal = new RecordingJournal(turn);
+  journal.onWrite = onWrite;
+  const controller = new AbortController();
+  const calls = Array.from({ length: count }, (_, index): ToolCallRecord => {
+    return { id: `${index + 1}`, name: "tool", arguments: {}, status: "running", effect: "read", step: 1 };
+  });
+  const tools = await createToolRegistry({ default: [tool] }).open(turn, controller.signal);
+  const results = runToolCalls(calls, journal, {
+    tools,
+    clock,
+    timeoutMs: TIMEOUT_MS,
+    signal: controller.signal,
+    onProgress: () => undefined,
+  });
+  results.catch(() => undefined);
+  const end = async (...ids: readonly string[]): Promise<void> => {
+    for (const id of ids) started.get(id)!.end(Number(id));
+    await round();
+  };
+  await round();
+  return { clock, started, journal, controller, results, end, ids: () => [...started.keys()] };
+}
+
+const round = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe("the calls of a step", () => {
+  it("run eight at a time; when one has ended and its result is kept, the next begins", async () => {
+    const kept = Promise.withResolvers<boolean>();
+    const trial = await run(11, (entry) => (entry === "result 3" ? kept.promise : true));
+    const { end, ids, journal } = trial;
+    expect(ids()).toEqual(["1", "2", "3", "4", "5", "6", "7", "8"]);
+    await end("3");
+    expect(ids()).toHaveLength(AT_ONCE);
+    kept.resolve(true);
+    await round();
+    expect(ids().slice(AT_ONCE)).toEqual(["9"]);
+    await end("9", "1");
+    expect(ids().slice(AT_ONCE)).toEqual(["9", "10", "11"]);
+    await end("2", "4", "5", "6", "7", "8", "10", "11");
+    const results = await trial.results;
+    expect(results?.size).toBe(11);
+    expect(results?.get("10")).toEqual({ output: 10, is_error: false });
+    expect(journal.entries.slice(0, 3)).toEqual(["result 3", "result 9", "result 1"]);
+  });
+
+  it("have their time from their own start", async () => {
+    const { clock, started, journal, results } = await run(9);
+    await clock.advance(TIMEOUT_MS - 1);
+    expect(journal.outcomes).toEqual([]);
+    await clock.advance(1);
+    expect(journal.outcomes).toHaveLength(AT_ONCE);
+    expect(started.get("9")?.at).toBe(TIMEOUT_MS);
+    await clock.advance(TIMEOUT_MS - 1);
+    expect(started.get("9")?.signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(journal.outcomes[AT_ONCE]).toMatchObject({ callId: "9", isError: true, durationMs: TIMEOUT_MS });
+    expect((await results)?.size).toBe(9);
+  });
+
+  it("that wait do not begin when the turn was stopped, refused, or met a defect", async () => {
+    const stopped = await run(20);
+    stopped.controller.abort();
+    expect(await stopped.results).toBeNull();
+    expect(stopped.ids()).toHaveLength(AT_ONCE);
+    expect(stopped.journal.outcomes).toEqual([]);
+
+    const refused = await run(20, (entry) => entry !== "result 1");
+    await refused.end("1", "2");
+    await refused.end("3", "4", "5", "6", "7", "8");
+    expect(await refused.results).toBeNull();
+    expect(refused.ids()).toHaveLength(AT_ONCE);
+
+    const broken = await run(20, (entry) => entry !== "result 1" || Promise.reject(new Error("defect")));
+    await broken.end("1", "2");
+    await expect(broken.results).rejects.toThrow("defect");
+    expect(broken.ids()).toHaveLength(AT_ONCE);
+  });
+
+  it("may be none", async () => {
+    const { results } = await run(0);
+    expect(await results).toEqual(new Map());
+  });
+});
