@@ -131,9 +131,10 @@ describe("starting", () => {
   it.each([
     ["--version", 0, /^\d+\.\d+\.\d+\n$/, /^$/],
     ["--help", 0, /Usage: colloquy/, /^$/],
-    ["keys", 2, /^$/, /no command or option "keys"/],
-  ])("with the argument %s exits with %i", async (parameter, code, output, errors) => {
-    const started = start({}, parameter);
+    ["keyz", 2, /^$/, /^Colloquy: unknown command 'keyz'/],
+    ["serve --port", 2, /^$/, /^Colloquy: unknown option '--port'/],
+  ])("with the arguments %s exits with %i", async (parameters, code, output, errors) => {
+    const started = start({}, ...parameters.split(" "));
     expect(await started.exited()).toEqual({ code, signal: null });
     expect(started.output()).toMatch(output);
     expect(started.errors()).toMatch(errors);

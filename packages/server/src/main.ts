@@ -2,20 +2,16 @@
 // 0: stopped when asked to. 1: could not start, or had to end. 2: wrong arguments or configuration.
 
 import { enableCompileCache } from "node:module";
+import type { Administration } from "./administration.ts";
+import type { ExitCode } from "./cli/command.ts";
+import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
 import type { Log } from "./logging.ts";
-import type { ColloquyServer } from "./server.ts";
+import type { buildServer, ColloquyServer } from "./server.ts";
 
-// Before anything else is imported: it saves half of the time to start.
+// Before anything else is imported: it saves half of the time to start. What only some commands need is imported by them.
 enableCompileCache();
-const [{ loadConfig }, { formatProblems }, { createLog }, { buildServer }, { default: packageFile }] =
-  await Promise.all([
-    import("./config/load-config.ts"),
-    import("./config/problem.ts"),
-    import("./logging.ts"),
-    import("./server.ts"),
-    import("../package.json", { with: { type: "json" } }),
-  ]);
+const { default: packageFile } = await import("../package.json", { with: { type: "json" } });
 
 /** How long turns that run may take to end when the process is asked to stop, in milliseconds (contract section 7). */
 const GRACE_MS = 20_000;
@@ -24,31 +20,53 @@ const SAME_SIGNAL_MS = 100;
 const LAST_LINE_MS = 1_000;
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
-const USAGE = `Colloquy ${packageFile.version}: a service that holds conversations between people and assistants
+const parameters = process.argv.slice(2);
+readEnvironmentFile();
+process.exitCode = parameters.length === 0 ? await serve() : await runCommand(parameters);
 
-Usage: colloquy              starts the service
-       colloquy --version    prints the version
-
-Environment variables and colloquy.config.ts, .js or .json say how it runs: see docs/configuration.md.`;
-
-const [argument] = process.argv.slice(2);
-if (argument === undefined) await serve();
-else answerArgument(argument);
-
-function answerArgument(argument: string): void {
-  if (argument === "--version" || argument === "-v") return console.log(packageFile.version);
-  if (argument === "--help" || argument === "-h") return console.log(USAGE);
-  console.error(`Colloquy has no command or option "${argument}".\n\n${USAGE}`);
-  process.exitCode = 2;
+async function runCommand(given: readonly string[]): Promise<ExitCode> {
+  const { runCommandLine } = await import("./cli/run.ts");
+  return runCommandLine(given, {
+    version: packageFile.version,
+    output: process.stdout,
+    errors: process.stderr,
+    columns: process.stdout.isTTY ? process.stdout.columns : null,
+    serve,
+    loadConfig: readConfig,
+    openAdministration: administration,
+  });
 }
 
-async function serve(): Promise<void> {
-  readEnvironmentFile();
-  const loaded = await loadConfig({ environment: process.env, workingDirectory: process.cwd() });
+async function readConfig(): Promise<LoadedConfig> {
+  const { loadConfig } = await import("./config/load-config.ts");
+  return loadConfig({ environment: process.env, workingDirectory: process.cwd() });
+}
+
+/** Needs no configuration file: a key can be revoked whatever is wrong with that. */
+async function administration(): Promise<Administration> {
+  const [{ readEnvironment }, { formatProblems }, { CommandFailure }, { openAdministration }] =
+    await Promise.all([
+      import("./config/environment.ts"),
+      import("./config/problem.ts"),
+      import("./cli/command.ts"),
+      import("./administration.ts"),
+    ]);
+  const { settings, problems } = readEnvironment(process.env, process.cwd());
+  if (problems.length > 0) throw new CommandFailure(formatProblems(problems), 2);
+  return openAdministration(settings.dataDirectory);
+}
+
+/** Answers when the service takes requests; it then goes on until a signal ends the process. */
+async function serve(): Promise<ExitCode> {
+  const [loaded, { formatProblems }, { createLog }, { buildServer: build }] = await Promise.all([
+    readConfig(),
+    import("./config/problem.ts"),
+    import("./logging.ts"),
+    import("./server.ts"),
+  ]);
   if (!loaded.ok) {
     console.error(formatProblems(loaded.problems));
-    process.exitCode = 2;
-    return;
+    return 2;
   }
   const { config, warnings } = loaded;
   const isTerminal = process.stdout.isTTY;
@@ -56,13 +74,14 @@ async function serve(): Promise<void> {
   for (const warning of warnings) log.logger.warn({}, warning);
   endOnDefects(log);
 
-  const started = start(config, log);
+  const started = start(build, config, log);
   stopOnSignals(started, log);
   const { url } = await started;
   // Whatever the level: with PORT=0 there is no other way to learn the address.
   const announcement = { address: url, version: packageFile.version, node: process.version };
   log.logger.child({}, { level: "info" }).info(announcement, "listening");
   if (isTerminal) console.log(welcome(url, config));
+  return 0;
 }
 
 /** Variables of a file .env in the working directory stand behind those that are set. */
@@ -84,6 +103,7 @@ function endOnDefects(log: Log): void {
 }
 
 async function start(
+  build: typeof buildServer,
   config: Config,
   log: Log,
 ): Promise<{ readonly server: ColloquyServer; readonly url: string }> {
@@ -92,7 +112,7 @@ async function start(
     end(log, 1);
   };
   try {
-    const server = await buildServer(config, { logger: log.logger, onFatal, processId: process.pid });
+    const server = await build(config, { logger: log.logger, onFatal, processId: process.pid });
     return { server, ...(await server.listen()) };
   } catch (error) {
     console.error(`Colloquy cannot start: ${explainStartFailure(error, config)}`);

@@ -1,6 +1,7 @@
 // What the environment and the configuration file come to: checked, complete, frozen. Times are milliseconds.
 
 import type { AppSettings } from "../core/app-settings.ts";
+import type { Hidden } from "../core/hidden.ts";
 import type { Secrets } from "./secrets.ts";
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -19,6 +20,8 @@ export interface Config {
   readonly retention: RetentionConfig;
   /** Never printed, whatever prints the rest. */
   readonly secrets: Secrets;
+  /** `COLLOQUY_SECRET_KEY` as it stands in the environment: the key that clients' secrets are sealed with; `null` when it is not set. */
+  readonly secretKey: Hidden<string> | null;
 }
 
 export interface ServerConfig {

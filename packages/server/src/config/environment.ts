@@ -3,6 +3,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { LOG_LEVELS, type LogLevel, type ServerConfig } from "./config.ts";
+import { Hidden } from "../core/hidden.ts";
 import { isLoopbackName } from "../core/loopback.ts";
 import { nearestName, suggestion } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
@@ -21,7 +22,7 @@ export const VARIABLES: Readonly<Record<string, "used" | "refused" | "without ef
   COLLOQUY_DATABASE_URL: "refused",
   COLLOQUY_NATS_URL: "refused",
   COLLOQUY_ADMIN_KEY: "without effect",
-  COLLOQUY_SECRET_KEY: "without effect",
+  COLLOQUY_SECRET_KEY: "used",
 };
 
 const REFUSED: Readonly<Record<string, string>> = {
@@ -37,6 +38,7 @@ export interface EnvironmentReading {
   readonly settings: EnvironmentSettings;
   /** `COLLOQUY_CONFIG` as an absolute path, `null` when it is not set. */
   readonly configPath: string | null;
+  readonly secretKey: Hidden<string> | null;
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly string[];
 }
@@ -74,6 +76,9 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
   return {
     settings,
     configPath: read<string | null>("COLLOQUY_CONFIG", null, path),
+    secretKey: read<Hidden<string> | null>("COLLOQUY_SECRET_KEY", null, (text) => ({
+      value: new Hidden(text),
+    })),
     problems,
     warnings: warnings(environment, settings),
   };

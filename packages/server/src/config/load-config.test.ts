@@ -430,9 +430,8 @@ describe("what a later version brings", () => {
   });
 
   it("is warned about where it would be harmless", async () => {
-    expect(await warnings({ COLLOQUY_ADMIN_KEY: "hidden", COLLOQUY_SECRET_KEY: "hidden" })).toEqual([
+    expect(await warnings({ COLLOQUY_ADMIN_KEY: "hidden" })).toEqual([
       "COLLOQUY_ADMIN_KEY is set, but has no effect in this version.",
-      "COLLOQUY_SECRET_KEY is set, but has no effect in this version.",
     ]);
   });
 });
@@ -478,7 +477,11 @@ describe("secrets", () => {
         },
       },
     });
-    const config = await loaded({ A_KEY: "sk-a", OPENAI_API_KEY: "sk-openai" });
+    const config = await loaded({
+      A_KEY: "sk-a",
+      OPENAI_API_KEY: "sk-openai",
+      COLLOQUY_SECRET_KEY: "sk-master",
+    });
     const prints = [
       inspect(config, { depth: null, showHidden: true }),
       inspect(config.secrets, { depth: null, showHidden: true, customInspect: false }),
@@ -490,6 +493,7 @@ describe("secrets", () => {
       secrets: ["providers.openai.apiKey", "providers.a.apiKey", "providers.a.headers.Authorization"],
     });
     expect(config.secrets.provider("a").headers).toEqual({ Authorization: "Bearer sk-header" });
+    expect(config.secretKey?.reveal()).toBe("sk-master");
     expect(config.secrets.provider("nobody")).toEqual({ apiKey: null, headers: {} });
   });
 });

@@ -11,8 +11,18 @@ import { describeIssues } from "./schema-problems.ts";
 import { createSecrets } from "./secrets.ts";
 
 export type LoadedConfig =
-  | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
-  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      /** Name of the configuration file, `null` when there is none. */
+      readonly source: string | null;
+      readonly warnings: readonly string[];
+    }
+  | {
+      readonly ok: false;
+      readonly problems: readonly ConfigProblem[];
+      readonly warnings: readonly string[];
+    };
 
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
@@ -54,7 +64,9 @@ export async function loadConfig(input: {
   const file = await readConfigFile(environment.configPath, input.workingDirectory);
   const checked = checkFile(file, input.environment);
   const problems = [...environment.problems, ...file.problems, ...checked.problems];
-  if (problems.length > 0 || checked.content === null) return { ok: false, problems };
+  if (problems.length > 0 || checked.content === null) {
+    return { ok: false, problems, warnings: [...environment.warnings, ...file.warnings] };
+  }
 
   const { content, providers } = checked;
   const walletListing = content.walletListing ?? "on";
@@ -65,6 +77,7 @@ export async function loadConfig(input: {
     limits: { ...LIMITS, ...defined(content.limits) },
     retention: { ...RETENTION, ...defined(content.retention) },
     secrets: createSecrets(Object.fromEntries(usable(providers).map(({ name, secrets }) => [name, secrets]))),
+    secretKey: environment.secretKey,
   };
   const warnings = [
     ...environment.warnings,
@@ -73,7 +86,7 @@ export async function loadConfig(input: {
     ...providers.warnings,
     ...exposureWarnings(config),
   ];
-  return { ok: true, config: deepFreeze(config), warnings };
+  return { ok: true, config: deepFreeze(config), source: file.source, warnings };
 }
 
 interface CheckedFile {

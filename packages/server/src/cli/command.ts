@@ -1,0 +1,56 @@
+// What a command is given, and how it says that it could not do its work. A command is a file `cli/<name>.ts` with a function that adds
+// itself to a program; it touches the process through nothing but its parts.
+
+import type { Administration } from "../administration.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+
+/** 0: done. 1: could not. 2: the arguments or the configuration are wrong. */
+export type ExitCode = 0 | 1 | 2;
+
+export interface CommandParts {
+  readonly version: string;
+  /** The two streams of the process; `text` ends with a line feed. */
+  readonly output: { write(text: string): void };
+  readonly errors: { write(text: string): void };
+  /** Width of the terminal in characters, `null` when the output is none. */
+  readonly columns: number | null;
+  /** Starts the service; answers when it takes requests, or could not be started. */
+  serve(): Promise<ExitCode>;
+  /** The configuration that a server started here would use. */
+  loadConfig(): Promise<LoadedConfig>;
+  /** The store, beside a running server. Use `administer`, which closes it. */
+  openAdministration(): Promise<Administration>;
+}
+
+/** Thrown by a command that could not do its work. The message is for the person at the terminal, and says what to do. */
+export class CommandFailure extends Error {
+  readonly exitCode: Exclude<ExitCode, 0>;
+
+  constructor(message: string, exitCode: Exclude<ExitCode, 0> = 1) {
+    super(message);
+    this.name = "CommandFailure";
+    this.exitCode = exitCode;
+  }
+}
+
+/** Runs `work` with the store open, and closes it whatever happens. */
+export async function administer<Result>(
+  parts: CommandParts,
+  work: (administration: Administration) => Promise<Result>,
+): Promise<Result> {
+  const administration = await parts.openAdministration();
+  try {
+    return await work(administration);
+  } finally {
+    await administration.close();
+  }
+}
+
+export function printLine({ output }: CommandParts, line: string): void {
+  output.write(`${line}\n`);
+}
+
+/** What `--json` prints: one document. */
+export function printJson(parts: CommandParts, value: unknown): void {
+  printLine(parts, JSON.stringify(value, null, 2));
+}

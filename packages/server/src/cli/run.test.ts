@@ -1,0 +1,152 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openAdministration } from "../administration.ts";
+import { loadConfig } from "../config/load-config.ts";
+import type { CommandParts } from "./command.ts";
+import { runCommandLine } from "./run.ts";
+
+let directory = "";
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-cli-"));
+});
+
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+async function run(parameters: readonly string[], more: Partial<CommandParts> = {}) {
+  const written = { output: "", errors: "" };
+  const code = await runCommandLine(parameters, {
+    version: "1.2.3",
+    output: { write: (text) => (written.output += text) },
+    errors: { write: (text) => (written.errors += text) },
+    columns: null,
+    serve: () => Promise.reject(new Error("nobody asked to serve")),
+    loadConfig: () => loadConfig({ environment: { MY_KEY: "sk-env" }, workingDirectory: directory }),
+    openAdministration: () => openAdministration(join(directory, "data")),
+    ...more,
+  });
+  return { code, ...written };
+}
+
+async function writeConfig(content: unknown): Promise<void> {
+  await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(content));
+}
+
+describe("the command line", () => {
+  it.each([[[]], [["serve"]]])("with %j serves, and exits with what that answers", async (parameters) => {
+    expect(await run(parameters, { serve: () => Promise.resolve(0) })).toEqual({
+      code: 0,
+      output: "",
+      errors: "",
+    });
+    expect(await run(parameters, { serve: () => Promise.resolve(2) })).toMatchObject({ code: 2 });
+  });
+
+  it("prints its version", async () => {
+    expect(await run(["--version"])).toEqual({ code: 0, output: "1.2.3\n", errors: "" });
+  });
+
+  it("explains itself and each command, with examples", async () => {
+    const { code, output, errors } = await run(["--help"]);
+    expect({ code, errors }).toEqual({ code: 0, errors: "" });
+    const commands = [...output.matchAll(/^ {2}([a-z]+) /gm)].map(([, name = ""]) => name);
+    expect(commands).toEqual(expect.arrayContaining(["serve", "check"]));
+    expect(output).toMatch(/Examples:\n {2}colloquy /);
+    for (const name of commands.filter((command) => !["help", "colloquy"].includes(command))) {
+      const help = await run([name, "--help"]);
+      expect(help).toMatchObject({ code: 0, errors: "" });
+      expect(help.output).toMatch(new RegExp(`^Usage: colloquy ${name} `));
+      expect(help.output).toMatch(/\nExamples?:\n {2}/);
+    }
+  });
+
+  it.each([
+    [["chek"], /unknown command 'chek'\n\(Did you mean check\?\)/],
+    [["check", "--jsn"], /unknown option '--jsn'\n\(Did you mean --json\?\)/],
+    [["check", "twice"], /too many arguments/],
+    [["--loud"], /unknown option '--loud'/],
+  ])("with %j exits with 2, says why and where help is", async (parameters, errors) => {
+    const result = await run(parameters);
+    expect(result).toMatchObject({ code: 2, output: "" });
+    expect(result.errors).toMatch(errors);
+    expect(result.errors).toMatch(/^Colloquy: [\s\S]*Run colloquy --help/);
+  });
+
+  it("exits with 1 and one sentence when a command fails", async () => {
+    const serve = () => Promise.reject(new Error("The disk is gone."));
+    expect(await run(["serve"], { serve })).toEqual({
+      code: 1,
+      output: "",
+      errors: "Colloquy: The disk is gone.\n",
+    });
+  });
+});
+
+describe("check", () => {
+  it("accepts what a server would start with, and writes nothing", async () => {
+    expect(await run(["check"])).toEqual({
+      code: 0,
+      output: "The configuration is in order (there is no file).\n",
+      errors: "",
+    });
+    await writeConfig({ limits: { maxSteps: 3 } });
+    expect((await run(["check"])).output).toBe("The configuration is in order: colloquy.config.json.\n");
+    expect(await readdir(directory)).toEqual(["colloquy.config.json"]);
+  });
+
+  it("says every problem with its place, and exits with 2", async () => {
+    await writeConfig({ limits: { maxSteps: 0 }, colour: "blue" });
+    const { code, output, errors } = await run(["check"]);
+    expect({ code, output }).toEqual({ code: 2, output: "" });
+    expect(errors).toContain("the configuration has 2 problems");
+    expect(errors).toContain("  - colloquy.config.json, limits.maxSteps: must be at least 1.\n");
+    expect(errors).toContain("  - colloquy.config.json, colour: is not a known setting.");
+  });
+
+  it("with --json prints one document, problems or not", async () => {
+    await writeFile(join(directory, "colloquy.config.js"), "export default {};");
+    await writeConfig({});
+    const sound = await run(["check", "--json"]);
+    expect(sound).toMatchObject({ code: 0, errors: "" });
+    expect(JSON.parse(sound.output)).toEqual({
+      ok: true,
+      problems: [],
+      warnings: ["colloquy.config.json is not read, because there is also colloquy.config.js."],
+    });
+    await rm(join(directory, "colloquy.config.js"));
+    await writeConfig({ limits: { maxSteps: 0 } });
+    const broken = await run(["check", "--json"]);
+    expect(broken).toMatchObject({ code: 2, errors: "" });
+    expect(JSON.parse(broken.output)).toEqual({
+      ok: false,
+      problems: [
+        { source: "colloquy.config.json", place: "limits.maxSteps", message: "must be at least 1." },
+      ],
+      warnings: [],
+    });
+  });
+
+  it("prints no key, wherever it stands", async () => {
+    const provider = {
+      kind: "openai-compatible",
+      baseURL: "http://x.test",
+      headers: { A: "sk-header\u0001" },
+    };
+    await writeConfig({
+      providers: {
+        a: { ...provider, apiKeyEnv: "sk-in-the-wrong-place" },
+        b: { ...provider, apiKeyEnv: "MY_KEY" },
+      },
+    });
+    for (const parameters of [["check"], ["check", "--json"]]) {
+      const { code, output, errors } = await run(parameters);
+      expect(code).toBe(2);
+      expect(output + errors).toContain("providers.a");
+      expect(output + errors).not.toContain("sk-");
+    }
+  });
+});

@@ -1,0 +1,63 @@
+// The command line as a whole: every command there is, help, and which exit code a failure comes to.
+
+import { Command, CommanderError } from "commander";
+import { ServiceError } from "../core/errors.ts";
+import { addCheckCommand } from "./check.ts";
+import { CommandFailure, type CommandParts, type ExitCode } from "./command.ts";
+import { addServeCommand } from "./serve.ts";
+
+/** Adds a command to the program. One that has an exit code of its own hands it to `finish`. */
+type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCode) => void) => void;
+
+const COMMANDS: readonly AddCommand[] = [addServeCommand, addCheckCommand];
+
+const EXAMPLES = `
+Examples:
+  colloquy                     start the service
+  colloquy check               say whether it would start, without starting it
+  colloquy COMMAND --help      explain a command
+
+Environment variables, a file .env, and colloquy.config.ts, .js or .json say how the service runs: see docs/configuration.md.
+Exit codes: 0 done, 1 could not, 2 wrong arguments or configuration.`;
+
+/** Runs what the arguments ask for, `serve` where there are none, and answers the exit code. Never rejects. */
+export async function runCommandLine(parameters: readonly string[], parts: CommandParts): Promise<ExitCode> {
+  let exitCode: ExitCode = 0;
+  const program = createProgram(parts);
+  for (const add of COMMANDS) add(program, parts, (code) => (exitCode = code));
+  try {
+    await program.parseAsync(parameters.length === 0 ? ["serve"] : [...parameters], { from: "user" });
+    return exitCode;
+  } catch (error) {
+    return explain(error, parts);
+  }
+}
+
+function createProgram({ version, output, errors, columns }: CommandParts): Command {
+  return new Command("colloquy")
+    .description("A service that holds conversations between people and assistants.")
+    .version(version, "-v, --version", "print the version")
+    .helpOption("-h, --help", "explain the command")
+    .addHelpText("after", EXAMPLES)
+    .showHelpAfterError("Run colloquy --help to see what there is.")
+    .configureOutput({
+      writeOut: (text) => output.write(text),
+      writeErr: (text) => errors.write(text),
+      getOutHelpWidth: () => columns ?? 120,
+      getErrHelpWidth: () => columns ?? 120,
+      outputError: (text, write) => write(text.replace(/^error: /, "Colloquy: ")),
+    })
+    .exitOverride();
+}
+
+/** Says what went wrong, where commander has not done so already. */
+function explain(error: unknown, { errors }: CommandParts): ExitCode {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CommandFailure) {
+    errors.write(`${error.message}\n`);
+    return error.exitCode;
+  }
+  const reason = error instanceof ServiceError ? error.detail : String(error);
+  errors.write(`Colloquy: ${reason.replace(/^Error: /, "")}\n`);
+  return 1;
+}

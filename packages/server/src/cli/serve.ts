@@ -1,0 +1,21 @@
+import type { Command } from "commander";
+import type { CommandParts, ExitCode } from "./command.ts";
+
+export function addServeCommand(
+  program: Command,
+  parts: CommandParts,
+  finish: (code: ExitCode) => void,
+): void {
+  program
+    .command("serve")
+    .description("start the service; what colloquy does without a command")
+    .addHelpText(
+      "after",
+      `
+Example:
+  PORT=9000 colloquy serve
+
+The log goes to the standard output. SIGTERM and Ctrl+C stop the service in order, SIGHUP makes it read the configuration file again.`,
+    )
+    .action(async () => finish(await parts.serve()));
+}
