@@ -15,6 +15,7 @@ let directory: string;
 let service: TestService;
 let id: string;
 let before: BeforeCall;
+let logged: string[];
 const clock = new ManualClock();
 
 /** The model that is talked to is asked for titles too. */
@@ -22,12 +23,15 @@ const adjust = (config: Config): Config => ({
   ...config,
   apps: { default: { ...config.apps["default"]!, utilityModel: MODEL } },
 });
+const log = (_fields: unknown, message: string): void => void logged.push(message);
+const logger = { debug: log, info: log, warn: log, error: log };
 const start = (): Promise<TestService> =>
-  startService({ directory, clock, adjust, beforeCall: (...call) => before(...call) });
+  startService({ directory, clock, adjust, beforeCall: (...call) => before(...call), logger });
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "colloquy-"));
   before = () => undefined;
+  logged = [];
   service = await start();
   id = newId();
 });
@@ -120,6 +124,23 @@ describe("a title", () => {
     await until(async () => (await title()) === "Found");
   });
 
+  it("that is being generated when the service stops is let go at once, and stays owed", async () => {
+    await service.say(id, "How do I bridge USDC?");
+    const { titling, turn } = await calls();
+    turn.finish();
+    await until(async () => !(await service.snapshot(id)).is_processing);
+    service.titles.stop();
+    expect(titling.options.abortSignal?.aborted).toBe(true);
+    await service.pass(60_000);
+    expect(await title()).toBe("New Chat");
+    expect(logged).toEqual([]);
+    await service.close();
+    service = await start();
+    await service.pass(10_000);
+    (await service.model.next()).say("Bridging USDC").finish();
+    await until(async () => (await title()) === "Bridging USDC");
+  });
+
   it("that the store does not take is made again", async () => {
     await service.say(id, "hello");
     const { titling } = await calls();
@@ -175,7 +196,9 @@ describe("many titles at once", () => {
     titles.stop();
   });
 
-  it("are begun no more once the service stops", async () => {
+  it("are begun no more once the service stops, and what comes then from a model that does not listen is not stored", async () => {
+    const stored: string[] = [];
+    before = (method) => void (method === "jobs.finishTitle" && stored.push(method));
     const { titles, asked } = waitingTitles();
     for (const job of jobsOf(20)) titles.start(job);
     titles.stop();
@@ -183,6 +206,7 @@ describe("many titles at once", () => {
     await service.pass(1_000);
     titles.start(jobsOf(1)[0]!);
     expect(asked).toHaveLength(8);
+    expect(stored).toEqual([]);
   });
 
   it("are not looked for while others wait", async () => {

@@ -35,7 +35,8 @@ export class Titles {
   /** Lives whose title is pending or at work here: a job that falls due meanwhile must not be done twice. */
   readonly #lives = new Set<string>();
   readonly #timer: Timer;
-  #atWork = 0;
+  /** Of each title that is being made: aborted when that has taken long enough. */
+  readonly #atWork = new Set<AbortController>();
   #stopped = false;
 
   constructor(options: TitlesOptions) {
@@ -61,28 +62,32 @@ export class Titles {
     }
   }
 
-  /** Begins no more titles; those that are not finished stay owed. */
+  /** Begins no more titles and generates none to its end; those that are not finished stay owed. */
   stop(): void {
     this.#stopped = true;
     this.#timer.stop();
+    for (const enough of this.#atWork) enough.abort(new Error("The service stops"));
   }
 
   #work(): void {
-    while (this.#atWork < MAX_AT_ONCE && !this.#stopped) {
+    while (this.#atWork.size < MAX_AT_ONCE && !this.#stopped) {
       const job = this.#pending.shift();
       if (job === undefined) return;
-      this.#atWork += 1;
-      void this.#finish(job).finally(() => {
-        this.#atWork -= 1;
+      const enough = new AbortController();
+      this.#atWork.add(enough);
+      void this.#finish(job, enough).finally(() => {
+        this.#atWork.delete(enough);
         this.#lives.delete(lifeOf(job));
         this.#work();
       });
     }
   }
 
-  async #finish(job: TitleJob): Promise<void> {
+  async #finish(job: TitleJob, enough: AbortController): Promise<void> {
     try {
-      const title = await this.#title(job);
+      const title = await this.#title(job, enough);
+      // The fallback is for a model that gives none, not for one that was not let.
+      if (this.#stopped) return;
       const committed = await this.#options.jobs.finishTitle(job.sessionId, job.life, title);
       if (committed !== null) this.#options.registry.settle(committed);
     } catch (error) {
@@ -91,20 +96,21 @@ export class Titles {
   }
 
   /** The demo model has nothing to add to the message: the plain fallback is its title (contract section 4). */
-  async #title(job: TitleJob): Promise<string> {
+  async #title(job: TitleJob, enough: AbortController): Promise<string> {
     const rig = job.utilityModel ?? this.#options.apps.get(job.app)?.utilityModel ?? this.#defaultModel();
     if (rig.startsWith("demo/")) return plainTitle(job.text);
-    const enough = new AbortController();
     const timer = this.#options.clock.after(MODEL_MS, () =>
       enough.abort(new Error("The model took too long")),
     );
     try {
       return cleanTitle(await this.#options.generate(rig, job.text, enough.signal)) ?? plainTitle(job.text);
     } catch (error) {
-      this.#options.logger.info(
-        { code: this.#options.failureCode(error), rig },
-        "a title is made from the message, because the model gave none",
-      );
+      if (!this.#stopped) {
+        this.#options.logger.info(
+          { code: this.#options.failureCode(error), rig },
+          "a title is made from the message, because the model gave none",
+        );
+      }
       return plainTitle(job.text);
     } finally {
       timer.stop();
