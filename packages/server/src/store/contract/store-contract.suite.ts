@@ -13,6 +13,7 @@ import { describeJobs } from "./jobs.suite.ts";
 import { describeLists } from "./lists.suite.ts";
 import { describeQueue } from "./queue.suite.ts";
 import type { OpenStore } from "./given-store.suite.ts";
+import { describeSecrets } from "./secrets.suite.ts";
 import { describeSessions } from "./sessions.suite.ts";
 import { describeTurnProgress } from "./turn-progress.suite.ts";
 
@@ -28,6 +29,7 @@ export function describeStoreContract(name: string, openStore: OpenStore): void 
     describeHistory(openStore);
     describeEvents(openStore);
     describeJobs(openStore);
+    describeSecrets(openStore);
     describeBatches(openStore);
     describeDurability(openStore);
     describeFold(openStore);

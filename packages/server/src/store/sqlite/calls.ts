@@ -2,7 +2,7 @@
 
 import type { Store } from "../../core/ports/store.ts";
 
-type Aggregate = "sessions" | "turns" | "events" | "jobs";
+type Aggregate = "sessions" | "turns" | "events" | "jobs" | "secrets";
 
 /** Every method of the ports, and whether it only reads: reads are answered while writes fail. */
 export const METHODS = {
@@ -35,6 +35,16 @@ export const METHODS = {
   },
   events: { after: "read", trim: "write" },
   jobs: { claimTitles: "write", finishTitle: "write", forgetIdempotencyKeys: "write" },
+  secrets: {
+    put: "write",
+    of: "read",
+    remove: "write",
+    countByKey: "read",
+    keyInForce: "read",
+    bringInForce: "write",
+    sealedByOthers: "read",
+    replace: "write",
+  },
 } as const satisfies { readonly [A in Aggregate]: { readonly [M in keyof Store[A]]: "read" | "write" } };
 
 /** A port as its thread answers it: at a moment on the store's clock (milliseconds since the Unix epoch), at once. */

@@ -6,6 +6,7 @@ import { prepareEvents } from "./events.ts";
 import { prepareJobs } from "./jobs.ts";
 import { prepareAnswersWithoutWriting } from "./full-disk.ts";
 import { prepare } from "./rows.ts";
+import { prepareSecrets } from "./secrets.ts";
 import { prepareSessions } from "./sessions.ts";
 import type { Transaction } from "./transaction.ts";
 import { prepareTurns } from "./turns.ts";
@@ -28,6 +29,7 @@ export function prepareHandlers(
     turns: { ...prepareTurns(database, transaction) },
     events: { ...prepareEvents(database) },
     jobs: { ...prepareJobs(database, transaction) },
+    secrets: { ...prepareSecrets(database) },
   };
   const withoutWriting: Readonly<Record<string, AnyMethod>> = {
     ...prepareAnswersWithoutWriting(database, transaction),

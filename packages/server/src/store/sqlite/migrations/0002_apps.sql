@@ -22,6 +22,15 @@ CREATE TABLE secrets (
   PRIMARY KEY (app, client_id, name)
 ) STRICT, WITHOUT ROWID;
 
+-- To find those that a dropped or lost master key has sealed.
+CREATE INDEX secrets_by_key ON secrets (key_id);
+
+-- The master key that seals what is new. One row, none before the first secret.
+CREATE TABLE secret_key_in_force (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  key_id TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE actions (
   session_key INTEGER NOT NULL,
   id TEXT NOT NULL,

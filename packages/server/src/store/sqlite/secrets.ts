@@ -1,0 +1,107 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { SealedSecret, SecretStore } from "../../core/ports/secret-store.ts";
+import type { Synchronous } from "./calls.ts";
+import { prepare } from "./rows.ts";
+
+interface SecretRow {
+  readonly app: string;
+  readonly client_id: string;
+  readonly name: string;
+  readonly key_id: string;
+  readonly sealed: string;
+}
+
+export function prepareSecrets(database: DatabaseSync): Synchronous<SecretStore> {
+  const { keyInForce, bringInForce } = prepareKeyInForce(database);
+  const write = prepare<[string, string, string, string, string]>(
+    database,
+    "INSERT OR REPLACE INTO secrets (app, client_id, name, key_id, sealed) VALUES (?, ?, ?, ?, ?)",
+  );
+  const ofClient = prepare<[string, string], SecretRow>(
+    database,
+    "SELECT * FROM secrets WHERE app = ? AND client_id = ? ORDER BY name",
+  );
+  const removeAll = prepare<[string, string]>(
+    database,
+    "DELETE FROM secrets WHERE app = ? AND client_id = ?",
+  );
+  const removeOne = prepare<[string, string, string]>(
+    database,
+    "DELETE FROM secrets WHERE app = ? AND client_id = ? AND name = ?",
+  );
+  const counts = prepare<[], { readonly key_id: string; readonly count: number }>(
+    database,
+    "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
+  );
+  const byOthers = prepare<[string, string, string, string, number], SecretRow>(
+    database,
+    `SELECT * FROM secrets WHERE key_id <> ? AND (app, client_id, name) > (?, ?, ?)
+     ORDER BY app, client_id, name LIMIT ?`,
+  );
+  return {
+    put: (_at, secrets) => {
+      const inForce = keyInForce();
+      if (secrets.some(({ keyId }) => keyId !== inForce)) return inForce;
+      for (const { app, clientId, name, keyId, sealed } of secrets)
+        write.run(app, clientId, name, keyId, sealed);
+      return inForce;
+    },
+    of: (_at, app, clientId) => ofClient.all(app, clientId).map(toSecret),
+    remove: (_at, app, clientId, name) =>
+      name === null ? removeAll.run(app, clientId) : removeOne.run(app, clientId, name),
+    countByKey: () => Object.fromEntries(counts.all().map(({ key_id, count }) => [key_id, count])),
+    keyInForce,
+    bringInForce: (_at, keyId, before) => bringInForce(keyId, before),
+    sealedByOthers: (_at, keyId, after, limit) =>
+      // No App has the empty name: it stands before all of them.
+      byOthers.all(keyId, after?.app ?? "", after?.clientId ?? "", after?.name ?? "", limit).map(toSecret),
+    replace: prepareReplace(database, keyInForce),
+  };
+}
+
+function prepareKeyInForce(database: DatabaseSync): {
+  readonly keyInForce: () => string | null;
+  readonly bringInForce: (keyId: string, before: string | null) => string;
+} {
+  const read = prepare<[], { readonly key_id: string }>(database, "SELECT key_id FROM secret_key_in_force");
+  const write = prepare<[string]>(
+    database,
+    "INSERT OR REPLACE INTO secret_key_in_force (one, key_id) VALUES (1, ?)",
+  );
+  const any = prepare<[], object>(database, "SELECT 1 FROM secrets LIMIT 1");
+  const keyInForce = (): string | null => read.get()?.key_id ?? null;
+  return {
+    keyInForce,
+    bringInForce(keyId, before) {
+      const inForce = keyInForce();
+      if (inForce !== null && inForce !== before && any.get() !== undefined) return inForce;
+      write.run(keyId);
+      return keyId;
+    },
+  };
+}
+
+function prepareReplace(
+  database: DatabaseSync,
+  keyInForce: () => string | null,
+): Synchronous<SecretStore>["replace"] {
+  const place = "app = ? AND client_id = ? AND name = ? AND key_id = ? AND sealed = ?";
+  const change = prepare<[string, string, string, string, string, string, string]>(
+    database,
+    `UPDATE secrets SET key_id = ?, sealed = ? WHERE ${place}`,
+  );
+  const remove = prepare<[string, string, string, string, string]>(
+    database,
+    `DELETE FROM secrets WHERE ${place}`,
+  );
+  return (_at, before, after) => {
+    const { app, clientId, name, keyId, sealed } = before;
+    if (after === null) return remove.run(app, clientId, name, keyId, sealed) === 1;
+    if (after.keyId !== keyInForce()) return false;
+    return change.run(after.keyId, after.sealed, app, clientId, name, keyId, sealed) === 1;
+  };
+}
+
+function toSecret({ app, client_id, name, key_id, sealed }: SecretRow): SealedSecret {
+  return { app, clientId: client_id, name, keyId: key_id, sealed };
+}
