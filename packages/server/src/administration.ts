@@ -2,22 +2,31 @@
 // that administer.
 
 import { createSystemClock } from "./clock.ts";
+import type { Hidden } from "./core/hidden.ts";
 import type { Store } from "./core/ports/store.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 
+export interface AdministrationSettings {
+  /** Absolute path. */
+  readonly dataDirectory: string;
+  /** `COLLOQUY_SECRET_KEY`, `null` when it is not set. */
+  readonly secretKey: Hidden<string> | null;
+}
+
 export interface Administration {
   readonly store: Store;
+  readonly settings: AdministrationSettings;
   /** Finishes what was begun and closes. */
   close(): Promise<void>;
 }
 
 /** Rejects with an Error that says what to do when the data directory cannot be used. A call that a lying disk fails rejects by itself. */
-export async function openAdministration(dataDirectory: string): Promise<Administration> {
+export async function openAdministration(settings: AdministrationSettings): Promise<Administration> {
   const store = await openSqliteStore({
-    directory: dataDirectory,
+    directory: settings.dataDirectory,
     role: "administration",
     clock: createSystemClock(),
     onFatal: () => {},
   });
-  return { store, close: () => store.close() };
+  return { store, settings, close: () => store.close() };
 }

@@ -51,9 +51,9 @@ async function administration(): Promise<Administration> {
       import("./cli/command.ts"),
       import("./administration.ts"),
     ]);
-  const { settings, problems } = readEnvironment(process.env, process.cwd());
+  const { settings, secretKey, problems } = readEnvironment(process.env, process.cwd());
   if (problems.length > 0) throw new CommandFailure(formatProblems(problems), 2);
-  return openAdministration(settings.dataDirectory);
+  return openAdministration({ dataDirectory: settings.dataDirectory, secretKey });
 }
 
 /** Answers when the service takes requests; it then goes on until a signal ends the process. */

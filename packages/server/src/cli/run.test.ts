@@ -26,7 +26,7 @@ async function run(parameters: readonly string[], more: Partial<CommandParts> = 
     columns: null,
     serve: () => Promise.reject(new Error("nobody asked to serve")),
     loadConfig: () => loadConfig({ environment: { MY_KEY: "sk-env" }, workingDirectory: directory }),
-    openAdministration: () => openAdministration(join(directory, "data")),
+    openAdministration: () => openAdministration({ dataDirectory: join(directory, "data"), secretKey: null }),
     ...more,
   });
   return { code, ...written };
