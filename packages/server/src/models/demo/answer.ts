@@ -1,5 +1,7 @@
+import type { JsonObject } from "../../core/json.ts";
 import type { DemoConversation } from "./conversation.ts";
 import { readIntent } from "./intent.ts";
+import { readToolRequest, type ToolRequest } from "./tool-request.ts";
 import { timeZoneOf } from "./time-zone.ts";
 import { sentenceOf } from "./tool-sentence.ts";
 
@@ -7,7 +9,7 @@ import { sentenceOf } from "./tool-sentence.ts";
 export type DemoAnswer =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "count"; readonly to: number }
-  | { readonly kind: "tool-call"; readonly tool: string; readonly input: Readonly<Record<string, string>> };
+  | { readonly kind: "tool-call"; readonly tool: string; readonly input: JsonObject };
 
 /** At twenty a second, more than eight minutes: within a turn's ten. */
 const maximumCount = 10_000;
@@ -21,6 +23,8 @@ export function answerTo(conversation: DemoConversation, tools: ReadonlySet<stri
   const { firstMessage, lastMessage, results } = conversation;
   if (results.length > 0) return say(results.map(sentenceOf).join(" "));
   if (lastMessage === null) return say(introduction);
+  const request = readToolRequest(lastMessage, tools);
+  if (request !== null) return callRequested(request);
   const intent = readIntent(lastMessage);
   switch (intent.kind) {
     case "introduction":
@@ -52,6 +56,11 @@ function countTo(written: string): DemoAnswer {
   const to = Number(written.replace(/[,_]/g, ""));
   if (Number.isInteger(to) && to >= 1 && to <= maximumCount) return { kind: "count", to };
   return say(`I count from 1, by whole numbers, and to at most ${maximumCount}: not to ${written}.`);
+}
+
+function callRequested({ tool, input }: ToolRequest): DemoAnswer {
+  if (input !== null) return { kind: "tool-call", tool, input };
+  return say(`I would call ${tool}, but what follows its name is not a JSON object, such as {"id": 7}.`);
 }
 
 function callTool(
