@@ -27,6 +27,7 @@ export function interceptStore(store: Store, before: BeforeCall): Store {
     turns: intercept("turns", store.turns),
     events: intercept("events", store.events),
     jobs: intercept("jobs", store.jobs),
+    keys: intercept("keys", store.keys),
     secrets: intercept("secrets", store.secrets),
     probe: () => store.probe(),
     close: () => store.close(),

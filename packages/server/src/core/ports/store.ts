@@ -1,5 +1,6 @@
 import type { EventStore } from "./event-store.ts";
 import type { JobStore } from "./job-store.ts";
+import type { KeyStore } from "./key-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { TurnStore } from "./turn-store.ts";
@@ -10,6 +11,7 @@ export interface Store {
   readonly turns: TurnStore;
   readonly events: EventStore;
   readonly jobs: JobStore;
+  readonly keys: KeyStore;
   readonly secrets: SecretStore;
   /** Resolves when a write has reached the disk; rejects like every write does. For readiness. */
   probe(): Promise<void>;

@@ -10,6 +10,7 @@ import { describeFold } from "./fold.suite.ts";
 import { describeHistory } from "./history.suite.ts";
 import { describeInterrupt } from "./interrupt.suite.ts";
 import { describeJobs } from "./jobs.suite.ts";
+import { describeKeys } from "./keys.suite.ts";
 import { describeLists } from "./lists.suite.ts";
 import { describeQueue } from "./queue.suite.ts";
 import type { OpenStore } from "./given-store.suite.ts";
@@ -29,6 +30,7 @@ export function describeStoreContract(name: string, openStore: OpenStore): void 
     describeHistory(openStore);
     describeEvents(openStore);
     describeJobs(openStore);
+    describeKeys(openStore);
     describeSecrets(openStore);
     describeBatches(openStore);
     describeDurability(openStore);

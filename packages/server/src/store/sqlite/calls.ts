@@ -2,7 +2,7 @@
 
 import type { Store } from "../../core/ports/store.ts";
 
-type Aggregate = "sessions" | "turns" | "events" | "jobs" | "secrets";
+type Aggregate = "sessions" | "turns" | "events" | "jobs" | "keys" | "secrets";
 
 /** Every method of the ports, and whether it only reads: reads are answered while writes fail. */
 export const METHODS = {
@@ -35,6 +35,7 @@ export const METHODS = {
   },
   events: { after: "read", trim: "write" },
   jobs: { claimTitles: "write", finishTitle: "write", forgetIdempotencyKeys: "write" },
+  keys: { add: "write", find: "read", list: "read", revoke: "write", rotate: "write" },
   secrets: {
     put: "write",
     of: "read",

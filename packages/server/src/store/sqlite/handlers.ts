@@ -4,6 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { METHODS, type Call, type Method } from "./calls.ts";
 import { prepareEvents } from "./events.ts";
 import { prepareJobs } from "./jobs.ts";
+import { prepareKeys } from "./keys.ts";
 import { prepareAnswersWithoutWriting } from "./full-disk.ts";
 import { prepare } from "./rows.ts";
 import { prepareSecrets } from "./secrets.ts";
@@ -29,6 +30,7 @@ export function prepareHandlers(
     turns: { ...prepareTurns(database, transaction) },
     events: { ...prepareEvents(database) },
     jobs: { ...prepareJobs(database, transaction) },
+    keys: { ...prepareKeys(database) },
     secrets: { ...prepareSecrets(database) },
   };
   const withoutWriting: Readonly<Record<string, AnyMethod>> = {

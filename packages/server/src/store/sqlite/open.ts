@@ -44,6 +44,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     turns: proxy(calls, "turns"),
     events: proxy(calls, "events"),
     jobs: proxy(calls, "jobs"),
+    keys: proxy(calls, "keys"),
     secrets: proxy(calls, "secrets"),
     probe: () => calls.call("probe", []) as Promise<void>,
     close: () => calls.close(),

@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import type { AppKeyRecord } from "../../core/ports/key-store.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+
+export function describeKeys(openStore: OpenStore): void {
+  describe("App keys", () => {
+    const given = givenStore(openStore, "each");
+    const key = (id: string, more: Partial<AppKeyRecord> = {}): AppKeyRecord => ({
+      id,
+      name: null,
+      apps: ["defi"],
+      digest: id.padEnd(64, "0"),
+      createdAt: given.clock.now(),
+      expiresAt: null,
+      revokedAt: null,
+      ...more,
+    });
+
+    it("are found as they were added, and no others", async () => {
+      const { keys } = given.store;
+      const full = key("b", { name: "web", apps: ["defi", "games"], expiresAt: given.clock.now() + 1000 });
+      await keys.add(full);
+      await keys.add(key("a"));
+      expect(await keys.find("b")).toEqual(full);
+      expect(await keys.find("a")).toEqual(key("a"));
+      expect(await keys.find("c")).toBeNull();
+    });
+
+    it("are added once: an id that exists is refused, and the key stays what it was", async () => {
+      const { keys } = given.store;
+      await keys.add(key("a"));
+      await expect(keys.add(key("a", { apps: ["games"] }))).rejects.toThrow();
+      expect(await keys.find("a")).toEqual(key("a"));
+    });
+
+    it("are listed oldest first", async () => {
+      const { keys } = given.store;
+      expect(await keys.list()).toEqual([]);
+      await keys.add(key("b"));
+      await given.clock.advance(1000);
+      await keys.add(key("a"));
+      expect((await keys.list()).map(({ id }) => id)).toEqual(["b", "a"]);
+    });
+
+    it("are revoked now, and the time of the first revocation stays", async () => {
+      const { keys } = given.store;
+      await keys.add(key("a"));
+      const revokedAt = given.clock.now();
+      const revoked = { ...key("a"), revokedAt };
+      expect(await keys.revoke("a")).toEqual(revoked);
+      await given.clock.advance(1000);
+      expect(await keys.revoke("a")).toEqual(revoked);
+      expect(await keys.find("a")).toEqual(revoked);
+      expect(await keys.revoke("b")).toBeNull();
+    });
+
+    it("are rotated: the next one is there, the old one ends after the overlap", async () => {
+      const { keys } = given.store;
+      await keys.add(key("old"));
+      const next = key("next");
+      expect(await keys.rotate("old", next, 5000)).toEqual({
+        ...key("old"),
+        expiresAt: given.clock.now() + 5000,
+      });
+      expect(await keys.find("next")).toEqual(next);
+      expect(await keys.find("old")).toMatchObject({ expiresAt: given.clock.now() + 5000 });
+    });
+
+    it("are not made to live longer by a rotation", async () => {
+      const { keys } = given.store;
+      await keys.add(key("old", { expiresAt: given.clock.now() + 1000 }));
+      expect(await keys.rotate("old", key("next"), 5000)).toMatchObject({
+        expiresAt: given.clock.now() + 1000,
+      });
+    });
+
+    it("are not rotated once they have ended or when there is none: nothing is added then", async () => {
+      const { keys } = given.store;
+      await keys.add(key("revoked"));
+      await keys.revoke("revoked");
+      await keys.add(key("expired", { expiresAt: given.clock.now() }));
+      for (const id of ["revoked", "expired", "unknown"]) {
+        expect(await keys.rotate(id, key("next"), 5000)).toBeNull();
+      }
+      expect((await keys.list()).map(({ id }) => id).toSorted()).toEqual(["expired", "revoked"]);
+    });
+
+    it("are rotated as a whole: where the next one cannot be added, the old one stays as it was", async () => {
+      const { keys } = given.store;
+      await keys.add(key("old"));
+      await keys.add(key("taken"));
+      await expect(keys.rotate("old", key("taken"), 5000)).rejects.toThrow();
+      expect(await keys.find("old")).toEqual(key("old"));
+    });
+
+    it("survive a restart", async () => {
+      await given.store.keys.add(key("a"));
+      if (given.reopen === null) return;
+      given.store = await given.reopen();
+      expect(await given.store.keys.find("a")).toEqual(key("a"));
+    });
+  });
+}

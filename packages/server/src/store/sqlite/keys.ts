@@ -1,0 +1,66 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
+import type { Synchronous } from "./calls.ts";
+import { prepare } from "./rows.ts";
+
+interface KeyRow {
+  readonly id: string;
+  readonly name: string | null;
+  readonly apps: string;
+  readonly digest: string;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  readonly revoked_at: number | null;
+}
+
+export function prepareKeys(database: DatabaseSync): Synchronous<KeyStore> {
+  const insert = prepare<[string, string | null, string, string, number, number | null, number | null]>(
+    database,
+    "INSERT INTO app_keys VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const byId = prepare<[string], KeyRow>(database, "SELECT * FROM app_keys WHERE id = ?");
+  const all = prepare<[], KeyRow>(database, "SELECT * FROM app_keys ORDER BY created_at, id");
+  const revoke = prepare<[number, string]>(
+    database,
+    "UPDATE app_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL",
+  );
+  const endEarlier = prepare<[number, string, number]>(
+    database,
+    `UPDATE app_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
+     WHERE id = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3)`,
+  );
+  const find = (id: string): AppKeyRecord | null => {
+    const row = byId.get(id);
+    return row === undefined ? null : toKey(row);
+  };
+  const add = (key: AppKeyRecord): void => {
+    const { id, name, apps, digest, createdAt, expiresAt, revokedAt } = key;
+    insert.run(id, name, JSON.stringify(apps), digest, createdAt, expiresAt, revokedAt);
+  };
+  return {
+    add: (_at, key) => add(key),
+    find: (_at, id) => find(id),
+    list: () => all.all().map(toKey),
+    revoke: (at, id) => {
+      revoke.run(at, id);
+      return find(id);
+    },
+    rotate: (at, id, next, overlapMs) => {
+      if (endEarlier.run(at + overlapMs, id, at) === 0) return null;
+      add(next);
+      return find(id);
+    },
+  };
+}
+
+function toKey(row: KeyRow): AppKeyRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
+    digest: row.digest,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}
