@@ -1,0 +1,121 @@
+// ENS: from a name to an address and back, through the chain's universal resolver.
+
+import { createClient, custom, defineChain, isAddress, type Address, type Client } from "viem";
+import { getEnsAddress, getEnsName, normalize } from "viem/ens";
+import { isJsonObject, type JsonObject } from "../../core/json.ts";
+import type { Chain } from "./chains.ts";
+import { revertReason } from "./revert-reason.ts";
+import { plainLine, RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
+
+const maximumNameLength = 255;
+/** The error by which a contract asks its reader to fetch a URL (ERC-3668). */
+const offchainLookup = "0x556f1830";
+
+/**
+ * The contracts of a chain that this service works with: the configured ones, else those that viem knows; `null` when there is no
+ * universal resolver, that is no ENS, among them.
+ */
+export async function contractsWithEns(
+  chainId: number,
+  configured: JsonObject | null,
+): Promise<EnsContracts | null> {
+  const resolver = configured === null ? await knownResolver(chainId) : configured["ensUniversalResolver"];
+  const address = isJsonObject(resolver) ? resolver["address"] : undefined;
+  if (typeof address !== "string" || !isAddress(address, { strict: false })) return null;
+  return { ensUniversalResolver: { address } };
+}
+
+export interface EnsContracts {
+  readonly ensUniversalResolver: { readonly address: Address };
+}
+
+/** The address that a name stands for, `null` for none. @throws Error when the name is no ENS name or cannot be looked up. */
+export async function addressOfName(
+  chain: Chain,
+  contracts: EnsContracts,
+  name: string,
+): Promise<Address | null> {
+  const normalized = normalizeName(name);
+  return await lookUp(chain, () => getEnsAddress(openClient(chain, contracts), { name: normalized }));
+}
+
+/**
+ * The primary name of an address, `null` for none. The resolver has checked that the name stands for the address. A name that is not
+ * normalized counts as none (ENSIP-15): it may look like another one.
+ */
+export async function nameOfAddress(
+  chain: Chain,
+  contracts: EnsContracts,
+  address: Address,
+): Promise<string | null> {
+  const name = await lookUp(chain, () => getEnsName(openClient(chain, contracts), { address }));
+  return name !== null && isNormalized(name) ? name : null;
+}
+
+/** The name in its normalized form (ENSIP-15). @throws RangeError when it has none. */
+export function normalizeName(name: string): string {
+  if (name.length > maximumNameLength)
+    throw new RangeError(`An ENS name has at most ${maximumNameLength} characters.`);
+  try {
+    const normalized = normalize(name.trim());
+    if (normalized.includes(".")) return normalized;
+  } catch {
+    // Told below.
+  }
+  throw new RangeError(`"${plainLine(name, 100)}" is not an ENS name, such as "vitalik.eth".`);
+}
+
+function isNormalized(name: string): boolean {
+  try {
+    return name.length <= maximumNameLength && normalize(name) === name;
+  } catch {
+    return false;
+  }
+}
+
+/** viem's list of chains is large: it is read only when it is needed. */
+async function knownResolver(chainId: number): Promise<unknown> {
+  const known = Object.values(await import("viem/chains")).find(({ id }) => id === chainId);
+  const contracts: object = (known !== undefined && "contracts" in known && known.contracts) || {};
+  return "ensUniversalResolver" in contracts ? contracts.ensUniversalResolver : null;
+}
+
+function openClient(chain: Chain, contracts: EnsContracts): Client {
+  const request = ({ method, params }: { method: string; params?: unknown }): Promise<unknown> =>
+    chain.request(method, Array.isArray(params) ? params : []);
+  return createClient({
+    chain: defineChain({
+      id: chain.id,
+      name: chain.name,
+      nativeCurrency: { name: chain.currency.symbol, ...chain.currency },
+      rpcUrls: { default: { http: [] } },
+      contracts: { ...contracts },
+    }),
+    transport: custom({ request }, { retryCount: 0 }),
+    // A contract must not choose what this service fetches: with it, a name could point into the operator's network.
+    ccipRead: false,
+  });
+}
+
+async function lookUp<Value>(chain: Chain, run: () => Promise<Value>): Promise<Value> {
+  return await run().catch((error: unknown) => Promise.reject(explain(chain, error)));
+}
+
+function explain(chain: Chain, error: unknown): unknown {
+  const cause = causeOf(error);
+  if (cause instanceof RpcUnavailable) return cause;
+  if (cause === null)
+    return new Error(`The ENS contract of ${chain.label} answers with something that is no ENS answer.`);
+  if (cause.data?.startsWith(offchainLookup)) {
+    return new Error("This name is kept outside of the chain, where this service does not look it up.");
+  }
+  return new Error(`ENS on ${chain.label} does not look this up: ${revertReason(cause)}.`);
+}
+
+/** What our transport has thrown, below what viem has wrapped around it. */
+function causeOf(error: unknown): RpcUnavailable | RpcRefusal | null {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof RpcUnavailable || cause instanceof RpcRefusal) return cause;
+  }
+  return null;
+}

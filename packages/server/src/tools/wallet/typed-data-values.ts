@@ -1,0 +1,79 @@
+// Whether the values of typed data fit their types (EIP-712, "Definition of typed structured data").
+
+import { isAddress } from "viem";
+import { isJsonObject, type JsonValue } from "../../core/json.ts";
+import { plainLine } from "./rpc-failures.ts";
+
+export type StructTypes = Readonly<
+  Record<string, readonly { readonly name: string; readonly type: string }[]>
+>;
+
+const elementary =
+  /^(?:address|bool|string|bytes(?:[1-9]|[12]\d|3[0-2])?|u?int(?:8|16|24|32|40|48|56|64|72|80|88|96|1[0-9]{2}|2[0-4][0-9]|25[0-6]))$/;
+
+/** Whether a type of one's own may be called so. */
+export function isStructName(name: string): boolean {
+  return /^[A-Za-z][\w$]*$/.test(name) && !/^(?:address|bool|string|function|u?int\d*|bytes\d*)$/.test(name);
+}
+
+/** @throws RangeError with the place when a value has not exactly the fields of its type, or one of them does not fit. */
+export function checkStruct(
+  types: StructTypes,
+  name: string,
+  value: JsonValue | undefined,
+  path: string,
+): void {
+  if (!isJsonObject(value)) throw new RangeError(`${path} is not an object with the fields of ${name}.`);
+  const fields = types[name] ?? [];
+  for (const { name: field, type } of fields) {
+    checkValue(types, type, Object.hasOwn(value, field) ? value[field] : undefined, `${path}.${field}`);
+  }
+  const extra = Object.keys(value).find((key) => !fields.some(({ name: field }) => field === key));
+  if (extra !== undefined) {
+    throw new RangeError(
+      `${path} has a field that is not in types.${name}, so it would not be signed: ${plainLine(extra, 64)}.`,
+    );
+  }
+}
+
+function checkValue(types: StructTypes, type: string, value: JsonValue | undefined, path: string): void {
+  if (value === undefined) throw new RangeError(`${path} is missing.`);
+  const [, item, length] = /^(.*)\[(\d*)\]$/.exec(type) ?? [];
+  if (item !== undefined) {
+    if (!Array.isArray(value)) throw new RangeError(`${path} is not a list.`);
+    if (length !== "" && Number(length) !== value.length)
+      throw new RangeError(`${path} has not ${length} items.`);
+    for (const [index, inner] of value.entries()) checkValue(types, item, inner, `${path}[${index}]`);
+  } else if (Object.hasOwn(types, type)) checkStruct(types, type, value, path);
+  else if (!elementary.test(type))
+    throw new RangeError(`${path} has the type "${plainLine(type, 64)}", which does not exist.`);
+  else if (!fits(type, value)) throw new RangeError(`${path} does not fit its type ${type}.`);
+}
+
+function fits(type: string, value: JsonValue): boolean {
+  const [, kind = "", digits = ""] = /^([a-z]+)(\d*)$/.exec(type) ?? [];
+  switch (kind) {
+    case "bool":
+      return typeof value === "boolean";
+    case "string":
+      return typeof value === "string";
+    case "address":
+      return typeof value === "string" && isAddress(value);
+    case "bytes": {
+      if (typeof value !== "string" || !/^0x([0-9a-fA-F]{2})*$/.test(value)) return false;
+      return digits === "" || value.length === 2 + 2 * Number(digits);
+    }
+    default:
+      return Number(digits) % 8 === 0 && fitsInteger(value, Number(digits), kind === "int");
+  }
+}
+
+/** A number that JSON holds exactly, or decimal or hexadecimal text. */
+function fitsInteger(value: JsonValue, bits: number, isSigned: boolean): boolean {
+  const isNumber = typeof value === "number" && Number.isSafeInteger(value);
+  const isText = typeof value === "string" && /^(-?\d{1,78}|0x[0-9a-fA-F]{1,64})$/.test(value);
+  if (!isNumber && !isText) return false;
+  const integer = BigInt(value);
+  const limit = 2n ** BigInt(isSigned ? bits - 1 : bits);
+  return integer < limit && integer >= (isSigned ? -limit : 0n);
+}

@@ -1,0 +1,122 @@
+// EIP-712 typed data that the user is asked to sign. Checked more strictly than viem does, because what a person sees must be what is
+// signed: every field has a type and every type has its field, at every level, and the domain names a chain that this App works with.
+
+import { hashTypedData, type TypedDataDefinition } from "viem";
+import { z } from "zod";
+import type { ChainSettings } from "../../core/app-settings.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { unknownChain } from "./chains.ts";
+import { plainLine } from "./rpc-failures.ts";
+import { checkStruct, isStructName, type StructTypes } from "./typed-data-values.ts";
+
+const maximumBytes = 16 * 1_024;
+const maximumDepth = 12;
+const maximumTypes = 64;
+const maximumFields = 64;
+
+/** The fields that a domain may have (EIP-712, "Definition of domainSeparator"), in their order. */
+const domainFields = [
+  { name: "name", type: "string" },
+  { name: "version", type: "string" },
+  { name: "chainId", type: "uint256" },
+  { name: "verifyingContract", type: "address" },
+  { name: "salt", type: "bytes32" },
+] as const;
+
+const field = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[A-Za-z_$][\w$]*$/)
+    .max(64),
+  type: z.string().max(96),
+});
+const shape = z.strictObject({
+  types: z.record(z.string().max(64), z.array(field).max(maximumFields)),
+  primaryType: z.string(),
+  domain: z.record(z.string(), z.json()),
+  message: z.record(z.string(), z.json()),
+});
+
+/**
+ * Typed data as wallets take it: with the domain's type, and `chainId` as a number.
+ *
+ * @throws RangeError with a sentence about what is wrong and where.
+ */
+export function readTypedData(value: JsonObject, chains: readonly ChainSettings[]): JsonObject {
+  checkSize(value);
+  const result = shape.safeParse(value);
+  if (!result.success) throw new RangeError(`The typed data is wrong: ${z.prettifyError(result.error)}`);
+  const { primaryType, message } = result.data;
+  const domain = { ...result.data.domain, chainId: readChainId(result.data.domain["chainId"], chains) };
+  const { EIP712Domain: givenDomainType, ...ownTypes } = result.data.types;
+  const types: StructTypes = { EIP712Domain: givenDomainType ?? typeOfDomain(domain), ...ownTypes };
+  checkTypes(types);
+  if (!Object.hasOwn(ownTypes, primaryType)) {
+    throw new RangeError(`primaryType is "${plainLine(primaryType, 64)}", which types does not have.`);
+  }
+  checkStruct(types, "EIP712Domain", domain, "domain");
+  checkStruct(types, primaryType, message, "message");
+  const checked = { types, primaryType, domain, message };
+  checkThatItEncodes(checked);
+  return checked as unknown as JsonObject;
+}
+
+function checkSize(value: JsonObject): void {
+  if (isDeeper(value, maximumDepth)) {
+    throw new RangeError(`The typed data is nested deeper than ${maximumDepth} levels.`);
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  if (bytes > maximumBytes) throw new RangeError(`The typed data has more than ${maximumBytes / 1_024} KiB.`);
+}
+
+function isDeeper(value: JsonValue, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+}
+
+/** A signature without a chain would count on every chain, so one is required. */
+function readChainId(value: JsonValue | undefined, chains: readonly ChainSettings[]): number {
+  const text = typeof value === "number" ? String(value) : value;
+  if (typeof text !== "string" || !/^(\d{1,15}|0x[0-9a-fA-F]{1,12})$/.test(text)) {
+    throw new RangeError(
+      "domain.chainId is missing or no number: it says on which chain the signature counts.",
+    );
+  }
+  const chainId = Number(text);
+  if (!chains.some(({ id }) => id === chainId))
+    throw new RangeError(`domain.chainId: ${unknownChain(chainId, chains)}`);
+  return chainId;
+}
+
+function typeOfDomain(domain: JsonObject) {
+  return domainFields.filter(({ name }) => Object.hasOwn(domain, name));
+}
+
+function checkTypes(types: StructTypes): void {
+  const names = Object.keys(types);
+  if (names.length > maximumTypes) throw new RangeError(`types has more than ${maximumTypes} types.`);
+  for (const name of names) {
+    if (!isStructName(name))
+      throw new RangeError(`types: "${plainLine(name, 64)}" cannot be the name of a type.`);
+    const fields = types[name] ?? [];
+    if (new Set(fields.map((field) => field.name)).size < fields.length) {
+      throw new RangeError(`types.${name} names a field twice.`);
+    }
+  }
+  for (const { name, type } of types["EIP712Domain"] ?? []) {
+    if (!domainFields.some((known) => known.name === name && known.type === type)) {
+      throw new RangeError(`types.EIP712Domain has a field that no domain has: ${type} ${name}.`);
+    }
+  }
+}
+
+/** The last word has the encoder that wallets have too. */
+function checkThatItEncodes(typedData: object): void {
+  try {
+    hashTypedData(typedData as TypedDataDefinition);
+  } catch (error) {
+    const reason =
+      error instanceof Error && "shortMessage" in error ? String(error.shortMessage) : "it cannot be encoded";
+    throw new RangeError(`The typed data is wrong: ${plainLine(reason)}`);
+  }
+}

@@ -1,0 +1,364 @@
+// Against a real chain: Hardhat's node, started by the test.
+
+import {
+  encodeAbiParameters,
+  encodeFunctionData,
+  encodeErrorResult,
+  erc20Abi,
+  parseAbi,
+  recoverTypedDataAddress,
+  stringToHex,
+  type Address,
+  type Hex,
+  type TypedDataDefinition,
+} from "viem";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { createInputCheck } from "../input-check.ts";
+import { cannedContract, type CannedAnswer } from "./testing/canned-contract.ts";
+import { localChainId, startLocalChain, type LocalChain } from "./testing/local-chain.ts";
+import { connected, createWalletCaller, type WalletCaller } from "./testing/wallet-caller.ts";
+
+const supply = 1_000_000n * 10n ** 18n;
+let chain: LocalChain;
+let wallet: WalletCaller;
+let alice: Address;
+let bob: Address;
+let token: Address;
+
+beforeAll(async () => {
+  chain = await startLocalChain();
+  wallet = createWalletCaller([chain.settings], new ManualClock());
+  alice = chain.accounts[1]!;
+  bob = chain.accounts[2]!;
+  token = await chain.deployToken("Test Gold", "TGLD", supply, alice);
+});
+
+afterAll(() => chain.close());
+
+const summary = { id: localChainId, name: "Local" };
+const ether = (raw: string, formatted: string) => ({ raw, formatted, symbol: "ETH", decimals: 18 });
+
+/** What a token answers to the questions without parameters, and to the balance of Bob. */
+const question = (functionName: "symbol" | "name" | "decimals" | "totalSupply"): Hex =>
+  encodeFunctionData({ abi: erc20Abi, functionName });
+const balanceOf = (holder: Address): Hex =>
+  encodeFunctionData({ abi: erc20Abi, functionName: "balanceOf", args: [holder] });
+const number = (value: bigint): Hex => encodeAbiParameters([{ type: "uint256" }], [value]);
+const text = (value: string): Hex => encodeAbiParameters([{ type: "string" }], [value]);
+const deploy = (...answers: CannedAnswer[]): Promise<Address> => chain.deploy(cannedContract(answers));
+
+describe("the wallet tools", () => {
+  it("have schemas that the registry can read, and read alone", () => {
+    expect(wallet.tools.map(({ name, effect }) => [name, effect])).toEqual([
+      ["wallet_balance", "read"],
+      ["wallet_token_balance", "read"],
+      ["wallet_token_info", "read"],
+      ["wallet_ens_name", "read"],
+      ["wallet_estimate_gas", "read"],
+      ["wallet_request_transaction", "read"],
+      ["wallet_request_signature", "read"],
+    ]);
+    const [balance] = wallet.tools.map((tool) => createInputCheck(tool));
+    expect(balance?.({})).toBeNull();
+    expect(balance?.({ address: alice, chain_id: localChainId })).toBeNull();
+    expect(balance?.({ chain_id: 5 })).toContain("chain_id");
+    expect(balance?.({ address: "vitalik.eth" })).toContain("address");
+    expect(balance?.({ owner: alice })).toContain("owner");
+  });
+});
+
+describe("wallet_balance", () => {
+  it("tells what an address has, raw and formatted", async () => {
+    const poor = "0x00000000000000000000000000000000000A11cE";
+    expect(await wallet.call("wallet_balance", { address: poor.toLowerCase() })).toMatchObject({
+      address_source: "given",
+      chain: summary,
+      balance: ether("0", "0"),
+    });
+    await chain.send({ from: bob, to: poor.toLowerCase() as Address, value: "0x14d1120d7b160001" });
+    const { balance } = (await wallet.call("wallet_balance", { address: poor.toLowerCase() })) as {
+      balance: unknown;
+    };
+    expect(balance).toEqual(ether("1500000000000000001", "1.500000000000000001"));
+  });
+
+  it("takes the connected wallet, else the one that the session is bound to, and says so", async () => {
+    const both = { ...connected(bob), publicKey: alice.toLowerCase() };
+    expect(await wallet.call("wallet_balance", {}, both)).toMatchObject({
+      address: bob,
+      address_source: "connected wallet of the user (claimed by the client, not verified)",
+    });
+    const disconnected = { ...both, userState: { ...both.userState, connection: { is_connected: false } } };
+    expect(await wallet.call("wallet_balance", {}, disconnected)).toMatchObject({
+      address: alice,
+      address_source: "wallet that the session is bound to (claimed by the client, not verified)",
+    });
+    expect(await wallet.call("wallet_balance", {}, { publicKey: alice })).toMatchObject({ address: alice });
+    const solana = { publicKey: "7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV" };
+    await expect(wallet.call("wallet_balance", {}, solana)).rejects.toThrow("wallet address is not known");
+    await expect(wallet.call("wallet_balance", {}, { userState: { evm: "?" } })).rejects.toThrow(
+      "is not known",
+    );
+  });
+
+  it("refuses an address whose checksum is wrong, and knows that capital letters alone have none", async () => {
+    const wrong = alice.replace(/[a-f]/, (letter) => letter.toUpperCase());
+    await expect(wallet.call("wallet_balance", { address: wrong })).rejects.toThrow(
+      "address has a wrong checksum, so a letter of it was changed.",
+    );
+    const capitals = `0x${alice.slice(2).toUpperCase()}`;
+    expect(await wallet.call("wallet_balance", { address: capitals })).toMatchObject({ address: alice });
+    await expect(wallet.call("wallet_balance", {}, connected(wrong))).rejects.toThrow("is not known");
+  });
+
+  it.each([[localChainId], ["31337"], ["0x7a69"], ["eip155:31337"], [null], ["some chain"]])(
+    "understands the chain %j in the user state",
+    async (chainId) => {
+      expect(await wallet.call("wallet_balance", {}, connected(alice, chainId))).toMatchObject({
+        chain: summary,
+      });
+    },
+  );
+
+  it("answers for no other chain than the user's without being told to", async () => {
+    await expect(wallet.call("wallet_balance", {}, connected(alice, 5))).rejects.toThrow(
+      "The user's wallet is on the chain 5, which is not configured. Name one of these as chain_id: 31337 (Local).",
+    );
+    const told = await wallet.call("wallet_balance", { chain_id: localChainId }, connected(alice, 5));
+    expect(told).toMatchObject({ chain: summary });
+  });
+});
+
+describe("wallet_token_balance and wallet_token_info", () => {
+  it("read a real ERC-20 token", async () => {
+    const gold = { address: token, symbol: "TGLD", name: "Test Gold", decimals: 18 };
+    expect(
+      await wallet.call("wallet_token_balance", { token: token.toLowerCase() }, connected(alice)),
+    ).toMatchObject({
+      address: alice,
+      chain: summary,
+      token: gold,
+      balance: { raw: supply.toString(), formatted: "1000000", symbol: "TGLD", decimals: 18 },
+      notes: [expect.stringContaining("what the contract says of itself")],
+    });
+    expect(await wallet.call("wallet_token_info", { token })).toMatchObject({
+      token: gold,
+      total_supply: { raw: supply.toString(), formatted: "1000000" },
+    });
+  });
+
+  it("read a token that answers bytes32", async () => {
+    const maker = await deploy(
+      { call: question("symbol"), returns: stringToHex("MKR", { size: 32 }) },
+      { call: question("name"), returns: stringToHex("Maker", { size: 32 }) },
+      { call: question("decimals"), returns: number(18n) },
+      { call: question("totalSupply"), returns: number(5n) },
+    );
+    expect(await wallet.call("wallet_token_info", { token: maker })).toMatchObject({
+      token: { symbol: "MKR", name: "Maker", decimals: 18 },
+    });
+  });
+
+  it("give amounts raw when a token does not tell its decimals, and say so", async () => {
+    const silent = await deploy(
+      { call: balanceOf(bob), returns: number(77n) },
+      { call: question("totalSupply"), returns: number(99n) },
+    );
+    expect(await wallet.call("wallet_token_balance", { token: silent, address: bob })).toMatchObject({
+      token: { symbol: null, name: null, decimals: null },
+      balance: { raw: "77", formatted: null, symbol: null, decimals: null },
+      notes: [
+        expect.any(String),
+        "The contract does not tell its symbol, name in a form that can be read.",
+        "The contract does not tell its decimals, so amounts are only given raw, in its smallest unit.",
+      ],
+    });
+  });
+
+  it("believe no nonsense and clean what strangers have written", async () => {
+    const liar = await deploy(
+      { call: question("symbol"), returns: text(`US\u202eD\u0000C\n\n${"!".repeat(5_000)}`) },
+      { call: question("name"), returns: `${number(2n ** 255n)}${number(7n).slice(2)}` as Hex },
+      { call: question("decimals"), returns: number(2n ** 200n) },
+      { call: question("totalSupply"), returns: number(10n) },
+      { call: balanceOf(bob), returns: number(11n) },
+    );
+    const answer = await wallet.call("wallet_token_balance", { token: liar, address: bob });
+    expect(answer).toMatchObject({
+      token: { symbol: `USDC ${"!".repeat(59)}…`, name: null, decimals: null },
+      notes: expect.arrayContaining([
+        "The contract tells a balance above its total supply, so one of the two is a lie.",
+      ]),
+    });
+  });
+
+  it("say when there is no contract, no token, or a token that refuses", async () => {
+    const at = { address: bob };
+    await expect(wallet.call("wallet_token_balance", { token: bob, ...at })).rejects.toThrow(
+      `There is no contract at ${bob} on Local (chain 31337).`,
+    );
+    await expect(wallet.call("wallet_token_info", { token: bob })).rejects.toThrow("There is no contract at");
+    const other = await deploy();
+    await expect(wallet.call("wallet_token_info", { token: other })).rejects.toThrow("is no ERC-20 token");
+    const paused = await deploy(
+      { call: question("symbol"), returns: text("PSD") },
+      {
+        call: balanceOf(bob),
+        reverts: encodeErrorResult({ abi: parseAbi(["error Error(string)"]), args: ["paused"] }),
+      },
+    );
+    await expect(wallet.call("wallet_token_balance", { token: paused, ...at })).rejects.toThrow(
+      `does not tell balances like an ERC-20 token: it refuses: "paused".`,
+    );
+    const short = await deploy(
+      { call: question("symbol"), returns: text("SHT") },
+      { call: balanceOf(bob), returns: "0x01" },
+    );
+    await expect(wallet.call("wallet_token_balance", { token: short, ...at })).rejects.toThrow(
+      "answers 1 bytes, not a number",
+    );
+  });
+});
+
+describe("wallet_estimate_gas", () => {
+  it("tells gas, price and fee", async () => {
+    const answer = (await wallet.call(
+      "wallet_estimate_gas",
+      { to: bob, value_ether: "0.5" },
+      connected(alice),
+    )) as {
+      gas: string;
+      gas_price: { raw: string };
+      fee: { raw: string };
+    };
+    expect(answer).toMatchObject({ from: alice, to: bob, value: ether("500000000000000000", "0.5") });
+    expect(Number(answer.gas)).toBeGreaterThanOrEqual(21_000);
+    expect(Number(answer.gas)).toBeLessThan(22_000);
+    expect(BigInt(answer.fee.raw)).toBe(BigInt(answer.gas) * BigInt(answer.gas_price.raw));
+  });
+
+  it("tells why a transaction would fail", async () => {
+    const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [alice, 5n] });
+    await expect(wallet.call("wallet_estimate_gas", { to: token, data, from: bob })).rejects.toThrow(
+      'This transaction would fail: "ERC20: transfer amount exceeds balance".',
+    );
+    await expect(wallet.call("wallet_estimate_gas", { to: token, data })).rejects.toThrow(
+      "The sender is not known",
+    );
+    const panics = await deploy({
+      call: "0x01",
+      reverts: encodeErrorResult({ abi: parseAbi(["error Panic(uint256)"]), args: [0x11n] }),
+    });
+    await expect(wallet.call("wallet_estimate_gas", { to: panics, data: "0x01" })).rejects.toThrow(
+      "the contract panics: an overflow in arithmetic",
+    );
+    const custom = await deploy({ call: "0x01", reverts: "0xdeadbeef0102" });
+    await expect(wallet.call("wallet_estimate_gas", { to: custom, data: "0x01" })).rejects.toThrow(
+      "the contract's error 0xdeadbeef",
+    );
+  });
+
+  it.each([
+    [{ value_ether: "1", value_wei: "1" }, "value_ether or value_wei, not both"],
+    [{ value_ether: "0.0000000000000000001" }, "at most 18 decimal places"],
+    [{ value_wei: `${2n ** 256n}` }, "larger than any transaction"],
+    [{ value_ether: "1e18" }, "value_ether"],
+    [{ value_ether: "-1" }, "value_ether"],
+    [{ data: "0x123" }, "data"],
+    [{ data: `0x${"00".repeat(16 * 1_024 + 1)}` }, "more than 16 KiB"],
+    [{ to: "0x0000000000000000000000000000000000000000" }, "zero address"],
+  ])("refuses %j", async (wrong, reason) => {
+    await expect(wallet.call("wallet_estimate_gas", { to: bob, ...wrong }, connected(alice))).rejects.toThrow(
+      reason,
+    );
+    expect(
+      await wallet.ask("wallet_request_transaction", { to: bob, ...wrong }, connected(alice)),
+    ).toBeNull();
+  });
+});
+
+describe("wallet_request_transaction", () => {
+  it("asks for the transaction in wei, with checksums and the chain", async () => {
+    const input = { to: bob.toLowerCase(), value_ether: "1.25" };
+    expect(await wallet.ask("wallet_request_transaction", input, connected(alice))).toEqual({
+      kind: "wallet_transaction",
+      request: { to: bob, value: "1250000000000000000", data: "0x", chain_id: localChainId },
+    });
+    const inWei = { to: bob, value_wei: "7", data: "0xABcd" };
+    expect(await wallet.ask("wallet_request_transaction", inWei)).toMatchObject({
+      request: { value: "7", data: "0xabcd" },
+    });
+  });
+
+  it("does not ask for what would fail; the call says why", async () => {
+    const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [alice, 5n] });
+    const fails = [
+      [{ to: token, data }, '"ERC20: transfer amount exceeds balance"'],
+      [{ to: alice, value_ether: "10001" }, `the user's wallet ${bob} has `],
+      [{ to: alice.replace(/[a-f]/, (letter) => letter.toUpperCase()) }, "to has a wrong checksum"],
+    ] as const;
+    for (const [input, reason] of fails) {
+      expect(await wallet.ask("wallet_request_transaction", input, connected(bob))).toBeNull();
+      await expect(wallet.call("wallet_request_transaction", input, connected(bob))).rejects.toThrow(reason);
+    }
+  });
+
+  it("is never run by this side, even when nothing is wrong with it", async () => {
+    const before = await chain.request("eth_blockNumber");
+    await expect(wallet.call("wallet_request_transaction", { to: bob }, connected(alice))).rejects.toThrow(
+      "call the tool again",
+    );
+    expect(await chain.request("eth_blockNumber")).toBe(before);
+  });
+
+  it("asks for what moves the balance that the next call reads", async () => {
+    const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [bob, 10n ** 18n] });
+    const asked = await wallet.ask("wallet_request_transaction", { to: token, data }, connected(alice));
+    if (asked?.kind !== "wallet_transaction") throw new Error("Nothing was asked.");
+    const { to, value, data: sent } = asked.request;
+    await chain.send({
+      from: alice,
+      to: to as Address,
+      value: `0x${BigInt(value).toString(16)}`,
+      data: sent as Hex,
+    });
+    expect(await wallet.call("wallet_token_balance", { token }, connected(bob))).toMatchObject({
+      balance: { formatted: "1" },
+    });
+  });
+});
+
+describe("wallet_request_signature", () => {
+  it("asks for typed data that a wallet signs as it is", async () => {
+    const typedData = {
+      types: {
+        Mail: [
+          { name: "to", type: "address" },
+          { name: "text", type: "string" },
+        ],
+      },
+      primaryType: "Mail",
+      domain: { name: "Post", chainId: String(localChainId), verifyingContract: token },
+      message: { to: bob, text: "Hello" },
+    };
+    const asked = await wallet.ask("wallet_request_signature", { typed_data: typedData }, connected(alice));
+    if (asked?.kind !== "wallet_signature") throw new Error("Nothing was asked.");
+    const signature = await chain.request<Hex>("eth_signTypedData_v4", [alice, asked.request.typed_data]);
+
+    expect(
+      await recoverTypedDataAddress({
+        ...(asked.request.typed_data as unknown as TypedDataDefinition),
+        signature,
+      }),
+    ).toBe(alice);
+  });
+
+  it("does not ask for another chain; the call says why", async () => {
+    const typed_data = { types: { A: [] }, primaryType: "A", domain: { chainId: 1 }, message: {} };
+    expect(await wallet.ask("wallet_request_signature", { typed_data })).toBeNull();
+    await expect(wallet.call("wallet_request_signature", { typed_data })).rejects.toThrow(
+      "The chain 1 is not configured",
+    );
+  });
+});

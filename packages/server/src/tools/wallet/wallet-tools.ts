@@ -1,0 +1,143 @@
+// The wallet tools of an App (contract section 4). This file is all that an App without them ever loads; viem comes with the first call.
+
+import type { JSONSchema7 } from "@ai-sdk/provider";
+import { z } from "zod";
+import type { ActionRequest } from "../../core/action.ts";
+import type { WalletSettings } from "../../core/app-settings.ts";
+import type { Clock } from "../../core/ports/clock.ts";
+import type { Tool, ToolTurn } from "../../core/ports/tool.ts";
+import type { WalletCalls } from "./wallet-calls.ts";
+import { createWalletInputs } from "./wallet-inputs.ts";
+
+export interface WalletToolParts {
+  readonly clock: Clock;
+}
+
+interface WalletToolTexts {
+  readonly name: string;
+  readonly description: string;
+}
+
+type Load = () => Promise<WalletCalls>;
+
+/**
+ * The tools that read chains and ask the user's wallet. The requests never run: their `ask` is answered by the person, and where it asks
+ * nothing `execute` says what is wrong with the request.
+ */
+export function createWalletTools(settings: WalletSettings, parts: WalletToolParts): readonly Tool[] {
+  const inputs = createWalletInputs(settings.chains);
+  let calls: Promise<WalletCalls> | null = null;
+  const load: Load = () =>
+    (calls ??= import("./wallet-calls.ts").then((module) => module.createWalletCalls(settings, parts.clock)));
+  return [...readingTools(inputs, load), ...askingTools(inputs, load)];
+}
+
+function readingTools(inputs: ReturnType<typeof createWalletInputs>, load: Load): Tool[] {
+  return [
+    reading(
+      {
+        name: "wallet_balance",
+        description: "Tells how much of the chain's own currency (such as ETH) an address has.",
+      },
+      inputs.balance,
+      async (input, turn, signal) => (await load()).balance(input, turn, signal),
+    ),
+    reading(
+      { name: "wallet_token_balance", description: "Tells how much of an ERC-20 token an address has." },
+      inputs.tokenBalance,
+      async (input, turn, signal) => (await load()).tokenBalance(input, turn, signal),
+    ),
+    reading(
+      {
+        name: "wallet_token_info",
+        description: "Tells an ERC-20 token's name, symbol, decimals and total supply.",
+      },
+      inputs.token,
+      async (input, turn, signal) => (await load()).tokenInfo(input, turn, signal),
+    ),
+    reading(
+      {
+        name: "wallet_ens_name",
+        description: "Looks up the address of an ENS name, or the ENS name of an address.",
+      },
+      inputs.ensName,
+      async (input, turn, signal) => (await load()).ensName(input, turn, signal),
+    ),
+    reading(
+      {
+        name: "wallet_estimate_gas",
+        description:
+          "Estimates the gas and the fee of a transaction, and tells why it would fail. Sends nothing.",
+      },
+      inputs.gas,
+      async (input, turn, signal) => (await load()).estimateGas(input, turn, signal),
+    ),
+  ];
+}
+
+function askingTools(inputs: ReturnType<typeof createWalletInputs>, load: Load): Tool[] {
+  return [
+    asking(
+      {
+        name: "wallet_request_transaction",
+        description:
+          "Asks the user to send a transaction with their wallet, and answers its hash once they have. Show the user what it does before.",
+      },
+      inputs.transaction,
+      async (input, turn, signal) => (await load()).transaction(input, turn, signal),
+    ),
+    asking(
+      {
+        name: "wallet_request_signature",
+        description: "Asks the user to sign EIP-712 typed data with their wallet, and answers the signature.",
+      },
+      inputs.signature,
+      async (input, turn) => (await load()).signature(input, turn),
+    ),
+  ];
+}
+
+type Run<Input, Output> = (input: Input, turn: ToolTurn, signal: AbortSignal) => Promise<Output>;
+
+function reading<Input>(texts: WalletToolTexts, schema: z.ZodType<Input>, run: Run<Input, unknown>): Tool {
+  return {
+    ...describe(texts, schema),
+    execute: async (input, { turn, signal }) => await run(readInput(schema, input), turn, signal),
+  };
+}
+
+function asking<Input>(
+  texts: WalletToolTexts,
+  schema: z.ZodType<Input>,
+  prepare: Run<Input, ActionRequest>,
+): Tool {
+  return {
+    ...describe(texts, schema),
+    async ask(input, turn) {
+      try {
+        return await prepare(readInput(schema, input), turn, new AbortController().signal);
+      } catch {
+        // Nothing is asked; the call that follows tells the model why.
+        return null;
+      }
+    },
+    async execute(input, { turn, signal }) {
+      await prepare(readInput(schema, input), turn, signal);
+      throw new Error(
+        "The user could not be asked a moment ago. Nothing is wrong with the request: call the tool again.",
+      );
+    },
+  };
+}
+
+function describe(texts: WalletToolTexts, schema: z.ZodType): Omit<Tool, "execute"> {
+  const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { target: "draft-7", io: "input" });
+  // Everything is read here; a request is not run again by this side, so a crash repeats no more than its checks.
+  return { ...texts, inputSchema: inputSchema as JSONSchema7, effect: "read" };
+}
+
+function readInput<Input>(schema: z.ZodType<Input>, input: unknown): Input {
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  throw new TypeError(`The input does not fit: ${z.prettifyError(result.error)}`);
+}
