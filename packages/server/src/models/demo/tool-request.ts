@@ -20,7 +20,7 @@ export function readToolRequest(message: string, tools: ReadonlySet<string>): To
 function readObject(written: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(written);
-    return isJsonObject(value) ? (value as JsonObject) : null;
+    return isJsonObject(value) ? value : null;
   } catch {
     return null;
   }
