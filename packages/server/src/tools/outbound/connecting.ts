@@ -1,0 +1,122 @@
+// Where connections are made. A host's name is resolved once, here; every address it has is checked, and the connection goes to one of
+// the checked addresses. There is no second resolution that could answer something else (DNS rebinding).
+
+import { lookup as lookUpAddress } from "node:dns/promises";
+import { isIP, type LookupFunction } from "node:net";
+import { Agent, buildConnector } from "undici";
+import { addressKind, type AddressKind } from "./address-kind.ts";
+import { OutboundError } from "./outbound-error.ts";
+
+/** All addresses of a host. */
+export type Resolve = (hostname: string) => Promise<readonly string[]>;
+
+export interface ConnectionParts {
+  readonly resolve?: Resolve;
+  readonly kindOf?: (address: string) => AddressKind;
+  /** Certificates (PEM) to trust beside those of the platform. */
+  readonly certificates?: readonly string[];
+}
+
+/** Connections that may go to public addresses alone, and those to servers that the operator has named. */
+export interface Agents {
+  readonly steered: Agent;
+  readonly configured: Agent;
+}
+
+/** `null` where a connection may be made, else the reason why not: the end of "X was refused: its address …". */
+type Reach = Readonly<Record<AddressKind, string | null>>;
+
+const steeredReach: Reach = {
+  public: null,
+  translated_public: "is an IPv4 address in another spelling",
+  loopback: "is this machine itself",
+  private: "is in a private network",
+  link_local: "is on the local link",
+  metadata: "belongs to the machinery of a cloud",
+  carrier: "is an IPv4 address in another spelling",
+  special: "is no address of a host",
+};
+
+/** A name that the operator has configured may mean a private address, but its owner's DNS must not lead to the cloud's credentials. */
+const configuredReach: Reach = {
+  ...steeredReach,
+  translated_public: null,
+  loopback: null,
+  private: null,
+};
+
+const unencryptedReach: Reach = {
+  ...configuredReach,
+  public: "is public, and requests to it need https",
+  translated_public: "is public, and requests to it need https",
+};
+
+export function createAgents(parts: ConnectionParts): Agents {
+  const refused = (): never => {
+    throw new TypeError("A steered request is never unencrypted.");
+  };
+  const agent = (plain: buildConnector.connector, encrypted: Reach): Agent => {
+    const secure = createConnector(encrypted, parts);
+    return new Agent({
+      connect: (options, callback) => (options.protocol === "https:" ? secure : plain)(options, callback),
+      // How long a request may take is its caller's decision, on its caller's clock.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveMaxTimeout: 60_000,
+    });
+  };
+  return {
+    steered: agent(refused, steeredReach),
+    configured: agent(createConnector(unencryptedReach, parts), configuredReach),
+  };
+}
+
+function createConnector(reach: Reach, parts: ConnectionParts): buildConnector.connector {
+  const { resolve = resolveWithSystem, kindOf = addressKind, certificates } = parts;
+  const check = (host: string, addresses: readonly string[]): void => {
+    for (const address of addresses) {
+      const reason = reach[kindOf(address)];
+      if (reason !== null) {
+        throw new OutboundError("refused", `The request to ${host} was refused: its address ${reason}.`);
+      }
+    }
+  };
+  const lookup: LookupFunction = (hostname, options, callback) => {
+    checkedAddresses(hostname).then(
+      (found) => {
+        if (options.all === true) callback(null, found);
+        else callback(null, found[0]?.address ?? "", found[0]?.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
+  const checkedAddresses = async (hostname: string) => {
+    const addresses = await resolve(hostname);
+    if (addresses.length === 0) {
+      throw new OutboundError("unreachable", `${hostname} cannot be reached: it has no address.`);
+    }
+    check(hostname, addresses);
+    return addresses.map((address) => ({ address, family: isIP(address) }));
+  };
+  const connect = buildConnector({
+    lookup,
+    allowH2: false,
+    ...(certificates !== undefined && { ca: [...certificates] }),
+  });
+  return (options, callback) => {
+    const host = options.hostname;
+    try {
+      // An address in the URL is never looked up.
+      if (isIP(host) !== 0) check(host, [host]);
+    } catch (error) {
+      callback(error as Error, null);
+      return;
+    }
+    connect(options, callback);
+  };
+}
+
+async function resolveWithSystem(hostname: string): Promise<readonly string[]> {
+  const found = await lookUpAddress(hostname, { all: true, order: "verbatim" });
+  return found.map(({ address }) => address);
+}

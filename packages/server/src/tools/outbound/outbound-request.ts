@@ -1,0 +1,120 @@
+// One hop of an outbound request: what may be asked at all, and what becomes of it when it is redirected.
+
+import { OutboundError } from "./outbound-error.ts";
+
+export interface OutboundRequest {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: string | Uint8Array<ArrayBuffer> | null;
+}
+
+/** Of the connection, not of the request: fetch and the guard set these. */
+const connectionHeaders = [
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+
+/** What another origin may see too. Any other header may hold a key, whatever its name. */
+const harmlessHeaders = new Set([
+  "accept",
+  "accept-language",
+  "content-language",
+  "content-type",
+  "idempotency-key",
+  "user-agent",
+]);
+
+const redirectStatuses = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * @throws OutboundError (`refused`) when the URL or a header cannot be sent.
+ * @throws TypeError for a body that could not be sent again after a redirect.
+ */
+export function firstRequest(url: string | URL, init: RequestInit): OutboundRequest {
+  const parsed = URL.parse(String(url));
+  if (parsed === null) throw new OutboundError("refused", "The request was refused: its URL is not valid.");
+  const headers = readHeaders(init.headers);
+  if (!headers.has("user-agent")) headers.set("user-agent", "colloquy");
+  return {
+    url: parsed,
+    method: (init.method ?? "GET").toUpperCase(),
+    headers,
+    body: readBody(init.body ?? null, headers),
+  };
+}
+
+/** @throws OutboundError (`refused`) for what no request may ask, wherever it goes. `configured`: the operator has named its origin. */
+export function checkUrl(url: URL, configured: boolean): void {
+  const refused = (reason: string): OutboundError =>
+    new OutboundError("refused", `The request to ${url.host || url.protocol} was refused: ${reason}.`);
+  if (url.protocol !== "https:" && !(configured && url.protocol === "http:")) {
+    throw refused("only https URLs may be requested");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw refused("its URL must not hold a user name or a password");
+  }
+}
+
+/** The request that an answer sends us on to, by the rules of fetch (HTTP-redirect fetch); `null` when the answer is the end. */
+export function redirected(
+  request: OutboundRequest,
+  status: number,
+  location: string | null,
+): OutboundRequest | null {
+  if (!redirectStatuses.has(status) || location === null) return null;
+  const url = URL.parse(location, request.url);
+  if (url === null) {
+    throw new OutboundError("failed", `${request.url.host} redirects to something that is no URL.`);
+  }
+  const headers =
+    url.origin === request.url.origin
+      ? request.headers
+      : onlyHeaders(request.headers, (name) => harmlessHeaders.has(name));
+  const becomesGet =
+    (status === 303 && request.method !== "GET" && request.method !== "HEAD") ||
+    ((status === 301 || status === 302) && request.method === "POST");
+  if (!becomesGet) return { ...request, url, headers };
+  const withoutBody = onlyHeaders(headers, (name) => !name.startsWith("content-"));
+  return { url, method: "GET", headers: withoutBody, body: null };
+}
+
+function onlyHeaders(headers: Headers, keep: (name: string) => boolean): Headers {
+  return new Headers([...headers].filter(([name]) => keep(name)));
+}
+
+function readHeaders(init: RequestInit["headers"]): Headers {
+  let headers: Headers;
+  try {
+    headers = new Headers(init);
+  } catch {
+    // The cause would quote the value, which may be a key.
+    throw new OutboundError(
+      "refused",
+      "The request was refused: a header holds characters that headers cannot carry.",
+    );
+  }
+  for (const name of connectionHeaders) headers.delete(name);
+  return headers;
+}
+
+function readBody(body: RequestInit["body"] | null, headers: Headers): OutboundRequest["body"] {
+  if (body === null || body === undefined || typeof body === "string") return body ?? null;
+  if (body instanceof Uint8Array) return new Uint8Array(body);
+  if (body instanceof URLSearchParams) {
+    if (!headers.has("content-type")) {
+      headers.set("content-type", "application/x-www-form-urlencoded;charset=UTF-8");
+    }
+    return body.toString();
+  }
+  throw new TypeError("The body of an outbound request is text or bytes: it may have to be sent twice.");
+}

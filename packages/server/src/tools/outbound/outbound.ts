@@ -1,0 +1,155 @@
+// The one way out for requests whose address a model, a client or a document of somebody else can steer, and for those to servers that
+// the operator has named. What it refuses, and why: docs/adr/0010-outbound-guard.md.
+
+import { fetch } from "undici";
+import type { Clock } from "../../core/ports/clock.ts";
+import { type ConnectionParts, createAgents } from "./connecting.ts";
+import { limitBody } from "./limited-body.ts";
+import { describeFailure, OutboundError } from "./outbound-error.ts";
+import { checkUrl, firstRequest, type OutboundRequest, redirected } from "./outbound-request.ts";
+
+export interface OutboundOptions {
+  /**
+   * Origins (`https://host:port`; what follows is ignored) that the operator has configured: these may be private or this machine, and
+   * `http` unless they are public. `false` for none. Metadata and link-local addresses are refused all the same.
+   */
+  readonly allowPrivate: false | string | readonly string[];
+  /** Bytes of the answer's body, decompressed. */
+  readonly maxBytes: number;
+  /** Milliseconds from now until the answer's body is read; `Infinity` for a stream that stays open. */
+  readonly timeoutMs: number;
+  /** Ends the request, and the reading of its answer, with the signal's reason. */
+  readonly signal: AbortSignal;
+}
+
+export interface Outbound {
+  /**
+   * Like `fetch`, but guarded. Redirects are followed, at most 3, each checked like the first request; where the origin changes, only
+   * headers that cannot hold a key go on. The body is text or bytes. Proxies named in the environment are not used.
+   *
+   * @throws OutboundError when the request is refused or has no answer. The body's reader gets one when it breaks off or is too large.
+   */
+  guardedFetch(url: string | URL, init: RequestInit, options: OutboundOptions): Promise<Response>;
+  /** Ends all connections. */
+  close(): Promise<void>;
+}
+
+export interface OutboundParts extends ConnectionParts {
+  readonly clock: Pick<Clock, "after">;
+}
+
+const maximumRedirects = 3;
+/** The constructor of Response takes no body with these. */
+const bodiless = new Set([101, 103, 204, 205, 304]);
+
+export function createOutbound(parts: OutboundParts): Outbound {
+  const agents = createAgents(parts);
+
+  async function guardedFetch(
+    url: string | URL,
+    init: RequestInit,
+    options: OutboundOptions,
+  ): Promise<Response> {
+    let request = firstRequest(url, init);
+    const configured = originsOf(options.allowPrivate);
+    const watch = startWatch(parts.clock, request.url.host, init.signal ?? null, options);
+    try {
+      for (let hops = 0; ; hops += 1) {
+        const response = await send(request, configured, watch.signal);
+        const next = redirected(request, response.status, response.headers.get("location"));
+        if (next === null) return receive(response, request, options.maxBytes, watch);
+        // Ends its connection now, not when the garbage collector comes by.
+        await response.body?.cancel();
+        if (hops === maximumRedirects) {
+          throw new OutboundError(
+            "refused",
+            `The request was refused: ${request.url.host} redirects it more than ${maximumRedirects} times.`,
+          );
+        }
+        request = next;
+      }
+    } catch (error) {
+      watch.end();
+      throw watch.signal.aborted ? watch.signal.reason : describeFailure(request.url.host, error);
+    }
+  }
+
+  async function send(
+    request: OutboundRequest,
+    configured: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<Awaited<ReturnType<typeof fetch>>> {
+    const isConfigured = configured.has(request.url.origin);
+    checkUrl(request.url, isConfigured);
+    return await fetch(request.url, {
+      method: request.method,
+      headers: [...request.headers],
+      body: request.body,
+      redirect: "manual",
+      referrerPolicy: "no-referrer",
+      signal,
+      dispatcher: isConfigured ? agents.configured : agents.steered,
+    });
+  }
+
+  return {
+    guardedFetch,
+    close: async () => {
+      await Promise.all([agents.steered.destroy(), agents.configured.destroy()]);
+    },
+  };
+}
+
+/** What can end a request before its answer is read. */
+interface Watch {
+  readonly signal: AbortSignal;
+  /** Nothing is waited for any more. */
+  end(): void;
+}
+
+function startWatch(
+  clock: Pick<Clock, "after">,
+  host: string,
+  callersSignal: AbortSignal | null,
+  { timeoutMs, signal }: OutboundOptions,
+): Watch {
+  const late = new AbortController();
+  const onTime = (): void =>
+    late.abort(new OutboundError("timeout", `${host} did not answer within ${timeoutMs / 1_000} s.`));
+  const timer = Number.isFinite(timeoutMs) ? clock.after(timeoutMs, onTime) : null;
+  return {
+    signal: AbortSignal.any([late.signal, signal, ...(callersSignal === null ? [] : [callersSignal])]),
+    end: () => timer?.stop(),
+  };
+}
+
+/** The answer as the platform's Response, its body bounded. `Content-Encoding` and `Content-Length` are gone: the body is decoded. */
+function receive(
+  response: Awaited<ReturnType<typeof fetch>>,
+  { url }: OutboundRequest,
+  maxBytes: number,
+  watch: Watch,
+): Response {
+  const headers = new Headers([...response.headers]);
+  headers.delete("content-encoding");
+  headers.delete("content-length");
+  const init = { status: response.status, statusText: response.statusText, headers };
+  if (response.body === null || bodiless.has(response.status)) {
+    watch.end();
+    return new Response(null, init);
+  }
+  const body = limitBody(response.body as ReadableStream<Uint8Array<ArrayBuffer>>, {
+    maxBytes,
+    tooLarge: () =>
+      new OutboundError("too_large", `The answer of ${url.host} is larger than ${maxBytes} bytes.`),
+    broken: (error) =>
+      watch.signal.aborted ? (watch.signal.reason as Error) : describeFailure(url.host, error),
+    onEnd: () => watch.end(),
+  });
+  return new Response(body, init);
+}
+
+function originsOf(allowPrivate: OutboundOptions["allowPrivate"]): ReadonlySet<string> {
+  const listed = allowPrivate === false ? [] : [allowPrivate].flat();
+  return new Set(listed.map((origin) => new URL(origin).origin));
+}
