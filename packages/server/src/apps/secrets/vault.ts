@@ -1,0 +1,174 @@
+import { Unavailable } from "../../core/errors.ts";
+import type { Logger } from "../../core/ports/logger.ts";
+import type { SealedSecret, SecretStore } from "../../core/ports/secret-store.ts";
+import type { OpenSecrets, SecretVault } from "../../core/ports/secret-vault.ts";
+import type { KeyRing } from "./key-ring.ts";
+import type { MasterKey } from "./master-key.ts";
+
+/** A rotation, or another process that makes the first key, can be met this often in one operation before it is given up. */
+const ATTEMPTS = 4;
+const RETRY_SECONDS = 60;
+
+export interface VaultOptions {
+  readonly store: SecretStore;
+  /** `null` for a service that must be given a key, and was not. */
+  readonly ring: KeyRing | null;
+  readonly logger: Logger;
+}
+
+/** What is sealed in the store, opened and sealed with keys that are read again whenever one is missing: they may be rotated at any time. */
+export class Vault implements SecretVault {
+  readonly #store: SecretStore;
+  readonly #ring: KeyRing | null;
+  readonly #logger: Logger;
+  #keys: ReadonlyMap<string, MasterKey> = new Map();
+
+  constructor({ store, ring, logger }: VaultOptions) {
+    this.#store = store;
+    this.#ring = ring;
+    this.#logger = logger;
+  }
+
+  get isOpen(): boolean {
+    return this.#ring !== null;
+  }
+
+  async names(app: string, clientId: string): Promise<readonly string[]> {
+    return [...(await this.open(app, clientId)).keys()].toSorted();
+  }
+
+  async open(app: string, clientId: string): Promise<OpenSecrets> {
+    const ring = this.#mustBeOpen();
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const sealed = await this.#store.of(app, clientId);
+      if (this.#knowsAllOf(sealed)) return this.#unseal(sealed);
+      await this.#readKeys(ring);
+      if (this.#knowsAllOf(sealed)) return this.#unseal(sealed);
+      // They were sealed anew, and the old key dropped, between the two reads.
+    }
+    throw lost();
+  }
+
+  async set(app: string, clientId: string, values: Readonly<Record<string, string>>): Promise<void> {
+    const ring = this.#mustBeOpen();
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const key = await this.#keyInForce(ring);
+      const sealed = Object.entries(values).map(([name, value]): SealedSecret => {
+        const place = { app, clientId, name };
+        return { ...place, keyId: key.id, sealed: key.seal(place, value) };
+      });
+      if ((await this.#store.put(sealed)) === key.id) return;
+    }
+    throw unavailable("The master key is being rotated. Send the request again.", 1);
+  }
+
+  async remove(app: string, clientId: string, name: string | null): Promise<number> {
+    this.#mustBeOpen();
+    return await this.#store.remove(app, clientId, name);
+  }
+
+  /** Tells the operator, in the log, what is wrong with the keys. Rejects with nothing but failures of the store. */
+  async check(): Promise<void> {
+    const ring = this.#ring;
+    if (ring === null) {
+      const sentence =
+        "There is no master key: secrets of Apps are answered with 503. Set COLLOQUY_SECRET_KEY, for example to what this prints: openssl rand -base64 32";
+      return this.#logger.warn({}, sentence);
+    }
+    try {
+      await this.#readKeys(ring);
+      if (await ring.isExposed()) {
+        const sentence = `Other users of this machine may read the master key in ${ring.place}. Let only its owner: chmod 600, and rotate it with: colloquy secrets rotate-master`;
+        this.#logger.warn({}, sentence);
+      }
+    } catch (error) {
+      const sentence = "The master key cannot be read: secrets of Apps are answered with 503";
+      return this.#logger.error({ err: error }, sentence);
+    }
+    await this.#checkSealed(ring);
+  }
+
+  async #checkSealed({ place }: KeyRing): Promise<void> {
+    const [newest] = this.#keys.keys();
+    for (const [masterKey, secrets] of Object.entries(await this.#store.countByKey())) {
+      const about = { masterKey, secrets };
+      if (!this.#keys.has(masterKey)) {
+        const sentence = `These secrets were sealed by a master key that is not in ${place}. Put it back, behind the newer ones; until then whoever needs them is answered with 503`;
+        this.#logger.error(about, sentence);
+      } else if (masterKey !== newest) {
+        const sentence =
+          "These secrets are sealed by an old master key. To finish its rotation: colloquy secrets rotate-master";
+        this.#logger.warn(about, sentence);
+      }
+    }
+  }
+
+  #mustBeOpen(): KeyRing {
+    if (this.#ring !== null) return this.#ring;
+    throw unavailable("This service has no master key, so it keeps no secrets. Its operator can set one.");
+  }
+
+  #knowsAllOf(sealed: readonly SealedSecret[]): boolean {
+    return sealed.every(({ keyId }) => this.#keys.has(keyId));
+  }
+
+  #unseal(sealed: readonly SealedSecret[]): OpenSecrets {
+    const open = new Map<string, string>();
+    for (const secret of sealed) {
+      const value = this.#keys.get(secret.keyId)?.open(secret, secret.sealed) ?? null;
+      if (value !== null) {
+        open.set(secret.name, value);
+        continue;
+      }
+      // As good as empty: whoever needs it is told to set it, and that mends it.
+      const sentence =
+        "A sealed secret was changed in the store, or moved there from another place. It counts as not set";
+      this.#logger.error({ app: secret.app, slot: secret.name }, sentence);
+    }
+    return open;
+  }
+
+  /** The key to seal with. One that is not in force would not be taken by the store. */
+  async #keyInForce(ring: KeyRing): Promise<MasterKey> {
+    const inForce = await this.#store.keyInForce();
+    const known = this.#knownKey(inForce) ?? (await this.#readKeys(ring), this.#knownKey(inForce));
+    if (known !== null) return known;
+    if (this.#keys.size === 0) await this.#createFirst(ring);
+    const [newest] = this.#keys.values();
+    const chosen = newest === undefined ? null : await this.#store.bringInForce(newest.id, null);
+    const key = this.#knownKey(chosen);
+    if (key === null) throw lost();
+    return key;
+  }
+
+  /** Never beside secrets that another key has sealed: it would hide that theirs is lost. */
+  async #createFirst(ring: KeyRing): Promise<void> {
+    if (ring.createFirst === null) return;
+    if (Object.keys(await this.#store.countByKey()).length > 0) throw lost();
+    await ring.createFirst();
+    await this.#readKeys(ring);
+  }
+
+  #knownKey(id: string | null): MasterKey | null {
+    return id === null ? null : (this.#keys.get(id) ?? null);
+  }
+
+  async #readKeys(ring: KeyRing): Promise<void> {
+    try {
+      this.#keys = new Map((await ring.read()).map((key) => [key.id, key]));
+    } catch (error) {
+      const detail = "The master key of this service cannot be read. Its log says why.";
+      throw unavailable(detail, RETRY_SECONDS, error);
+    }
+  }
+}
+
+function lost(): Unavailable {
+  return unavailable(
+    "Secrets are kept here that were sealed by a master key which is not here any more. The operator of this service can put it back.",
+  );
+}
+
+function unavailable(detail: string, retrySeconds = RETRY_SECONDS, cause?: unknown): Unavailable {
+  return new Unavailable(503, "secrets_unavailable", detail, retrySeconds, cause);
+}
