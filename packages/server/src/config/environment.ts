@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { LOG_LEVELS, type LogLevel, type ServerConfig } from "./config.ts";
 import { Hidden } from "../core/hidden.ts";
 import { isLoopbackName } from "../core/loopback.ts";
+import { parseMasterKeys } from "../core/master-key.ts";
 import { nearestName, suggestion } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
 
@@ -76,9 +77,7 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
   return {
     settings,
     configPath: read<string | null>("COLLOQUY_CONFIG", null, path),
-    secretKey: read<Hidden<string> | null>("COLLOQUY_SECRET_KEY", null, (text) => ({
-      value: new Hidden(text),
-    })),
+    secretKey: read<Hidden<string> | null>("COLLOQUY_SECRET_KEY", null, parseSecretKey),
     problems,
     warnings: warnings(environment, settings),
   };
@@ -99,6 +98,11 @@ export function unknownVariables(environment: Environment, named: ReadonlySet<st
 
 /** What a variable's text comes to, or a sentence about what is wrong with it. */
 type Parsed<Value> = { readonly value: Value } | { readonly problem: string };
+
+function parseSecretKey(text: string): Parsed<Hidden<string>> {
+  const parsed = parseMasterKeys(text);
+  return "problem" in parsed ? parsed : { value: new Hidden(text) };
+}
 
 function warnings(environment: Environment, settings: EnvironmentSettings): readonly string[] {
   const idle = Object.entries(VARIABLES)

@@ -477,10 +477,11 @@ describe("secrets", () => {
         },
       },
     });
+    const masterKey = "sk-master-".repeat(5).slice(0, 43);
     const config = await loaded({
       A_KEY: "sk-a",
       OPENAI_API_KEY: "sk-openai",
-      COLLOQUY_SECRET_KEY: "sk-master",
+      COLLOQUY_SECRET_KEY: masterKey,
     });
     const prints = [
       inspect(config, { depth: null, showHidden: true }),
@@ -493,7 +494,7 @@ describe("secrets", () => {
       secrets: ["providers.openai.apiKey", "providers.a.apiKey", "providers.a.headers.Authorization"],
     });
     expect(config.secrets.provider("a").headers).toEqual({ Authorization: "Bearer sk-header" });
-    expect(config.secretKey?.reveal()).toBe("sk-master");
+    expect(config.secretKey?.reveal()).toBe(masterKey);
     expect(config.secrets.provider("nobody")).toEqual({ apiKey: null, headers: {} });
   });
 });
@@ -553,4 +554,10 @@ describe("the address of a known provider", () => {
     ]);
     expect(await problems(wrong)).toEqual([]);
   });
+});
+
+it("refuses a COLLOQUY_SECRET_KEY that is no key, and does not repeat it", async () => {
+  const found = await problems({ COLLOQUY_SECRET_KEY: `${"0f1e".repeat(16)},hunter22` });
+  expect(found).toEqual([expect.stringMatching(/^COLLOQUY_SECRET_KEY: must .* openssl rand -base64 32$/)]);
+  expect(found.join()).not.toContain("hunter22");
 });
