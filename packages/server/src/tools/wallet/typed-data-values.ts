@@ -8,12 +8,15 @@ export type StructTypes = Readonly<
   Record<string, readonly { readonly name: string; readonly type: string }[]>
 >;
 
-const elementary =
-  /^(?:address|bool|string|bytes(?:[1-9]|[12]\d|3[0-2])?|u?int(?:8|16|24|32|40|48|56|64|72|80|88|96|1[0-9]{2}|2[0-4][0-9]|25[0-6]))$/;
+function isElementary(type: string): boolean {
+  const [, bits] = /^u?int(\d{1,3})$/.exec(type) ?? [];
+  if (bits !== undefined) return !bits.startsWith("0") && Number(bits) % 8 === 0 && Number(bits) <= 256;
+  return /^(?:address|bool|string|bytes(?:[1-9]|[12]\d|3[0-2])?)$/.test(type);
+}
 
 /** Whether a type of one's own may be called so. */
 export function isStructName(name: string): boolean {
-  return /^[A-Za-z][\w$]*$/.test(name) && !/^(?:address|bool|string|function|u?int\d*|bytes\d*)$/.test(name);
+  return /^[A-Za-z]\w*$/.test(name) && !/^(?:address|bool|string|function|u?int\d*|bytes\d*)$/.test(name);
 }
 
 /** @throws RangeError with the place when a value has not exactly the fields of its type, or one of them does not fit. */
@@ -45,7 +48,7 @@ function checkValue(types: StructTypes, type: string, value: JsonValue | undefin
       throw new RangeError(`${path} has not ${length} items.`);
     for (const [index, inner] of value.entries()) checkValue(types, item, inner, `${path}[${index}]`);
   } else if (Object.hasOwn(types, type)) checkStruct(types, type, value, path);
-  else if (!elementary.test(type))
+  else if (!isElementary(type))
     throw new RangeError(`${path} has the type "${plainLine(type, 64)}", which does not exist.`);
   else if (!fits(type, value)) throw new RangeError(`${path} does not fit its type ${type}.`);
 }
@@ -64,7 +67,7 @@ function fits(type: string, value: JsonValue): boolean {
       return digits === "" || value.length === 2 + 2 * Number(digits);
     }
     default:
-      return Number(digits) % 8 === 0 && fitsInteger(value, Number(digits), kind === "int");
+      return fitsInteger(value, Number(digits), kind === "int");
   }
 }
 

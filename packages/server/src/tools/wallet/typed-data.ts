@@ -26,7 +26,7 @@ const domainFields = [
 const field = z.strictObject({
   name: z
     .string()
-    .regex(/^[A-Za-z_$][\w$]*$/)
+    .regex(/^[A-Za-z_]\w*$/)
     .max(64),
   type: z.string().max(96),
 });

@@ -1,5 +1,7 @@
 // Against a real chain: Hardhat's node, started by the test.
 
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import {
   encodeAbiParameters,
   encodeFunctionData,
@@ -66,6 +68,26 @@ describe("the wallet tools", () => {
     expect(balance?.({ address: "vitalik.eth" })).toContain("address");
     expect(balance?.({ owner: alice })).toContain("owner");
   });
+
+  it("load viem with the first call, so that an App without them never does", async () => {
+    const url = new URL("wallet-tools.ts", import.meta.url);
+    const program = `
+      import { registerHooks } from "node:module";
+      registerHooks({
+        resolve(name, context, next) {
+          if (/^viem(\\/|$)/.test(name)) throw new Error("viem is loaded");
+          return next(name, context);
+        },
+      });
+      const { createWalletTools } = await import(${JSON.stringify(url.href)});
+      const rpcURL = { reveal: () => "http://127.0.0.1:1" };
+      const tools = createWalletTools({ chains: [{ id: 1, name: "Ethereum", rpcURL }] }, {});
+      console.log(tools.length);
+      await tools[0].execute({}, {}).catch((error) => console.log(error.message));
+    `;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program]);
+    expect(stdout).toBe("7\nviem is loaded\n");
+  });
 });
 
 describe("wallet_balance", () => {
@@ -112,10 +134,27 @@ describe("wallet_balance", () => {
     await expect(wallet.call("wallet_balance", {}, connected(wrong))).rejects.toThrow("is not known");
   });
 
-  it.each([[localChainId], ["31337"], ["0x7a69"], ["eip155:31337"], [null], ["some chain"]])(
+  it.each([[localChainId], ["31337"], ["0x7a69"], ["0x7A69"], ["eip155:31337"]])(
     "understands the chain %j in the user state",
     async (chainId) => {
-      expect(await wallet.call("wallet_balance", {}, connected(alice, chainId))).toMatchObject({
+      const two = createWalletCaller(
+        [{ ...chain.settings, id: 1, name: "Ethereum" }, chain.settings],
+        new ManualClock(),
+      );
+      expect(await two.call("wallet_balance", {}, connected(alice, chainId))).toMatchObject({
+        chain: summary,
+      });
+    },
+  );
+
+  it.each([[null], ["some chain"], [""], [1.5]])(
+    "takes the first chain when the user state says %j",
+    async (chainId) => {
+      const two = createWalletCaller(
+        [chain.settings, { ...chain.settings, id: 1, name: "Ethereum" }],
+        new ManualClock(),
+      );
+      expect(await two.call("wallet_balance", {}, connected(alice, chainId))).toMatchObject({
         chain: summary,
       });
     },
