@@ -1,9 +1,9 @@
 // The session snapshot and what it is made of (interface specification, "Resources and their fields").
 
 import { z } from "zod";
+import { PendingAction } from "./actions.ts";
 import { AnySessionId } from "./session-id.ts";
-
-export const Timestamp = z.iso.datetime().meta({ description: "Time in UTC, ISO 8601 with milliseconds" });
+import { Timestamp } from "./timestamp.ts";
 
 export const MessageStatus = z.enum(["queued", "streaming", "complete", "interrupted", "failed"]);
 export type MessageStatus = z.infer<typeof MessageStatus>;
@@ -57,6 +57,9 @@ export const UserState = z
 export const Snapshot = z.object({
   messages: z.array(Message),
   system_events: z.array(SystemEvent),
+  pending_actions: z
+    .array(PendingAction)
+    .meta({ description: "What waits for a person to decide, oldest first" }),
   title: z.string(),
   is_processing: z.boolean(),
   user_state: UserState.nullable(),

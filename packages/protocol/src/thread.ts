@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AnySessionId } from "./session-id.ts";
-import { Timestamp, ToolCall, ToolResult } from "./snapshot.ts";
+import { ToolCall, ToolResult } from "./snapshot.ts";
+import { Timestamp } from "./timestamp.ts";
 
 export const Thread = z.object({
   session_id: AnySessionId,

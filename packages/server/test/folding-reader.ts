@@ -1,7 +1,14 @@
 // A client as the contract wishes it (section 5, "The fold"): takes a snapshot, subscribes after it with everything included, and folds
 // what comes. Independent of the server's own fold: it knows the wire alone.
 
-import type { IncludeGroup, Message, Snapshot, UpdateEvent } from "@colloquy/protocol";
+import type {
+  IncludeGroup,
+  Message,
+  PendingAction,
+  Snapshot,
+  SystemEvent,
+  UpdateEvent,
+} from "@colloquy/protocol";
 import type { OpenStream } from "../src/core/ports/services.ts";
 import { RecordingSink, type TestService } from "./service.ts";
 
@@ -75,12 +82,22 @@ export class FoldingReader {
     else if (event.type === "message_updated" || event.type === "message_completed")
       replace(snapshot, event.message);
     else if (event.type === "title_changed") snapshot.title = event.new_title;
-    else if (event.type === "system_event")
-      snapshot.system_events = [...snapshot.system_events, event.item].slice(-100);
+    else if (event.type === "system_event") this.#note(snapshot, event.item);
     else if (event.type === "state_changed") {
       const { status, model, app, user_state } = event;
       Object.assign(snapshot, { status, model, app, user_state, is_processing: status === "processing" });
     }
+  }
+
+  #note(snapshot: Snapshot, item: SystemEvent): void {
+    snapshot.system_events = [...snapshot.system_events, item].slice(-100);
+    const { type, payload } = item;
+    if (type === "action_requested") snapshot.pending_actions.push(payload as PendingAction);
+    if (type !== "action_resolved") return;
+    const left = snapshot.pending_actions.filter(({ id }) => id !== payload["id"]);
+    if (left.length !== snapshot.pending_actions.length - 1)
+      this.faults.push("an unknown action was resolved");
+    snapshot.pending_actions = left;
   }
 
   #follow(snapshot: Snapshot, id: string): void {

@@ -25,6 +25,7 @@ export function interceptStore(store: Store, before: BeforeCall): Store {
   return {
     sessions: intercept("sessions", store.sessions),
     turns: intercept("turns", store.turns),
+    actions: intercept("actions", store.actions),
     events: intercept("events", store.events),
     jobs: intercept("jobs", store.jobs),
     keys: intercept("keys", store.keys),

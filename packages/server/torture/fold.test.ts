@@ -6,6 +6,7 @@ const ID = "6f1c3c1e-0000-4000-8000-000000000001";
 const EMPTY: Snapshot = {
   messages: [],
   system_events: [],
+  pending_actions: [],
   title: "New Chat",
   is_processing: false,
   user_state: null,

@@ -2,7 +2,7 @@
 // alone: nothing here is shared with the server.
 
 import { isDeepStrictEqual } from "node:util";
-import type { Message, Snapshot, UpdateEvent } from "@colloquy/protocol";
+import type { Message, PendingAction, Snapshot, SystemEvent, UpdateEvent } from "@colloquy/protocol";
 
 /** How many system events a snapshot shows (contract section 2). */
 const SYSTEM_EVENTS_SHOWN = 100;
@@ -64,13 +64,21 @@ function changeOf(state: FoldState, event: UpdateEvent): Partial<FoldState> {
         user_state: event.user_state,
       };
     case "system_event":
-      return { system_events: [...state.system_events, event.item].slice(-SYSTEM_EVENTS_SHOWN) };
+      return {
+        system_events: [...state.system_events, event.item].slice(-SYSTEM_EVENTS_SHOWN),
+        pending_actions: pendingAfter(state.pending_actions, event.item),
+      };
     case "tool_update":
     case "tool_complete":
     case "system_notice":
     case "message_delta":
       return {};
   }
+}
+
+function pendingAfter(pending: readonly PendingAction[], { type, payload }: SystemEvent): PendingAction[] {
+  if (type === "action_requested") return [...pending, payload as PendingAction];
+  return pending.filter(({ id }) => type !== "action_resolved" || id !== payload["id"]);
 }
 
 function replaced(messages: readonly Message[], message: Message): Message[] {

@@ -19,6 +19,7 @@ function snapshotOf(messages: readonly Message[], fields: Partial<Snapshot> = {}
   return {
     messages: [...messages],
     system_events: [],
+    pending_actions: [],
     title: "New Chat",
     is_processing: false,
     user_state: null,

@@ -13,6 +13,7 @@ function snapshotAt(id: string, title: string): Snapshot {
   return {
     messages: [],
     system_events: [],
+    pending_actions: [],
     title,
     is_processing: false,
     user_state: null,

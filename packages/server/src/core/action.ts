@@ -1,5 +1,6 @@
 // Actions that wait for a person: what a turn asks, and what becomes of it. An action belongs to one tool call of one turn.
 
+import type { Action, PendingAction } from "@colloquy/protocol";
 import type { JsonObject, JsonValue } from "./json.ts";
 
 /** What is asked. The field names within a request are those of the wire. */
@@ -28,7 +29,18 @@ export type ActionKind = ActionRequest["kind"];
 /** `cancelled`: the turn ended before anybody decided. */
 export type ActionStatus = "pending" | "approved" | "denied" | "expired" | "cancelled";
 
+/** What a call asks before it may run, as a turn hands it over with the step that made the call. */
+export interface AskedAction {
+  readonly id: string;
+  readonly callId: string;
+  readonly asked: ActionRequest;
+  /** Milliseconds that a person has to decide. */
+  readonly validMs: number;
+}
+
 export interface ActionRecord {
+  /** Number of the event that announced it: actions of a session are in its order. */
+  readonly number: number;
   readonly id: string;
   /** Number of the turn that waits. */
   readonly turn: number;
@@ -41,6 +53,33 @@ export interface ActionRecord {
   readonly result: JsonValue;
   /** Milliseconds since the Unix epoch, on the store's clock. */
   readonly createdAt: number;
+  /** From this moment on nobody can decide any more. */
   readonly expiresAt: number;
   readonly resolvedAt: number | null;
+}
+
+/** An action as snapshots and `action_requested` events show it. */
+export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAction {
+  const { id, asked, tool, callId, createdAt, expiresAt } = action;
+  // The compiler cannot see that kind and request go together; `ActionRequest` says that they do.
+  return {
+    id,
+    kind: asked.kind,
+    tool,
+    call_id: callId,
+    created_at: new Date(createdAt).toISOString(),
+    expires_at: new Date(expiresAt).toISOString(),
+    request: asked.request,
+  } as PendingAction;
+}
+
+/** An action as `GET /api/actions` shows it. */
+export function toWireAction(action: ActionRecord): Action {
+  const { status, result, resolvedAt } = action;
+  return {
+    ...toPendingAction(action),
+    status,
+    result,
+    resolved_at: resolvedAt === null ? null : new Date(resolvedAt).toISOString(),
+  };
 }

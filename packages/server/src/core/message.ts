@@ -1,8 +1,16 @@
 import type { Message, MessageStatus, PersistedMessage, ToolCall, ToolResult } from "@colloquy/protocol";
 import type { ToolEffect } from "./ports/tool.ts";
 
-/** A call as it is kept; `effect` and `step` are for recovery and replay and do not go over the wire. */
+/**
+ * How far a call without a result has come: `asked` waits for a person, `allowed` has been approved and may be started by whoever
+ * claims the turn next. `started` is the stored intent: from there on the call may have had its effect.
+ */
+export type ToolCallPhase = "started" | "asked" | "allowed";
+
+/** A call as it is kept; `effect`, `step` and `phase` are for recovery and replay and do not go over the wire. */
 export interface ToolCallRecord extends ToolCall {
+  /** Absent for a call that asked nobody: it starts with its step. */
+  readonly phase?: ToolCallPhase;
   readonly effect: ToolEffect;
   /** The model step that made the call; the first step of a turn is 1. */
   readonly step: number;
@@ -54,6 +62,16 @@ export function toPersistedMessage(sessionId: string, message: MessageRecord): P
 export function openCalls(message: MessageRecord): readonly ToolCallRecord[] {
   const answered = new Set(message.toolResults.map((result) => result.call_id));
   return message.toolCalls.filter((call) => !answered.has(call.id));
+}
+
+/** Whether a call may have had its effect. */
+export function hasStarted(call: ToolCallRecord): boolean {
+  return call.phase === undefined || call.phase === "started";
+}
+
+/** Whether a call of the message waits for a person. */
+export function waitsForPerson(message: MessageRecord): boolean {
+  return openCalls(message).some(({ phase }) => phase === "asked");
 }
 
 /** The text of a message whose turn took another step: steps stand apart by a blank line. */

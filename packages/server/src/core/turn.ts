@@ -1,3 +1,4 @@
+import type { ActionRecord } from "./action.ts";
 import type { JsonValue } from "./json.ts";
 import type { MessageRecord, ToolCallRecord } from "./message.ts";
 
@@ -26,7 +27,7 @@ export interface TurnRecord {
   readonly userPosition: number;
   /** Position of its agent message, `null` until the turn starts. */
   readonly agentPosition: number | null;
-  /** How often it was started. */
+  /** How often it was started, since the last time that it waited for a person. */
   readonly attempts: number;
   /** Finished model steps. */
   readonly steps: number;
@@ -34,7 +35,7 @@ export interface TurnRecord {
   readonly epoch: number;
   /**
    * Whether a process may start it now: it is the first open turn of its session and nobody holds the lease.
-   * True for a queued turn at the head of the queue and for a running one whose owner is gone.
+   * True for a queued turn at the head of the queue and for a running one whose owner is gone, or that waits for a person no more.
    */
   readonly runnable: boolean;
   /** The `client_id` of the chat; decides whose secrets its tools may use. */
@@ -52,6 +53,8 @@ export interface OpenTurn {
   readonly turn: TurnRecord;
   readonly userMessage: MessageRecord;
   readonly agentMessage: MessageRecord | null;
+  /** Its actions that nobody has decided yet, oldest first. */
+  readonly actions: readonly ActionRecord[];
 }
 
 /** One finished model step: what was said and called, kept for recovery and for exact replay to a model. */
@@ -82,7 +85,7 @@ export interface StartedTurn extends TurnIdentity {
   readonly stepsDone: number;
   readonly userText: string;
   readonly agentMessage: MessageRecord;
-  /** Calls of the last finished step that still need a result: run them before the next step. */
+  /** Calls of the last finished step that still need a result: run them before the next step. Without those that wait for a person. */
   readonly openCalls: readonly ToolCallRecord[];
   readonly clientId: string | null;
   readonly publicKey: string | null;

@@ -78,6 +78,7 @@ export const Snapshot = SessionSnapshot.meta({
         },
       ],
       system_events: [],
+      pending_actions: [],
       title: "Twelve times seven",
       is_processing: false,
       user_state: { evm: { address: "0x8ba1f109551bd432803012645ac136ddd64dba72", chain_id: 1 } },

@@ -23,7 +23,13 @@ function session(id: string, content: string | null, status: "complete" | "strea
     createdAt: 0,
   } as const;
   const messages = content === null ? [] : [{ ...message, content }];
-  const built = new Session({ session: record, messages, systemEvents: [], checkpointed: "" });
+  const built = new Session({
+    session: record,
+    messages,
+    systemEvents: [],
+    pendingActions: [],
+    checkpointed: "",
+  });
   built.view();
   return built;
 }

@@ -12,6 +12,7 @@ const stored = (fields: Partial<StoredSession["session"]> = {}): StoredSession =
   session: { ...RECORD, ...fields },
   messages: [],
   systemEvents: [],
+  pendingActions: [],
   checkpointed: "",
 });
 

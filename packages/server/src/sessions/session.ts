@@ -1,5 +1,7 @@
 // The one live object of a session: the fold of its committed events, and the text that streams at this moment.
 
+import type { PendingAction, ResolvedAction, SystemEvent } from "@colloquy/protocol";
+import { toPendingAction } from "../core/action.ts";
 import type { StoredSession } from "../core/ports/session-store.ts";
 import type { SnapshotView } from "../core/ports/services.ts";
 import { joinStepText, toWireMessage } from "../core/message.ts";
@@ -46,6 +48,7 @@ export class Session {
     });
     for (const message of stored.messages) this.#snapshot.addMessage(toWireMessage(message));
     for (const { item } of stored.systemEvents) this.#snapshot.addSystemEvent(item);
+    for (const action of stored.pendingActions) this.#snapshot.addPendingAction(toPendingAction(action));
     this.#committedText = this.#snapshot.streamingMessage()?.content ?? "";
   }
 
@@ -87,6 +90,11 @@ export class Session {
   /** Whether an agent message grows here. */
   get isStreaming(): boolean {
     return this.#snapshot.streamingMessage() !== null;
+  }
+
+  /** Whether a person is asked something. */
+  get hasPendingActions(): boolean {
+    return this.#snapshot.hasPendingActions;
   }
 
   get hasWaiters(): boolean {
@@ -176,6 +184,7 @@ export class Session {
         return true;
       case "system_event":
         this.#snapshot.addSystemEvent(event.item);
+        this.#followAction(event.item);
         return true;
       case "message_created":
         this.isEmpty = false;
@@ -191,6 +200,12 @@ export class Session {
       case "system_notice":
         return true;
     }
+  }
+
+  #followAction({ type, payload }: SystemEvent): void {
+    // The payloads are what `SessionDraft` puts into events of these types.
+    if (type === "action_requested") this.#snapshot.addPendingAction(payload as PendingAction);
+    if (type === "action_resolved") this.#snapshot.removePendingAction((payload as ResolvedAction).id);
   }
 
   #releaseWaiters(): void {

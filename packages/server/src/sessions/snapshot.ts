@@ -2,7 +2,7 @@
 // so that a poll costs a copy of what changed and not of the whole conversation.
 
 import { createHash, type Hash } from "node:crypto";
-import type { Message, SessionStatus, SystemEvent } from "@colloquy/protocol";
+import type { Message, PendingAction, SessionStatus, SystemEvent } from "@colloquy/protocol";
 import type { JsonObject } from "../core/json.ts";
 import { formatEventId } from "../core/event-id.ts";
 import type { SnapshotView } from "../core/ports/services.ts";
@@ -11,7 +11,6 @@ import { SYSTEM_EVENTS_SHOWN } from "../core/system-event.ts";
 /** Settled messages are joined this many at a time. */
 const CHUNK_MESSAGES = 32;
 const LOOSE_OVERHEAD = 512;
-const SYSTEM_EVENT_BYTES = 256;
 /** Shorter snapshots are joined: one write of a copy costs less than several without. */
 const SHORT_BYTES = 16_384;
 const OPENING = Buffer.from('{"messages":[');
@@ -44,6 +43,8 @@ export class Snapshot {
   /** Messages after the chunks, in the order of arrival. */
   readonly #loose: LooseMessage[] = [];
   readonly #systemEvents: string[] = [];
+  /** Actions that nobody has decided yet, oldest first, by their ids. */
+  readonly #pendingActions = new Map<string, string>();
   #fields: SnapshotFields;
   #view: SnapshotView | null = null;
 
@@ -62,7 +63,12 @@ export class Snapshot {
       one.toolCharacters ??= toolCharacters(one.message);
       loose += 2 * (one.message.content.length + one.toolCharacters) + LOOSE_OVERHEAD;
     }
-    return this.#chunkBytes + loose + this.#systemEvents.length * SYSTEM_EVENT_BYTES;
+    return (
+      this.#chunkBytes +
+      loose +
+      charactersOf(this.#systemEvents) +
+      charactersOf(this.#pendingActions.values())
+    );
   }
 
   set(fields: Partial<SnapshotFields>): void {
@@ -99,6 +105,21 @@ export class Snapshot {
   addSystemEvent(item: SystemEvent): void {
     this.#systemEvents.push(JSON.stringify(item));
     if (this.#systemEvents.length > SYSTEM_EVENTS_SHOWN) this.#systemEvents.shift();
+    this.#view = null;
+  }
+
+  get hasPendingActions(): boolean {
+    return this.#pendingActions.size > 0;
+  }
+
+  addPendingAction(action: PendingAction): void {
+    this.#pendingActions.set(action.id, JSON.stringify(action));
+    this.#view = null;
+  }
+
+  /** The action has been decided, one way or another. */
+  removePendingAction(id: string): void {
+    this.#pendingActions.delete(id);
     this.#view = null;
   }
 
@@ -143,7 +164,8 @@ export class Snapshot {
       last_event_id: formatEventId(fields.life, fields.head),
     });
     const messages = this.#loose.map(messageJson).join();
-    return `${messages}],"system_events":[${this.#systemEvents.join()}],${rest.slice(1)}`;
+    const pending = [...this.#pendingActions.values()].join();
+    return `${messages}],"system_events":[${this.#systemEvents.join()}],"pending_actions":[${pending}],${rest.slice(1)}`;
   }
 
   #findLoose(id: string): LooseMessage | undefined {
@@ -178,6 +200,12 @@ class TaggedView implements SnapshotView {
 
 function openingDigest(): Hash {
   return createHash("sha256").update(OPENING);
+}
+
+function charactersOf(texts: Iterable<string>): number {
+  let characters = 0;
+  for (const text of texts) characters += text.length;
+  return characters;
 }
 
 function isSettled(message: Message): boolean {

@@ -54,7 +54,7 @@ describe("a store that fails for a while", () => {
   });
 
   it("does not fail a turn for a tool's progress", async () => {
-    await one.journal.stepWithCalls(step(1, ""), [call("a")]);
+    await one.journal.stepWithCalls(step(1, ""), [call("a")], []);
     one.before = failing("turns.toolProgress", 1);
     one.journal.toolProgress("a", 1);
     await one.round();

@@ -73,7 +73,7 @@ describe("text that streams", () => {
         : undefined;
     one.journal.say("one");
     await one.service.clock.advance(200);
-    await one.journal.stepWithCalls(step(1, "one"), [call("a")]);
+    await one.journal.stepWithCalls(step(1, "one"), [call("a")], []);
     gate.reject(fullDisk());
     await one.round();
     one.journal.say("two");
@@ -90,7 +90,7 @@ describe("text that streams", () => {
     one.service.bus.listen((_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]));
     one.journal.say("one");
     one.journal.say(" step");
-    await one.journal.stepWithCalls(step(1, "one step"), []);
+    await one.journal.stepWithCalls(step(1, "one step"), [], []);
     one.journal.say("two");
     expect(deltas).toEqual([
       [0, "one"],
@@ -116,7 +116,7 @@ describe("text that streams", () => {
 
 describe("what a turn writes", () => {
   it("is announced in the order in which it was committed, whoever else writes", async () => {
-    await one.journal.stepWithCalls(step(1, ""), [call("a"), call("b")]);
+    await one.journal.stepWithCalls(step(1, ""), [call("a"), call("b")], []);
     const numbers: number[] = [];
     const heads: number[] = [];
     one.service.bus.listen((_id, note: SessionNote) => {
@@ -153,7 +153,7 @@ describe("what a turn writes", () => {
   it("is refused once the turn was interrupted, its session deleted, or somebody else has taken it over", async () => {
     await one.service.conversations.interrupt(one.id, null);
     expect(await one.journal.history(1_000)).toBeNull();
-    expect(await one.journal.stepWithCalls(step(1, "x"), [])).toBe(false);
+    expect(await one.journal.stepWithCalls(step(1, "x"), [], [])).toBe(false);
     expect(await one.journal.complete(step(1, "x"))).toBe(false);
     expect(await one.journal.fail({ code: "c", message: "m" })).toBe(false);
     await one.service.conversations.remove(one.id);
@@ -172,7 +172,7 @@ describe("what a turn writes", () => {
   });
 
   it("keeps what was said when it fails, on disk or not", async () => {
-    await one.journal.stepWithCalls(step(1, "one"), []);
+    await one.journal.stepWithCalls(step(1, "one"), [], []);
     one.journal.say("tw");
     expect(await one.journal.fail({ code: "model_failed", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");

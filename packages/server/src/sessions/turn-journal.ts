@@ -1,6 +1,7 @@
 // The journal of one running turn: its writes go to the store under the turn's identity, then to the live session and the bus like every
 // other commit; its text is shown at once and checkpointed soon after.
 
+import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
@@ -80,9 +81,13 @@ export class StoredTurnJournal implements TurnJournal {
     this.#timer ??= this.#options.clock.after(CHECKPOINT_MS, () => void this.#checkpoint());
   }
 
-  async stepWithCalls(step: StepRecord, calls: readonly ToolCallRecord[]): Promise<boolean> {
+  async stepWithCalls(
+    step: StepRecord,
+    calls: readonly ToolCallRecord[],
+    asked: readonly AskedAction[],
+  ): Promise<boolean> {
     this.#forgetUnsaved();
-    return await this.#write(() => this.#options.store.stepWithCalls(this.#turn, step, calls));
+    return await this.#write(() => this.#options.store.stepWithCalls(this.#turn, step, calls, asked));
   }
 
   toolProgress(callId: string, progress: JsonValue): void {

@@ -1,6 +1,7 @@
 // What a running turn tells the rest of the service. Each write is durable when its promise resolves; `false` means that the turn
 // may no longer write (interrupted, deleted, taken over) and has to stop without a word.
 
+import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { ToolCallRecord } from "../core/message.ts";
@@ -19,8 +20,12 @@ export interface TurnJournal {
   history(maxCharacters: number): Promise<readonly PastTurn[] | null>;
   /** Clean text that the model has just said: shown at once, on disk within 250 ms. */
   say(text: string): void;
-  /** A step that asked for tools; from here on the calls count as started. */
-  stepWithCalls(step: StepRecord, calls: readonly ToolCallRecord[]): Promise<boolean>;
+  /** A step that asked for tools; from here on the calls count as started, but those that ask a person first. */
+  stepWithCalls(
+    step: StepRecord,
+    calls: readonly ToolCallRecord[],
+    asked: readonly AskedAction[],
+  ): Promise<boolean>;
   toolProgress(callId: string, progress: JsonValue): void;
   toolResult(outcome: ToolOutcomeInput): Promise<boolean>;
   /** The last step; the turn is complete. */

@@ -155,7 +155,7 @@ class TurnRun {
       };
     });
     this.#callIds.push(...calls.map(({ id }) => id));
-    if (!(await this.#journal.stepWithCalls(record, calls))) return null;
+    if (!(await this.#journal.stepWithCalls(record, calls, []))) return null;
     return await this.#runCalls(calls);
   }
 

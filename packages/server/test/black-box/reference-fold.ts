@@ -1,6 +1,6 @@
 // The fold of contract section 5, written from the contract: a snapshot and the events after it make the next snapshot.
 
-import type { Snapshot } from "@colloquy/protocol";
+import type { PendingAction, Snapshot } from "@colloquy/protocol";
 import type { ReadEvent } from "./event-reader.ts";
 
 /** The snapshot after the events. Throws where the contract promises that there is no gap and nothing comes twice. */
@@ -40,6 +40,12 @@ export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
         break;
       case "system_event":
         snapshot.system_events = [...snapshot.system_events, event.item].slice(-100);
+        if (event.item.type === "action_requested") {
+          snapshot.pending_actions.push(event.item.payload as PendingAction);
+        } else if (event.item.type === "action_resolved") {
+          const { id } = event.item.payload;
+          snapshot.pending_actions = snapshot.pending_actions.filter((action) => action.id !== id);
+        }
         break;
       default:
     }

@@ -2,6 +2,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { toPendingAction } from "../action.ts";
+import { hasStarted, openCalls } from "../message.ts";
 import type { StartedTurn } from "../turn.ts";
 import { call, DecidedSession } from "./decided-session.suite.ts";
 import { decideToolResult } from "./turn-progress.ts";
@@ -12,6 +14,13 @@ const COMMANDS = [
   "chat that interrupts",
   "claim",
   "call tools",
+  "call tools that ask",
+  "wait",
+  "wait",
+  "approve",
+  "approve",
+  "deny",
+  "let actions expire",
   "result",
   "complete",
   "fail",
@@ -19,6 +28,8 @@ const COMMANDS = [
   "interrupt",
   "a dead turn writes",
 ] as const;
+
+const VALID_MS = 1_000;
 
 class Run {
   readonly one = new DecidedSession();
@@ -40,6 +51,8 @@ class Run {
       this.#lose();
       this.one.interrupt(null);
     } else if (command === "a dead turn writes") this.#writeDead();
+    else if (command === "approve" || command === "deny") this.#decide(command);
+    else if (command === "let actions expire") this.one.expire(VALID_MS);
     else if (turn !== null) this.#work(command, turn);
   }
 
@@ -47,6 +60,8 @@ class Run {
     const { one } = this;
     if (command === "call tools")
       one.callTools(turn, "s", [call(`${(this.#calls += 1)}`), call(`${(this.#calls += 1)}`, "unsafe")]);
+    else if (command === "call tools that ask") this.#ask(turn);
+    else if (command === "wait") this.#wait(turn);
     else if (command === "result") {
       const outcome = { callId: `${this.#calls}`, output: 1, isError: false, durationMs: 1 };
       one.write(turn, (draft, open) => decideToolResult(draft, open, outcome));
@@ -54,15 +69,47 @@ class Run {
       one.loseOwner();
       this.#lost = turn;
       this.#turn = null;
+    } else if (command === "fail") {
+      expect(one.fail(turn, "f")).toBe(true);
+      this.#lose();
+    } else if (openCalls(one.openTurns[0]!.agentMessage!).some((open) => !hasStarted(open))) {
+      this.#wait(turn);
     } else {
-      // A turn ends when its calls have their results.
-      for (const { id } of one.openTurns[0]!.agentMessage!.toolCalls) {
-        const outcome = { callId: id, output: 1, isError: false, durationMs: 1 };
-        one.write(turn, (draft, open) => decideToolResult(draft, open, outcome));
-      }
-      expect(command === "fail" ? one.fail(turn, "f") : one.complete(turn, "c")).toBe(true);
+      this.#finishCalls(turn);
+      expect(one.complete(turn, "c")).toBe(true);
       this.#lose();
     }
+  }
+
+  /** What does not ask has its result before its turn completes or waits. */
+  #finishCalls(turn: StartedTurn): void {
+    for (const { id } of openCalls(this.one.openTurns[0]!.agentMessage!).filter(hasStarted)) {
+      const outcome = { callId: id, output: 1, isError: false, durationMs: 1 };
+      this.one.write(turn, (draft, open) => void decideToolResult(draft, open, outcome));
+    }
+  }
+
+  /** Three calls, two of which ask. */
+  #ask(turn: StartedTurn): void {
+    const ids = Array.from({ length: 3 }, () => `${(this.#calls += 1)}`);
+    const calls = ids.map((id) => call(id, "unsafe"));
+    const asked = { kind: "approval", request: { tool: "t", input: {} } } as const;
+    const actions = ids
+      .slice(0, 2)
+      .map((id) => ({ id: `action-${id}`, callId: id, asked, validMs: VALID_MS }));
+    this.one.callTools(turn, "s", calls, actions);
+  }
+
+  #wait(turn: StartedTurn): void {
+    this.#finishCalls(turn);
+    const waits = this.one.openTurns[0]!.actions.length > 0;
+    expect(this.one.wait(turn)).toBe(waits ? "waits" : "runnable");
+    this.#lose();
+  }
+
+  #decide(decision: "approve" | "deny"): void {
+    const action = this.one.actions.find(({ status }) => status === "pending");
+    if (action !== undefined) expect(this.one.decide(action.id, decision).kind).toMatch(/decided|expired/);
   }
 
   #start(outcome: ReturnType<DecidedSession["chat"]>): void {
@@ -98,7 +145,9 @@ class Run {
     // One turn at a time, and always the first: it runs, or somebody may start it.
     const [first, ...rest] = open.map(({ turn }) => turn);
     expect(rest.every(({ state, runnable }) => state === "queued" && !runnable)).toBe(true);
-    if (first !== undefined) expect(first.runnable).toBe(one.owner === null);
+    if (first !== undefined) expect(first.runnable).toBe(one.owner === null && first.state !== "waiting");
+    if (first?.state === "waiting") expect(one.owner).toBeNull();
+    this.#checkActions();
     expect(one.foldedMessages()).toEqual(one.wireMessages());
     for (const { status, toolCalls, toolResults, role } of one.messages) {
       if (status === "streaming") expect(open[0]?.agentMessage?.status).toBe("streaming");
@@ -110,6 +159,25 @@ class Run {
     }
     const ids = one.messages.flatMap(({ toolResults }) => toolResults.map(({ call_id }) => call_id));
     expect(new Set(ids).size).toBe(ids.length);
+  }
+
+  /** Somebody is asked exactly while a call of an open turn waits for it, and the events tell it. */
+  #checkActions(): void {
+    const { one } = this;
+    const pending = one.actions.filter(({ status }) => status === "pending");
+    const asking = one.openTurns.flatMap(({ agentMessage }) =>
+      agentMessage === null ? [] : openCalls(agentMessage).filter(({ phase }) => phase === "asked"),
+    );
+    expect(pending.map(({ callId }) => callId)).toEqual(asking.map(({ id }) => id));
+    if (one.openTurns[0]?.turn.state === "waiting") expect(pending).not.toEqual([]);
+    const told = new Map<unknown, unknown>();
+    for (const { event } of one.events) {
+      if (event.type !== "system_event") continue;
+      const { type, payload } = event.item;
+      if (type === "action_requested") told.set(payload["id"], payload);
+      if (type === "action_resolved") expect(told.delete(payload["id"])).toBe(true);
+    }
+    expect([...told.values()]).toEqual(pending.map(toPendingAction));
   }
 }
 
@@ -123,7 +191,7 @@ describe("whatever is decided in whatever order", () => {
           run.check();
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
     );
   });
 });

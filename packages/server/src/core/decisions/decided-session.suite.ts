@@ -1,11 +1,14 @@
 // One session in a few variables, for tests of decisions: what an adapter does around them, without a store.
 
 import { randomUUID } from "node:crypto";
+import type { ActionRecord, AskedAction } from "../action.ts";
 import type { JsonValue } from "../json.ts";
 import { toWireMessage, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import type { NumberedEvent } from "../session-event.ts";
 import { newSession, type SessionRecord } from "../session.ts";
 import { NO_USAGE, type OpenTurn, type StartedTurn, type StepRecord, type TurnRecord } from "../turn.ts";
+import { decideAction, decideExpiry, type ActionAnswer, type ActionOutcome } from "./actions.ts";
+import { decideWait } from "./asking.ts";
 import { decideChat, type ChatFacts, type ChatInput, type ChatOutcome } from "./chat.ts";
 import { SessionDraft } from "./draft.ts";
 import { decideInterrupt, type PartialText } from "./interrupt.ts";
@@ -24,6 +27,7 @@ export class DecidedSession {
     START,
   );
   messages: MessageRecord[] = [];
+  actions: ActionRecord[] = [];
   turns: TurnRecord[] = [];
   events: NumberedEvent[] = [];
   /** The draft of the last decision. */
@@ -39,6 +43,7 @@ export class DecidedSession {
         turn,
         userMessage: this.#message(turn.userPosition),
         agentMessage: turn.agentPosition === null ? null : this.#message(turn.agentPosition),
+        actions: this.actions.filter((action) => action.turn === turn.number && action.status === "pending"),
       }));
   }
 
@@ -134,10 +139,39 @@ export class DecidedSession {
     });
   }
 
-  callTools(turn: StartedTurn, text: string, calls: readonly ToolCallRecord[]): boolean {
+  /** A step with calls, some of which ask. */
+  callTools(
+    turn: StartedTurn,
+    text: string,
+    calls: readonly ToolCallRecord[],
+    asked: readonly AskedAction[] = [],
+  ): boolean {
     return this.write(turn, (draft, open) =>
-      decideStepWithCalls(draft, open, step(open.turn.steps + 1, text), calls),
+      decideStepWithCalls(draft, open, step(open.turn.steps + 1, text), calls, asked),
     );
+  }
+
+  /** The turn has nothing left to run but waits; `null` when it may not write any more. */
+  wait(turn: StartedTurn): "waits" | "runnable" | null {
+    return this.change((draft) => {
+      const open = turnThatWrites(draft.session, this.openTurns, turn);
+      return open === null ? null : decideWait(draft, open);
+    });
+  }
+
+  /** A person decides. */
+  decide(id: string, decision: ActionAnswer["decision"], result: JsonValue = null): ActionOutcome {
+    const action = this.actions.find((action) => action.id === id) ?? null;
+    return this.change(
+      (draft) => decideAction(draft, this.openTurns, action, { decision, result }),
+      ({ kind }) => kind !== "decided" && kind !== "expired",
+    );
+  }
+
+  /** So much time passes, and what is due then counts as denied. */
+  expire(ms: number): boolean {
+    this.at += ms;
+    return this.change((draft) => decideExpiry(draft, this.openTurns));
   }
 
   complete(turn: StartedTurn, text: string): boolean {
@@ -178,6 +212,9 @@ export class DecidedSession {
     );
     this.turns = [...this.turns, ...draft.addedTurns].map(
       (turn) => draft.changedTurns.get(turn.number) ?? turn,
+    );
+    this.actions = [...this.actions, ...draft.addedActions].map(
+      (action) => draft.changedActions.get(action.id) ?? action,
     );
     this.events.push(...draft.events);
     if (draft.lease !== null) this.owner = draft.lease.kind === "taken" ? draft.lease.owner : null;

@@ -3,8 +3,9 @@
 // shared by all adapters; adapters hold no rules. Whatever changes is recorded as events here and nowhere else.
 
 import type { NoticeLevel, SessionEvent, SystemEvent } from "@colloquy/protocol";
+import { toPendingAction, type ActionRecord, type ActionStatus } from "../action.ts";
 import { formatEventId } from "../event-id.ts";
-import type { JsonObject } from "../json.ts";
+import type { JsonObject, JsonValue } from "../json.ts";
 import { toWireMessage, type MessageRecord } from "../message.ts";
 import type { NumberedEvent } from "../session-event.ts";
 import { nextStatus, type SessionTrigger } from "../session-status.ts";
@@ -27,6 +28,8 @@ export class SessionDraft {
   readonly changedMessages = new Map<number, MessageRecord>();
   readonly addedTurns: TurnRecord[] = [];
   readonly changedTurns = new Map<number, TurnRecord>();
+  readonly addedActions: ActionRecord[] = [];
+  readonly changedActions = new Map<string, ActionRecord>();
   lease: LeaseChange = null;
   /** Turns whose checkpointed text is no longer needed. */
   readonly settledTurns = new Set<number>();
@@ -117,6 +120,26 @@ export class SessionDraft {
     else this.changedMessages.set(message.position, message);
     this.emit({ type: event, message: toWireMessage(message) });
     return message;
+  }
+
+  /** A person is asked; every reader is told what. */
+  addAction(action: Omit<ActionRecord, "number">): ActionRecord {
+    const added = { ...action, number: this.#session.head + 1 };
+    this.addedActions.push(added);
+    this.addSystemEvent("action_requested", toPendingAction(added));
+    return added;
+  }
+
+  /** Nobody is asked any more, one way or another. */
+  resolveAction(
+    action: ActionRecord,
+    status: Exclude<ActionStatus, "pending">,
+    result: JsonValue,
+  ): ActionRecord {
+    const resolved = { ...action, status, result, resolvedAt: this.at };
+    this.changedActions.set(action.id, resolved);
+    this.addSystemEvent("action_resolved", { id: action.id, status, result });
+    return resolved;
   }
 
   addTurn(turn: Omit<TurnRecord, "number">): TurnRecord {

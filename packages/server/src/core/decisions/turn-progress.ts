@@ -1,10 +1,12 @@
 // What a running turn writes. Every one of these is refused when the session's epoch is no longer the turn's.
 
 import type { ToolResult } from "@colloquy/protocol";
+import type { AskedAction } from "../action.ts";
 import type { JsonValue } from "../json.ts";
 import { joinStepText, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import { addUsage, type OpenTurn, type StepRecord, type TurnIdentity } from "../turn.ts";
 import type { SessionRecord } from "../session.ts";
+import { askPerson } from "./asking.ts";
 import type { SessionDraft } from "./draft.ts";
 import { endTurn, failTurn, moveOn } from "./turns.ts";
 
@@ -29,22 +31,31 @@ export function turnThatWrites(
     : { ...open, agentMessage: open.agentMessage };
 }
 
-/** A model step that asks for tools: the step, and the intent of every call, before any of them runs. */
+/**
+ * A model step that asks for tools: the step, and the intent of every call, before any of them runs. Of a call that is among `asked`, a
+ * person is asked instead.
+ */
 export function decideStepWithCalls(
   draft: SessionDraft,
   open: OpenTurn & { readonly agentMessage: MessageRecord },
   step: StepRecord,
   calls: readonly ToolCallRecord[],
+  asked: readonly AskedAction[],
 ): void {
+  const waiting = new Set(asked.map(({ callId }) => callId));
+  const kept = calls.map(
+    (call): ToolCallRecord => (waiting.has(call.id) ? { ...call, phase: "asked" } : call),
+  );
   draft.changeMessage(
     {
       ...open.agentMessage,
       content: joinStepText(open.agentMessage.content, step.text),
-      toolCalls: [...open.agentMessage.toolCalls, ...calls],
+      toolCalls: [...open.agentMessage.toolCalls, ...kept],
     },
     "message_updated",
   );
-  for (const call of calls) emitToolUpdate(draft, call, null);
+  for (const call of kept) emitToolUpdate(draft, call, null);
+  askPerson(draft, open.turn.number, kept, asked);
   draft.changeTurn({ ...open.turn, steps: step.number, usage: addUsage(open.turn.usage, step.usage) });
   draft.settledTurns.add(open.turn.number);
 }
@@ -59,7 +70,7 @@ export function decideLastStep(
   const content = joinStepText(open.agentMessage.content, step.text);
   draft.changeMessage({ ...open.agentMessage, content, status: "complete" }, "message_completed");
   const usage = addUsage(open.turn.usage, step.usage);
-  endTurn(draft, open.turn, { state: "complete", steps: step.number, usage });
+  endTurn(draft, open, { state: "complete", steps: step.number, usage });
   moveOn(draft, open.turn, openTurns);
 }
 
@@ -75,15 +86,17 @@ export function decideFailure(
   moveOn(draft, open.turn, openTurns);
 }
 
-/** A call has its result. A second result of one call changes nothing: each call has exactly one. */
+/** A call has its result. A second result of one call changes nothing: each call has exactly one. Answers the message as it is then. */
 export function decideToolResult(
   draft: SessionDraft,
-  open: OpenTurn & { readonly agentMessage: MessageRecord },
+  open: { readonly agentMessage: MessageRecord },
   outcome: ToolOutcomeInput,
-): void {
+): MessageRecord {
   const message = open.agentMessage;
   const call = message.toolCalls.find(({ id }) => id === outcome.callId);
-  if (call === undefined || message.toolResults.some(({ call_id }) => call_id === outcome.callId)) return;
+  if (call === undefined || message.toolResults.some(({ call_id }) => call_id === outcome.callId)) {
+    return message;
+  }
   const status = outcome.isError ? "failed" : "complete";
   const result: ToolResult = {
     call_id: call.id,
@@ -94,7 +107,7 @@ export function decideToolResult(
   };
   const { call_id, name, ...shown } = result;
   draft.emit({ type: "tool_complete", call_id, name, status, arguments: call.arguments, result: shown });
-  draft.changeMessage(
+  return draft.changeMessage(
     {
       ...message,
       toolCalls: message.toolCalls.map((other) => (other === call ? { ...call, status } : other)),

@@ -1,7 +1,7 @@
 // How turns begin and end. Used by the decisions that people make (chat, interrupt) and by those of the agent loop.
 
 import type { ToolResult } from "@colloquy/protocol";
-import { openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import { hasStarted, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import { appOf } from "../session.ts";
 import { MAX_ATTEMPTS, NO_USAGE, type OpenTurn, type StartedTurn, type TurnRecord } from "../turn.ts";
 import { useAvailableModel } from "./available-model.ts";
@@ -43,7 +43,7 @@ export function enqueueTurn(
     enqueuedAt: draft.at,
     endedAt: null,
   });
-  return { turn, userMessage, agentMessage: null };
+  return { turn, userMessage, agentMessage: null, actions: [] };
 }
 
 /**
@@ -105,7 +105,7 @@ export function interruptTurn(draft: SessionDraft, open: OpenTurn, text: string)
     const closed = closeCalls(open.agentMessage);
     draft.changeMessage({ ...closed, content: text, status: "interrupted" }, "message_completed");
   }
-  endTurn(draft, open.turn, { state: "interrupted" });
+  endTurn(draft, open, { state: "interrupted" });
 }
 
 /** Ends a turn that the model or a limit has failed; the person is told why. */
@@ -119,12 +119,13 @@ export function failTurn(
     const closed = closeCalls(open.agentMessage);
     draft.changeMessage({ ...closed, content: text, status: "failed" }, "message_completed");
   }
-  endTurn(draft, open.turn, { state: "failed", failure: failure.code });
+  endTurn(draft, open, { state: "failed", failure: failure.code });
   draft.notify("error", failure.code, failure.message);
 }
 
-/** Records the end of a turn. Whoever calls it moves the session's status and the queue on. */
-export function endTurn(draft: SessionDraft, turn: TurnRecord, end: Partial<TurnRecord>): void {
+/** Records the end of a turn: nobody needs to decide for it any more. Whoever calls it moves the session's status and the queue on. */
+export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: Partial<TurnRecord>): void {
+  for (const action of actions) draft.resolveAction(action, "cancelled", null);
   draft.changeTurn({ ...turn, ...end, runnable: false, endedAt: draft.at });
   draft.settledTurns.add(turn.number);
 }
@@ -149,13 +150,17 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
   });
 }
 
-/** After a crash: readers may have seen text beyond the last finished step, and unsafe calls must not run again. */
+/**
+ * After a crash readers may have seen text beyond the last finished step, and unsafe calls that had started must not run again. Calls that
+ * a person has allowed start here: this is their stored intent, so that an unsafe one runs at most once.
+ */
 function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.settledTurns.add(message.turn);
-  return draft.changeMessage(
-    closeCalls(message, (call) => call.effect === "unsafe"),
-    "message_updated",
+  const closed = closeCalls(message, (call) => call.effect === "unsafe" && hasStarted(call));
+  const toolCalls = closed.toolCalls.map(
+    (call): ToolCallRecord => (call.phase === "allowed" ? { ...call, phase: "started" } : call),
   );
+  return draft.changeMessage({ ...closed, toolCalls }, "message_updated");
 }
 
 function describeStartedTurn(
@@ -177,7 +182,7 @@ function describeStartedTurn(
     stepsDone: turn.steps,
     userText: userMessage.content,
     agentMessage,
-    openCalls: openCalls(agentMessage),
+    openCalls: openCalls(agentMessage).filter(hasStarted),
     clientId: turn.clientId,
     publicKey: session.publicKey,
     userState: session.userState,
@@ -209,6 +214,6 @@ function closeCalls(
 }
 
 function madeUpResult(call: ToolCallRecord): ToolResult {
-  const output = call.effect === "unsafe" ? "outcome unknown" : "interrupted";
+  const output = call.effect === "unsafe" && hasStarted(call) ? "outcome unknown" : "interrupted";
   return { call_id: call.id, name: call.name, output, is_error: true, duration_ms: 0 };
 }

@@ -2,6 +2,7 @@
 // the store's clock. Methods that reach the store and find it failing reject with `Unavailable` (507 when the
 // disk is full, 503 otherwise) and have then changed nothing.
 
+import type { ActionRecord } from "../action.ts";
 import type { JsonObject } from "../json.ts";
 import type { MessageRecord } from "../message.ts";
 import type { ModelChoice } from "../decisions/settings.ts";
@@ -16,6 +17,8 @@ export interface StoredSession {
   readonly messages: readonly MessageRecord[];
   /** The last 100, oldest first. */
   readonly systemEvents: readonly SystemEventRecord[];
+  /** Actions that nobody has decided yet, oldest first. */
+  readonly pendingActions: readonly ActionRecord[];
   /** Text that was streamed beyond the last finished step, as far as it was checkpointed. */
   readonly checkpointed: string;
 }

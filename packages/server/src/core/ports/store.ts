@@ -1,3 +1,4 @@
+import type { ActionStore } from "./action-store.ts";
 import type { EventStore } from "./event-store.ts";
 import type { JobStore } from "./job-store.ts";
 import type { KeyStore } from "./key-store.ts";
@@ -9,6 +10,7 @@ import type { TurnStore } from "./turn-store.ts";
 export interface Store {
   readonly sessions: SessionStore;
   readonly turns: TurnStore;
+  readonly actions: ActionStore;
   readonly events: EventStore;
   readonly jobs: JobStore;
   readonly keys: KeyStore;

@@ -2,6 +2,7 @@
 // TurnIdentity answer `null`, and have changed nothing, when the turn may no longer write: it was interrupted, its
 // session was deleted, or another owner has taken it over.
 
+import type { AskedAction } from "../action.ts";
 import type { ChatInput, ChatOutcome } from "../decisions/chat.ts";
 import type { PartialText } from "../decisions/interrupt.ts";
 import type { ToolOutcomeInput } from "../decisions/turn-progress.ts";
@@ -59,11 +60,18 @@ export interface TurnStore {
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
   /** Keeps text that was streamed: `text` follows the first `offset` characters of the current step's text. */
   checkpoint(identity: TurnIdentity, offset: number, text: string): Promise<true | null>;
+  /** A step with the intent of its calls. Of a call that is among `asked` a person is asked instead; each of these is one of `calls`. */
   stepWithCalls(
     identity: TurnIdentity,
     step: StepRecord,
     calls: readonly ToolCallRecord[],
+    asked: readonly AskedAction[],
   ): Promise<Committed<"ok"> | null>;
+  /**
+   * Gives the turn up, with its lease, until nobody is asked any more (`waits`); where that is so already it may be claimed at once
+   * (`runnable`). From here on this identity writes no more.
+   */
+  wait(identity: TurnIdentity): Promise<Committed<"waits" | "runnable"> | null>;
   toolProgress(identity: TurnIdentity, callId: string, progress: JsonValue): Promise<Committed<"ok"> | null>;
   toolResult(identity: TurnIdentity, outcome: ToolOutcomeInput): Promise<Committed<"ok"> | null>;
   /** Completes the turn with its last step. */

@@ -157,6 +157,7 @@ export class InMemoryConversations implements ConversationService {
         status: "complete",
       })),
       system_events: [],
+      pending_actions: [],
       title: thread.title,
       is_processing: false,
       user_state: null,

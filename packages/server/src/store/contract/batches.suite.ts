@@ -60,7 +60,7 @@ export function describeBatches(openStore: OpenStore): void {
     it("do not suffer from one that fails, which leaves nothing behind", async () => {
       const [broken, other] = [randomUUID(), randomUUID()];
       const turn = identityOf(await startTurn(given.store, broken, "one"));
-      await given.store.turns.stepWithCalls(turn, step(1, "First."), []);
+      await given.store.turns.stepWithCalls(turn, step(1, "First."), [], []);
       const before = await everything(given.store, broken);
       const results = await Promise.allSettled([
         chat(given.store, other, "before"),

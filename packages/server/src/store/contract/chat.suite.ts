@@ -62,6 +62,7 @@ export function describeChat(openStore: OpenStore): void {
         session: committed.session,
         messages,
         systemEvents,
+        pendingActions: [],
         checkpointed: "",
       });
       expect(await allEvents(given.store, id)).toEqual(committed.events);

@@ -10,7 +10,17 @@ import type { NumberedEvent } from "../../core/session-event.ts";
 import { NO_USAGE, type StartedTurn } from "../../core/turn.ts";
 import { foldEvents, shownOf } from "./reference-fold.suite.ts";
 import { givenStore, type Given, type OpenStore } from "./given-store.suite.ts";
-import { MODEL, chatInput, claimOf, everything, identityOf, step, target } from "./scenario.suite.ts";
+import {
+  MODEL,
+  askOf,
+  callOf,
+  chatInput,
+  claimOf,
+  everything,
+  identityOf,
+  step,
+  target,
+} from "./scenario.suite.ts";
 
 const session = fc.nat({ max: 1 });
 const turn = fc.nat({ max: 20 });
@@ -45,6 +55,16 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("checkpoint"), turn, text }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("calls"), turn, text, unsafe: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("result"), turn, isError: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("ask"), turn, validMs: fc.constantFrom(5, 60_000) }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("wait"), turn }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("decide"), session, approves: fc.boolean(), action: turn }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("expire") }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("complete"), turn, text }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("fail"), turn, text }) },
 );
@@ -82,6 +102,12 @@ class History {
         return await this.#claim(command);
       case "crash":
         return void (await turns.releaseDeadLeases("nobody"));
+      case "decide":
+        return await this.#decide(command);
+      case "expire":
+        await this.#given.clock.advance(10);
+        for (const committed of await this.#given.store.actions.expire(3)) this.#note(committed);
+        return;
       case "title": {
         const started = this.#turnAt(command.turn);
         if (started === null) return;
@@ -147,6 +173,14 @@ class History {
     if (outcome.kind === "accepted" && outcome.started !== null) this.#turns.push(outcome.started);
   }
 
+  async #decide({ session, approves, action }: CommandOf<"decide">): Promise<void> {
+    const { actions } = this.#given.store;
+    const known = (await actions.list(this.#id(session), 3)) ?? [];
+    const { id } = known[action % Math.max(1, known.length)] ?? { id: "none" };
+    const decision = approves ? "approve" : "deny";
+    this.#note(await actions.decide(this.#id(session), id, { decision, result: null }));
+  }
+
   async #interrupt({ session, streamed }: CommandOf<"interrupt">): Promise<void> {
     const started = streamed === null ? null : this.#turnAt(streamed);
     const text = started === null ? null : { turn: started.turn, epoch: started.epoch, text: "streamed" };
@@ -162,7 +196,7 @@ class History {
   }
 
   async #progress(
-    command: CommandOf<"checkpoint" | "calls" | "result" | "complete" | "fail">,
+    command: CommandOf<"checkpoint" | "calls" | "ask" | "wait" | "result" | "complete" | "fail">,
     started: StartedTurn,
   ): Promise<void> {
     const { turns } = this.#given.store;
@@ -181,7 +215,13 @@ class History {
         effect,
         step: number,
       } as const;
-      this.#note(await turns.stepWithCalls(identity, step(number, command.text), [call]));
+      this.#note(await turns.stepWithCalls(identity, step(number, command.text), [call], []));
+    } else if (command.kind === "ask") {
+      const calls = [callOf(`asks-${number}`), callOf(`call-${number}`, { effect: "unsafe" })];
+      const asked = askOf(`asks-${number}`, { validMs: command.validMs });
+      this.#note(await turns.stepWithCalls(identity, step(number, "s"), calls, [asked]));
+    } else if (command.kind === "wait") {
+      this.#note(await turns.wait(identity));
     } else if (command.kind === "result") {
       const callId = started.openCalls[0]?.id ?? `call-${number - 1}`;
       const outcome = { callId, output: { number }, isError: command.isError, durationMs: 1 };

@@ -22,7 +22,7 @@ export function describeHistory(openStore: OpenStore): void {
         cachedInputTokens: 2,
       };
       const asking = step(1, "", { parts, usage, finishReason: "tool-calls" });
-      await given.store.turns.stepWithCalls(first, asking, [call]);
+      await given.store.turns.stepWithCalls(first, asking, [call], []);
       await given.store.turns.toolResult(first, { callId: "c", output: 1, isError: false, durationMs: 1 });
       const last = step(2, "answer one");
       await given.store.turns.complete(first, last);

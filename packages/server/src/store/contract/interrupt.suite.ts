@@ -85,7 +85,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "one");
       const call = { id: "c", name: "t", arguments: {}, status: "running", effect: "read", step: 1 } as const;
-      await given.store.turns.stepWithCalls(turn, step(1, "First step."), [call]);
+      await given.store.turns.stepWithCalls(turn, step(1, "First step."), [call], []);
       await given.store.turns.checkpoint(turn, 0, "and ");
       await given.store.turns.checkpoint(turn, 4, "more");
       await interrupt(id, { turn: turn.turn, epoch: turn.epoch - 1, text: "of an older run" });
@@ -166,7 +166,7 @@ async function expectRefused(store: { readonly turns: TurnStore }, identity: Tur
   const failure = { code: "c", message: "m" };
   expect(await store.turns.history(identity, 1000)).toBeNull();
   expect(await store.turns.checkpoint(identity, 0, "late")).toBeNull();
-  expect(await store.turns.stepWithCalls(identity, step(1, "late"), [])).toBeNull();
+  expect(await store.turns.stepWithCalls(identity, step(1, "late"), [], [])).toBeNull();
   expect(await store.turns.toolProgress(identity, "c", 1)).toBeNull();
   expect(await store.turns.toolResult(identity, outcome)).toBeNull();
   expect(await store.turns.complete(identity, step(1, "late"))).toBeNull();

@@ -273,7 +273,7 @@ export function describeQueue(openStore: OpenStore): void {
         { id: "a", name: "read", arguments: {}, status: "running", effect: "read", step: 1 },
         { id: "b", name: "write", arguments: {}, status: "running", effect: "unsafe", step: 1 },
       ] as const;
-      await given.store.turns.stepWithCalls(first, step(1, "First."), calls);
+      await given.store.turns.stepWithCalls(first, step(1, "First."), calls, []);
       await given.store.turns.checkpoint(first, 0, "lost in the crash");
       const again = await crashAndClaim();
       expect(again.outcome).toMatchObject({ turn: 1, attempt: 2, stepsDone: 1, userText: "one" });
@@ -290,7 +290,7 @@ export function describeQueue(openStore: OpenStore): void {
     it("does not count an attempt that was handed back, as often as that happens", async () => {
       const id = randomUUID();
       let turn = await startTurn(given.store, id, "one");
-      await given.store.turns.stepWithCalls(turn, step(1, "First."), []);
+      await given.store.turns.stepWithCalls(turn, step(1, "First."), [], []);
       for (let n = 0; n < 5; n += 1) {
         await given.store.turns.handBack("owner", [turn.epoch]);
         const [again] = await given.store.turns.claim("owner", [randomUUID()], [], {});

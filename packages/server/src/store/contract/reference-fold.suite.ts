@@ -1,6 +1,7 @@
 // The fold of a session's events, as a client would write it from contract section 5: the oracle for what the store has.
 
-import type { Message, SystemEvent } from "@colloquy/protocol";
+import type { Message, PendingAction, SystemEvent } from "@colloquy/protocol";
+import { toPendingAction } from "../../core/action.ts";
 import { toWireMessage } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/session-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
@@ -16,6 +17,7 @@ export interface Shown {
   readonly userState: unknown;
   readonly messages: readonly Message[];
   readonly systemEvents: readonly SystemEvent[];
+  readonly pendingActions: readonly PendingAction[];
 }
 
 const NEW: Shown = {
@@ -27,6 +29,7 @@ const NEW: Shown = {
   userState: null,
   messages: [],
   systemEvents: [],
+  pendingActions: [],
 };
 
 export function foldEvents(events: readonly NumberedEvent[]): Shown {
@@ -54,15 +57,24 @@ export function foldEvents(events: readonly NumberedEvent[]): Shown {
           ),
         };
       case "system_event":
-        return { ...next, systemEvents: [...shown.systemEvents, event.item].slice(-100) };
+        return {
+          ...next,
+          systemEvents: [...shown.systemEvents, event.item].slice(-100),
+          pendingActions: pendingAfter(shown.pendingActions, event.item),
+        };
       default:
         return next;
     }
   }, NEW);
 }
 
+function pendingAfter(pending: readonly PendingAction[], { type, payload }: SystemEvent): PendingAction[] {
+  if (type === "action_requested") return [...pending, payload as PendingAction];
+  return pending.filter(({ id }) => type !== "action_resolved" || id !== payload["id"]);
+}
+
 /** The same of a session as the store has it. */
-export function shownOf({ session, messages, systemEvents }: StoredSession): Shown {
+export function shownOf({ session, messages, systemEvents, pendingActions }: StoredSession): Shown {
   return {
     head: session.head,
     title: session.title,
@@ -72,5 +84,6 @@ export function shownOf({ session, messages, systemEvents }: StoredSession): Sho
     userState: session.userState,
     messages: messages.map(toWireMessage),
     systemEvents: systemEvents.map(({ item }) => item),
+    pendingActions: pendingActions.map(toPendingAction),
   };
 }

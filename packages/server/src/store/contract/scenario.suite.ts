@@ -1,8 +1,10 @@
 // Short ways to say what happens in a store, for the suites of its contract and whoever else needs a store with something in it.
 
 import { randomUUID } from "node:crypto";
+import type { AskedAction } from "../../core/action.ts";
 import type { ChatInput } from "../../core/decisions/chat.ts";
 import type { TurnClaim } from "../../core/decisions/turns.ts";
+import type { ToolCallRecord } from "../../core/message.ts";
 import type { SessionTarget, StoredSession } from "../../core/ports/session-store.ts";
 import type { Store } from "../../core/ports/store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
@@ -79,6 +81,24 @@ export function step(number: number, text: string, overrides: Partial<StepRecord
     finishReason: "stop",
     ...overrides,
   };
+}
+
+export function callOf(id: string, overrides: Partial<ToolCallRecord> = {}): ToolCallRecord {
+  return {
+    id,
+    name: `tool_${id}`,
+    arguments: { of: id },
+    status: "running",
+    effect: "read",
+    step: 1,
+    ...overrides,
+  };
+}
+
+/** What a call asks; approval of itself, unless something else is asked. */
+export function askOf(callId: string, overrides: Partial<AskedAction> = {}): AskedAction {
+  const approval = { kind: "approval", request: { tool: `tool_${callId}`, input: { of: callId } } } as const;
+  return { id: randomUUID(), callId, asked: approval, validMs: 600_000, ...overrides };
 }
 
 export async function complete(store: Store, turn: TurnIdentity, text: string) {

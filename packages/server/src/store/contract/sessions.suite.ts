@@ -52,6 +52,7 @@ export function describeSessions(openStore: OpenStore): void {
         session: committed?.session,
         messages: [],
         systemEvents: [],
+        pendingActions: [],
         checkpointed: "",
       });
     });

@@ -1,6 +1,7 @@
 // What every store has to keep, adapter or not: the sentences of core/ports as tests.
 
 import { describe } from "vitest";
+import { describeActions } from "./actions.suite.ts";
 import { describeBatches } from "./batches.suite.ts";
 import { describeChat } from "./chat.suite.ts";
 import { describeDurability } from "./durability.suite.ts";
@@ -27,6 +28,7 @@ export function describeStoreContract(name: string, openStore: OpenStore): void 
     describeInterrupt(openStore);
     describeQueue(openStore);
     describeTurnProgress(openStore);
+    describeActions(openStore);
     describeHistory(openStore);
     describeEvents(openStore);
     describeJobs(openStore);

@@ -39,7 +39,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
     it("keeps a step with its calls, then each call's one result, then the last step", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "what is 12 * 7?"));
-      const asked = await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL]);
+      const asked = await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL], []);
       expect(types(asked?.events ?? [])).toEqual(["message_updated", "tool_update"]);
       const progress = await given.store.turns.toolProgress(turn, "call-1", { percent: 50 });
       expect(progress?.events).toMatchObject([{ event: { type: "tool_update", progress: { percent: 50 } } }]);
@@ -104,7 +104,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
       await given.store.turns.checkpoint(turn, 0, "Let me");
-      await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL]);
+      await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL], []);
       expect(await load(given.store, id)).toMatchObject({ checkpointed: "" });
       await given.store.turns.checkpoint(turn, 0, "It");
       expect(await load(given.store, id)).toMatchObject({ checkpointed: "It" });

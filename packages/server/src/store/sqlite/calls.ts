@@ -2,7 +2,7 @@
 
 import type { Store } from "../../core/ports/store.ts";
 
-type Aggregate = "sessions" | "turns" | "events" | "jobs" | "keys" | "secrets";
+type Aggregate = "sessions" | "turns" | "actions" | "events" | "jobs" | "keys" | "secrets";
 
 /** Every method of the ports, and whether it only reads: reads are answered while writes fail. */
 export const METHODS = {
@@ -28,11 +28,13 @@ export const METHODS = {
     history: "read",
     checkpoint: "write",
     stepWithCalls: "write",
+    wait: "write",
     toolProgress: "write",
     toolResult: "write",
     complete: "write",
     fail: "write",
   },
+  actions: { list: "read", decide: "write", isAnyDue: "read", expire: "write" },
   events: { after: "read", trim: "write" },
   jobs: { claimTitles: "write", finishTitle: "write", forgetIdempotencyKeys: "write" },
   keys: { add: "write", find: "read", list: "read", revoke: "write", rotate: "write" },

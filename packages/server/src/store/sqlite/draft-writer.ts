@@ -18,6 +18,7 @@ export function prepareDraftWriter(database: DatabaseSync): WriteDraft {
   const writeMessages = prepareMessageWriter(database);
   const writeTurns = prepareTurnWriter(database);
   const writeEvents = prepareEventWriter(database);
+  const writeActions = prepareActionWriter(database);
   const writeLease = prepareLeaseWriter(database);
   const owe = prepare<[number, number]>(
     database,
@@ -31,6 +32,7 @@ export function prepareDraftWriter(database: DatabaseSync): WriteDraft {
     writeMessages(key, draft);
     writeTurns(key, draft);
     writeEvents(key, draft);
+    writeActions(key, draft);
     if (draft.lease !== null) writeLease(key, draft.lease, draft.at);
     if (draft.wantsTitle) owe.run(key, draft.at + TITLE_LEASE_MS);
     else if (before?.titleSource === "placeholder" && titleSource !== "placeholder") oweNoMore.run(key);
@@ -128,6 +130,41 @@ function prepareEventWriter(database: DatabaseSync): (key: number, draft: Sessio
       insertSystemEvent.run(key, number, JSON.stringify(item));
     }
     keepLast.run(key, SYSTEM_EVENTS_SHOWN);
+  };
+}
+
+function prepareActionWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
+  const insert = database.prepare(
+    `INSERT INTO actions (session_key, number, id, turn, call_id, tool, asked, status, result, created_at, expires_at, resolved_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const resolve = prepare<[string, string, number | null, number, number]>(
+    database,
+    "UPDATE actions SET status = ?, result = ?, resolved_at = ? WHERE session_key = ? AND number = ?",
+  );
+  return (key, draft) => {
+    for (const action of draft.addedActions) {
+      const { number, id, turn, callId, tool, asked, status, result, createdAt, expiresAt, resolvedAt } =
+        action;
+      const [request, given] = [JSON.stringify(asked), JSON.stringify(result)];
+      insert.run(
+        key,
+        number,
+        id,
+        turn,
+        callId,
+        tool,
+        request,
+        status,
+        given,
+        createdAt,
+        expiresAt,
+        resolvedAt,
+      );
+    }
+    for (const { number, status, result, resolvedAt } of draft.changedActions.values()) {
+      resolve.run(status, JSON.stringify(result), resolvedAt, key, number);
+    }
   };
 }
 

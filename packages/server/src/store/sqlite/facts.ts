@@ -1,17 +1,20 @@
 // What the database knows, read in the transaction that is under way.
 
 import type { DatabaseSync } from "node:sqlite";
+import type { ActionRecord } from "../../core/action.ts";
 import type { PartialText } from "../../core/decisions/interrupt.ts";
-import { joinStepText } from "../../core/message.ts";
+import { joinStepText, waitsForPerson } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import type { SystemEventRecord } from "../../core/system-event.ts";
 import type { OpenTurn, TurnRecord } from "../../core/turn.ts";
 import {
   prepare,
+  toAction,
   toMessage,
   toSession,
   toTurn,
+  type ActionRow,
   type MessageRow,
   type SessionRow,
   type TurnRow,
@@ -39,12 +42,19 @@ export function prepareFacts(database: DatabaseSync): Facts {
     database,
     "SELECT number, item FROM system_events WHERE session_key = ? ORDER BY number",
   );
+  const pending = prepare<[number], ActionRow>(
+    database,
+    "SELECT * FROM actions INDEXED BY actions_pending WHERE session_key = ? AND status = 'pending' ORDER BY number",
+  );
+  // Only a session that is processing has open turns, and only those ask.
+  const pendingActions = ({ key, status }: SessionRecord) =>
+    status === "processing" ? pending.all(key).map(toAction) : [];
   const streamed = prepareStreamedText(database);
   const sessionFrom = (row: SessionRow | undefined) => (row === undefined ? null : toSession(row));
   return {
     sessionById: (id) => sessionFrom(byId.get(id)),
     sessionByKey: (key) => sessionFrom(byKey.get(key)),
-    ...prepareOpenTurns(database),
+    ...prepareOpenTurns(database, pendingActions),
     checkpointed: (openTurns, { key }) => {
       const running = openTurns.find(({ agentMessage }) => agentMessage !== null);
       if (running === undefined || running.agentMessage === null) return null;
@@ -58,13 +68,17 @@ export function prepareFacts(database: DatabaseSync): Facts {
       systemEvents: systemEvents
         .all(session.key)
         .map(({ number, item }) => ({ number, item: JSON.parse(item) as SystemEventRecord["item"] })),
+      pendingActions: pendingActions(session),
       checkpointed: session.status === "processing" ? streamed(session.key, null) : "",
     }),
   };
 }
 
 /** Only a session that is processing has open turns (contract section 3): the others are answered without a look. */
-function prepareOpenTurns(database: DatabaseSync): Pick<Facts, "countOpenTurns" | "openTurns"> {
+function prepareOpenTurns(
+  database: DatabaseSync,
+  pendingActions: (session: SessionRecord) => readonly ActionRecord[],
+): Pick<Facts, "countOpenTurns" | "openTurns"> {
   const open = prepare<[number], TurnRow>(
     database,
     "SELECT * FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL ORDER BY number",
@@ -82,15 +96,20 @@ function prepareOpenTurns(database: DatabaseSync): Pick<Facts, "countOpenTurns" 
     if (row === undefined) throw new Error(`Message ${position} of session ${key} is missing`);
     return toMessage(row);
   };
-  const withMessages = (key: number, turn: TurnRecord): OpenTurn => ({
-    turn,
-    userMessage: messageAt(key, turn.userPosition),
-    agentMessage: turn.agentPosition === null ? null : messageAt(key, turn.agentPosition),
-  });
+  const withMessages = (session: SessionRecord, turn: TurnRecord): OpenTurn => {
+    const { key } = session;
+    const userMessage = messageAt(key, turn.userPosition);
+    const agentMessage = turn.agentPosition === null ? null : messageAt(key, turn.agentPosition);
+    // A session has one turn at a time that has started, so that what it asks is what its session asks.
+    const asks = agentMessage !== null && waitsForPerson(agentMessage);
+    return { turn, userMessage, agentMessage, actions: asks ? pendingActions(session) : [] };
+  };
   return {
     countOpenTurns: ({ key, status }) => (status === "processing" ? (count.get(key)?.count ?? 0) : 0),
-    openTurns: ({ key, status }) =>
-      status === "processing" ? open.all(key).map((row) => withMessages(key, toTurn(row))) : [],
+    openTurns: (session) =>
+      session.status === "processing"
+        ? open.all(session.key).map((row) => withMessages(session, toTurn(row)))
+        : [],
   };
 }
 

@@ -1,6 +1,7 @@
 // Every method of the ports as the worker answers it.
 
 import type { DatabaseSync } from "node:sqlite";
+import { prepareActions } from "./actions.ts";
 import { METHODS, type Call, type Method } from "./calls.ts";
 import { prepareEvents } from "./events.ts";
 import { prepareJobs } from "./jobs.ts";
@@ -28,6 +29,7 @@ export function prepareHandlers(
   const ports: Record<keyof typeof METHODS, Readonly<Record<string, AnyMethod>>> = {
     sessions: { ...prepareSessions(database, transaction) },
     turns: { ...prepareTurns(database, transaction) },
+    actions: { ...prepareActions(database, transaction) },
     events: { ...prepareEvents(database) },
     jobs: { ...prepareJobs(database, transaction) },
     keys: { ...prepareKeys(database) },

@@ -71,7 +71,7 @@ describe("openSqliteStore", () => {
   it("says what was wrong when a call fails by a mistake", async () => {
     const store = await open(null);
     const turn = identityOf(await startTurn(store, randomUUID(), "hello"));
-    await store.turns.stepWithCalls(turn, step(1, ""), []);
+    await store.turns.stepWithCalls(turn, step(1, ""), [], []);
     await expect(store.turns.complete(turn, step(1, ""))).rejects.toThrow(/UNIQUE constraint failed: steps/);
     await store.close();
   });

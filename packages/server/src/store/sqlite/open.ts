@@ -42,6 +42,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   return {
     sessions: proxy(calls, "sessions"),
     turns: proxy(calls, "turns"),
+    actions: proxy(calls, "actions"),
     events: proxy(calls, "events"),
     jobs: proxy(calls, "jobs"),
     keys: proxy(calls, "keys"),

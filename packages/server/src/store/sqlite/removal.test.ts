@@ -3,7 +3,16 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DatabaseSync } from "node:sqlite";
 import type { Committed } from "../../core/ports/session-store.ts";
 import type { ChatOutcome } from "../../core/decisions/chat.ts";
-import { chatInput, claimOf, existing, identityOf, step, target } from "../contract/scenario.suite.ts";
+import {
+  askOf,
+  callOf,
+  chatInput,
+  claimOf,
+  existing,
+  identityOf,
+  step,
+  target,
+} from "../contract/scenario.suite.ts";
 import { openDatabase } from "./database.ts";
 import { prepareHandlers } from "./handlers.ts";
 import { prepareTransaction } from "./transaction.ts";
@@ -46,11 +55,8 @@ describe("the removal of a session", () => {
     const { outcome } = run("turns.chat", target(id), input) as Committed<ChatOutcome>;
     if (outcome.kind !== "accepted" || outcome.started === null) throw new Error("The turn did not start");
     const turn = identityOf(outcome.started);
-    run("turns.stepWithCalls", turn, step(1, "First."), []);
+    run("turns.stepWithCalls", turn, step(1, "First."), [callOf("c")], [askOf("c")]);
     run("turns.checkpoint", turn, 0, "Sec");
-    database
-      .prepare("INSERT INTO actions VALUES (?, 'a', 1, 'call', 'tool', '{}', 'pending', 'null', 0, 1, NULL)")
-      .run(turn.sessionKey);
   }
 
   it.each(["sessions.remove", "sessions.expire"])("leaves no row of it in any table: %s", (method) => {

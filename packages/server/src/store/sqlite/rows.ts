@@ -1,6 +1,7 @@
 // Rows and records. A row has the types that its table declares (all tables are STRICT).
 
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { ActionRecord } from "../../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
 import { isEmptySession, type SessionRecord } from "../../core/session.ts";
 import type { StepRecord, TokenUsage, TurnRecord } from "../../core/turn.ts";
@@ -63,6 +64,20 @@ export interface StepRow {
   readonly usage: string;
   readonly text: string;
   readonly parts: string;
+}
+
+export interface ActionRow {
+  readonly number: number;
+  readonly id: string;
+  readonly turn: number;
+  readonly call_id: string;
+  readonly tool: string;
+  readonly asked: string;
+  readonly status: ActionRecord["status"];
+  readonly result: string;
+  readonly created_at: number;
+  readonly expires_at: number;
+  readonly resolved_at: number | null;
 }
 
 /** A prepared statement, typed by whoever wrote its text. */
@@ -154,6 +169,22 @@ export function toStep(row: StepRow): StepRecord {
     parts: JSON.parse(row.parts) as StepRecord["parts"],
     usage: toUsage(row.usage),
     finishReason: row.finish_reason,
+  };
+}
+
+export function toAction(row: ActionRow): ActionRecord {
+  return {
+    number: row.number,
+    id: row.id,
+    turn: row.turn,
+    callId: row.call_id,
+    tool: row.tool,
+    asked: JSON.parse(row.asked) as ActionRecord["asked"],
+    status: row.status,
+    result: JSON.parse(row.result) as ActionRecord["result"],
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    resolvedAt: row.resolved_at,
   };
 }
 

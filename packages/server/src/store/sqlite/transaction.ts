@@ -118,6 +118,7 @@ function bornIn({ session, addedMessages, systemEvents }: SessionDraft): StoredS
     session,
     messages: addedMessages,
     systemEvents: systemEvents.slice(-SYSTEM_EVENTS_SHOWN),
+    pendingActions: [],
     checkpointed: "",
   };
 }

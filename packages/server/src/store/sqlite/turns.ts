@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { decideWait } from "../../core/decisions/asking.ts";
 import { decideChat } from "../../core/decisions/chat.ts";
 import { decideInterrupt } from "../../core/decisions/interrupt.ts";
 import {
@@ -71,7 +72,7 @@ function prepareChat(database: DatabaseSync, { facts, change }: Transaction): Sy
 
 type Progress = Pick<
   Synchronous<TurnStore>,
-  "checkpoint" | "stepWithCalls" | "toolProgress" | "toolResult" | "complete" | "fail"
+  "checkpoint" | "stepWithCalls" | "wait" | "toolProgress" | "toolResult" | "complete" | "fail"
 >;
 
 function prepareProgress(database: DatabaseSync, transaction: Transaction): Progress {
@@ -100,15 +101,22 @@ function prepareProgress(database: DatabaseSync, transaction: Transaction): Prog
       keepText.run(sessionKey, turn, offset, text);
       return true;
     },
-    stepWithCalls: (at, identity, step, calls) =>
+    stepWithCalls: (at, identity, step, calls, asked) =>
       changeForTurn(at, identity, (draft, open) => {
-        decideStepWithCalls(draft, open, step, calls);
+        decideStepWithCalls(draft, open, step, calls, asked);
         addStep(identity.sessionKey, identity.turn, step);
       }),
+    wait: (at, identity) => {
+      let outcome: ReturnType<typeof decideWait> = "waits";
+      const committed = changeForTurn(at, identity, (draft, open) => {
+        outcome = decideWait(draft, open);
+      });
+      return committed === null ? null : { ...committed, outcome };
+    },
     toolProgress: (at, identity, callId, progress) =>
       changeForTurn(at, identity, (draft, open) => decideToolProgress(draft, open, callId, progress)),
     toolResult: (at, identity, outcome) =>
-      changeForTurn(at, identity, (draft, open) => decideToolResult(draft, open, outcome)),
+      changeForTurn(at, identity, (draft, open) => void decideToolResult(draft, open, outcome)),
     complete: (at, identity, step) =>
       changeForTurn(at, identity, (draft, open, openTurns) => {
         decideLastStep(draft, openTurns, open, step);

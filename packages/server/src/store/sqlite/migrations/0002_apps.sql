@@ -33,6 +33,8 @@ CREATE TABLE secret_key_in_force (
 
 CREATE TABLE actions (
   session_key INTEGER NOT NULL,
+  -- Of the event that announced it.
+  number INTEGER NOT NULL,
   id TEXT NOT NULL,
   turn INTEGER NOT NULL,
   call_id TEXT NOT NULL,
@@ -45,7 +47,9 @@ CREATE TABLE actions (
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
   resolved_at INTEGER,
-  PRIMARY KEY (session_key, id)
+  PRIMARY KEY (session_key, number),
+  UNIQUE (session_key, id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX actions_pending ON actions (expires_at, session_key) WHERE status = 'pending';
+CREATE INDEX actions_pending ON actions (session_key, number) WHERE status = 'pending';
+CREATE INDEX actions_due ON actions (expires_at, session_key) WHERE status = 'pending';

@@ -1,0 +1,87 @@
+// Actions that wait for a person: what a turn asks, and what it is answered. Additive to the interface specification.
+
+import { z } from "zod";
+import { Timestamp } from "./timestamp.ts";
+
+const Hexadecimal = z.string().regex(/^0x(?:[0-9a-fA-F]{2})*$/);
+
+const asked = {
+  id: z.uuid(),
+  tool: z.string().meta({ description: "Name of the tool that was called" }),
+  call_id: z.string().meta({ description: "Id of the call, as in `tool_calls`" }),
+  created_at: Timestamp,
+  expires_at: Timestamp.meta({ description: "From then on it counts as denied" }),
+};
+
+const settled = {
+  status: z.enum(["pending", "approved", "denied", "expired", "cancelled"]).meta({
+    description: "`cancelled`: the turn ended before anybody decided",
+  }),
+  result: z.json().meta({ description: "What the person gave beside the decision, `null` for nothing" }),
+  resolved_at: Timestamp.nullable(),
+};
+
+const Approval = z.object({
+  ...asked,
+  kind: z.literal("approval"),
+  request: z.object({ tool: z.string(), input: z.json() }),
+});
+const WalletTransaction = z.object({
+  ...asked,
+  kind: z.literal("wallet_transaction"),
+  request: z.object({
+    to: z.string(),
+    value: z.string().meta({ description: "Wei, decimal" }),
+    data: z.string().meta({ description: "Hexadecimal, with `0x`" }),
+    chain_id: z.number(),
+  }),
+});
+const WalletSignature = z.object({
+  ...asked,
+  kind: z.literal("wallet_signature"),
+  request: z.object({
+    typed_data: z.record(z.string(), z.json()).meta({ description: "EIP-712 typed data" }),
+  }),
+});
+const Question = z.object({
+  ...asked,
+  kind: z.literal("question"),
+  request: z.object({
+    question: z.string(),
+    choices: z.array(z.string()).meta({ description: "Suggestions; another answer is fine" }),
+  }),
+});
+
+/** An action as the snapshot shows it, and as the payload of an `action_requested` event. */
+export const PendingAction = z.discriminatedUnion("kind", [
+  Approval,
+  WalletTransaction,
+  WalletSignature,
+  Question,
+]);
+export type PendingAction = z.infer<typeof PendingAction>;
+
+/** An action with what became of it. */
+export const Action = z.discriminatedUnion("kind", [
+  Approval.extend(settled),
+  WalletTransaction.extend(settled),
+  WalletSignature.extend(settled),
+  Question.extend(settled),
+]);
+export type Action = z.infer<typeof Action>;
+
+/** Payload of an `action_resolved` event. */
+export const ResolvedAction = z.object({
+  id: z.uuid(),
+  status: z.enum(["approved", "denied", "expired", "cancelled"]),
+  result: z.json(),
+});
+export type ResolvedAction = z.infer<typeof ResolvedAction>;
+
+/** What comes with an approval, by the kind of the action; a denial carries nothing. */
+export const ActionResults = {
+  approval: z.null(),
+  wallet_transaction: z.strictObject({ transaction_hash: z.string().regex(/^0x[0-9a-fA-F]{64}$/) }),
+  wallet_signature: z.strictObject({ signature: Hexadecimal.min(4).max(16_386) }),
+  question: z.strictObject({ answer: z.string().min(1).max(4096) }),
+} as const;

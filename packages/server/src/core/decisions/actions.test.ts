@@ -1,0 +1,267 @@
+import { describe, expect, it } from "vitest";
+import type { ActionKind, ActionRequest, AskedAction } from "../action.ts";
+import type { JsonValue } from "../json.ts";
+import { openCalls } from "../message.ts";
+import type { StartedTurn } from "../turn.ts";
+import { DENIED, EXPIRED } from "./actions.ts";
+import { call, DecidedSession } from "./decided-session.suite.ts";
+import { decideToolResult } from "./turn-progress.ts";
+
+const VALID_MS = 600_000;
+const TO = "0x52908400098527886E0F7030069857D2E4169EE7";
+const HASH = `0x${"aB".repeat(32)}`;
+
+const REQUESTS: { readonly [Kind in ActionKind]: Extract<ActionRequest, { kind: Kind }> } = {
+  approval: { kind: "approval", request: { tool: "tool_a", input: { x: 1 } } },
+  wallet_transaction: {
+    kind: "wallet_transaction",
+    request: { to: TO, value: "10", data: "0x", chain_id: 1 },
+  },
+  wallet_signature: { kind: "wallet_signature", request: { typed_data: { domain: {} } } },
+  question: { kind: "question", request: { question: "Which?", choices: ["this", "that"] } },
+};
+
+function ask(callId: string, asked: ActionRequest = REQUESTS.approval): AskedAction {
+  return { id: `action-${callId}`, callId, asked, validMs: VALID_MS };
+}
+
+/** A session whose turn has asked about the call `a` and waits. */
+function waiting(asked: ActionRequest = REQUESTS.approval): {
+  readonly one: DecidedSession;
+  readonly turn: StartedTurn;
+} {
+  const one = new DecidedSession();
+  const turn = one.start("one");
+  one.callTools(turn, "Let me ask.", [call("a", "unsafe", { x: 1 })], [ask("a", asked)]);
+  one.wait(turn);
+  return { one, turn };
+}
+
+const resultsOf = (one: DecidedSession) =>
+  one.messages[1]?.toolResults.map(({ call_id, output, is_error }) => [call_id, output, is_error]);
+
+describe("asking a person", () => {
+  it("is part of the step that makes the call: the call is not started, and everybody is told", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "Let me ask.", [call("a", "unsafe", { x: 1 }), call("b")], [ask("a")]);
+    expect(one.messages[1]?.toolCalls.map(({ id, phase }) => [id, phase])).toEqual([
+      ["a", "asked"],
+      ["b", undefined],
+    ]);
+    const asked = one.last.events.flatMap(({ event }) => (event.type === "system_event" ? [event.item] : []));
+    expect(asked).toEqual([
+      {
+        id: expect.stringContaining("abc-"),
+        type: "action_requested",
+        created_at: new Date(one.at).toISOString(),
+        payload: {
+          id: "action-a",
+          kind: "approval",
+          tool: "tool_a",
+          call_id: "a",
+          created_at: new Date(one.at).toISOString(),
+          expires_at: new Date(one.at + VALID_MS).toISOString(),
+          request: { tool: "tool_a", input: { x: 1 } },
+        },
+      },
+    ]);
+    expect(one.notices).toEqual(["action_requested"]);
+    expect(one.session.status).toBe("processing");
+  });
+
+  it("about a call that the step does not make is a defect", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    expect(() => one.callTools(turn, "", [call("a")], [ask("b")])).toThrow("does not make");
+  });
+});
+
+describe("waiting", () => {
+  it("gives up lease and owner, counts attempts anew, and lets nobody write or claim", () => {
+    const { one, turn } = waiting();
+    expect(one.turns[0]).toMatchObject({ state: "waiting", runnable: false, attempts: 0 });
+    expect(one.owner).toBeNull();
+    expect(one.session).toMatchObject({ status: "processing" });
+    expect(one.session.epoch).toBeGreaterThan(turn.epoch);
+    expect(one.complete(turn, "late")).toBe(false);
+    expect(() => one.claim()).toThrow("No turn is runnable");
+  });
+
+  it("is over at once when somebody has decided while other calls still ran", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a"), call("b")], [ask("a")]);
+    expect(one.decide("action-a", "deny")).toMatchObject({ kind: "decided", resumes: false });
+    one.write(turn, (draft, open) => void decideToolResult(draft, open, outcomeOf("b")));
+    expect(one.wait(turn)).toBe("runnable");
+    expect(one.claim()).toMatchObject({ attempt: 1, openCalls: [] });
+  });
+
+  it("lets chats wait behind it as behind a running turn", () => {
+    const { one } = waiting();
+    one.chat("two");
+    expect(one.turns.map(({ state, runnable }) => [state, runnable])).toEqual([
+      ["waiting", false],
+      ["queued", false],
+    ]);
+  });
+
+  it("starts no call that was asked about, not even after a crash while the others ran", () => {
+    const one = new DecidedSession();
+    one.callTools(one.start("one"), "", [call("a", "unsafe"), call("b")], [ask("a")]);
+    one.loseOwner();
+    expect(one.claim()?.openCalls.map(({ id }) => id)).toEqual(["b"]);
+    expect(openCalls(one.messages[1]!).map(({ id }) => id)).toEqual(["a", "b"]);
+  });
+});
+
+describe("an approval", () => {
+  it("lets the turn go on, which starts the call with the input that was shown, exactly once", () => {
+    const { one } = waiting();
+    expect(one.decide("action-a", "approve")).toMatchObject({ kind: "decided", resumes: true });
+    expect(one.types).toEqual(["system_event", "message_updated"]);
+    expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
+    expect(one.messages[1]?.toolCalls[0]?.phase).toBe("allowed");
+    const again = one.claim()!;
+    expect(again.openCalls).toMatchObject([{ id: "a", arguments: { x: 1 }, phase: "started" }]);
+    expect(again.attempt).toBe(1);
+    // The crash comes after the call has started, so nobody knows what it has done.
+    one.loseOwner();
+    expect(one.claim()?.openCalls).toEqual([]);
+    expect(resultsOf(one)).toEqual([["a", "outcome unknown", true]]);
+  });
+
+  it("survives a crash between the decision and the claim: the call has not started", () => {
+    const { one } = waiting();
+    one.decide("action-a", "approve");
+    one.loseOwner();
+    expect(one.claim()?.openCalls).toMatchObject([{ id: "a" }]);
+  });
+
+  it("of one of two calls leaves the turn waiting for the other", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a"), call("b")], [ask("a"), ask("b")]);
+    one.wait(turn);
+    expect(one.decide("action-b", "approve")).toMatchObject({ resumes: false });
+    expect(one.turns[0]?.state).toBe("waiting");
+    expect(one.decide("action-a", "deny")).toMatchObject({ resumes: true });
+    expect(one.claim()?.openCalls.map(({ id }) => id)).toEqual(["b"]);
+  });
+});
+
+describe("a decision", () => {
+  it("that denies gives the call a result which says so", () => {
+    const { one } = waiting();
+    one.decide("action-a", "deny");
+    expect(resultsOf(one)).toEqual([["a", DENIED, true]]);
+    expect(one.types).toEqual(["system_event", "tool_complete", "message_updated"]);
+    expect(one.claim()?.openCalls).toEqual([]);
+  });
+
+  it.each([
+    ["wallet_transaction", { transaction_hash: HASH }],
+    ["wallet_signature", { signature: "0x0a" }],
+    ["question", { answer: "that" }],
+  ] as const)("about a %s gives the call what the person gave", (kind, given) => {
+    const { one } = waiting(REQUESTS[kind]);
+    expect(one.decide("action-a", "approve", given)).toMatchObject({
+      kind: "decided",
+      action: { status: "approved", result: given, resolvedAt: one.at },
+    });
+    expect(resultsOf(one)).toEqual([["a", given, false]]);
+    const [resolved] = one.last.systemEvents;
+    expect(resolved?.item).toMatchObject({
+      type: "action_resolved",
+      payload: { id: "action-a", status: "approved", result: given },
+    });
+  });
+
+  it.each<[ActionKind, "approve" | "deny", JsonValue]>([
+    ["approval", "approve", {}],
+    ["approval", "deny", { answer: "no" }],
+    ["wallet_transaction", "approve", null],
+    ["wallet_transaction", "approve", { transaction_hash: `${HASH}0` }],
+    ["wallet_transaction", "approve", { transaction_hash: HASH.slice(2) }],
+    ["wallet_transaction", "approve", { transaction_hash: HASH, more: 1 }],
+    ["wallet_transaction", "approve", HASH],
+    ["wallet_signature", "approve", { signature: "0x" }],
+    ["wallet_signature", "approve", { signature: "0xabc" }],
+    ["wallet_signature", "approve", { signature: `0x${"ab".repeat(8_193)}` }],
+    ["question", "approve", { answer: "" }],
+    ["question", "approve", { answer: "x".repeat(4_097) }],
+    ["question", "approve", { answer: 1 }],
+    ["question", "deny", { answer: "no" }],
+  ])("about a %s, %s, is refused with %j, and changes nothing", (kind, decision, result) => {
+    const { one } = waiting(REQUESTS[kind]);
+    expect(one.decide("action-a", decision, result)).toMatchObject({ kind: "invalid" });
+    expect(one.last.events).toEqual([]);
+    expect(one.turns[0]?.state).toBe("waiting");
+  });
+
+  it("counts once: the same again is fine and changes nothing, another one is not", () => {
+    const { one } = waiting(REQUESTS.question);
+    one.decide("action-a", "approve", { answer: "this" });
+    const after = one.session;
+    expect(one.decide("action-a", "approve", { answer: "this" })).toMatchObject({
+      kind: "decided",
+      resumes: false,
+    });
+    expect(one.decide("action-a", "approve", { answer: "that" })).toEqual({ kind: "decided_otherwise" });
+    expect(one.decide("action-a", "deny")).toEqual({ kind: "decided_otherwise" });
+    expect(one.session).toBe(after);
+    expect(one.decide("nobody", "deny")).toEqual({ kind: "unknown" });
+  });
+});
+
+describe("an action that nobody decides", () => {
+  it("expires as denied at its time, not a millisecond sooner, and the turn goes on", () => {
+    const { one } = waiting();
+    const { createdAt } = one.actions[0]!;
+    one.at = createdAt;
+    expect(one.expire(VALID_MS - 2)).toBe(false);
+    expect(one.actions[0]?.status).toBe("pending");
+    expect(one.expire(0)).toBe(true);
+    expect(one.at).toBe(createdAt + VALID_MS);
+    expect(resultsOf(one)).toEqual([["a", EXPIRED, true]]);
+    expect(one.claim()).toMatchObject({ openCalls: [] });
+    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", resumes: false });
+  });
+
+  it("cannot be decided from that moment on, whoever notices first", () => {
+    const { one } = waiting();
+    one.at = one.actions[0]!.expiresAt - 1;
+    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", resumes: true });
+    expect(one.actions[0]?.status).toBe("expired");
+    expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
+  });
+
+  it("can be decided until just before it", () => {
+    const { one } = waiting();
+    one.at = one.actions[0]!.expiresAt - 2;
+    expect(one.decide("action-a", "approve")).toMatchObject({ kind: "decided" });
+  });
+
+  it("is cancelled when the turn ends, and its call was never made", () => {
+    const interrupted = waiting().one;
+    interrupted.interrupt(null);
+    const failed = new DecidedSession();
+    const turn = failed.start("one");
+    failed.callTools(turn, "", [call("a", "unsafe")], [ask("a")]);
+    failed.fail(turn, "");
+    for (const one of [interrupted, failed]) {
+      expect(one.actions[0]?.status).toBe("cancelled");
+      expect(one.last.systemEvents[0]?.item).toMatchObject({
+        type: "action_resolved",
+        payload: { id: "action-a", status: "cancelled", result: null },
+      });
+      expect(resultsOf(one)).toEqual([["a", "interrupted", true]]);
+      expect(one.decide("action-a", "approve")).toEqual({ kind: "cancelled" });
+    }
+  });
+});
+
+function outcomeOf(callId: string) {
+  return { callId, output: 1, isError: false, durationMs: 1 };
+}

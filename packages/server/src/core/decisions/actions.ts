@@ -1,0 +1,136 @@
+// What becomes of an action that waits for a person: it is decided exactly once, by a person or by time.
+
+import { ActionResults } from "@colloquy/protocol";
+import type { ActionKind, ActionRecord } from "../action.ts";
+import { sameJson, type JsonValue } from "../json.ts";
+import type { MessageRecord, ToolCallRecord } from "../message.ts";
+import type { OpenTurn } from "../turn.ts";
+import type { SessionDraft } from "./draft.ts";
+import { decideToolResult } from "./turn-progress.ts";
+
+/** What a person says. */
+export interface ActionAnswer {
+  readonly decision: "approve" | "deny";
+  /** What comes along, `null` for nothing; its shape belongs to the kind of the action. */
+  readonly result: JsonValue;
+}
+
+export type ActionOutcome =
+  /** It stands as it was answered, now or by the same answer before. */
+  | { readonly kind: "decided"; readonly action: ActionRecord; readonly resumes: boolean }
+  /** Too late; where nobody had noticed yet, this transaction has. */
+  | { readonly kind: "expired"; readonly resumes: boolean }
+  | { readonly kind: "unknown" }
+  /** `expected`: what the result has to be. */
+  | { readonly kind: "invalid"; readonly expected: string }
+  | { readonly kind: "decided_otherwise" }
+  | { readonly kind: "cancelled" };
+
+/** What the model reads as the result of a call that was not allowed. */
+export const DENIED = "The user denied this call.";
+export const EXPIRED = "The user did not answer in time, so this call was not made.";
+
+const EXPECTED: Readonly<Record<ActionKind, string>> = {
+  approval: "absent: the approval is for the call as it was shown",
+  wallet_transaction: '{"transaction_hash": "0x…"} with 64 hexadecimal digits',
+  wallet_signature: '{"signature": "0x…"} with 1 to 8,192 bytes in hexadecimal',
+  question: '{"answer": "…"} with 1 to 4,096 characters',
+};
+
+/** A person decides; `action` is `null` when the session has none of that id. What is not `decided` or `expired` must leave no trace. */
+export function decideAction(
+  draft: SessionDraft,
+  openTurns: readonly OpenTurn[],
+  action: ActionRecord | null,
+  answer: ActionAnswer,
+): ActionOutcome {
+  if (action === null) return { kind: "unknown" };
+  if (!isExpectedResult(action.asked.kind, answer))
+    return { kind: "invalid", expected: expectedOf(action, answer) };
+  if (action.status === "expired") return { kind: "expired", resumes: false };
+  if (action.status === "cancelled") return { kind: "cancelled" };
+  const status = answer.decision === "approve" ? "approved" : "denied";
+  if (action.status !== "pending") {
+    const isSame = action.status === status && sameJson(action.result, answer.result);
+    return isSame ? { kind: "decided", action, resumes: false } : { kind: "decided_otherwise" };
+  }
+  if (isDue(action, draft.at)) return { kind: "expired", resumes: decideExpiry(draft, openTurns) };
+  const turn = turnOf(openTurns, action);
+  const resolved = draft.resolveAction(action, status, answer.result);
+  return { kind: "decided", action: resolved, resumes: goOn(draft, settleCall(draft, turn, resolved)) };
+}
+
+/** Everything of the session that is due counts as denied. Answers whether its turn may go on. */
+export function decideExpiry(draft: SessionDraft, openTurns: readonly OpenTurn[]): boolean {
+  let resumes = false;
+  for (const open of openTurns) {
+    const due = open.actions.filter((action) => isDue(action, draft.at));
+    if (due.length === 0) continue;
+    let turn = withMessage(open);
+    for (const action of due) turn = settleCall(draft, turn, draft.resolveAction(action, "expired", null));
+    resumes = goOn(draft, turn) || resumes;
+  }
+  return resumes;
+}
+
+type AskingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
+
+function isDue(action: ActionRecord, at: number): boolean {
+  return at >= action.expiresAt;
+}
+
+function isExpectedResult(kind: ActionKind, { decision, result }: ActionAnswer): boolean {
+  return decision === "deny" ? result === null : ActionResults[kind].safeParse(result).success;
+}
+
+function expectedOf({ asked }: ActionRecord, { decision }: ActionAnswer): string {
+  return decision === "deny" ? "absent: a denial carries nothing" : EXPECTED[asked.kind];
+}
+
+/** What a resolved action means for its call: it may start, or has its result. */
+function settleCall(draft: SessionDraft, turn: AskingTurn, action: ActionRecord): AskingTurn {
+  const actions = turn.actions.filter(({ id }) => id !== action.id);
+  const agentMessage =
+    action.asked.kind === "approval" && action.status === "approved"
+      ? allowCall(draft, turn.agentMessage, action.callId)
+      : decideToolResult(draft, turn, {
+          callId: action.callId,
+          ...resultOf(action),
+          durationMs: Math.max(0, draft.at - action.createdAt),
+        });
+  return { ...turn, agentMessage, actions };
+}
+
+function resultOf({ status, result }: ActionRecord): {
+  readonly output: JsonValue;
+  readonly isError: boolean;
+} {
+  if (status === "approved") return { output: result, isError: false };
+  return { output: status === "denied" ? DENIED : EXPIRED, isError: true };
+}
+
+function allowCall(draft: SessionDraft, message: MessageRecord, callId: string): MessageRecord {
+  const toolCalls = message.toolCalls.map(
+    (call): ToolCallRecord => (call.id === callId ? { ...call, phase: "allowed" } : call),
+  );
+  return draft.changeMessage({ ...message, toolCalls }, "message_updated");
+}
+
+/** A turn that waits for nobody any more may be claimed. One that still runs other calls sees to that itself when it is done with them. */
+function goOn(draft: SessionDraft, { turn, actions }: AskingTurn): boolean {
+  if (turn.state !== "waiting" || actions.length > 0) return false;
+  draft.changeTurn({ ...turn, state: "running", runnable: true });
+  return true;
+}
+
+function turnOf(openTurns: readonly OpenTurn[], action: ActionRecord): AskingTurn {
+  const open = openTurns.find(({ turn }) => turn.number === action.turn);
+  if (open === undefined)
+    throw new Error(`The action ${action.id} is pending, but its turn ${action.turn} is not open`);
+  return withMessage(open);
+}
+
+function withMessage(open: OpenTurn): AskingTurn {
+  if (open.agentMessage === null) throw new Error(`Turn ${open.turn.number} asks, but has no agent message`);
+  return { ...open, agentMessage: open.agentMessage };
+}

@@ -1,0 +1,62 @@
+// How a turn asks a person: with the step that made the call, and then by giving up its place until it is answered.
+
+import type { ActionKind, AskedAction } from "../action.ts";
+import type { ToolCallRecord } from "../message.ts";
+import type { OpenTurn } from "../turn.ts";
+import type { SessionDraft } from "./draft.ts";
+
+const NOTICES: Readonly<Record<ActionKind, string>> = {
+  approval: "The assistant asks for your approval before it goes on.",
+  wallet_transaction: "The assistant asks you to send a transaction with your wallet.",
+  wallet_signature: "The assistant asks you to sign with your wallet.",
+  question: "The assistant asks you a question.",
+};
+
+/** Stores what calls of a step ask, and tells everybody. */
+export function askPerson(
+  draft: SessionDraft,
+  turn: number,
+  calls: readonly ToolCallRecord[],
+  asked: readonly AskedAction[],
+): void {
+  for (const { id, callId, asked: request, validMs } of asked) {
+    const tool = calls.find((call) => call.id === callId)?.name;
+    if (tool === undefined)
+      throw new Error(`An action asks about the call ${callId}, which its step does not make`);
+    draft.addAction({
+      id,
+      turn,
+      callId,
+      tool,
+      asked: request,
+      status: "pending",
+      result: null,
+      createdAt: draft.at,
+      expiresAt: draft.at + validMs,
+      resolvedAt: null,
+    });
+    draft.emit({
+      type: "system_notice",
+      message: NOTICES[request.kind],
+      level: "info",
+      code: "action_requested",
+    });
+  }
+}
+
+/**
+ * All that can run has run: the turn gives up its place and lease until nobody is asked any more. Where that is so already, it may be
+ * claimed at once. Its attempts count from zero, because it did not crash.
+ */
+export function decideWait(draft: SessionDraft, open: OpenTurn): "waits" | "runnable" {
+  const waits = open.actions.length > 0;
+  draft.raiseEpoch();
+  draft.lease = { kind: "released" };
+  draft.changeTurn({
+    ...open.turn,
+    state: waits ? "waiting" : "running",
+    runnable: !waits,
+    attempts: 0,
+  });
+  return waits ? "waits" : "runnable";
+}

@@ -1,0 +1,22 @@
+// Actions that wait for a person, in the store. One method is one transaction. They are asked with `TurnStore.stepWithCalls`.
+
+import type { ActionRecord } from "../action.ts";
+import type { ActionAnswer, ActionOutcome } from "../decisions/actions.ts";
+import type { Committed } from "./session-store.ts";
+
+/** An expiry has happened. */
+export interface Expired {
+  /** Whether the session's turn may be claimed now. */
+  readonly resumes: boolean;
+}
+
+export interface ActionStore {
+  /** The session's actions that are pending and its last `limit` others, oldest first; `null` when there is no such session. */
+  list(sessionId: string, limit: number): Promise<readonly ActionRecord[] | null>;
+  /** A person decides. `null` when there is no such session. */
+  decide(sessionId: string, actionId: string, answer: ActionAnswer): Promise<Committed<ActionOutcome> | null>;
+  /** Whether an action is pending beyond its time. */
+  isAnyDue(): Promise<boolean>;
+  /** Everything counts as denied that is pending beyond its time, of up to `limit` sessions, the longest due first. */
+  expire(limit: number): Promise<readonly Committed<Expired>[]>;
+}

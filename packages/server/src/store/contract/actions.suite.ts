@@ -1,0 +1,267 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import type { AskedAction } from "../../core/action.ts";
+import type { StartedTurn } from "../../core/turn.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import {
+  askOf,
+  callOf,
+  chat,
+  complete,
+  everything,
+  identityOf,
+  load,
+  startTurn,
+  step,
+  types,
+} from "./scenario.suite.ts";
+
+const APPROVE = { decision: "approve", result: null } as const;
+const DENY = { decision: "deny", result: null } as const;
+
+export function describeActions(openStore: OpenStore): void {
+  describe("actions that wait for a person", () => {
+    const given = givenStore(openStore, "each");
+
+    /** A session whose turn waits for the actions of the calls, each of which may have effects. */
+    async function waiting(
+      ...asked: readonly AskedAction[]
+    ): Promise<{ readonly id: string; readonly turn: StartedTurn }> {
+      const id = randomUUID();
+      const turn = await startTurn(given.store, id, "go");
+      const calls = asked.map(({ callId }) => callOf(callId, { effect: "unsafe" }));
+      await given.store.turns.stepWithCalls(identityOf(turn), step(1, "Let me ask."), calls, asked);
+      await given.store.turns.wait(identityOf(turn));
+      return { id, turn };
+    }
+
+    const claim = (count = 1) =>
+      given.store.turns.claim(
+        "owner",
+        Array.from({ length: count }, () => randomUUID()),
+        [],
+        {},
+      );
+
+    it("are stored with the step that asks, and shown until somebody decides", async () => {
+      const id = randomUUID();
+      const turn = identityOf(await startTurn(given.store, id, "go"));
+      const [first, second] = [askOf("a"), askOf("b")];
+      const committed = await given.store.turns.stepWithCalls(
+        turn,
+        step(1, "Let me ask."),
+        [callOf("a"), callOf("b")],
+        [first, second],
+      );
+      expect(types(committed?.events ?? [])).toEqual([
+        "message_updated",
+        "tool_update",
+        "tool_update",
+        "system_event",
+        "system_notice",
+        "system_event",
+        "system_notice",
+      ]);
+      const { pendingActions } = await load(given.store, id);
+      expect(pendingActions).toMatchObject([
+        {
+          id: first.id,
+          turn: 1,
+          callId: "a",
+          tool: "tool_a",
+          asked: first.asked,
+          status: "pending",
+          result: null,
+          createdAt: given.clock.now(),
+          expiresAt: given.clock.now() + 600_000,
+          resolvedAt: null,
+        },
+        { id: second.id },
+      ]);
+      await given.store.actions.decide(id, first.id, DENY);
+      expect((await load(given.store, id)).pendingActions.map(({ id }) => id)).toEqual([second.id]);
+      expect(await given.store.actions.list(id, 10)).toMatchObject([
+        { id: first.id, status: "denied", resolvedAt: given.clock.now() },
+        { id: second.id, status: "pending" },
+      ]);
+    });
+
+    it("leave their turn without lease, owner and right to write, however long it takes", async () => {
+      const { id, turn } = await waiting(askOf("a", { validMs: 86_400_000 }));
+      expect(await given.store.turns.complete(identityOf(turn), step(2, "late"))).toBeNull();
+      expect(await given.store.turns.renew("owner", [turn.epoch], 10_000)).toEqual([]);
+      await given.clock.advance(3_600_000);
+      expect(await given.store.turns.releaseDeadLeases("another")).toBe(0);
+      expect(await given.store.turns.handBack("owner", [turn.epoch])).toBe(0);
+      expect(await claim()).toEqual([]);
+      expect(await given.store.turns.countWaiting(10)).toBe(0);
+      const later = given.clock.now() + 1;
+      expect(
+        await given.store.sessions.expire({ emptyBefore: later, unboundBefore: later, limit: 10 }),
+      ).toEqual([]);
+      expect((await load(given.store, id)).session.status).toBe("processing");
+    });
+
+    it("let the turn be claimed when the last of them is decided, with what was allowed started", async () => {
+      const [first, second] = [askOf("a"), askOf("b")];
+      const { id } = await waiting(first, second);
+      expect((await given.store.actions.decide(id, first.id, APPROVE))?.outcome).toMatchObject({
+        resumes: false,
+      });
+      expect(await claim()).toEqual([]);
+      expect((await given.store.actions.decide(id, second.id, DENY))?.outcome).toMatchObject({
+        resumes: true,
+      });
+      const [claimed] = await claim(5);
+      expect(claimed?.outcome).toMatchObject({
+        turn: 1,
+        attempt: 1,
+        stepsDone: 1,
+        openCalls: [{ id: "a", arguments: { of: "a" }, phase: "started" }],
+      });
+      // The intent is on disk: after a crash the call is not run again.
+      await given.store.turns.releaseDeadLeases("another");
+      expect((await claim())[0]?.outcome?.openCalls).toEqual([]);
+      const { messages } = await load(given.store, id);
+      expect(messages[1]?.toolResults.map(({ call_id, output }) => [call_id, output])).toEqual([
+        ["b", "The user denied this call."],
+        ["a", "outcome unknown"],
+      ]);
+    });
+
+    it("are decided once: whoever comes second gets the same answer, or is told that he is late", async () => {
+      const asked = askOf("a");
+      const { id } = await waiting(asked);
+      const answers = await Promise.all([
+        given.store.actions.decide(id, asked.id, APPROVE),
+        given.store.actions.decide(id, asked.id, DENY),
+        given.store.actions.decide(id, asked.id, APPROVE),
+      ]);
+      expect(answers.map((answer) => answer?.outcome)).toMatchObject([
+        { kind: "decided", action: { status: "approved" }, resumes: true },
+        { kind: "decided_otherwise" },
+        { kind: "decided", action: { status: "approved" }, resumes: false },
+      ]);
+      const before = await everything(given.store, id);
+      await given.store.actions.decide(id, asked.id, { decision: "approve", result: { more: 1 } });
+      await given.store.actions.decide(id, asked.id, DENY);
+      expect(await everything(given.store, id)).toEqual(before);
+      expect(await claim(5)).toHaveLength(1);
+    });
+
+    it("belong to one life of one session", async () => {
+      const asked = askOf("a");
+      const { id } = await waiting(asked);
+      const other = randomUUID();
+      await startTurn(given.store, other, "other");
+      expect((await given.store.actions.decide(other, asked.id, APPROVE))?.outcome).toEqual({
+        kind: "unknown",
+      });
+      expect(await given.store.actions.decide(randomUUID(), asked.id, APPROVE)).toBeNull();
+      expect(await given.store.actions.list(randomUUID(), 10)).toBeNull();
+      expect(await given.store.actions.list(other, 10)).toEqual([]);
+      await given.store.sessions.remove(id);
+      await chat(given.store, id, "a new life");
+      expect((await given.store.actions.decide(id, asked.id, APPROVE))?.outcome).toEqual({
+        kind: "unknown",
+      });
+      expect(await given.store.actions.list(id, 10)).toEqual([]);
+      await given.clock.advance(600_000);
+      expect(await given.store.actions.isAnyDue()).toBe(false);
+    });
+
+    it("expire at their time, those of few sessions at once, the longest due first", async () => {
+      const ids: string[] = [];
+      for (let index = 0; index < 3; index += 1) {
+        ids.push((await waiting(askOf("a"), askOf("b", { validMs: 600_000 + index }))).id);
+        await given.clock.advance(1);
+      }
+      await given.clock.advance(600_000 - 4);
+      expect(await given.store.actions.isAnyDue()).toBe(false);
+      expect(await given.store.actions.expire(10)).toEqual([]);
+      await given.clock.advance(1);
+      expect(await given.store.actions.isAnyDue()).toBe(true);
+      const [first, ...more] = await given.store.actions.expire(10);
+      expect(more).toEqual([]);
+      expect(first).toMatchObject({ session: { id: ids[0] }, outcome: { resumes: true } });
+      await given.clock.advance(4);
+      const rest = [await given.store.actions.expire(1), await given.store.actions.expire(1)];
+      expect(rest.flat().map(({ session }) => session.id)).toEqual(ids.slice(1));
+      expect(await given.store.actions.isAnyDue()).toBe(false);
+      expect(await given.store.actions.expire(10)).toEqual([]);
+      expect((await claim(5)).map(({ session }) => session.id)).toEqual(ids);
+    });
+
+    it("that are due for one call but not for another leave the turn waiting", async () => {
+      const { id } = await waiting(askOf("a", { validMs: 1_000 }), askOf("b"));
+      await given.clock.advance(1_000);
+      const [expired] = await given.store.actions.expire(10);
+      expect(expired?.outcome).toEqual({ resumes: false });
+      expect((await load(given.store, id)).pendingActions.map(({ callId }) => callId)).toEqual(["b"]);
+      expect(await claim()).toEqual([]);
+    });
+
+    it("are cancelled by an interrupt and by a failure", async () => {
+      const asked = askOf("a");
+      const { id } = await waiting(asked);
+      await given.store.turns.interrupt({ id, birth: null, load: false }, null);
+      const { messages, session, pendingActions } = await load(given.store, id);
+      expect([session.status, pendingActions]).toEqual(["interrupted", []]);
+      expect(messages[1]).toMatchObject({
+        content: "Let me ask.",
+        status: "interrupted",
+        toolResults: [{ call_id: "a", output: "interrupted" }],
+      });
+      expect((await given.store.actions.decide(id, asked.id, APPROVE))?.outcome).toEqual({
+        kind: "cancelled",
+      });
+      const turn = await startTurn(given.store, id, "again");
+      const another = askOf("b");
+      await given.store.turns.stepWithCalls(identityOf(turn), step(1, ""), [callOf("b")], [another]);
+      await given.store.turns.fail(identityOf(turn), "", { code: "c", message: "m" });
+      expect((await given.store.actions.decide(id, another.id, DENY))?.outcome).toEqual({
+        kind: "cancelled",
+      });
+      await given.clock.advance(600_000);
+      expect(await given.store.actions.isAnyDue()).toBe(false);
+    });
+
+    it("let a turn go on at once that nobody needs to decide for any more", async () => {
+      const id = randomUUID();
+      const turn = identityOf(await startTurn(given.store, id, "go"));
+      const asked = askOf("a");
+      await given.store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], [asked]);
+      await given.store.actions.decide(id, asked.id, DENY);
+      expect((await given.store.turns.wait(turn))?.outcome).toBe("runnable");
+      expect(await given.store.turns.countWaiting(10)).toBe(1);
+      const [claimed] = await claim();
+      await complete(given.store, claimed!.outcome!, "done").catch(() => undefined);
+    });
+
+    it("are listed as long as they are pending, and the last of the others", async () => {
+      const asked = ["a", "b", "c", "d", "e"].map((call) => askOf(call));
+      const { id } = await waiting(...asked);
+      for (const { id: action } of asked.slice(1, 4)) await given.store.actions.decide(id, action, DENY);
+      const listed = async (limit: number) =>
+        (await given.store.actions.list(id, limit))?.map(({ callId }) => callId);
+      expect(await listed(10)).toEqual(["a", "b", "c", "d", "e"]);
+      expect(await listed(3)).toEqual(["a", "b", "c", "d", "e"]);
+      expect(await listed(2)).toEqual(["a", "c", "d", "e"]);
+    });
+
+    it("survive the end of the process", async () => {
+      if (given.reopen === null) return;
+      const asked = askOf("a");
+      const { id } = await waiting(asked);
+      const before = await everything(given.store, id);
+      given.store = await given.reopen();
+      await given.store.turns.releaseDeadLeases("me");
+      expect(await everything(given.store, id)).toEqual(before);
+      expect(await claim()).toEqual([]);
+      expect((await given.store.actions.decide(id, asked.id, APPROVE))?.outcome).toMatchObject({
+        resumes: true,
+      });
+      expect((await claim())[0]?.outcome?.openCalls).toMatchObject([{ id: "a" }]);
+    });
+  });
+}

@@ -1,0 +1,53 @@
+import type { DatabaseSync } from "node:sqlite";
+import { decideAction, decideExpiry } from "../../core/decisions/actions.ts";
+import type { ActionStore } from "../../core/ports/action-store.ts";
+import type { Synchronous } from "./calls.ts";
+import { prepare, toAction, type ActionRow } from "./rows.ts";
+import { answer, type Transaction } from "./transaction.ts";
+
+export function prepareActions(database: DatabaseSync, transaction: Transaction): Synchronous<ActionStore> {
+  const { facts, change, draft, write } = transaction;
+  const shown = prepare<[number, number], ActionRow>(
+    database,
+    `SELECT * FROM actions WHERE session_key = ?1 AND (status = 'pending' OR number >=
+       coalesce((SELECT number FROM actions WHERE session_key = ?1 AND status <> 'pending'
+         ORDER BY number DESC LIMIT 1 OFFSET ?2 - 1), 0))
+     ORDER BY number`,
+  );
+  const byId = prepare<[number, string], ActionRow>(
+    database,
+    "SELECT * FROM actions WHERE session_key = ? AND id = ?",
+  );
+  const due = prepare<[number, number], { readonly session_key: number }>(
+    database,
+    `SELECT session_key FROM actions INDEXED BY actions_due WHERE status = 'pending' AND expires_at <= ?
+     GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT ?`,
+  );
+  return {
+    list: (_at, sessionId, limit) => {
+      const session = facts.sessionById(sessionId);
+      return session === null ? null : shown.all(session.key, limit).map(toAction);
+    },
+    decide: (at, sessionId, actionId, given) =>
+      change(
+        at,
+        { id: sessionId, birth: null, load: false },
+        (draft) => {
+          const row = byId.get(draft.session.key, actionId);
+          const action = row === undefined ? null : toAction(row);
+          return decideAction(draft, facts.openTurns(draft.session), action, given);
+        },
+        ({ kind }) => kind !== "decided" && kind !== "expired",
+      ),
+    isAnyDue: (at) => due.get(at, 1) !== undefined,
+    expire: (at, limit) =>
+      due.all(at, limit).map(({ session_key }) => {
+        const session = facts.sessionByKey(session_key);
+        if (session === null) throw new Error(`Session ${session_key} is gone, and its actions are not`);
+        const change = draft(session, at);
+        const resumes = decideExpiry(change, facts.openTurns(session));
+        write(session, change);
+        return answer(facts, change, { resumes }, false, false);
+      }),
+  };
+}
