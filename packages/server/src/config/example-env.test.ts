@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { VARIABLES } from "./environment.ts";
-import { ConfigFile, ProviderSection } from "./file-schema.ts";
+import { AppSection, BUILT_IN_TOOLS, McpSection, OpenApiSection, SlotSection } from "./app-schema.ts";
+import { ChainSection, ConfigFile, LimitsSection, ProviderSection, RetentionSection } from "./file-schema.ts";
 import { KNOWN_PROVIDERS } from "./known-providers.ts";
 
 const ADDRESSES = KNOWN_PROVIDERS.flatMap(({ address }) => address?.variable ?? []);
@@ -17,14 +18,20 @@ it("example.env has every variable that is read, and no other", () => {
 
 it("docs/configuration.md explains every variable and setting", () => {
   const text = readFileSync(join(ROOT, "docs", "configuration.md"), "utf8");
-  const { apps, ...others } = ConfigFile.shape;
-  const settings = [
-    ...Object.keys(others),
-    ...Object.keys(apps.unwrap().shape.default.unwrap().shape),
-    ...Object.keys(ProviderSection.shape),
-    ...Object.keys(ConfigFile.shape.limits.unwrap().shape),
-    ...Object.keys(ConfigFile.shape.retention.unwrap().shape),
+  const [mcpByAddress, mcpByCommand] = McpSection.options;
+  const sections = [
+    ConfigFile,
+    AppSection,
+    SlotSection,
+    mcpByAddress,
+    mcpByCommand,
+    OpenApiSection,
+    ChainSection,
+    ProviderSection,
+    LimitsSection,
+    RetentionSection,
   ];
+  const settings = [...sections.flatMap(({ shape }) => Object.keys(shape)), ...BUILT_IN_TOOLS];
   const names = [...Object.keys(VARIABLES), ...ADDRESSES, ...settings];
   expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });

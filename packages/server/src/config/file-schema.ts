@@ -1,73 +1,67 @@
-// The shape of the configuration file (contract section 4), as far as this version goes. What depends on more than one place
-// of the file (a rig's provider, a provider's key) is checked in models.ts and providers.ts, because a schema stops before
-// such rules when anything else is wrong, and all problems are to be told at once.
+// The shape of the configuration file (contract section 4). What depends on more than one place of the file (a rig's provider, a
+// provider's key, a slot that a header names) is checked elsewhere, because a schema stops before such rules when anything else is
+// wrong, and all problems are to be told at once.
 
 import { z } from "zod";
+import { AppSection } from "./app-schema.ts";
 import { PROVIDER_KINDS } from "./config.ts";
-
-/** Timers of the platform hold no more milliseconds than this, some 24 days. */
-const LONGEST_TIMER = 2_147_483_647;
-const DAY = 24 * 60 * 60 * 1000;
-
-export const BASE_URL_RULE = "must be an http or https URL without user name, password and query";
-
-/** The tools that come with the service; an App without `tools` has all of them. */
-export const BUILT_IN_TOOLS = ["current_time", "calculator"] as const;
-
-const text = z.string().refine((value) => value.trim() !== "", "must not be blank");
-const rig = z
-  .string()
-  .max(200)
-  .regex(
-    /^[^/\s\p{C}]+\/[^\s\p{C}]+$/u,
-    "must be a provider's name, a slash and the provider's name of a model, such as demo/assistant",
-  );
-
-const count = (least: number, most: number): z.ZodOptional<z.ZodInt> =>
-  z.int().min(least).max(most).optional();
-const timer = count(1, LONGEST_TIMER);
-const period = count(1, 100 * 365 * DAY);
-
-const AppSection = z.strictObject({
-  description: text.optional(),
-  models: z.array(rig).min(1).optional(),
-  utilityModel: rig.optional(),
-  instructions: text.optional(),
-  tools: z.array(z.enum(BUILT_IN_TOOLS)).optional(),
-  onBusy: z.enum(["enqueue", "reject", "interrupt"]).optional(),
-  expiry: z.strictObject({ emptyMs: period, unboundMs: period }).optional(),
-});
+import { BASE_URL_RULE, count, headers, isBaseURL, period, shortName, text, timer } from "./schema-parts.ts";
 
 export const ProviderSection = z.strictObject({
   kind: z.enum(PROVIDER_KINDS).optional(),
-  baseURL: z.string().refine(isBaseURL, BASE_URL_RULE).optional(),
+  baseURL: z.string().refine(isBaseURL, BASE_URL_RULE).meta({ pattern: "^https?://" }).optional(),
   apiKeyEnv: z
     .string()
-    .regex(/^[a-z_][a-z0-9_]*$/i, "must be the name of an environment variable, not a key")
+    .regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, "must be the name of an environment variable, not a key")
     .optional(),
-  headers: z
+  headers: headers.optional(),
+  maxRunningTurns: count(1, 100_000).optional(),
+  contextWindow: count(1_000, 100_000_000).optional(),
+});
+
+export const ChainSection = z.strictObject({
+  name: text,
+  /** May begin with a placeholder, so that it is checked as an address when that is filled (chains.ts). */
+  rpcURL: text,
+  currency: z.strictObject({ symbol: text, decimals: count(0, 36) }).optional(),
+  contracts: z
     .record(
-      z.string().regex(/^[!#$%&'*+.^_`|~0-9a-z-]+$/i, "must be the name of a header field"),
-      z
-        .string()
-        .regex(/^[\t\x20-\x7e\x80-\xff]*$/, "must be the value of a header field: one line of Latin-1 text"),
+      z.string().regex(/^[a-zA-Z][a-zA-Z0-9]{0,63}$/, "must be the name that viem has for a contract"),
+      z.strictObject({
+        address: z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hexadecimal digits"),
+        blockCreated: z.int().min(0).optional(),
+      }),
     )
     .optional(),
-  maxRunningTurns: count(1, 100_000),
-  contextWindow: count(1_000, 100_000_000),
+});
+
+export const LimitsSection = z.strictObject({
+  turnMs: timer.optional(),
+  idleMs: timer.optional(),
+  maxSteps: count(1, 1000).optional(),
+  toolMs: timer.optional(),
+  maxQueued: count(0, 1000).optional(),
+  maxRunning: count(1, 100_000).optional(),
+  maxWaiting: count(1, 10_000_000).optional(),
+  memoryBytes: count(1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
+  idleMemoryMs: timer.optional(),
+  maxModelRetries: count(0, 20).optional(),
+  actionMs: timer.optional(),
+});
+
+export const RetentionSection = z.strictObject({
+  events: count(1, 1_000_000).optional(),
+  eventMs: period.optional(),
 });
 
 export const ConfigFile = z.strictObject({
-  apps: z.strictObject({ default: AppSection.optional() }).optional(),
-  providers: z
+  $schema: z.string().optional(),
+  apps: z.record(shortName, AppSection).optional(),
+  providers: z.record(shortName, ProviderSection).optional(),
+  chains: z
     .record(
-      z
-        .string()
-        .regex(
-          /^[a-z0-9][a-z0-9_.-]{0,63}$/i,
-          "must be a short name of letters, digits and the characters . - _",
-        ),
-      ProviderSection,
+      z.string().regex(/^[1-9][0-9]{0,14}$/, "must be the number of a chain, such as 1 for Ethereum"),
+      ChainSection,
     )
     .optional(),
   cors: z
@@ -83,38 +77,12 @@ export const ConfigFile = z.strictObject({
     })
     .optional(),
   walletListing: z.enum(["on", "off"]).optional(),
-  limits: z
-    .strictObject({
-      turnMs: timer,
-      idleMs: timer,
-      maxSteps: count(1, 1000),
-      toolMs: timer,
-      maxQueued: count(0, 1000),
-      maxRunning: count(1, 100_000),
-      maxWaiting: count(1, 10_000_000),
-      memoryBytes: count(1024 * 1024, Number.MAX_SAFE_INTEGER),
-      idleMemoryMs: timer,
-      maxModelRetries: count(0, 20),
-      actionMs: timer,
-    })
-    .optional(),
-  retention: z.strictObject({ events: count(1, 1_000_000), eventMs: period }).optional(),
+  limits: LimitsSection.optional(),
+  retention: RetentionSection.optional(),
 });
 
-/** What someone writes into a configuration file; `export default {…} satisfies ConfigFile` checks it in an editor. */
+/** What stands in a configuration file. */
 export type ConfigFile = z.infer<typeof ConfigFile>;
-
-export function isBaseURL(value: string): boolean {
-  const url = URL.parse(value);
-  return (
-    url !== null &&
-    /^https?:$/.test(url.protocol) &&
-    url.username === "" &&
-    url.password === "" &&
-    url.search === "" &&
-    url.hash === ""
-  );
-}
 
 function isOrigin(value: string): boolean {
   if (value === "*") return true;

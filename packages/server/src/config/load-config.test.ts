@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Clock } from "../core/ports/clock.ts";
 import { builtInTools } from "../tools/built-in/built-in-tools.ts";
 import type { Config } from "./config.ts";
-import { BUILT_IN_TOOLS } from "./file-schema.ts";
+import { BUILT_IN_TOOLS } from "./app-schema.ts";
 import { loadConfig } from "./load-config.ts";
 import { formatProblems } from "./problem.ts";
 
@@ -335,7 +335,7 @@ describe("what is wrong", () => {
         'apps.default.models[3]: "demo/assistant" is in the list already.',
         "apps.default.models[4]: must be text, not a number.",
         'apps.default.utilityModel: "openai/gpt" needs an API key: set OPENAI_API_KEY, or take the model out of the list.',
-        'apps.default.tools[0]: must be "current_time" or "calculator", not "calculater".',
+        'apps.default.tools[0]: must be "current_time", "calculator" or "ask_user", not "calculater".',
         'apps.default.onBusy: must be "enqueue", "reject" or "interrupt", not "wait".',
         'apps.default.instruction: is not a known setting. Did you mean "instructions"?',
         "apps.default.expiry.emptyMs: must be a whole number, not 1.5.",
@@ -352,7 +352,7 @@ describe("what is wrong", () => {
         "limits.maxSteps: must be at least 1.",
         "limits.turnMs: must be a number, not text.",
         'limits.maxRuning: is not a known setting. Did you mean "maxRunning"?',
-        "colour: is not a known setting. Known here: apps, providers, cors, walletListing, limits, retention.",
+        "colour: is not a known setting. Known here: $schema, apps, providers, chains, cors, walletListing, limits, retention.",
       ].toSorted(),
     );
   });
@@ -414,18 +414,9 @@ describe("what is wrong", () => {
 });
 
 describe("what a later version brings", () => {
-  it("stops the start with a sentence", async () => {
-    await write("colloquy.config.json", {
-      apps: {
-        default: { secrets: [{ name: "KEY" }], requireKey: "all" },
-        defi: { models: ["demo/assistant"] },
-      },
-    });
+  it("stops the start with a sentence, without what was set", async () => {
     expect(await problems({ COLLOQUY_DATABASE_URL: "postgres://user:hidden@db/x" })).toEqual([
       "COLLOQUY_DATABASE_URL: This version keeps its data in SQLite, in the data directory, and cannot use a database server yet. Unset the variable to go on with SQLite.",
-      "apps.default.secrets: This version does not have this setting yet. Take it out of the file.",
-      "apps.default.requireKey: This version does not have this setting yet. Take it out of the file.",
-      'apps.defi: This version serves the App "default" alone. Take the App out of the file.',
     ]);
   });
 

@@ -1,13 +1,18 @@
-import type { AppSettings, ToolSettings } from "../core/app-settings.ts";
+import { type AppTools, completeApp, readApps } from "./apps.ts";
+import { readChains } from "./chains.ts";
 import type { Config, LimitsConfig, RetentionConfig } from "./config.ts";
-import { readEnvironment, unknownVariables, type Environment } from "./environment.ts";
-import { BUILT_IN_TOOLS, ConfigFile } from "./file-schema.ts";
-import { takeLaterFeatures } from "./later-features.ts";
-import { checkRigs, defaultRigs } from "./models.ts";
+import {
+  readEnvironment,
+  unknownVariables,
+  type Environment,
+  type EnvironmentReading,
+} from "./environment.ts";
+import { ConfigFile } from "./file-schema.ts";
+import { Findings } from "./findings.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { readProviders, type Provider, type ProviderReading } from "./providers.ts";
 import { readConfigFile, type FileReading } from "./read-file.ts";
-import { describeIssues } from "./schema-problems.ts";
+import { describeIssues, findPrototypeKeys } from "./schema-problems.ts";
 import { createSecrets } from "./secrets.ts";
 
 export type LoadedConfig =
@@ -24,8 +29,7 @@ export type LoadedConfig =
       readonly warnings: readonly string[];
     };
 
-const HOUR = 60 * 60 * 1000;
-const DAY = 24 * HOUR;
+const DAY = 24 * 60 * 60 * 1000;
 
 const LIMITS: LimitsConfig = {
   turnMs: 10 * 60 * 1000,
@@ -41,17 +45,6 @@ const LIMITS: LimitsConfig = {
   actionMs: 10 * 60 * 1000,
 };
 const RETENTION: RetentionConfig = { events: 1000, eventMs: DAY };
-const NO_TOOLS: ToolSettings = {
-  builtIn: [],
-  own: {},
-  mcp: {},
-  openapi: {},
-  wallet: null,
-  effects: {},
-  approvals: {},
-};
-const EXPIRY: AppSettings["expiry"] = { emptyMs: HOUR, unboundMs: 30 * DAY };
-
 /**
  * The configuration that environment and file come to, frozen, or everything that is wrong with both (contract sections 4
  * and 7). `workingDirectory` is where the file is looked for and what relative paths stand on.
@@ -59,76 +52,77 @@ const EXPIRY: AppSettings["expiry"] = { emptyMs: HOUR, unboundMs: 30 * DAY };
 export async function loadConfig(input: {
   readonly environment: Environment;
   readonly workingDirectory: string;
+  /** Counts how often this process has read the file: from the second time on, modules are really read again. 0 when absent. */
+  readonly reading?: number;
 }): Promise<LoadedConfig> {
   const environment = readEnvironment(input.environment, input.workingDirectory);
-  const file = await readConfigFile(environment.configPath, input.workingDirectory);
-  const checked = checkFile(file, input.environment);
+  const file = await readConfigFile(environment.configPath, input.workingDirectory, input.reading ?? 0);
+  const checked = await checkFile(file, input.environment);
+  const { findings } = checked;
   const problems = [...environment.problems, ...file.problems, ...checked.problems];
-  if (problems.length > 0 || checked.content === null) {
-    return { ok: false, problems, warnings: [...environment.warnings, ...file.warnings] };
-  }
+  const warnings = [
+    ...environment.warnings,
+    ...unknownVariables(input.environment, findings.variables),
+    ...file.warnings,
+    ...findings.warnings,
+  ];
+  if (problems.length > 0 || checked.content === null) return { ok: false, problems, warnings };
+  const config = complete(environment, checked.content, checked);
+  const ownTools = Object.values(config.apps).flatMap(({ tools }) => Object.values(tools.own));
+  return {
+    ok: true,
+    config: deepFreeze(config, new Set(ownTools)),
+    source: file.source,
+    warnings: [...warnings, ...exposureWarnings(config)],
+  };
+}
 
-  const { content, providers } = checked;
+interface CheckedFile {
+  /** `null` when something is wrong with its shape. */
+  readonly content: ConfigFile | null;
+  readonly providers: ProviderReading;
+  readonly tools: AppTools;
+  /** Those among `problems` that the file is to blame for, and warnings. */
+  readonly findings: Findings;
+  readonly problems: readonly ConfigProblem[];
+}
+
+async function checkFile(file: FileReading, environment: Environment): Promise<CheckedFile> {
+  const source = file.source ?? "";
+  const findings = new Findings(source);
+  const isUnread = file.source === null || file.problems.length > 0;
+  const read = isUnread ? {} : file.content;
+  const parsed = ConfigFile.safeParse(read, { reportInput: true });
+  const providers = readProviders(field(read, "providers"), environment, findings);
+  const filling = { environment, findings, slots: null };
+  const chains = readChains(field(read, "chains"), filling);
+  const { directory } = file;
+  const reader = { environment, findings, chains, directory, providers: providers.providers };
+  const tools = await readApps(field(read, "apps"), reader);
+  const problems = [
+    ...describeIssues(source, ConfigFile, parsed.error?.issues ?? []),
+    ...(source.endsWith(".json") ? findPrototypeKeys(source, ConfigFile, read) : []),
+    ...providers.problems,
+    ...findings.problems,
+  ];
+  return { content: parsed.data ?? null, providers, tools, findings, problems };
+}
+
+function complete(environment: EnvironmentReading, content: ConfigFile, checked: CheckedFile): Config {
+  const { providers, tools } = checked;
   const walletListing = content.walletListing ?? "on";
-  const config: Config = {
+  const apps = [...tools].map(
+    ([name, settings]) =>
+      [name, completeApp(content.apps?.[name] ?? {}, settings, providers.providers)] as const,
+  );
+  return {
     server: { ...environment.settings, corsOrigins: content.cors?.origins ?? [], walletListing },
-    apps: { default: completeApp(content.apps?.default ?? {}, providers.providers) },
+    apps: Object.fromEntries(apps),
     providers: Object.fromEntries(usable(providers).map(({ name, config }) => [name, config])),
     limits: { ...LIMITS, ...defined(content.limits) },
     retention: { ...RETENTION, ...defined(content.retention) },
     secrets: createSecrets(Object.fromEntries(usable(providers).map(({ name, secrets }) => [name, secrets]))),
     secretKey: environment.secretKey,
-  };
-  const warnings = [
-    ...environment.warnings,
-    ...unknownVariables(input.environment, providers.variables),
-    ...file.warnings,
-    ...providers.warnings,
-    ...exposureWarnings(config),
-  ];
-  return { ok: true, config: deepFreeze(config), source: file.source, warnings };
-}
-
-interface CheckedFile {
-  /** `null` when something is wrong with it. */
-  readonly content: ConfigFile | null;
-  readonly providers: ProviderReading;
-  readonly problems: readonly ConfigProblem[];
-}
-
-function checkFile(file: FileReading, environment: Environment): CheckedFile {
-  const source = file.source ?? "";
-  if (file.source === null || file.problems.length > 0) {
-    const providers = readProviders(source, undefined, environment);
-    return { content: {}, providers, problems: providers.problems };
-  }
-  const later = takeLaterFeatures(source, file.content);
-  const parsed = ConfigFile.safeParse(later.content, { reportInput: true });
-  const providers = readProviders(source, field(file.content, "providers"), environment);
-  const problems = [
-    ...later.problems,
-    ...describeIssues(source, ConfigFile, parsed.error?.issues ?? []),
-    ...providers.problems,
-    ...checkRigs(source, "default", field(field(file.content, "apps"), "default"), providers.providers),
-  ];
-  return { content: parsed.data ?? null, providers, problems };
-}
-
-function completeApp(
-  section: NonNullable<NonNullable<ConfigFile["apps"]>["default"]>,
-  providers: ReadonlyMap<string, Provider>,
-): AppSettings {
-  const models = section.models ?? defaultRigs(providers);
-  return {
-    description: section.description ?? null,
-    models,
-    utilityModel: section.utilityModel ?? models[0] ?? "demo/assistant",
-    instructions: section.instructions ?? null,
-    tools: { ...NO_TOOLS, builtIn: [...new Set(section.tools ?? BUILT_IN_TOOLS)] },
-    onBusy: section.onBusy ?? "enqueue",
-    expiry: { ...EXPIRY, ...defined(section.expiry) },
-    secrets: [],
-    requireKey: "chat",
   };
 }
 
@@ -157,10 +151,11 @@ function defined<Section extends object>(section: Section | undefined): Defined<
   return Object.fromEntries(entries) as Defined<Section>;
 }
 
-function deepFreeze<Value>(value: Value): Value {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    Object.values(value).forEach(deepFreeze);
-  }
+/** Freezes everything but `spared`: objects that the file made and that change while they work, as zod's schemas do. */
+function deepFreeze<Value>(value: Value, spared: ReadonlySet<unknown>): Value {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value) || spared.has(value))
+    return value;
+  Object.freeze(value);
+  for (const part of Object.values(value)) deepFreeze(part, spared);
   return value;
 }

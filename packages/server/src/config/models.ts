@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DEMO_MODEL, KNOWN_PROVIDERS } from "./known-providers.ts";
+import type { Findings } from "./findings.ts";
 import { suggestion } from "./nearest-name.ts";
-import { formatPath, type ConfigProblem } from "./problem.ts";
 import type { Provider } from "./providers.ts";
 
 const Section = z.object({
@@ -10,29 +10,25 @@ const Section = z.object({
 });
 
 /**
- * What is wrong with the rigs of an App's section, unchecked as it stands in the file: a provider that nobody knows or that has no
- * key, or a rig that is listed twice. Their shape is the schema's business.
+ * Finds what is wrong with the rigs of an App's section, unchecked as it stands in the file at `path`: a provider that nobody knows or
+ * that has no key, or a rig that is listed twice. Their shape is the schema's business.
  */
 export function checkRigs(
-  source: string,
-  app: string,
+  path: readonly string[],
   section: unknown,
   providers: ReadonlyMap<string, Provider>,
-): readonly ConfigProblem[] {
+  findings: Findings,
+): void {
   const { models = [], utilityModel } = Section.safeParse(section).data ?? {};
   const rigs = [
-    ...models.map((rig, index) => ({
-      rig,
-      path: ["apps", app, "models", index],
-      again: models.indexOf(rig) < index,
-    })),
-    { rig: utilityModel, path: ["apps", app, "utilityModel"], again: false },
+    ...models.map((rig, index) => ({ rig, place: ["models", index], again: models.indexOf(rig) < index })),
+    { rig: utilityModel, place: ["utilityModel"], again: false },
   ];
-  return rigs.flatMap(({ rig, path, again }) => {
-    if (typeof rig !== "string" || !rig.includes("/")) return [];
+  for (const { rig, place, again } of rigs) {
+    if (typeof rig !== "string" || !rig.includes("/")) continue;
     const message = again ? `"${rig}" is in the list already.` : wrongProvider(rig, providers);
-    return message === null ? [] : [{ source, place: formatPath(path), message }];
-  });
+    if (message !== null) findings.problem([...path, ...place], message);
+  }
 }
 
 function wrongProvider(rig: string, providers: ReadonlyMap<string, Provider>): string | null {

@@ -3,9 +3,12 @@
 import { z } from "zod";
 import { PROVIDER_KINDS, type ProviderConfig, type ProviderKind } from "./config.ts";
 import type { Environment } from "./environment.ts";
-import { BASE_URL_RULE, isBaseURL, ProviderSection } from "./file-schema.ts";
+import { ProviderSection } from "./file-schema.ts";
+import type { Findings } from "./findings.ts";
 import { DEMO_PROVIDER, KNOWN_PROVIDERS } from "./known-providers.ts";
-import { formatPath, type ConfigProblem } from "./problem.ts";
+import { fillHeaders } from "./placeholders.ts";
+import type { ConfigProblem } from "./problem.ts";
+import { BASE_URL_RULE, isBaseURL } from "./schema-parts.ts";
 import type { ProviderSecrets } from "./secrets.ts";
 
 export interface Provider {
@@ -19,19 +22,19 @@ export interface Provider {
 export interface ProviderReading {
   /** By name. One whose section is wrong is here as well, so that its models are not reported too. */
   readonly providers: ReadonlyMap<string, Provider>;
+  /** What is wrong with addresses that the environment names. */
   readonly problems: readonly ConfigProblem[];
-  readonly warnings: readonly string[];
-  /** Environment variables that the file asks for. */
-  readonly variables: ReadonlySet<string>;
 }
 
 type Section = z.infer<typeof ProviderSection>;
 
 /** Reads `section`, the file's `providers` as it stands, unchecked. Its shape is the schema's business, not this one's. */
-export function readProviders(source: string, section: unknown, environment: Environment): ProviderReading {
-  const problems: ConfigProblem[] = [];
-  const warnings: string[] = [];
-  const variables = new Set<string>();
+export function readProviders(
+  section: unknown,
+  environment: Environment,
+  findings: Findings,
+): ProviderReading {
+  const filling = { environment, findings, slots: null };
   const providers = new Map<string, Provider>();
   for (const { name } of KNOWN_PROVIDERS) providers.set(name, readProvider(name, name, {}, environment));
 
@@ -40,19 +43,22 @@ export function readProviders(source: string, section: unknown, environment: Env
     const parsed = ProviderSection.safeParse(entry).data;
     const kind = parsed?.kind ?? knownKind(name);
     const wrong = parsed === undefined ? [] : contradictions(name, kind, parsed);
-    problems.push(...wrong.map((message) => ({ source, place: formatPath(["providers", name]), message })));
-    const provider = readProvider(name, kind ?? "openai-compatible", parsed ?? {}, environment);
+    for (const message of wrong) findings.problem(["providers", name], message);
+    const headers = fillHeaders(parsed?.headers, ["providers", name, "headers"], filling);
+    const section = { ...parsed, headers };
+    const provider = readProvider(name, kind ?? "openai-compatible", section, environment);
     const sound = parsed !== undefined && wrong.length === 0;
     providers.set(name, sound ? provider : { ...provider, unusable: null });
     if (parsed?.apiKeyEnv === undefined) continue;
-    variables.add(parsed.apiKeyEnv);
+    findings.variables.add(parsed.apiKeyEnv);
     if (sound && provider.secrets.apiKey === null && provider.unusable === null) {
-      const place = formatPath(["providers", name, "apiKeyEnv"]);
-      warnings.push(`${source}, ${place}: ${parsed.apiKeyEnv} is not set; requests go without a key.`);
+      findings.warn(
+        ["providers", name, "apiKeyEnv"],
+        `${parsed.apiKeyEnv} is not set; requests go without a key.`,
+      );
     }
   }
-  problems.push(...wrongAddresses(providers, environment));
-  return { providers, problems, warnings, variables };
+  return { providers, problems: wrongAddresses(providers, environment) };
 }
 
 function readProvider(

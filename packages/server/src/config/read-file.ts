@@ -2,8 +2,8 @@
 // JavaScript by importing it, which Node does as it is.
 
 import { access, readFile } from "node:fs/promises";
-import { basename, extname, join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { basename, dirname, extname, join } from "node:path";
+import { importAnew } from "./import-anew.ts";
 import { locateJsonError } from "./json-error.ts";
 import type { ConfigProblem } from "./problem.ts";
 
@@ -15,29 +15,41 @@ const MODULES: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
 export interface FileReading {
   /** What problems call the file; `null` when there is none. */
   readonly source: string | null;
+  /** Where the file is, or would be looked for. */
+  readonly directory: string;
   /** What the file holds, not checked yet; `undefined` when it could not be read. */
   readonly content: unknown;
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly string[];
 }
 
-/** Reads the file at `path`, or, when that is `null`, the one in the working directory, if any. */
-export async function readConfigFile(path: string | null, workingDirectory: string): Promise<FileReading> {
-  if (path !== null) return readOne(path, []);
+/**
+ * Reads the file at `path`, or, when that is `null`, the one in the working directory, if any. Modules are read from the disk again when
+ * `reading` is a number that was not used before.
+ */
+export async function readConfigFile(
+  path: string | null,
+  workingDirectory: string,
+  reading: number,
+): Promise<FileReading> {
+  if (path !== null) return readOne(path, reading, []);
   const present: string[] = [];
   for (const name of FILE_NAMES) {
     if (await exists(join(workingDirectory, name))) present.push(name);
   }
   const [name, ...others] = present;
-  if (name === undefined) return { source: null, content: undefined, problems: [], warnings: [] };
+  if (name === undefined) {
+    return { source: null, directory: workingDirectory, content: undefined, problems: [], warnings: [] };
+  }
   const warnings = others.map((other) => `${other} is not read, because there is also ${name}.`);
-  return readOne(join(workingDirectory, name), warnings);
+  return readOne(join(workingDirectory, name), reading, warnings);
 }
 
-async function readOne(path: string, warnings: readonly string[]): Promise<FileReading> {
+async function readOne(path: string, reading: number, warnings: readonly string[]): Promise<FileReading> {
   const source = basename(path);
   const failed = (place: string, message: string): FileReading => ({
     source,
+    directory: dirname(path),
     content: undefined,
     problems: [{ source, place, message }],
     warnings,
@@ -49,8 +61,8 @@ async function readOne(path: string, warnings: readonly string[]): Promise<FileR
   if (!(await exists(path)))
     return failed("", `There is no file at ${path}. Set COLLOQUY_CONFIG to one, or unset it.`);
   try {
-    const content = extension === ".json" ? await readJson(path) : await readModule(path);
-    return { source, content, problems: [], warnings };
+    const content = extension === ".json" ? await readJson(path) : await readModule(path, reading);
+    return { source, directory: dirname(path), content, problems: [], warnings };
   } catch (error) {
     if (error instanceof Unreadable) return failed(error.place, error.message);
     const { place, message } = describeImportError(error, path);
@@ -77,8 +89,8 @@ async function readJson(path: string): Promise<unknown> {
   }
 }
 
-async function readModule(path: string): Promise<unknown> {
-  const module = (await import(pathToFileURL(path).href)) as { readonly default?: unknown };
+async function readModule(path: string, reading: number): Promise<unknown> {
+  const module = await importAnew(path, reading);
   if (module.default === undefined) {
     throw new Unreadable("", "has no default export. Write `export default { … }`.");
   }
@@ -95,12 +107,20 @@ function describeImportError(
 ): { readonly place: string; readonly message: string } {
   if (!(error instanceof Error))
     return { place: "", message: `It threw ${String(error)} while it was read.` };
-  const mark = error.stack?.indexOf(`${path}:`) ?? -1;
-  const position = mark < 0 ? null : /^:(\d+)(?::(\d+))?/.exec(error.stack?.slice(mark + path.length) ?? "");
+  const position = positionIn(error.stack ?? "", path);
   const [line, column] = [position?.[1], position?.[2]];
   const place =
     line === undefined ? "" : column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
   return { place, message: `${error.name}: ${error.message}.` };
+}
+
+/** Line and column of the first place in the file that a stack names. */
+function positionIn(stack: string, path: string): RegExpExecArray | null {
+  for (let mark = stack.indexOf(path); mark >= 0; mark = stack.indexOf(path, mark + 1)) {
+    const position = /^(?:\?[\w-]+=\d+)?:(\d+)(?::(\d+))?/.exec(stack.slice(mark + path.length));
+    if (position !== null) return position;
+  }
+  return null;
 }
 
 async function exists(path: string): Promise<boolean> {

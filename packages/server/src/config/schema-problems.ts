@@ -6,19 +6,83 @@ import { formatPath, type ConfigProblem } from "./problem.ts";
 
 type Issue = z.core.$ZodIssue;
 
+/** Keys of the file that a record of the schema passes over without a word, whatever they hold. */
+export function findPrototypeKeys(
+  source: string,
+  schema: z.ZodType,
+  content: unknown,
+  path: readonly PropertyKey[] = [],
+): ConfigProblem[] {
+  if (typeof content !== "object" || content === null) return [];
+  const isRecord = schemaAt(schema, path) instanceof z.ZodRecord;
+  return Object.entries(content).flatMap(([key, value]) => {
+    const place = [...path, Array.isArray(content) ? Number(key) : key];
+    if (key !== "__proto__") return findPrototypeKeys(source, schema, value, place);
+    return isRecord ? [{ source, place: formatPath(place), message: "is not allowed as a name." }] : [];
+  });
+}
+
 /** One problem for each place, unknown keys one by one. */
 export function describeIssues(source: string, schema: z.ZodType, issues: readonly Issue[]): ConfigProblem[] {
-  return issues.flatMap((issue) => {
-    if (issue.code !== "unrecognized_keys") {
-      return [{ source, place: formatPath(issue.path), message: sentence(issue) }];
-    }
-    const known = keysAt(schema, issue.path);
+  return issues.flatMap((issue) => describeIssue(source, schema, issue));
+}
+
+function describeIssue(source: string, schema: z.ZodType, issue: Issue): ConfigProblem[] {
+  if (issue.code === "unrecognized_keys") {
+    const known = keysAt(schema, issue.path, issue.input);
     return issue.keys.map((key) => ({
       source,
       place: formatPath([...issue.path, key]),
       message: `is not a known setting.${suggestion(key, known)}`,
     }));
-  });
+  }
+  if (issue.code !== "invalid_union")
+    return [{ source, place: formatPath(issue.path), message: sentence(issue) }];
+  const branch = chosenBranch(issue);
+  if (typeof branch === "string") return [{ source, place: formatPath(issue.path), message: branch }];
+  const inner = optionAt(schema, issue.path, branch.index);
+  return describeIssues("", inner, branch.issues).map(({ place, message }) => ({
+    source,
+    place: joinPlaces(formatPath(issue.path), place),
+    message,
+  }));
+}
+
+/**
+ * The form that someone most likely meant who wrote what fits none: the one with the fewest mistakes. A sentence where nothing speaks for
+ * either.
+ */
+function chosenBranch(
+  issue: Extract<Issue, { code: "invalid_union" }>,
+): { readonly index: number; readonly issues: readonly Issue[] } | string {
+  const branches = issue.errors.map((issues, index) => ({ index, issues }));
+  const fitting = branches.filter(({ issues }) => !issues.some(isOfWrongKind));
+  const [best, second] = fitting.toSorted((left, right) => mistakes(left.issues) - mistakes(right.issues));
+  if (best === undefined) {
+    const kinds = branches.flatMap(({ issues }) =>
+      issues.flatMap((inner) => (inner.code === "invalid_type" ? withArticle(inner.expected) : [])),
+    );
+    return `must be ${[...new Set(kinds)].join(" or ")}, not ${typeName(issue.input)}.`;
+  }
+  const isEmpty = Object.keys(Object(issue.input)).length === 0;
+  if (!isEmpty || second === undefined) return best;
+  return `needs ${fitting.map(({ issues }) => `"${String(issues[0]?.path[0])}"`).join(" or ")}.`;
+}
+
+/** Not of this form at all: text where the form is an object. */
+function isOfWrongKind(issue: Issue): boolean {
+  return issue.path.length === 0 && issue.code === "invalid_type";
+}
+
+function mistakes(issues: readonly Issue[]): number {
+  return issues.reduce(
+    (total, issue) => total + (issue.code === "unrecognized_keys" ? issue.keys.length : 1),
+    0,
+  );
+}
+
+function joinPlaces(outer: string, inner: string): string {
+  return inner === "" || inner.startsWith("[") ? `${outer}${inner}` : `${outer}.${inner}`;
 }
 
 function sentence(issue: Issue): string {
@@ -64,6 +128,7 @@ const ARTICLES: Readonly<Record<string, string>> = {
   array: "a list",
   object: "an object",
   record: "an object",
+  boolean: "true or false",
 };
 
 function withArticle(expected: string): string {
@@ -75,20 +140,41 @@ function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "number" && !Number.isInteger(value)) return String(value);
-  return ARTICLES[typeof value] ?? `a ${typeof value}`;
+  return typeof value === "boolean" ? "a boolean" : (ARTICLES[typeof value] ?? `a ${typeof value}`);
 }
 
-/** The keys that the schema knows at a place. */
-function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+/** The keys that the schema knows at a place; where there are forms, those of the one that fits `input` best. */
+function keysAt(schema: z.ZodType, path: readonly PropertyKey[], input: unknown): readonly string[] {
+  const here = schemaAt(schema, path);
+  const given = Object.keys(Object(input));
+  const forms = optionsOf(here).map((form) => (form instanceof z.ZodObject ? Object.keys(form.shape) : []));
+  const shared = (keys: readonly string[]): number => keys.filter((key) => given.includes(key)).length;
+  return forms.toSorted((left, right) => shared(right) - shared(left))[0] ?? [];
+}
+
+function optionsOf(schema: unknown): readonly unknown[] {
+  return schema instanceof z.ZodUnion ? schema.options : [schema];
+}
+
+function optionAt(schema: z.ZodType, path: readonly PropertyKey[], index: number): z.ZodType {
+  const option = optionsOf(schemaAt(schema, path))[index];
+  return option instanceof z.ZodType ? option : schema;
+}
+
+function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): unknown {
   let here: unknown = schema;
   for (const key of path) {
-    here = withoutOptional(here);
-    if (here instanceof z.ZodObject) here = (here.shape as Record<PropertyKey, unknown>)[key];
-    else if (here instanceof z.ZodRecord) here = here.valueType;
-    else if (here instanceof z.ZodArray) here = here.element;
+    here = optionsOf(withoutOptional(here))
+      .map((form) => partAt(form, key))
+      .find((part) => part !== undefined);
   }
-  here = withoutOptional(here);
-  return here instanceof z.ZodObject ? Object.keys(here.shape) : [];
+  return withoutOptional(here);
+}
+
+function partAt(schema: unknown, key: PropertyKey): unknown {
+  if (schema instanceof z.ZodObject) return (schema.shape as Record<PropertyKey, unknown>)[key];
+  if (schema instanceof z.ZodRecord) return schema.valueType;
+  return schema instanceof z.ZodArray ? schema.element : undefined;
 }
 
 function withoutOptional(schema: unknown): unknown {

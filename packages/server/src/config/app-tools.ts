@@ -1,0 +1,181 @@
+// Where the tools of an App come from, read part by part, so that one part that is wrong keeps no problem of another back.
+
+import { resolve } from "node:path";
+import { z } from "zod";
+import type {
+  McpServerSettings,
+  OpenApiSettings,
+  OwnTool,
+  ToolSettings,
+  WalletSettings,
+} from "../core/app-settings.ts";
+import { Hidden } from "../core/hidden.ts";
+import { ApprovalValue, BUILT_IN_TOOLS, DEFAULT_TOOLS, ToolValue, WalletSection } from "./app-schema.ts";
+import type { ChainReading } from "./chains.ts";
+import { suggestion } from "./nearest-name.ts";
+import { fillHeaders, fillPlaceholders, refusePlaceholders, type Filling } from "./placeholders.ts";
+import { isServerURL } from "./schema-parts.ts";
+import { warnOfUnknownTools } from "./tool-names.ts";
+
+export interface ToolReader extends Filling {
+  /** Of the App's section, such as `["apps", "default"]`. */
+  readonly path: readonly string[];
+  /** What relative paths of the file stand on. */
+  readonly directory: string;
+  readonly chains: ChainReading;
+}
+
+type Unchecked = Readonly<Record<string, unknown>>;
+
+/**
+ * The tool settings of an App's section as it stands in the file, unchecked; its shape is the schema's business. Where something is wrong
+ * the findings have a problem, and what is returned is not to be used.
+ */
+export function readTools(section: Unchecked, reader: ToolReader): ToolSettings {
+  const settings: ToolSettings = {
+    ...readOwnAndBuiltIn(section["tools"], reader),
+    mcp: readEntries(section["mcp"], ReadableServer, (name, server) => readMcp(name, server, reader)),
+    openapi: readEntries(section["openapi"], ReadableServer, (name, service) =>
+      readOpenApi(name, service, reader),
+    ),
+    wallet: readWallet(section["wallet"], reader),
+    effects: readEntries(
+      section["effects"],
+      z.enum(["read", "idempotent", "unsafe"]),
+      (_name, effect) => effect,
+    ),
+    approvals: readEntries(section["approvals"], ApprovalValue, (_name, rule) => rule),
+  };
+  for (const name of Object.keys(settings.openapi).filter((server) => server in settings.mcp)) {
+    reader.findings.problem(
+      [...reader.path, "openapi", name],
+      "is also the name of an MCP server, so the names of their tools would be mixed up. Choose another one.",
+    );
+  }
+  warnOfUnknownTools(settings, reader.path, reader.findings);
+  return settings;
+}
+
+/** Each sound entry of a section, read. */
+function readEntries<Schema extends z.ZodType, Settings>(
+  section: unknown,
+  schema: Schema,
+  read: (name: string, entry: z.infer<Schema>) => Settings,
+): Readonly<Record<string, Settings>> {
+  const entries = z.record(z.string(), z.unknown()).safeParse(section).data ?? {};
+  const sound = Object.entries(entries).flatMap(([name, entry]) => {
+    const parsed = schema.safeParse(entry);
+    return parsed.success ? [[name, read(name, parsed.data)] as const] : [];
+  });
+  return Object.fromEntries(sound);
+}
+
+function readOwnAndBuiltIn(section: unknown, reader: ToolReader): Pick<ToolSettings, "builtIn" | "own"> {
+  if (section === undefined) return { builtIn: DEFAULT_TOOLS, own: {} };
+  if (Array.isArray(section)) {
+    return { builtIn: BUILT_IN_TOOLS.filter((name) => section.includes(name)), own: {} };
+  }
+  const own: [string, OwnTool][] = [];
+  const builtIn: string[] = [];
+  for (const [name, value] of Object.entries(readEntries(section, ToolValue, (_name, tool) => tool))) {
+    const path = [...reader.path, "tools", name];
+    if (value !== true) {
+      own.push([name, value]);
+      checkOwnTool(value, path, reader);
+    } else if (BUILT_IN_TOOLS.some((known) => known === name)) {
+      builtIn.push(name);
+    } else {
+      reader.findings.problem(
+        path,
+        `is not a tool that comes with the service.${suggestion(name, BUILT_IN_TOOLS)}`,
+      );
+    }
+  }
+  return { builtIn, own: Object.fromEntries(own) };
+}
+
+function checkOwnTool(tool: OwnTool, path: readonly string[], { findings }: ToolReader): void {
+  const { needsApproval } = tool as { readonly needsApproval?: unknown };
+  if (needsApproval === undefined || needsApproval === false) return;
+  findings.problem(path, `has "needsApproval", which has no effect here. Say it in the App's "approvals".`);
+}
+
+/** What can be read of a server whose section may be wrong elsewhere. */
+const readableText = z.string().optional().catch(undefined);
+const ReadableServer = z.object({
+  url: readableText,
+  command: readableText,
+  document: readableText,
+  baseURL: readableText,
+  args: z.array(z.string()).catch([]),
+  operations: z.array(z.string()).optional().catch(undefined),
+  headers: z.record(z.string(), z.string()).catch({}),
+  env: z.record(z.string(), z.string()).catch({}),
+});
+type ReadableServer = z.infer<typeof ReadableServer>;
+
+function readMcp(name: string, server: ReadableServer, reader: ToolReader): McpServerSettings {
+  const { url, command = "", args, env } = server;
+  const path = [...reader.path, "mcp", name];
+  if (url !== undefined) {
+    refusePlaceholders(url, [...path, "url"], reader.findings);
+    const headers = fillHeaders(server.headers, [...path, "headers"], reader);
+    return { transport: "http", url, headers: new Hidden(headers) };
+  }
+  refusePlaceholders(command, [...path, "command"], reader.findings);
+  for (const [index, arg] of args.entries()) {
+    refusePlaceholders(arg, [...path, "args", index], reader.findings);
+  }
+  const filled = Object.entries(env).map(([variable, value]) => [
+    variable,
+    fillPlaceholders(value, [...path, "env", variable], { ...reader, slots: null }),
+  ]);
+  const hidden = new Hidden<Readonly<Record<string, string>>>(Object.freeze(Object.fromEntries(filled)));
+  return { transport: "stdio", command, args, env: hidden };
+}
+
+function readOpenApi(name: string, service: ReadableServer, reader: ToolReader): OpenApiSettings {
+  const { document = "", baseURL, operations = [] } = service;
+  const path = [...reader.path, "openapi", name];
+  refusePlaceholders(document, [...path, "document"], reader.findings);
+  if (baseURL !== undefined) refusePlaceholders(baseURL, [...path, "baseURL"], reader.findings);
+  const isAddress = /^[a-zA-Z][a-zA-Z0-9+.-]+:\/\//.test(document);
+  if (isAddress && !isServerURL(document)) {
+    reader.findings.problem(
+      [...path, "document"],
+      "must be a path, or an http or https URL without user name and password.",
+    );
+  }
+  for (const [index, operation] of operations.entries()) {
+    if (operations.indexOf(operation) === index) continue;
+    reader.findings.problem([...path, "operations", index], `"${operation}" is in the list already.`);
+  }
+  return {
+    document: isAddress ? document : resolve(reader.directory, document),
+    baseURL: baseURL ?? null,
+    operations: service.operations ?? null,
+    headers: new Hidden(fillHeaders(service.headers, [...path, "headers"], reader)),
+  };
+}
+
+function readWallet(section: unknown, { path, chains, findings }: ToolReader): WalletSettings | null {
+  const wallet = WalletSection.safeParse(section).data ?? false;
+  if (wallet === false) return null;
+  if (chains.size === 0) {
+    findings.problem([...path, "wallet"], 'needs at least one chain in "chains", beside "apps".');
+    return null;
+  }
+  const ids = wallet === true ? [...chains.keys()] : wallet.chains;
+  for (const [index, id] of ids.entries()) {
+    const place = [...path, "wallet", "chains", index];
+    if (!chains.has(id)) {
+      findings.problem(
+        place,
+        `${id} is not configured.${suggestion(String(id), [...chains.keys()].map(String))}`,
+      );
+    } else if (ids.indexOf(id) < index) {
+      findings.problem(place, `${id} is in the list already.`);
+    }
+  }
+  return { chains: ids.flatMap((id) => chains.get(id) ?? []) };
+}

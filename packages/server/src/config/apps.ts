@@ -1,0 +1,98 @@
+// The Apps of the configuration file: what is wrong with each beyond its shape, and what they come to.
+
+import { access } from "node:fs/promises";
+import { z } from "zod";
+import type { AppSettings, ToolSettings } from "../core/app-settings.ts";
+import { DEFAULT_APP } from "../core/session.ts";
+import type { AppSection } from "./app-schema.ts";
+import { readTools, type ToolReader } from "./app-tools.ts";
+import { checkRigs, defaultRigs } from "./models.ts";
+import type { Provider } from "./providers.ts";
+
+const HOUR = 60 * 60 * 1000;
+const EXPIRY: AppSettings["expiry"] = { emptyMs: HOUR, unboundMs: 30 * 24 * HOUR };
+
+export interface AppReader extends Omit<ToolReader, "path" | "slots"> {
+  readonly providers: ReadonlyMap<string, Provider>;
+}
+
+/** What is read of an App before the shape of the whole file is known to be right. */
+export type AppTools = ReadonlyMap<string, ToolSettings>;
+
+/** Reads the file's `apps` as it stands, unchecked. `default` is always among them. */
+export async function readApps(section: unknown, reader: AppReader): Promise<AppTools> {
+  const entries = Object.entries(recordOf(section));
+  const sections = entries.some(([name]) => name === DEFAULT_APP)
+    ? entries
+    : [[DEFAULT_APP, {}] as const, ...entries];
+  const tools = new Map<string, ToolSettings>();
+  for (const [name, entry] of sections) {
+    const app = recordOf(entry);
+    const path = ["apps", name];
+    checkRigs(path, app, reader.providers, reader.findings);
+    const settings = readTools(app, { ...reader, path, slots: readSlots(app["secrets"], path, reader) });
+    await checkDocuments(settings, path, reader);
+    if (name === DEFAULT_APP && app["requireKey"] === "all") {
+      reader.findings.problem(
+        [...path, "requireKey"],
+        `The App "${DEFAULT_APP}" never needs a key. Move what needs one to another App.`,
+      );
+    }
+    tools.set(name, settings);
+  }
+  return tools;
+}
+
+/** An App from its section, whose shape is right. */
+export function completeApp(
+  section: AppSection,
+  tools: ToolSettings,
+  providers: ReadonlyMap<string, Provider>,
+): AppSettings {
+  const models = section.models ?? defaultRigs(providers);
+  const { emptyMs = EXPIRY.emptyMs, unboundMs = EXPIRY.unboundMs } = section.expiry ?? {};
+  return {
+    description: section.description ?? null,
+    models,
+    utilityModel: section.utilityModel ?? models[0] ?? "demo/assistant",
+    instructions: section.instructions ?? null,
+    tools,
+    onBusy: section.onBusy ?? "enqueue",
+    expiry: { emptyMs, unboundMs },
+    secrets: (section.secrets ?? []).map(({ required = true, ...slot }) => ({ ...slot, required })),
+    requireKey: section.requireKey ?? "chat",
+  };
+}
+
+/** Names of the App's slots; `"any"` when their section is wrong, so that those who name them are not reported too. */
+function readSlots(section: unknown, path: readonly string[], { findings }: AppReader): string[] | "any" {
+  if (section === undefined) return [];
+  const slots = z.array(z.object({ name: z.string() })).safeParse(section).data;
+  if (slots === undefined) return "any";
+  const names = slots.map(({ name }) => name);
+  for (const [index, name] of names.entries()) {
+    if (names.indexOf(name) === index) continue;
+    findings.problem([...path, "secrets", index, "name"], `"${name}" is in the list already.`);
+  }
+  return names;
+}
+
+/** A document that is a file must be there. What is in it is seen when the App's tools are made. */
+async function checkDocuments(
+  { openapi }: ToolSettings,
+  path: readonly string[],
+  { findings }: AppReader,
+): Promise<void> {
+  for (const [name, { document }] of Object.entries(openapi)) {
+    if (URL.canParse(document)) continue;
+    try {
+      await access(document);
+    } catch {
+      findings.problem([...path, "openapi", name, "document"], `There is no file at ${document}.`);
+    }
+  }
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return z.record(z.string(), z.unknown()).safeParse(value).data ?? {};
+}

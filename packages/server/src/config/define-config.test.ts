@@ -1,0 +1,65 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { defineConfig, type ToolContext } from "@colloquy/server/config";
+import { tool } from "ai";
+import { expect, it } from "vitest";
+import { z } from "zod";
+import type { ConfigFile } from "./file-schema.ts";
+
+const MODULES = join(import.meta.dirname, "../../../../node_modules");
+
+it("a configuration with everything passes both the types and the schema", async () => {
+  const config = defineConfig({
+    apps: {
+      default: { models: ["demo/assistant"], tools: ["current_time"] },
+      trips: {
+        tools: {
+          calculator: true,
+          weather: tool({
+            description: "Tells the weather",
+            inputSchema: z.object({ city: z.string() }),
+            execute: async ({ city }, { context }: { context: ToolContext }) => {
+              context.progress(city);
+              return context.secret("KEY");
+            },
+          }),
+          plain: tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n * 2 }),
+        },
+        mcp: { a: { url: "https://x.test/mcp", headers: { A: "b" } }, b: { command: "npx", args: ["x"] } },
+        openapi: { pets: { document: "https://x.test/openapi.json", operations: ["list"] } },
+        wallet: { chains: [1] },
+        approvals: { weather: (input) => input !== null, plain: "always" },
+        effects: { weather: "read" },
+        secrets: [{ name: "KEY", description: "A key" }],
+        requireKey: "all",
+      },
+    },
+    chains: { 1: { name: "Ethereum", rpcURL: "https://x.test" } },
+    limits: { actionMs: 1000 },
+  });
+  const { ConfigFile: schema } = await import("./file-schema.ts");
+  // What the schema accepts is a configuration by its types, and the other way round as far as types can say.
+  const parsed: ConfigFile = schema.parse(config);
+  expect(Object.keys(defineConfig(parsed).apps ?? {})).toEqual(["default", "trips"]);
+});
+
+it("is found by a file that stands in a clone, run by Node as it is", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "colloquy-define-"));
+  try {
+    await symlink(MODULES, join(directory, "node_modules"));
+    await writeFile(join(directory, "package.json"), '{"type":"module"}');
+    await writeFile(
+      join(directory, "colloquy.config.ts"),
+      `import { defineConfig, type ToolContext } from "@colloquy/server/config";
+       const twice = (context: ToolContext): string => context.callId;
+       console.log(JSON.stringify(defineConfig({ apps: { default: { instructions: typeof twice } } })));`,
+    );
+    const { stdout } = await promisify(execFile)(process.execPath, [join(directory, "colloquy.config.ts")]);
+    expect(JSON.parse(stdout)).toEqual({ apps: { default: { instructions: "function" } } });
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});

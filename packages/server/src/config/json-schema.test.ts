@@ -1,0 +1,103 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createSchemaCheck } from "../tools/input-check.ts";
+import { renderJsonSchema } from "./json-schema.ts";
+import { loadConfig } from "./load-config.ts";
+
+const PUBLISHED = join(import.meta.dirname, "../../colloquy.schema.json");
+
+let directory = "";
+let rendered = "";
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-schema-"));
+  rendered = renderJsonSchema(await readFile(join(import.meta.dirname, "define-config.ts"), "utf8"));
+});
+
+afterAll(async () => {
+  await rm(directory, { recursive: true });
+});
+
+it("the published JSON Schema is up to date (vitest run -u renews it)", async () => {
+  await expect(rendered).toMatchFileSnapshot(PUBLISHED);
+});
+
+it("describes every setting", () => {
+  const schema = JSON.parse(rendered) as unknown;
+  const found: string[] = [];
+  const walk = (node: unknown, path: string): void => {
+    if (typeof node !== "object" || node === null) return;
+    const { properties } = node as { properties?: Record<string, { description?: string }> };
+    for (const [key, part] of Object.entries(properties ?? {})) {
+      found.push(`${path}/${key}`);
+      expect(part.description ?? "", `${path}/${key}`).not.toBe("");
+    }
+    for (const [key, part] of Object.entries(node)) walk(part, `${path}/${key}`);
+  };
+  walk(schema, "");
+  expect(found.length).toBeGreaterThan(60);
+});
+
+const MCP = { url: "http://127.0.0.1:3000/mcp" };
+const CHAIN = { name: "Ethereum", rpcURL: "https://x.test" };
+
+describe("what the loader says of the shape of a file, the JSON Schema says too", () => {
+  it.each<[string, unknown]>([
+    ["nothing", {}],
+    ["its own address", { $schema: "./colloquy.schema.json" }],
+    ["an App", { apps: { default: { models: ["demo/assistant"], tools: ["calculator", "ask_user"] } } }],
+    ["tools by name", { apps: { a: { tools: { calculator: true } } } }],
+    [
+      "MCP servers",
+      { apps: { a: { mcp: { b: MCP, c: { command: "npx", args: ["x"], env: { A: "b" } } } } } },
+    ],
+    ["a service", { apps: { a: { openapi: { b: { document: "http://x.test", operations: ["c"] } } } } }],
+    ["a wallet", { apps: { a: { wallet: { chains: [1] } } }, chains: { 1: CHAIN } }],
+    ["a wallet for all chains", { apps: { a: { wallet: true } }, chains: { 1: CHAIN } }],
+    ["effects and approvals", { apps: { a: { effects: { x: "read" }, approvals: { x: "always" } } } }],
+    ["slots", { apps: { a: { secrets: [{ name: "A", description: "b", required: false }] } } }],
+    ["limits", { limits: { maxSteps: 1, actionMs: 1 }, retention: { events: 1 } }],
+    ["a provider", { providers: { a: { kind: "openai-compatible", baseURL: "http://x.test" } } }],
+  ])("accepting %s", async (_name, content) => {
+    expect(await verdicts(content)).toEqual({ loader: true, schema: true });
+  });
+
+  it.each<[string, unknown]>([
+    ["a list", []],
+    ["an unknown setting", { colour: "blue" }],
+    ["an App's unknown setting", { apps: { default: { instruction: "x" } } }],
+    ["an App of an illegal name", { apps: { "a b": {} } }],
+    ["no models", { apps: { default: { models: [] } } }],
+    ["a model without provider", { apps: { default: { models: ["llama"] } } }],
+    ["an unknown tool", { apps: { a: { tools: ["calculater"] } } }],
+    ["a tool that is false", { apps: { a: { tools: { calculator: false } } } }],
+    ["an illegal name of a tool", { apps: { a: { approvals: { "a b": "always" } } } }],
+    ["an MCP server of no kind", { apps: { a: { mcp: { b: {} } } } }],
+    ["an MCP server of two kinds", { apps: { a: { mcp: { b: { ...MCP, command: "x" } } } } }],
+    ["an MCP server elsewhere", { apps: { a: { mcp: { b: { url: "ftp://x.test" } } } } }],
+    ["a header's illegal name", { apps: { a: { mcp: { b: { ...MCP, headers: { "a b": "c" } } } } } }],
+    ["a service without a document", { apps: { a: { openapi: { b: {} } } } }],
+    ["a chain without an address", { chains: { 1: { name: "x" } } }],
+    ["a chain that is no number", { chains: { one: CHAIN } }],
+    ["a wallet on no chain", { apps: { a: { wallet: { chains: [] } } }, chains: { 1: CHAIN } }],
+    ["an unknown effect", { apps: { a: { effects: { x: "pure" } } } }],
+    ["an unknown approval", { apps: { a: { approvals: { x: true } } } }],
+    ["a slot without a description", { apps: { a: { secrets: [{ name: "A" }] } } }],
+    ["a slot of an illegal name", { apps: { a: { secrets: [{ name: "A-B", description: "c" }] } } }],
+    ["blank instructions", { apps: { a: { instructions: " " } } }],
+    ["no steps", { limits: { maxSteps: 0 } }],
+    ["half a step", { limits: { maxSteps: 1.5 } }],
+    ["a key for a name", { providers: { openai: { apiKeyEnv: "sk-1" } } }],
+  ])("refusing %s", async (_name, content) => {
+    expect(await verdicts(content)).toEqual({ loader: false, schema: false });
+  });
+});
+
+async function verdicts(content: unknown) {
+  await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(content));
+  const { ok } = await loadConfig({ environment: {}, workingDirectory: directory });
+  const findIssues = createSchemaCheck(JSON.parse(rendered) as object, "draft-7");
+  return { loader: ok, schema: findIssues(content) === null };
+}

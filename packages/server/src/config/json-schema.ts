@@ -1,0 +1,69 @@
+// The JSON Schema of the configuration file, for editors: made from the schema that checks the file and from the descriptions in
+// define-config.ts, so that neither is written twice. `packages/server/colloquy.schema.json` is what it makes; its test says how to renew it.
+
+import { z } from "zod";
+import { ApprovalValue, ToolValue } from "./app-schema.ts";
+import { ConfigFile } from "./file-schema.ts";
+
+type Node = z.core.JSONSchema.BaseSchema;
+
+/** What a JSON file can say where a module may also have a function or an object that was made by one. */
+const IN_JSON = new Map<unknown, Node>([
+  [ToolValue, { const: true }],
+  [ApprovalValue, { enum: ["always", "never"] }],
+]);
+
+/** The schema as the text of a file. `source` is that of define-config.ts. Throws when a setting has no description there. */
+export function renderJsonSchema(source: string): string {
+  const schema = z.toJSONSchema(ConfigFile, {
+    target: "draft-7",
+    io: "input",
+    unrepresentable: "any",
+    override: ({ zodSchema, jsonSchema }) => void Object.assign(jsonSchema, IN_JSON.get(zodSchema)),
+  });
+  describe(schema, "ColloquyConfig", readDescriptions(source));
+  const title = "Configuration of Colloquy";
+  const text = JSON.stringify({ $schema: schema.$schema, title, ...schema }, null, 2);
+  // Lists of words on one line, as the formatter of the repository has them.
+  const words = /\[\n\s+("[^"]*"(?:,\n\s+"[^"]*")*)\n\s+\]/g;
+  return `${text.replaceAll(words, (_, list: string) => `[${list.replaceAll(/\n\s+/g, " ")}]`)}\n`;
+}
+
+interface Setting {
+  readonly description: string;
+  /** Its type as it is written. */
+  readonly type: string;
+}
+
+type Descriptions = ReadonlyMap<string, ReadonlyMap<string, Setting>>;
+
+function readDescriptions(source: string): Descriptions {
+  const interfaces = source.matchAll(/^export interface (\w+) \{\n(.*?)^\}/gms);
+  return new Map(
+    [...interfaces].map(([, name = "", body = ""]) => {
+      const settings = body.matchAll(/\/\*\* (.*?) \*\/\s+readonly (\$?\w+)\??: ([^;]+);/gs);
+      return [
+        name,
+        new Map(
+          [...settings].map(([, description = "", key = "", type = ""]) => [key, { description, type }]),
+        ),
+      ];
+    }),
+  );
+}
+
+/** Gives every property below `node` its description; `type` is what the configuration's types call the node. */
+function describe(node: Node, type: string, descriptions: Descriptions): void {
+  for (const form of node.anyOf ?? []) describe(form, type, descriptions);
+  const names = [...type.matchAll(/\b[A-Z]\w+/g)].map(([name]) => name);
+  const known = names.map((name) => descriptions.get(name) ?? new Map<string, Setting>());
+  for (const [key, part] of Object.entries(node.properties ?? {})) {
+    const setting = known.find((settings) => settings.has(key))?.get(key);
+    if (setting === undefined) throw new Error(`define-config.ts does not describe "${key}" of ${type}`);
+    Object.assign(part, { description: setting.description });
+    describe(part as Node, setting.type, descriptions);
+  }
+  for (const inner of [node.additionalProperties, node.items].flat()) {
+    if (typeof inner === "object") describe(inner, type, descriptions);
+  }
+}

@@ -1,0 +1,66 @@
+// What several parts of the configuration file are made of.
+
+import { z } from "zod";
+
+/** Timers of the platform hold no more milliseconds than this, some 24 days. */
+const LONGEST_TIMER = 2_147_483_647;
+const DAY = 24 * 60 * 60 * 1000;
+
+export const BASE_URL_RULE = "must be an http or https URL without user name, password and query";
+export const SERVER_URL_RULE =
+  "must be an http or https URL without user name and password; keys stand in headers";
+
+export const text = z.string().regex(/\S/, "must not be blank");
+
+export const rig = z
+  .string()
+  .max(200)
+  .regex(
+    /^[^/\s\p{C}]+\/[^\s\p{C}]+$/u,
+    "must be a provider's name, a slash and the provider's name of a model, such as demo/assistant",
+  )
+  // What editors check with may not know classes of Unicode.
+  .meta({ pattern: "^[^/\\s]+/\\S+$" });
+
+/** A name of an App or a provider. */
+export const shortName = z
+  .string()
+  .regex(
+    /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$/,
+    "must be a short name of letters, digits and the characters . - _",
+  );
+
+export function count(least: number, most: number): z.ZodInt {
+  return z.int().min(least).max(most);
+}
+
+export const timer = count(1, LONGEST_TIMER);
+export const period = count(1, 100 * 365 * DAY);
+
+export const HEADER_VALUE_RULE = "must be the value of a header field: one line of Latin-1 text";
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+export const headers = z.record(
+  z.string().regex(/^[!#$%&'*+.^_`|~0-9a-zA-Z-]+$/, "must be the name of a header field"),
+  z.string().regex(HEADER_VALUE, HEADER_VALUE_RULE),
+);
+
+export function isHeaderValue(value: string): boolean {
+  return HEADER_VALUE.test(value);
+}
+
+export function isBaseURL(value: string): boolean {
+  return isServerURL(value) && URL.parse(value)?.search === "";
+}
+
+/** An address that may have a query. */
+export function isServerURL(value: string): boolean {
+  const url = URL.parse(value);
+  return (
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.username === "" &&
+    url.password === "" &&
+    url.hash === ""
+  );
+}
