@@ -1,0 +1,64 @@
+// Reads an OpenAPI document: from a file or a URL that the operator has configured, JSON or YAML, version 3.0 or 3.1.
+
+import { readFile, stat } from "node:fs/promises";
+import SwaggerParser from "@apidevtools/swagger-parser";
+import { isJsonObject, type JsonObject } from "../../core/json.ts";
+import type { Outbound } from "../outbound/outbound.ts";
+
+export interface OpenApiDocument {
+  /** As it is written, its references not followed. It may hold loops where YAML made them: walk it with a limit. */
+  readonly content: JsonObject;
+  /** Where it was read from; `null` for a file. */
+  readonly location: URL | null;
+}
+
+const maximumBytes = 12 * 1_024 * 1_024;
+const timeoutMs = 15_000;
+
+/**
+ * @param source absolute path, or http(s) URL.
+ * @throws Error that says what is wrong with the document, or why it cannot be had.
+ */
+export async function readDocument(
+  source: string,
+  outbound: Pick<Outbound, "guardedFetch">,
+  signal: AbortSignal,
+): Promise<OpenApiDocument> {
+  const location = /^https?:\/\//i.test(source) ? new URL(source) : null;
+  const text =
+    location === null ? await readText(source, signal) : await fetchText(location, outbound, signal);
+  return { content: await parse(text), location };
+}
+
+async function readText(path: string, signal: AbortSignal): Promise<string> {
+  const file = await stat(path);
+  if (!file.isFile()) throw new Error("It is not a file.");
+  if (file.size > maximumBytes) throw new Error(`It is larger than ${maximumBytes} bytes.`);
+  return await readFile(path, { encoding: "utf8", signal });
+}
+
+async function fetchText(
+  location: URL,
+  outbound: Pick<Outbound, "guardedFetch">,
+  signal: AbortSignal,
+): Promise<string> {
+  const headers = { accept: "application/json, application/yaml, */*;q=0.5" };
+  const limits = { allowPrivate: location.origin, maxBytes: maximumBytes, timeoutMs, signal };
+  const response = await outbound.guardedFetch(location, { headers }, limits);
+  if (response.status === 200) return await response.text();
+  await response.body?.cancel();
+  throw new Error(`${location.host} answered ${response.status} instead of the document.`);
+}
+
+async function parse(text: string): Promise<JsonObject> {
+  const json = text.trimStart().startsWith("{");
+  // The parser is given this text and nothing to read with: a reference to elsewhere leads nowhere.
+  const given = { order: 1, canRead: true, read: () => text };
+  const content: unknown = await new SwaggerParser().parse(json ? "document.json" : "document.yaml", {
+    resolve: { external: false, file: false, http: false, given },
+  } as SwaggerParser.Options);
+  if (!isJsonObject(content) || content["openapi"] === undefined) {
+    throw new Error("It is not an OpenAPI document of version 3.0 or 3.1. Convert it to one of these.");
+  }
+  return content;
+}

@@ -1,0 +1,200 @@
+// From an operation of an OpenAPI document to what is needed to offer it as a tool, and to call it.
+
+import { isJsonObject, type JsonObject } from "../../core/json.ts";
+import type { ToolEffect } from "../../core/ports/tool.ts";
+import { type BodyPlan, readBody } from "./body.ts";
+import { cutText, listAt, objectAt, textAt } from "./fields.ts";
+import { InputNames } from "./input-names.ts";
+import type { ParameterPlace, ParameterPlan } from "./parameter.ts";
+import { follow } from "./references.ts";
+import { SchemaReader } from "./schema.ts";
+
+export interface OperationPlan {
+  /** The operation's id; without one, its method and path: `get_pets_id`. */
+  readonly id: string;
+  /** In capitals. */
+  readonly method: string;
+  /** With the names of parameters in braces. */
+  readonly path: string;
+  readonly effect: ToolEffect;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+  readonly parameters: readonly ParameterPlan[];
+  readonly body: BodyPlan | null;
+}
+
+/** An operation as the document has it. */
+export interface WrittenOperation {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly item: JsonObject;
+  readonly operation: JsonObject;
+}
+
+export interface OperationOptions {
+  /** Whether a parameter is not for a model to give. */
+  readonly isReserved: (place: ParameterPlace, name: string) => boolean;
+  /** Something of the operation is left out. */
+  readonly onLeftOut: (what: string) => void;
+}
+
+/** What a call changes (RFC 9110 section 9.2); other methods are not offered. */
+const effects: Readonly<Record<string, ToolEffect>> = {
+  get: "read",
+  head: "read",
+  options: "read",
+  put: "idempotent",
+  delete: "idempotent",
+  post: "unsafe",
+  patch: "unsafe",
+};
+
+const places: Readonly<Record<ParameterPlace, readonly ParameterPlan["style"][]>> = {
+  path: ["simple"],
+  query: ["form", "spaceDelimited", "pipeDelimited", "deepObject"],
+  header: ["simple"],
+  cookie: ["form"],
+};
+
+const maximumDescription = 1_000;
+/** What names of headers and cookies are made of (RFC 9110 section 5.6.2). */
+const tokenPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** All operations of a document that can be called, in its order. `onLeftOut` hears of paths that cannot be read. */
+export function writtenOperations(
+  document: JsonObject,
+  onLeftOut: (path: string, reason: string) => void,
+): readonly WrittenOperation[] {
+  return Object.entries(objectAt(document, "paths") ?? {}).flatMap(([path, value]) => {
+    if (!path.startsWith("/")) return [];
+    try {
+      const { value: item } = follow(document, value);
+      return isJsonObject(item) ? operationsOf(path, item) : [];
+    } catch (error) {
+      onLeftOut(path, error instanceof Error ? error.message : "It cannot be read.");
+      return [];
+    }
+  });
+}
+
+function operationsOf(path: string, item: JsonObject): readonly WrittenOperation[] {
+  return Object.keys(effects).flatMap((method) => {
+    const operation = objectAt(item, method);
+    if (operation === null) return [];
+    return [{ id: textAt(operation, "operationId") || idOf(method, path), method, path, item, operation }];
+  });
+}
+
+/** @throws Error that says why the operation cannot be offered. */
+export function readOperation(
+  document: JsonObject,
+  written: WrittenOperation,
+  options: OperationOptions,
+): OperationPlan {
+  const { id, method, path, operation } = written;
+  const schemas = new SchemaReader(document);
+  const names = new InputNames();
+  const properties: Array<readonly [string, JsonObject]> = [];
+  const required: string[] = [];
+  const parameters: ParameterPlan[] = [];
+  for (const parameter of parametersOf(document, written)) {
+    const plan = readParameter(parameter, names, options);
+    if (plan === null) continue;
+    parameters.push(plan);
+    properties.push([plan.input, parameterSchema(parameter, schemas)]);
+    if (parameter["required"] === true || plan.place === "path") required.push(plan.input);
+  }
+  checkPath(path, parameters);
+  const body = readBody(document, operation["requestBody"], { method, schemas, names, ...options });
+  properties.push(...(body?.properties ?? []));
+  required.push(...(body?.required ?? []));
+  const description = describe(operation) || `${method.toUpperCase()} ${path}`;
+  return {
+    id,
+    method: method.toUpperCase(),
+    path,
+    effect: effects[method] ?? "unsafe",
+    description: cutText(description, maximumDescription),
+    inputSchema: {
+      type: "object",
+      properties: Object.fromEntries(properties),
+      ...(required.length > 0 && { required }),
+      additionalProperties: false,
+    },
+    parameters,
+    body: body?.plan ?? null,
+  };
+}
+
+/** Those of the path, with those of the operation over them. */
+function parametersOf(document: JsonObject, { item, operation }: WrittenOperation): readonly JsonObject[] {
+  const byKey = new Map<string, JsonObject>();
+  for (const value of [...listAt(item, "parameters"), ...listAt(operation, "parameters")]) {
+    const { value: parameter } = follow(document, value);
+    if (!isJsonObject(parameter)) continue;
+    byKey.set(`${textAt(parameter, "in")} ${textAt(parameter, "name")}`, parameter);
+  }
+  return [...byKey.values()];
+}
+
+/** `null` for one that the model has nothing to say about. */
+function readParameter(
+  parameter: JsonObject,
+  names: InputNames,
+  { isReserved, onLeftOut }: OperationOptions,
+): ParameterPlan | null {
+  const name = textAt(parameter, "name");
+  const place = textAt(parameter, "in");
+  if (name === "" || !isPlace(place)) {
+    throw new Error("It has a parameter without a name, or in an unknown place.");
+  }
+  if (isReserved(place, name)) return null;
+  const shown = cutText(name, 100);
+  if ((place === "header" || place === "cookie") && !tokenPattern.test(name)) {
+    throw new Error(`The name of its ${place} ${shown} is not valid.`);
+  }
+  const styles = places[place];
+  const said = textAt(parameter, "style");
+  const style = styles.find((known) => said === "" || known === said);
+  if (style === undefined) {
+    const what = `The parameter ${shown} has the style ${cutText(said, 100)}, which is not supported.`;
+    if (parameter["required"] === true || place === "path") throw new Error(what);
+    onLeftOut(what);
+    return null;
+  }
+  const explode = typeof parameter["explode"] === "boolean" ? parameter["explode"] : style === "form";
+  const isJson = objectAt(parameter, "content") !== null;
+  return { input: names.give(name, place), name, place, style, explode, isJson };
+}
+
+function parameterSchema(parameter: JsonObject, schemas: SchemaReader): JsonObject {
+  const [media = null] = Object.values(objectAt(parameter, "content") ?? {});
+  const schema = schemas.read(isJsonObject(media) ? media["schema"] : parameter["schema"]);
+  const description = textAt(parameter, "description");
+  return description === "" ? schema : { ...schema, description: cutText(description, 500) };
+}
+
+/** @throws Error when the path has a place that no parameter fills. */
+function checkPath(path: string, parameters: readonly ParameterPlan[]): void {
+  for (const [, name = ""] of path.matchAll(/\{([^{}]*)\}/g)) {
+    if (!parameters.some((parameter) => parameter.place === "path" && parameter.name === name)) {
+      throw new Error(`Nothing says what {${name.slice(0, 100)}} in its path is.`);
+    }
+  }
+}
+
+function describe(operation: JsonObject): string {
+  const texts = new Set([textAt(operation, "summary").trim(), textAt(operation, "description").trim()]);
+  if (operation["deprecated"] === true) texts.add("Deprecated.");
+  return [...texts].filter((text) => text !== "").join("\n");
+}
+
+function idOf(method: string, path: string): string {
+  const words = path.match(/[a-zA-Z0-9]+/g) ?? ["root"];
+  return [method, ...words].join("_");
+}
+
+function isPlace(value: string): value is ParameterPlace {
+  return Object.hasOwn(places, value);
+}

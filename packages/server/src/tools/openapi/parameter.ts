@@ -1,0 +1,96 @@
+// How the parameters of an operation are written into its request: OpenAPI's `style` and `explode`.
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
+
+export type ParameterPlace = "path" | "query" | "header" | "cookie";
+
+export interface ParameterPlan {
+  /** Its name within the tool's input, and on the wire. */
+  readonly input: string;
+  readonly name: string;
+  readonly place: ParameterPlace;
+  readonly style: "simple" | "form" | "spaceDelimited" | "pipeDelimited" | "deepObject";
+  readonly explode: boolean;
+  /** Written as JSON, whatever the style. */
+  readonly isJson: boolean;
+}
+
+const delimiters = { simple: ",", form: ",", spaceDelimited: "%20", pipeDelimited: "%7C", deepObject: "," };
+
+/**
+ * A value for its place in a path: encoded, so that it is one segment or a part of one, and never another path.
+ *
+ * @throws Error for what would be another path all the same: nothing, `.` and `..`, alone or between slashes or backslashes, because
+ *   there are servers on the way that decode a path before they read it.
+ */
+export function pathText(parameter: ParameterPlan, value: JsonValue): string {
+  const raw = flatten(parameter, value, plainText, ",");
+  if (raw === "" || raw.split(/[/\\]/).some((part) => part === "." || part === "..")) {
+    throw new Error(`${parameter.input} cannot be ${JSON.stringify(raw)}: it is a part of a path.`);
+  }
+  return flatten(parameter, value, encode, ",");
+}
+
+/** Pairs `name=value`, encoded. */
+export function queryPairs(parameter: ParameterPlan, value: JsonValue): readonly string[] {
+  const { name, style, explode, isJson } = parameter;
+  if (isJson) return [pair(name, JSON.stringify(value))];
+  if (style === "deepObject" && isJsonObject(value)) return deepPairs(encode(name), value);
+  if (explode && Array.isArray(value)) return value.map((item) => pair(name, plainText(item)));
+  if (explode && isJsonObject(value)) {
+    return Object.entries(value).map(([key, item]) => pair(key, plainText(item)));
+  }
+  return [`${encode(name)}=${flatten(parameter, value, encode, delimiters[style])}`];
+}
+
+/** @throws Error for a value that cannot stand in a header. */
+export function headerText(parameter: ParameterPlan, value: JsonValue): string {
+  const text = flatten(parameter, value, plainText, ",");
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
+    throw new Error(`${parameter.input} has characters that a header cannot carry.`);
+  }
+  return text;
+}
+
+/** `name=value`, encoded. */
+export function cookieText(parameter: ParameterPlan, value: JsonValue): string {
+  return `${encode(parameter.name)}=${flatten(parameter, value, encode, ",")}`;
+}
+
+/** A value as one text: arrays as `a,b`, objects as `k,v,l,w`, or `k=v,l=w` with `explode`. */
+function flatten(
+  { explode, isJson }: ParameterPlan,
+  value: JsonValue,
+  write: (value: JsonValue) => string,
+  delimiter: string,
+): string {
+  if (isJson) return write(JSON.stringify(value));
+  if (Array.isArray(value)) return value.map(write).join(delimiter);
+  if (!isJsonObject(value)) return write(value);
+  const between = explode ? "=" : delimiter;
+  return Object.entries(value)
+    .map(([key, item]) => `${write(key)}${between}${write(item)}`)
+    .join(delimiter);
+}
+
+function deepPairs(prefix: string, value: JsonObject): string[] {
+  return Object.entries(value).flatMap(([key, item]) => {
+    const name = `${prefix}[${encode(key)}]`;
+    if (isJsonObject(item)) return deepPairs(name, item);
+    const items = Array.isArray(item) ? item : [item];
+    return items.map((one) => `${name}=${encode(one)}`);
+  });
+}
+
+function pair(name: string, value: string): string {
+  return `${encode(name)}=${encode(value)}`;
+}
+
+function encode(value: JsonValue): string {
+  return encodeURIComponent(plainText(value));
+}
+
+function plainText(value: JsonValue): string {
+  const text = typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+  return text.toWellFormed();
+}

@@ -1,0 +1,71 @@
+// The request of one call: where its URL begins and which headers it has is the operator's word, what stands in between the model's.
+
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { BodyPlan } from "./body.ts";
+import type { OperationPlan } from "./operation.ts";
+import { cookieText, headerText, pathText, queryPairs } from "./parameter.ts";
+
+export interface OperationRequest {
+  readonly url: URL;
+  readonly init: { readonly method: string; readonly headers: Headers; readonly body: string | null };
+}
+
+export interface RequestParts {
+  readonly base: URL;
+  /** The operator's, complete. They go over whatever else would be sent. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly callId: string;
+}
+
+/**
+ * @param input fits the operation's schema.
+ * @throws Error, a sentence for the model, for a value that its place cannot hold.
+ */
+export function buildRequest(plan: OperationPlan, input: JsonObject, parts: RequestParts): OperationRequest {
+  const given = plan.parameters.flatMap((parameter) => {
+    const value = valueOf(input, parameter.input);
+    return value === undefined ? [] : [{ parameter, value }];
+  });
+  const at = (place: string): typeof given => given.filter(({ parameter }) => parameter.place === place);
+  const pathTexts = new Map(
+    at("path").map((one) => [one.parameter.name, pathText(one.parameter, one.value)]),
+  );
+  const path = plan.path.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
+    const text = pathTexts.get(name);
+    if (text === undefined) throw new Error(`The call needs a value for ${name}.`);
+    return text;
+  });
+  const query = at("query").flatMap(({ parameter, value }) => queryPairs(parameter, value));
+  const headers = new Headers({ accept: "application/json, text/plain;q=0.9, */*;q=0.5" });
+  if (plan.effect !== "read") headers.set("idempotency-key", parts.callId);
+  for (const { parameter, value } of at("header")) headers.set(parameter.name, headerText(parameter, value));
+  const cookies = at("cookie").map(({ parameter, value }) => cookieText(parameter, value));
+  if (cookies.length > 0) headers.set("cookie", cookies.join("; "));
+  const body = plan.body === null ? null : bodyText(plan.body, input);
+  if (plan.body !== null && body !== null) headers.set("content-type", plan.body.contentType);
+  for (const [name, value] of Object.entries(parts.headers)) headers.set(name, value);
+  return { url: join(parts.base, path, query), init: { method: plan.method, headers, body } };
+}
+
+function join(base: URL, path: string, query: readonly string[]): URL {
+  const prefix = base.origin + base.pathname.replace(/\/$/, "");
+  const queries = [base.search.slice(1), ...query].filter((part) => part !== "");
+  return new URL(`${prefix}${path}${queries.length > 0 ? `?${queries.join("&")}` : ""}`);
+}
+
+function bodyText({ from, required }: BodyPlan, input: JsonObject): string | null {
+  if (typeof from === "string") {
+    const value = valueOf(input, from);
+    return value === undefined ? null : JSON.stringify(value);
+  }
+  const fields = [...from].flatMap(([name, field]) => {
+    const value = valueOf(input, name);
+    return value === undefined ? [] : [[field, value] as const];
+  });
+  // A body that may be absent is, when nothing is said.
+  return fields.length > 0 || required ? JSON.stringify(Object.fromEntries(fields)) : null;
+}
+
+function valueOf(input: JsonObject, name: string): JsonValue | undefined {
+  return Object.hasOwn(input, name) ? input[name] : undefined;
+}

@@ -1,0 +1,123 @@
+// From a schema of an OpenAPI document to JSON Schema as models are told it: references written out, what the two versions of OpenAPI say
+// differently said in one way, and nothing that is not about the shape of the input.
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
+import { cutText, isSmall, listAt, objectAt, textAt } from "./fields.ts";
+import { joinAllOf } from "./all-of.ts";
+import { follow } from "./references.ts";
+
+/** Schemas within schemas that one tool may have, and how deep. Beyond, anything is allowed: the service checks what it is sent. */
+const maximumSchemas = 1_000;
+const maximumDepth = 16;
+const maximumDescription = 500;
+/** Values within a default, or the values that are allowed. */
+const maximumValues = 500;
+
+const copied: ReadonlySet<string> = new Set(
+  (
+    "type enum const format default pattern multipleOf minimum maximum exclusiveMinimum exclusiveMaximum " +
+    "minLength maxLength minItems maxItems uniqueItems minProperties maxProperties"
+  ).split(" "),
+);
+
+/** Reads the schemas of one operation. */
+export class SchemaReader {
+  readonly #document: JsonObject;
+  /** References that are being written out: one of them again would never end. */
+  readonly #open = new Set<string>();
+  #left = maximumSchemas;
+
+  constructor(document: JsonObject) {
+    this.#document = document;
+  }
+
+  /** @throws Error for a reference that cannot be followed. */
+  read(schema: JsonValue | undefined, depth = 0): JsonObject {
+    this.#left -= 1;
+    if (schema === false) return { not: {} };
+    if (schema === undefined || depth > maximumDepth || this.#left < 0) return {};
+    const { value, reference } = follow(this.#document, schema);
+    if (!isJsonObject(value)) return {};
+    if (reference === null) return this.#convert(value, depth);
+    if (this.#open.has(reference)) return {};
+    this.#open.add(reference);
+    try {
+      return this.#convert(value, depth);
+    } finally {
+      this.#open.delete(reference);
+    }
+  }
+
+  #convert(schema: JsonObject, depth: number): JsonObject {
+    const result: JsonObject = {};
+    for (const [key, value] of Object.entries(schema)) {
+      if (copied.has(key) && isSmall(value, maximumValues)) result[key] = value;
+    }
+    const description = textAt(schema, "description");
+    if (description !== "") result["description"] = cutText(description, maximumDescription);
+    readLimits(result);
+    this.#readProperties(schema, result, depth);
+    if (schema["items"] !== undefined) {
+      result["items"] = this.read(schema["items"], depth + 1);
+      result["type"] ??= "array";
+    }
+    for (const key of ["anyOf", "oneOf"]) {
+      const branches = listAt(schema, key);
+      if (branches.length > 0) result[key] = branches.map((branch) => this.read(branch, depth + 1));
+    }
+    const parts = listAt(schema, "allOf").map((part) => this.read(part, depth + 1));
+    const joined = parts.length > 0 ? joinAllOf(result, parts) : result;
+    return schema["nullable"] === true ? orNull(joined) : joined;
+  }
+
+  /** Without those that only answers have. */
+  #readProperties(schema: JsonObject, result: JsonObject, depth: number): void {
+    const properties = objectAt(schema, "properties");
+    const hidden = new Set<JsonValue>();
+    if (properties !== null) {
+      const entries: Array<readonly [string, JsonValue]> = [];
+      for (const [name, property] of Object.entries(properties)) {
+        const { value } = follow(this.#document, property);
+        if (isJsonObject(value) && value["readOnly"] === true) hidden.add(name);
+        else entries.push([name, this.read(property, depth + 1)]);
+      }
+      result["type"] ??= "object";
+      result["properties"] = Object.fromEntries(entries);
+    }
+    const required = listAt(schema, "required").filter(
+      (name) => typeof name === "string" && !hidden.has(name),
+    );
+    if (required.length > 0) result["required"] = required;
+    const { additionalProperties } = schema;
+    if (typeof additionalProperties === "boolean") result["additionalProperties"] = additionalProperties;
+    else if (additionalProperties !== undefined) {
+      result["additionalProperties"] = this.read(additionalProperties, depth + 1);
+    }
+  }
+}
+
+/** In version 3.0 an exclusive limit is `true` beside the limit, in 3.1 it is the limit. */
+function readLimits(schema: JsonObject): void {
+  for (const [exclusive, limit] of [
+    ["exclusiveMinimum", "minimum"],
+    ["exclusiveMaximum", "maximum"],
+  ] as const) {
+    const value = schema[exclusive];
+    if (typeof value !== "boolean") continue;
+    delete schema[exclusive];
+    const bound = schema[limit];
+    if (!value || typeof bound !== "number") continue;
+    delete schema[limit];
+    schema[exclusive] = bound;
+  }
+}
+
+/** Version 3.0 says `nullable` where JSON Schema has a type of its own for it. */
+function orNull(schema: JsonObject): JsonObject {
+  const { type } = schema;
+  if (typeof type !== "string" || schema["allOf"] !== undefined) return { anyOf: [schema, { type: "null" }] };
+  const withNull: JsonObject = { ...schema, type: [type, "null"] };
+  const { enum: values } = schema;
+  if (Array.isArray(values) && !values.includes(null)) withNull["enum"] = [...values, null];
+  return withNull;
+}
