@@ -20,7 +20,7 @@ export interface RpcEndpointOptions {
   readonly clock: Clock;
 }
 
-export const rpcTimeoutMs = 10_000;
+const rpcTimeoutMs = 10_000;
 const pauseBeforeRepeatMs = 250;
 const maximumAnswerBytes = 1_024 * 1_024;
 const passingStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
