@@ -3,11 +3,17 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./core/ports/clock.ts";
+import type { Logger } from "./core/ports/logger.ts";
 import type { ModelCatalog } from "./core/ports/model.ts";
-import type { Tool, ToolRegistry } from "./core/ports/tool.ts";
+import type { SecretVault } from "./core/ports/secret-vault.ts";
+import type { Tool } from "./core/ports/tool.ts";
 import { createModelCatalog } from "./models/catalog.ts";
 import { builtInTools } from "./tools/built-in/built-in-tools.ts";
-import { createToolRegistry } from "./tools/registry.ts";
+import { planMcpServer } from "./tools/mcp/mcp-source.ts";
+import { planOwnTools } from "./tools/own/own-source.ts";
+import { AppTools, type AppToolsOptions } from "./tools/registry.ts";
+import { fixedSource } from "./tools/tool-source.ts";
+import { createWalletTools } from "./tools/wallet/wallet-tools.ts";
 
 /** Models by rig; `extraModels` stand beside and before the configured ones. */
 export function createModels(
@@ -29,12 +35,27 @@ export function createModels(
   return createModelCatalog({ providers: Object.fromEntries(providers), clock, extraModels });
 }
 
-/** The tools of each App, by their names in the configuration. */
-export function createTools(config: Config, clock: Clock): ToolRegistry {
+export interface ToolFoundations {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly vault: SecretVault | null;
+}
+
+/** The tools of each App. Of two of one name the operator's own wins, then one that comes with the service, then the servers' in their order. */
+export function createTools(config: Config, { clock, logger, vault }: ToolFoundations): AppTools {
   const builtIn: Readonly<Record<string, Tool>> = builtInTools(clock);
-  const byApp = Object.entries(config.apps).map(([app, { tools }]) => {
-    const chosen = tools.builtIn.map((name) => builtIn[name]).filter((tool) => tool !== undefined);
-    return [app, chosen] as const;
-  });
-  return createToolRegistry(Object.fromEntries(byApp));
+  const plan: AppToolsOptions["plan"] = (_app, { tools }) => [
+    planOwnTools(tools.own, logger),
+    fixedSource(
+      "built-in tools",
+      tools.builtIn.flatMap((name) => builtIn[name] ?? []),
+    ),
+    ...(tools.wallet === null
+      ? []
+      : [fixedSource("wallet tools", createWalletTools(tools.wallet, { clock }))]),
+    ...Object.entries(tools.mcp).map(([server, settings]) =>
+      planMcpServer(server, settings, { clock, logger }),
+    ),
+  ];
+  return new AppTools(config.apps, { clock, logger, vault, plan });
 }

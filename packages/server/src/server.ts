@@ -86,6 +86,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       parts.leases.stop();
       parts.registry.stop();
       await parts.cleanup.stop();
+      await parts.tools.close();
       await closeWithin(CLOSING_MS, http, connections, clock);
       await store.close();
     },

@@ -13,6 +13,7 @@ import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
 import type { ModelCatalog } from "./core/ports/model.ts";
 import type { ConversationService } from "./core/ports/services.ts";
+import type { SecretVault } from "./core/ports/secret-vault.ts";
 import type { Store } from "./core/ports/store.ts";
 import type { ToolRegistry } from "./core/ports/tool.ts";
 import { DEFAULT_APP } from "./core/session.ts";
@@ -26,6 +27,7 @@ import { SessionCache } from "./sessions/session-cache.ts";
 import { Threads } from "./sessions/threads.ts";
 import { Titles } from "./sessions/titles.ts";
 import { StoredTurnJournal } from "./sessions/turn-journal.ts";
+import type { AppTools } from "./tools/registry.ts";
 import { Dispatcher } from "./turns/dispatcher.ts";
 import { Leases } from "./turns/leases.ts";
 import { ModelCaller } from "./turns/model-step.ts";
@@ -45,6 +47,8 @@ export interface Foundations {
   readonly register: MetricsRegister;
   /** Models by rig, beside the configured ones. */
   readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
+  /** Absent where no secrets are kept. */
+  readonly vault?: SecretVault;
 }
 
 export interface ServiceParts {
@@ -55,6 +59,7 @@ export interface ServiceParts {
   readonly leases: Leases;
   readonly titles: Titles;
   readonly cleanup: Cleanup;
+  readonly tools: AppTools;
   /** Answers whoever waits for a session to stop processing (`Prefer: wait`) with what there is. */
   stopWaiting(): void;
 }
@@ -86,7 +91,8 @@ export function buildParts(base: Foundations): ServiceParts {
     snapshotBytes: () => cache.weight,
     openStreams: () => feed.openStreams,
   });
-  const assistant: Assistant = { apps, models, caller, tools: createTools(config, clock), metrics };
+  const tools = createTools(config, { clock, logger, vault: base.vault ?? null });
+  const assistant: Assistant = { apps, models, caller, tools, metrics };
   const { dispatcher, leases } = buildTurns(base, assistant, registry, running);
   const titles = new Titles({
     jobs: store.jobs,
@@ -104,7 +110,7 @@ export function buildParts(base: Foundations): ServiceParts {
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, expiry: app.expiry, events });
   const conversations = joinServices(base, { single, registry, dispatcher, apps });
   const stopWaiting = (): void => single.stopWaiting();
-  return { conversations, feed, registry, dispatcher, leases, titles, cleanup, stopWaiting };
+  return { conversations, feed, registry, dispatcher, leases, titles, cleanup, tools, stopWaiting };
 }
 
 /** What turns are run with. */

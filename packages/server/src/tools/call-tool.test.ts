@@ -2,9 +2,16 @@ import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { JsonValue } from "../core/json.ts";
-import type { Tool, ToolCallOptions, ToolContext, ToolEffect } from "../core/ports/tool.ts";
-import { callTool } from "./call-tool.ts";
+import {
+  SecretMissing,
+  type Tool,
+  type ToolCallOptions,
+  type ToolContext,
+  type ToolEffect,
+} from "../core/ports/tool.ts";
+import { callTool, type CallScope } from "./call-tool.ts";
 import { createInputCheck } from "./input-check.ts";
+import { createScrubber } from "./scrub.ts";
 import { toolTurn } from "./testing/tool-turn.ts";
 
 function toolThat(execute: Tool["execute"], effect: ToolEffect = "read"): Tool {
@@ -17,8 +24,18 @@ function toolThat(execute: Tool["execute"], effect: ToolEffect = "read"): Tool {
   };
 }
 
+const openScope: CallScope = {
+  turn: toolTurn(),
+  secret: (name) => {
+    if (name === "EMPTY") throw new SecretMissing(name);
+    return "s3cret-value";
+  },
+  scrub: createScrubber(["s3cret-value"]),
+};
+
 function call(tool: Tool, options: Partial<ToolCallOptions> = {}, input: unknown = {}) {
-  return callTool(tool, createInputCheck(tool), input, toolTurn(), {
+  const callable = { tool, effect: tool.effect, checkInput: createInputCheck(tool) };
+  return callTool(callable, input, openScope, {
     callId: "call-1",
     timeoutMs: 60_000,
     signal: new AbortController().signal,
@@ -288,5 +305,75 @@ describe("progress", () => {
       return "done";
     });
     expect(await call(tool)).toEqual({ output: "done", isError: false });
+  });
+});
+
+describe("reports of progress that have no end", () => {
+  it("are told some at once, then two a second, whatever the tool sends", async () => {
+    const clock = new ManualClock();
+    const heard: JsonValue[] = [];
+    const next = Promise.withResolvers<void>();
+    const tool = toolThat(async (_input, { progress }) => {
+      for (let count = 0; count < 10_000; count += 1) progress(count);
+      await next.promise;
+      for (let count = 0; count < 10_000; count += 1) progress(-count);
+    });
+    const outcome = call(tool, { clock, onProgress: (value) => void heard.push(value) });
+    expect(heard).toHaveLength(20);
+    await clock.advance(1_000);
+    next.resolve();
+    await outcome;
+    expect(heard).toHaveLength(22);
+  });
+});
+
+describe("secrets of the turn's client", () => {
+  it("are in nothing that leaves a call: output, error, progress", async () => {
+    const heard: JsonValue[] = [];
+    const tool = toolThat(async (_input, context) => {
+      const value = context.secret("KEY");
+      context.progress({ used: value });
+      return { header: `Bearer ${value}`, [value]: [Buffer.from(value).toString("base64")] };
+    });
+    const { output } = await call(tool, { onProgress: (value) => void heard.push(value) });
+    expect(output).toEqual({ header: "Bearer [secret]", "[secret]": ["[secret]"] });
+    expect(heard).toEqual([{ used: "[secret]" }]);
+    const failing = toolThat((_input, { secret }) => Promise.reject(new Error(`bad key ${secret("KEY")}`)));
+    expect(await call(failing)).toEqual({ output: "bad key [secret]", isError: true });
+  });
+
+  it("are taken out before the output is cut, so that no half of one is left", async () => {
+    const { output } = await answer(`${"x".repeat(65_500)}s3cret-value${"y".repeat(1_000)}`);
+    expect(output).toContain("[Cut:");
+    expect(output).not.toContain("s3");
+  });
+
+  it("that are not set are named in the result and to whoever tells the person", async () => {
+    const outcome = await call(toolThat(async (_input, { secret }) => secret("EMPTY")));
+    expect(outcome).toMatchObject({ isError: true, missingSecret: "EMPTY" });
+    expect(outcome.output).toContain('"EMPTY"');
+  });
+});
+
+describe("a check of input that is not ours", () => {
+  it("may be late or fail, and the tool is not run before it has said yes", async () => {
+    const ran: string[] = [];
+    const tool = toolThat(async () => void ran.push("ran"));
+    const gate = Promise.withResolvers<string | null>();
+    const callable = { tool, effect: "read" as const, checkInput: () => gate.promise };
+    const options = { callId: "1", timeoutMs: 1_000, signal: new AbortController().signal };
+    const clock = new ManualClock();
+    const outcome = callTool(callable, {}, openScope, { ...options, clock });
+    await clock.advance(1);
+    expect(ran).toEqual([]);
+    gate.resolve(null);
+    expect((await outcome).isError).toBe(false);
+    expect(ran).toEqual(["ran"]);
+    const checkInput = (): never => {
+      throw new Error("no such format");
+    };
+    const failed = await callTool({ ...callable, checkInput }, {}, openScope, { ...options, clock });
+    expect(failed.output).toBe("The input of the tool probe could not be checked: no such format.");
+    expect(ran).toEqual(["ran"]);
   });
 });

@@ -6,12 +6,15 @@ import {
   SecretMissing,
   type Tool,
   type ToolCallOptions,
+  type ToolContext,
+  type ToolEffect,
   type ToolOutcome,
-  type ToolTurn,
 } from "../core/ports/tool.ts";
 import { cleanText } from "../core/text.ts";
 import type { InputCheck } from "./input-check.ts";
 import { fitJson, toJson } from "./json-output.ts";
+import { ProgressBudget } from "./progress-budget.ts";
+import type { SourceTool, ToolScope } from "./tool-source.ts";
 
 /** Bytes of JSON that an output may have; what a model reads, and what is stored for each call. */
 const maximumOutputBytes = 64 * 1_024;
@@ -25,54 +28,79 @@ type Ending =
   | { readonly kind: "timeout" }
   | { readonly kind: "abort" };
 
-/** Runs one call of a tool; see `ToolRegistry.call` for what the outcomes are. Never rejects. */
+export interface CallableTool {
+  readonly tool: SourceTool;
+  /** What counts: of the operator's word and the tool's own. */
+  readonly effect: ToolEffect;
+  readonly checkInput: InputCheck;
+}
+
+export interface CallScope extends ToolScope {
+  /** Takes the secrets of the turn's client out of whatever leaves the call. */
+  scrub(value: JsonValue): JsonValue;
+}
+
+/** Runs one call of a tool; see `TurnTools.call` for what the outcomes are. Never rejects. */
 export async function callTool(
-  tool: Tool,
-  checkInput: InputCheck,
+  callable: CallableTool,
   input: unknown,
-  turn: ToolTurn,
+  outerScope: CallScope,
   options: ToolCallOptions,
 ): Promise<ToolOutcome> {
-  if (options.signal.aborted) return failed("interrupted");
-  const complaint = checkInput(input);
-  if (complaint !== null) return failed(complaint);
-  const ending = await runToEnding(tool, input, turn, options);
+  const scope = scopeOf(callable.tool, outerScope);
+  if (options.signal.aborted) return failed("interrupted", scope);
+  const checked = checkSafely(callable, input);
+  const complaint = checked instanceof Promise ? await checked : checked;
+  if (complaint !== null) return failed(complaint, scope);
+  if (options.signal.aborted) return failed("interrupted", scope);
+  const ending = await runToEnding(callable.tool, input, scope, options);
   switch (ending.kind) {
     case "value":
-      return succeeded(tool, ending.value);
-    case "failure":
-      return failed(describeFailure(tool, ending.error));
+      return succeeded(callable.tool, ending.value, scope);
+    case "failure": {
+      const outcome = failed(describeFailure(callable.tool, ending.error), scope);
+      return ending.error instanceof SecretMissing
+        ? { ...outcome, missingSecret: ending.error.slot }
+        : outcome;
+    }
     case "timeout":
-      return failed(describeTimeout(tool, options.timeoutMs));
+      return failed(describeTimeout(callable, options.timeoutMs), scope);
     case "abort":
-      return failed(tool.effect === "unsafe" ? "outcome unknown" : "interrupted");
+      return failed(callable.effect === "unsafe" ? "outcome unknown" : "interrupted", scope);
+  }
+}
+
+function scopeOf({ scrub }: SourceTool, scope: CallScope): CallScope {
+  return scrub === undefined
+    ? scope
+    : { turn: scope.turn, secret: scope.secret, scrub: (value) => scope.scrub(scrub(value)) };
+}
+
+/** As the tool's check; one of somebody else's (a schema in the configuration file) may fail too. */
+export function checkSafely({ tool, checkInput }: CallableTool, input: unknown): ReturnType<InputCheck> {
+  const describe = (error: unknown): string =>
+    `The input of the tool ${tool.name} could not be checked: ${messageOf(error)}.`;
+  try {
+    const checked = checkInput(input);
+    return checked instanceof Promise ? checked.catch(describe) : checked;
+  } catch (error) {
+    return describe(error);
   }
 }
 
 async function runToEnding(
   tool: Tool,
   input: unknown,
-  turn: ToolTurn,
+  scope: CallScope,
   options: ToolCallOptions,
 ): Promise<Ending> {
-  const { callId, timeoutMs, signal, clock, onProgress } = options;
+  const { timeoutMs, signal, clock } = options;
   const stop = new AbortController();
   const { promise, resolve } = Promise.withResolvers<Ending>();
   const onAbort = (): void => resolve({ kind: "abort" });
   signal.addEventListener("abort", onAbort, { once: true });
   const timer = clock.after(timeoutMs, () => resolve({ kind: "timeout" }));
-  let running = true;
-  const context = {
-    callId,
-    signal: stop.signal,
-    turn,
-    secret: (name: string): string => {
-      throw new SecretMissing(name);
-    },
-    progress(value: unknown): void {
-      if (running) onProgress?.(readProgress(value));
-    },
-  };
+  const { context, end } = openContext(scope, options, stop.signal);
   // In an async function, so that a tool that throws before its first await fails like any other. Its end is always
   // listened to: when it comes too late it is dropped, and a late rejection is nobody's crash.
   const execute = async (): Promise<unknown> => tool.execute(input, context);
@@ -81,7 +109,7 @@ async function runToEnding(
     (error: unknown) => resolve({ kind: "failure", error }),
   );
   const ending = await promise;
-  running = false;
+  end();
   timer.stop();
   signal.removeEventListener("abort", onAbort);
   if (ending.kind === "abort") stop.abort(signal.reason);
@@ -89,17 +117,39 @@ async function runToEnding(
   return ending;
 }
 
-function succeeded(tool: Tool, value: unknown): ToolOutcome {
+/** What a tool is given for a call. After `end` it hears nothing more from it. */
+function openContext(
+  scope: CallScope,
+  { callId, clock, onProgress }: ToolCallOptions,
+  signal: AbortSignal,
+): { readonly context: ToolContext; readonly end: () => void } {
+  const budget = new ProgressBudget(clock);
+  let running = true;
+  const context = {
+    callId,
+    signal,
+    turn: scope.turn,
+    secret: (name: string): string => scope.secret(name),
+    progress(value: unknown): void {
+      if (running && onProgress !== undefined && budget.take()) onProgress(readProgress(value, scope));
+    },
+  };
+  return { context, end: () => void (running = false) };
+}
+
+// Secrets are taken out before anything is cut, because the cut could leave one half.
+
+function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
   try {
-    return { output: fitJson(toJson(value), maximumOutputBytes), isError: false };
+    return { output: fitJson(scope.scrub(toJson(value)), maximumOutputBytes), isError: false };
   } catch (error) {
     // Its effect has happened all the same; only the answer is lost.
-    return failed(`The tool ${tool.name} finished, but its answer is not JSON: ${messageOf(error)}.`);
+    return failed(`The tool ${tool.name} finished, but its answer is not JSON: ${messageOf(error)}.`, scope);
   }
 }
 
-function failed(message: string): ToolOutcome {
-  return { output: fitJson(cleanText(message), maximumMessageBytes), isError: true };
+function failed(message: string, scope: CallScope): ToolOutcome {
+  return { output: fitJson(scope.scrub(cleanText(message)), maximumMessageBytes), isError: true };
 }
 
 function describeFailure(tool: Tool, error: unknown): string {
@@ -107,23 +157,23 @@ function describeFailure(tool: Tool, error: unknown): string {
   return message === "" ? `The tool ${tool.name} failed without saying why.` : message;
 }
 
-function describeTimeout(tool: Tool, timeoutMs: number): string {
+function describeTimeout({ tool, effect }: CallableTool, timeoutMs: number): string {
   const sentence = `The tool ${tool.name} took longer than ${timeoutMs / 1_000} s and was stopped.`;
-  if (tool.effect !== "unsafe") return sentence;
+  if (effect !== "unsafe") return sentence;
   return `${sentence} Its outcome is unknown: it may have had its effect, so check before calling it again.`;
 }
 
-function readProgress(value: unknown): JsonValue {
+function readProgress(value: unknown, scope: CallScope): JsonValue {
   try {
-    return fitJson(toJson(value), maximumProgressBytes);
+    return fitJson(scope.scrub(toJson(value)), maximumProgressBytes);
   } catch (error) {
     // A report that cannot be shown is no reason to fail the call; its author sees here what was wrong.
     return `Progress that is not JSON: ${messageOf(error)}.`;
   }
 }
 
-/** Never throws, whatever was thrown. */
-function messageOf(error: unknown): string {
+/** What an error says. Never throws, whatever was thrown. */
+export function messageOf(error: unknown): string {
   try {
     return String(error instanceof Error ? error.message : error);
   } catch {

@@ -2,32 +2,61 @@ import { z } from "zod";
 import type { Tool } from "../core/ports/tool.ts";
 
 /** What is wrong with an input, as a sentence for the model; `null` when it fits. */
-export type InputCheck = (input: unknown) => string | null;
+export type InputCheck = (input: unknown) => string | null | Promise<string | null>;
+
+/** Versions of JSON Schema that a schema may be meant in, where it does not say so itself. */
+export type SchemaDialect = "draft-7" | "draft-2020-12";
 
 const maximumIssues = 5;
 
 /**
- * How calls of a tool are checked against its input schema (JSON Schema, draft 7).
+ * How calls of a tool are checked against its input schema.
  *
  * @throws TypeError naming the tool when its schema cannot be checked (an unknown type, an external `$ref`, ...).
  */
-export function createInputCheck(tool: Tool): InputCheck {
-  const schema = readSchema(tool);
+export function createInputCheck(
+  tool: Pick<Tool, "name" | "inputSchema">,
+  dialect: SchemaDialect = "draft-7",
+): (input: unknown) => string | null {
+  const findIssues = readSchema(tool, dialect);
   return (input) => {
-    const result = schema.safeParse(input);
-    if (result.success) return null;
-    const issues = result.error.issues.slice(0, maximumIssues).map((issue) => {
-      const path = issue.path.map(String).join(".");
-      return path === "" ? issue.message : `${path}: ${issue.message}`;
-    });
-    return `The input does not fit the tool ${tool.name}: ${issues.join("; ")}.`;
+    const issues = findIssues(input);
+    return issues === null ? null : describeMisfit(tool.name, issues);
   };
 }
 
-function readSchema(tool: Tool): z.ZodType {
+/** The sentence for a model whose input does not fit. */
+export function describeMisfit(tool: string, issues: readonly string[]): string {
+  return `The input does not fit the tool ${tool}: ${issues.join("; ")}.`;
+}
+
+/**
+ * What is wrong with a value under a JSON Schema: some short texts, `null` when it fits.
+ *
+ * @throws Error when the schema cannot be checked.
+ */
+export function createSchemaCheck(
+  schema: object,
+  dialect: SchemaDialect,
+): (value: unknown) => string[] | null {
+  // The two libraries type the same drafts differently.
+  const type = z.fromJSONSchema(schema as z.core.JSONSchema.JSONSchema, { defaultTarget: dialect });
+  return (value) => {
+    const result = type.safeParse(value);
+    if (result.success) return null;
+    return result.error.issues.slice(0, maximumIssues).map((issue) => {
+      const path = issue.path.map(String).join(".");
+      return path === "" ? issue.message : `${path}: ${issue.message}`;
+    });
+  };
+}
+
+function readSchema(
+  tool: Pick<Tool, "name" | "inputSchema">,
+  dialect: SchemaDialect,
+): ReturnType<typeof createSchemaCheck> {
   try {
-    // The two libraries type the same drafts differently.
-    return z.fromJSONSchema(tool.inputSchema as z.core.JSONSchema.JSONSchema, { defaultTarget: "draft-7" });
+    return createSchemaCheck(tool.inputSchema, dialect);
   } catch (cause) {
     throw new TypeError(`The input schema of the tool ${tool.name} cannot be checked.`, { cause });
   }

@@ -1,39 +1,46 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import type { Tool, ToolRegistry, TurnTools } from "../core/ports/tool.ts";
-import { createToolRegistry } from "./registry.ts";
+import type { SecretVault } from "../core/ports/secret-vault.ts";
+import type { Tool, ToolEffect, ToolRegistry, TurnTools } from "../core/ports/tool.ts";
+import { AppTools } from "./registry.ts";
+import { fixedTools } from "./testing/fixed-tools.ts";
+import { recordingLogger } from "./testing/recording-logger.ts";
 import { toolTurn } from "./testing/tool-turn.ts";
+import { fixedSource, type SourcePlan, type ToolSource } from "./tool-source.ts";
 
-function named(name: string, inputSchema: Tool["inputSchema"] = { type: "object" }): Tool {
-  return { name, description: "", inputSchema, effect: "read", execute: async () => name };
+function named(
+  name: string,
+  inputSchema: Tool["inputSchema"] = { type: "object" },
+  effect: ToolEffect = "read",
+): Tool {
+  return { name, description: "", inputSchema, effect, execute: async () => name };
 }
 
 const { signal } = new AbortController();
+const clock = new ManualClock();
+const options = { callId: "call-1", timeoutMs: 1_000, signal, clock };
 
-function toolsOf(registry: ToolRegistry, app: string): Promise<TurnTools> {
-  return registry.open(toolTurn(app), signal);
+function toolsOf(
+  registry: ToolRegistry,
+  app = "default",
+  clientId: string | null = null,
+): Promise<TurnTools> {
+  return registry.open(toolTurn(app, { clientId }), signal);
 }
 
-const options = {
-  callId: "call-1",
-  timeoutMs: 1_000,
-  signal,
-  clock: new ManualClock(),
-};
-
-describe("the registry of tools", () => {
-  it("offers each App its own tools, in their order, and nothing to others", async () => {
-    const registry = createToolRegistry({ default: [named("b"), named("a")], defi: [named("swap")] });
+describe("the tools of an App", () => {
+  it("are its own, in their order, and nobody else's; the same list for each turn", async () => {
+    const registry = fixedTools({ default: [named("b"), named("a")], defi: [named("swap")] });
     const names = async (app: string) => (await toolsOf(registry, app)).definitions.map(({ name }) => name);
     expect(await names("default")).toEqual(["b", "a"]);
     expect(await names("defi")).toEqual(["swap"]);
     for (const app of ["unknown", "constructor", "__proto__"]) expect(await names(app)).toEqual([]);
     const { definitions } = await toolsOf(registry, "default");
-    expect((await toolsOf(registry, "default")).definitions).toBe(definitions);
+    expect((await toolsOf(registry, "default", "somebody")).definitions).toBe(definitions);
   });
 
-  it("runs a tool of the App and no other App's", async () => {
-    const registry = createToolRegistry({ default: [named("a")], defi: [named("swap")], empty: [] });
+  it("are run for the App and for no other", async () => {
+    const registry = fixedTools({ default: [named("a")], defi: [named("swap")], empty: [] });
     expect(await (await toolsOf(registry, "defi")).call("swap", {}, options)).toEqual({
       output: "swap",
       isError: false,
@@ -55,16 +62,148 @@ describe("the registry of tools", () => {
   });
 
   it.each([
-    ["an empty name", [named("")], "1 to 64"],
-    ["a name with a space", [named("a b")], "1 to 64"],
-    ["a name that is too long", [named("a".repeat(65))], "1 to 64"],
-    ["a name given twice", [named("a"), named("a")], "App default: the tool a is given twice."],
+    ["whose name is empty", [named("")], "1 to 64"],
+    ["whose name has a space", [named("a b")], "1 to 64"],
+    ["whose name is too long", [named("a".repeat(65))], "1 to 64"],
+    ["whose name is taken", [named("first"), named("first")], "taken"],
     [
-      "a schema that cannot be checked",
+      "whose schema cannot be checked",
       [named("a", { $ref: "https://example.com/schema" })],
       "input schema of the tool a",
     ],
-  ])("is not built with %s", (_case, tools, message) => {
-    expect(() => createToolRegistry({ default: tools })).toThrow(message);
+  ])("are without one %s, and the log says why", async (_case, tools, reason) => {
+    const logger = recordingLogger();
+    const registry = fixedTools({ default: [named("first"), ...tools] }, { logger });
+    expect((await toolsOf(registry)).definitions.map(({ name }) => name)).toEqual(["first"]);
+    await toolsOf(registry);
+    const warned = logger.lines.filter(({ message }) => message === "a tool is left out");
+    expect(new Set(warned.map(({ fields }) => JSON.stringify(fields)))).toHaveLength(1);
+    expect(JSON.stringify(warned)).toContain(reason);
+  });
+
+  it("have the effect that the operator says, else the one that they say themselves", async () => {
+    const effects = { swap: "idempotent", constructor: "read" } as const;
+    const tools = [
+      named("swap", { type: "object" }, "unsafe"),
+      named("toString", { type: "object" }, "unsafe"),
+    ];
+    const { definitions } = await toolsOf(fixedTools({ default: tools }, { effects }));
+    expect(definitions.map(({ effect }) => effect)).toEqual(["idempotent", "unsafe"]);
+  });
+
+  it("are told by sources, of which the first wins and one that fails is left out", async () => {
+    const logger = recordingLogger();
+    const mine = { ...named("a"), execute: async () => "mine" };
+    const broken: SourcePlan = {
+      key: null,
+      create: () => ({ ...quietSource, list: () => Promise.reject(new Error("down")) }),
+    };
+    const plan = () => [fixedSource("own", [mine]), broken, fixedSource("others", [named("a"), named("b")])];
+    const registry = new AppTools({ default: settings }, { clock, logger, vault: null, plan });
+    const tools = await toolsOf(registry);
+    expect(tools.definitions.map(({ name }) => name)).toEqual(["a", "b"]);
+    expect((await tools.call("a", {}, options)).output).toBe("mine");
+    expect(logger.lines).toContainEqual(
+      expect.objectContaining({ message: "a source of tools is left out of a turn" }),
+    );
+  });
+});
+
+const quietSource: ToolSource = {
+  label: "quiet",
+  list: () => Promise.resolve([]),
+  retire: () => undefined,
+  close: () => Promise.resolve(),
+};
+const settings = {
+  tools: { builtIn: [], own: {}, mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} },
+  secrets: [],
+};
+
+describe("a reload", () => {
+  function watchedPlan(keys: () => readonly string[], told: string[]) {
+    return (): SourcePlan[] =>
+      keys().map((key) => ({
+        key,
+        create: () => ({
+          ...quietSource,
+          list: () => Promise.resolve([named(key)]),
+          retire: () => void told.push(`retired ${key}`),
+          close: async () => void told.push(`closed ${key}`),
+        }),
+      }));
+  }
+
+  it("keeps what has not changed, and lets turns that have begun go on with what they have", async () => {
+    const told: string[] = [];
+    let keys = ["kept", "old"];
+    const plan = watchedPlan(() => keys, told);
+    const registry = new AppTools(
+      { default: settings },
+      { clock, logger: recordingLogger(), vault: null, plan },
+    );
+    const before = await toolsOf(registry);
+    keys = ["kept", "new"];
+    registry.replace({ default: settings });
+    expect(told).toEqual(["retired old"]);
+    expect((await toolsOf(registry)).definitions.map(({ name }) => name)).toEqual(["kept", "new"]);
+    expect(await before.call("old", {}, options)).toEqual({ output: "old", isError: false });
+    await registry.close();
+    expect(told.toSorted()).toEqual(["closed kept", "closed new", "closed old", "retired old"]);
+    expect((await toolsOf(registry)).definitions).toEqual([]);
+  });
+
+  it("takes an App's tools away with the App", async () => {
+    const told: string[] = [];
+    const plan = watchedPlan(() => ["a"], told);
+    const registry = new AppTools(
+      { defi: settings },
+      { clock, logger: recordingLogger(), vault: null, plan },
+    );
+    registry.replace({ default: settings });
+    expect(told).toEqual(["retired a"]);
+    expect((await toolsOf(registry, "defi")).definitions).toEqual([]);
+  });
+});
+
+describe("the secrets of a turn", () => {
+  const telling: Tool = { ...named("tell"), execute: async (_input, { secret }) => secret("KEY").length };
+  const vault = (open: SecretVault["open"]): SecretVault => ({
+    isOpen: true,
+    names: () => Promise.resolve([]),
+    set: () => Promise.resolve(),
+    remove: () => Promise.resolve(0),
+    open,
+  });
+
+  it("are those of its App and its client, and are read only where the App has slots", async () => {
+    const asked: string[] = [];
+    const opening = vault(async (app, client) => {
+      asked.push(`${app} ${client}`);
+      return new Map([["KEY", client]]);
+    });
+    const registry = fixedTools({ defi: [telling] }, { vault: opening, secrets: ["KEY"] });
+    expect(await (await toolsOf(registry, "defi", "ada")).call("tell", {}, options)).toEqual({
+      output: 3,
+      isError: false,
+    });
+    expect(asked).toEqual(["defi ada"]);
+    const nobody = await (await toolsOf(registry, "defi", null)).call("tell", {}, options);
+    expect(nobody).toMatchObject({ isError: true, missingSecret: "KEY" });
+    const without = fixedTools({ defi: [telling] }, { vault: opening });
+    const undeclared = await (await toolsOf(without, "defi", "ada")).call("tell", {}, options);
+    expect(undeclared.output).toBe('The App declares no secret "KEY".');
+    expect(asked).toEqual(["defi ada"]);
+  });
+
+  it("that cannot be read cost the calls that need them, not the turn", async () => {
+    const failing = vault(() => Promise.reject(new Error("disk full")));
+    const registry = fixedTools({ defi: [telling, named("a")] }, { vault: failing, secrets: ["KEY"] });
+    const tools = await toolsOf(registry, "defi", "ada");
+    expect(await tools.call("tell", {}, options)).toEqual({
+      output: "Secrets cannot be read at the moment. Try again later.",
+      isError: true,
+    });
+    expect((await tools.call("a", {}, options)).isError).toBe(false);
   });
 });

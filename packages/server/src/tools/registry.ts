@@ -1,6 +1,11 @@
+// The tools of each App, from all their sources, and the turns that use them.
+
 import type { ActionRequest } from "../core/action.ts";
+import type { AppSettings } from "../core/app-settings.ts";
+import type { Clock } from "../core/ports/clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import type { SecretVault } from "../core/ports/secret-vault.ts";
 import type {
-  Tool,
   ToolCallOptions,
   ToolDefinition,
   ToolOutcome,
@@ -8,65 +13,143 @@ import type {
   ToolTurn,
   TurnTools,
 } from "../core/ports/tool.ts";
-import { callTool } from "./call-tool.ts";
-import { createInputCheck, type InputCheck } from "./input-check.ts";
+import { askBefore } from "./approval.ts";
+import { callTool, type CallScope } from "./call-tool.ts";
+import { type JoinedTools, NO_TOOLS, ToolJoiner } from "./joined-tools.ts";
+import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "./tool-source.ts";
+import { openScope } from "./turn-secrets.ts";
 
-const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
+type AppsByName = Readonly<Record<string, Pick<AppSettings, "tools" | "secrets">>>;
 
-/**
- * The tools of each App. All schemas are read here, once.
- *
- * @throws TypeError when a tool's name is not 1 to 64 of `[a-zA-Z0-9_-]` or given twice in an App, or its schema cannot be checked.
- */
-export function createToolRegistry(toolsByApp: Readonly<Record<string, readonly Tool[]>>): ToolRegistry {
-  const apps = new Map(Object.entries(toolsByApp).map(([app, tools]) => [app, readApp(app, tools)]));
-  return { open: (turn) => Promise.resolve(new ToolsOfTurn(apps.get(turn.app) ?? NO_TOOLS, turn)) };
+export interface AppToolsOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** `null` where the service keeps no secrets: every slot is then empty. */
+  readonly vault: SecretVault | null;
+  /** The sources of an App's tools; of two tools of one name that of the earlier source wins. */
+  readonly plan: (app: string, settings: Pick<AppSettings, "tools">) => readonly SourcePlan[];
 }
 
-/** An App's tools, with their schemas read. */
-interface AppTools {
-  readonly tools: readonly Tool[];
-  readonly byName: ReadonlyMap<string, { readonly tool: Tool; readonly checkInput: InputCheck }>;
+interface App {
+  readonly settings: AppsByName[string];
+  readonly declared: ReadonlySet<string>;
+  readonly joiner: ToolJoiner;
+  readonly sources: ReadonlyArray<{ readonly key: string | null; readonly source: ToolSource }>;
 }
 
-const NO_TOOLS: AppTools = { tools: [], byName: new Map() };
+const NO_LIST: readonly SourceTool[] = [];
+
+/** The registry of a running service. Sources connect when a turn first needs them. */
+export class AppTools implements ToolRegistry {
+  readonly #options: AppToolsOptions;
+  #apps: ReadonlyMap<string, App> = new Map();
+  /** Replaced by a reload, while turns that had begun may still use them. */
+  readonly #retired = new Set<ToolSource>();
+
+  constructor(apps: AppsByName, options: AppToolsOptions) {
+    this.#options = options;
+    this.replace(apps);
+  }
+
+  /**
+   * Takes over other settings. Turns that have begun go on with the tools that they have; a source that both settings describe alike
+   * is kept, with its connections.
+   */
+  replace(apps: AppsByName): void {
+    const before = this.#apps;
+    const kept = new Set<ToolSource>();
+    const entries = Object.entries(apps).map(([name, settings]) => {
+      const old = before.get(name)?.sources ?? [];
+      const app = this.#build(name, settings, old);
+      for (const { source } of app.sources) kept.add(source);
+      return [name, app] as const;
+    });
+    this.#apps = new Map(entries);
+    for (const { source } of [...before.values()].flatMap(({ sources }) => sources)) {
+      if (kept.has(source)) continue;
+      this.#retired.add(source);
+      source.retire();
+    }
+  }
+
+  async open(turn: ToolTurn, signal: AbortSignal): Promise<TurnTools> {
+    const { clock, logger, vault } = this.#options;
+    const app = this.#apps.get(turn.app);
+    if (app === undefined) {
+      const scope = await openScope(turn, { declared: new Set(), vault: null, logger });
+      return new ToolsOfTurn(NO_TOOLS, { scope, clock, approvals: {} });
+    }
+    const scope = await openScope(turn, { declared: app.declared, vault, logger });
+    const lists = app.sources.map(({ source }) => this.#list(source, scope, signal));
+    const joined = app.joiner.join(await Promise.all(lists));
+    return new ToolsOfTurn(joined, { scope, clock, approvals: app.settings.tools.approvals });
+  }
+
+  /** Closes every connection. Nothing is opened afterwards. */
+  async close(): Promise<void> {
+    const sources = [...this.#apps.values()].flatMap((app) => app.sources.map(({ source }) => source));
+    this.#apps = new Map();
+    await Promise.allSettled([...sources, ...this.#retired].map((source) => source.close()));
+    this.#retired.clear();
+  }
+
+  #build(name: string, settings: AppsByName[string], old: App["sources"]): App {
+    const sources = this.#options.plan(name, settings).map(({ key, create }) => {
+      const same = key === null ? undefined : old.find((candidate) => candidate.key === key);
+      return same ?? { key, source: create() };
+    });
+    const declared = new Set(settings.secrets.map((slot) => slot.name));
+    return {
+      settings,
+      declared,
+      joiner: new ToolJoiner(name, settings.tools, this.#options.logger),
+      sources,
+    };
+  }
+
+  async #list(source: ToolSource, scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]> {
+    try {
+      return await source.list(scope, signal);
+    } catch (error) {
+      const fields = { app: scope.turn.app, source: source.label, err: error };
+      this.#options.logger.warn(fields, "a source of tools is left out of a turn");
+      return NO_LIST;
+    }
+  }
+}
+
+interface TurnOptions {
+  readonly scope: CallScope;
+  readonly clock: Clock;
+  readonly approvals: AppSettings["tools"]["approvals"];
+}
 
 class ToolsOfTurn implements TurnTools {
-  readonly #app: AppTools;
-  readonly #turn: ToolTurn;
+  readonly #tools: JoinedTools;
+  readonly #options: TurnOptions;
 
-  constructor(app: AppTools, turn: ToolTurn) {
-    this.#app = app;
-    this.#turn = turn;
+  constructor(tools: JoinedTools, options: TurnOptions) {
+    this.#tools = tools;
+    this.#options = options;
   }
 
   get definitions(): readonly ToolDefinition[] {
-    return this.#app.tools;
+    return this.#tools.definitions;
   }
 
   async ask(name: string, input: unknown): Promise<ActionRequest | null> {
-    const entry = this.#app.byName.get(name);
-    if (entry?.tool.ask === undefined || entry.checkInput(input) !== null) return null;
-    return await entry.tool.ask(input, this.#turn);
+    const callable = this.#tools.byName.get(name);
+    if (callable === undefined) return null;
+    const { scope, clock, approvals } = this.#options;
+    const rule = (Object.hasOwn(approvals, name) ? approvals[name] : undefined) ?? "never";
+    return await askBefore(callable, input, { rule, scope, clock });
   }
 
   async call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome> {
-    const entry = this.#app.byName.get(name);
-    if (entry !== undefined) return await callTool(entry.tool, entry.checkInput, input, this.#turn, options);
-    const names = [...this.#app.byName.keys()];
+    const callable = this.#tools.byName.get(name);
+    if (callable !== undefined) return await callTool(callable, input, this.#options.scope, options);
+    const names = [...this.#tools.byName.keys()];
     const offer = names.length === 0 ? "There are no tools." : `The tools are ${names.join(", ")}.`;
     return { output: `There is no tool with this name. ${offer}`, isError: true };
   }
-}
-
-function readApp(app: string, tools: readonly Tool[]): AppTools {
-  const byName = new Map<string, { tool: Tool; checkInput: InputCheck }>();
-  for (const tool of tools) {
-    if (!namePattern.test(tool.name)) {
-      throw new TypeError(`App ${app}: a tool's name has 1 to 64 of [a-zA-Z0-9_-], not "${tool.name}".`);
-    }
-    if (byName.has(tool.name)) throw new TypeError(`App ${app}: the tool ${tool.name} is given twice.`);
-    byName.set(tool.name, { tool, checkInput: createInputCheck(tool) });
-  }
-  return { tools: Object.freeze([...tools]), byName };
 }

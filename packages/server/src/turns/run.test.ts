@@ -7,7 +7,7 @@ import type { PastTurn } from "../core/ports/turn-store.ts";
 import type { Tool } from "../core/ports/tool.ts";
 import { NO_USAGE, type StartedTurn, type StepRecord, type TokenUsage } from "../core/turn.ts";
 import { createModelCatalog } from "../models/catalog.ts";
-import { createToolRegistry } from "../tools/registry.ts";
+import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { ModelCaller } from "./model-step.ts";
 import { runTurn, type RunEnd } from "./run.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
@@ -45,7 +45,7 @@ function run(options: TrialOptions = {}): Trial {
   const end = runTurn(turn, journal, {
     models: createModelCatalog({ providers: {}, clock, extraModels: { "test/scripted": model } }),
     caller: new ModelCaller(),
-    tools: createToolRegistry({ default: options.tools ?? [] }),
+    tools: fixedTools({ default: options.tools ?? [] }),
     clock,
     limits: { ...LIMITS, ...options.limits },
     instructions: "Be brief.",

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { ToolCallRecord } from "../core/message.ts";
 import type { Tool } from "../core/ports/tool.ts";
-import { createToolRegistry } from "../tools/registry.ts";
+import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
 import { runToolCalls } from "./tool-calls.ts";
@@ -39,7 +39,7 @@ async function run(count: number, onWrite: RecordingJournal["onWrite"] = () => t
   const calls = Array.from({ length: count }, (_, index): ToolCallRecord => {
     return { id: `${index + 1}`, name: "tool", arguments: {}, status: "running", effect: "read", step: 1 };
   });
-  const tools = await createToolRegistry({ default: [tool] }).open(turn, controller.signal);
+  const tools = await fixedTools({ default: [tool] }).open(turn, controller.signal);
   const results = runToolCalls(calls, journal, {
     tools,
     clock,

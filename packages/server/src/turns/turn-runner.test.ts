@@ -3,7 +3,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { ScriptedModel } from "../../test/scripted-model.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
 import { createModelCatalog } from "../models/catalog.ts";
-import { createToolRegistry } from "../tools/registry.ts";
+import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { ModelCaller } from "./model-step.ts";
 import type { RunEnd } from "./run.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
@@ -23,7 +23,7 @@ function prepare() {
     apps,
     models: createModelCatalog({ providers: {}, clock, extraModels: { "test/scripted": model } }),
     caller: new ModelCaller(),
-    tools: createToolRegistry({}),
+    tools: fixedTools({}),
     clock,
     limits: { turnMs: 1_000, idleMs: 1_000, maxSteps: 1, toolMs: 1_000, maxModelRetries: 0 },
     openJournal: async () => journal,

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import { createToolRegistry } from "../registry.ts";
+import { fixedTools } from "../testing/fixed-tools.ts";
 import { toolTurn } from "../testing/tool-turn.ts";
 import { builtInTools } from "./built-in-tools.ts";
 
 const clock = new ManualClock(Date.UTC(2026, 10, 20, 16, 26, 40, 123));
 const tools = builtInTools(clock);
-const registry = createToolRegistry({ default: Object.values(tools) });
+const registry = fixedTools({ default: Object.values(tools) });
 
 async function call(name: string, input: unknown) {
   const signal = new AbortController().signal;
@@ -86,7 +86,7 @@ describe("the tool calculator", () => {
   );
 });
 
-describe("both", () => {
+describe("all of them", () => {
   it("check their input themselves, too", async () => {
     await expect(tools.calculator.execute({ expression: 5 }, context())).rejects.toThrow(
       "expression as text",
@@ -95,7 +95,7 @@ describe("both", () => {
   });
 
   it("only read", () => {
-    expect(Object.values(tools).map((tool) => tool.effect)).toEqual(["read", "read"]);
+    expect(Object.values(tools).map((tool) => tool.effect)).toEqual(["read", "read", "read"]);
   });
 });
 

@@ -1,9 +1,12 @@
 import type { Clock } from "../../core/ports/clock.ts";
 import type { Tool } from "../../core/ports/tool.ts";
+import { askUser } from "./ask-user.ts";
 import { calculator } from "./calculator.ts";
 import { createCurrentTimeTool } from "./current-time.ts";
 
-/** The tools that come with the service; an App that names no tools has these (contract section 4). */
-export function builtInTools(clock: Clock): Readonly<Record<"current_time" | "calculator", Tool>> {
-  return { current_time: createCurrentTimeTool(clock), calculator };
+/** The tools that come with the service; an App that names no tools has the first two (contract section 4). */
+export function builtInTools(
+  clock: Clock,
+): Readonly<Record<"current_time" | "calculator" | "ask_user", Tool>> {
+  return { current_time: createCurrentTimeTool(clock), calculator, ask_user: askUser };
 }

@@ -1,0 +1,122 @@
+// A transport between the SDK's client and its real one: a server that floods is cut off, and a call whose answer can no longer come
+// gets an error instead of silence.
+
+import type {
+  JSONRPCMessage,
+  JSONRPCNotification,
+  Transport,
+  TransportSendOptions,
+} from "@modelcontextprotocol/client";
+import type { Clock } from "../../core/ports/clock.ts";
+
+/** Messages of one server within ten seconds. */
+const MAX_MESSAGES = 5_000;
+const WINDOW_MS = 10_000;
+
+/** Not a code of JSON-RPC: it is never sent. */
+export const STREAM_ENDED = -32_099;
+
+export class BoundedTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: NonNullable<Transport["onmessage"]>;
+  readonly #inner: Transport;
+  readonly #clock: Clock;
+  /** Requests without an answer, with what ends their connection. */
+  readonly #open = new Map<string | number, AbortController>();
+  #windowStart: number;
+  #messages = 0;
+
+  constructor(inner: Transport, clock: Clock) {
+    this.#inner = inner;
+    this.#clock = clock;
+    this.#windowStart = clock.monotonic();
+  }
+
+  get hasPerRequestStream(): boolean {
+    return this.#inner.hasPerRequestStream ?? false;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion?.(version);
+  }
+
+  async start(): Promise<void> {
+    const heard: Pick<Transport, "onclose" | "onerror" | "onmessage"> = {
+      onclose: () => this.onclose?.(),
+      onerror: (error) => this.onerror?.(error),
+      onmessage: (message, extra) => this.#receive(message, extra),
+    };
+    Object.assign(this.#inner, heard);
+    await this.#inner.start();
+  }
+
+  async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
+    if (!("method" in message)) return await this.#inner.send(message, options);
+    if (!("id" in message)) {
+      await this.#inner.send(message, options);
+      this.#letGo(message);
+      return;
+    }
+    const { id } = message;
+    const stop = new AbortController();
+    this.#open.set(id, stop);
+    const requestSignal =
+      options.requestSignal === undefined
+        ? stop.signal
+        : AbortSignal.any([options.requestSignal, stop.signal]);
+    const onRequestStreamEnd = (): void => {
+      options.onRequestStreamEnd?.();
+      this.#giveUp(id);
+    };
+    await this.#inner.send(message, { ...options, requestSignal, onRequestStreamEnd });
+  }
+
+  async close(): Promise<void> {
+    await this.#inner.close();
+  }
+
+  readonly #receive: NonNullable<Transport["onmessage"]> = (message, extra) => {
+    if (!this.#count()) return;
+    if ("method" in message) {
+      this.onmessage?.(message, extra);
+      return;
+    }
+    if (message.id !== undefined) this.#open.delete(message.id);
+    // After the notifications before it, which the client takes up a moment later: the last progress would be lost.
+    queueMicrotask(() => this.onmessage?.(message, extra));
+  };
+
+  /** A request that was called off: its connection must not stay open for a server that does not listen. */
+  #letGo(message: JSONRPCNotification): void {
+    const id = message.method === "notifications/cancelled" ? message.params?.["requestId"] : undefined;
+    if (typeof id !== "string" && typeof id !== "number") return;
+    this.#open.get(id)?.abort();
+    this.#open.delete(id);
+  }
+
+  #giveUp(id: string | number): void {
+    if (!this.#open.delete(id)) return;
+    const error = { code: STREAM_ENDED, message: "The server's answer broke off." };
+    this.onmessage?.({ jsonrpc: "2.0", id, error });
+  }
+
+  /** Whether a message may pass; closes the connection when there are too many. */
+  #count(): boolean {
+    const now = this.#clock.monotonic();
+    if (now - this.#windowStart >= WINDOW_MS) {
+      this.#windowStart = now;
+      this.#messages = 0;
+    }
+    this.#messages += 1;
+    if (this.#messages === MAX_MESSAGES + 1) {
+      this.onerror?.(new Error(`The server sent more than ${MAX_MESSAGES} messages in ten seconds.`));
+      void this.close().catch(() => undefined);
+    }
+    return this.#messages <= MAX_MESSAGES;
+  }
+}

@@ -1,0 +1,89 @@
+// Which connection a turn uses: one for all, or one for each client where the headers hold the client's secrets.
+
+import type { ToolScope } from "../tool-source.ts";
+import type { McpConnection } from "./mcp-connection.ts";
+
+export interface Connections {
+  /** Throws `SecretMissing` when the turn's client has an empty slot that the server's headers need. */
+  for(scope: ToolScope): McpConnection;
+  retire(): void;
+  close(): Promise<void>;
+}
+
+export function oneConnection(connection: McpConnection): Connections {
+  return {
+    for: () => connection,
+    retire: () => connection.retire(),
+    close: () => connection.close(),
+  };
+}
+
+export interface ClientConnectionsOptions {
+  /** The server's headers with the secrets of a turn's client. Throws `SecretMissing`. */
+  readonly headersFor: (scope: ToolScope) => Readonly<Record<string, string>>;
+  readonly open: (headers: Readonly<Record<string, string>>, onIdle: () => void) => McpConnection;
+  /** How many clients may be connected at a time. */
+  readonly limit: number;
+}
+
+interface ClientConnection {
+  readonly headers: string;
+  readonly connection: McpConnection;
+}
+
+/** A connection for each client, the least recently used of which makes room for a new one. */
+export class ClientConnections implements Connections {
+  readonly #options: ClientConnectionsOptions;
+  /** By client, the least recently used first. */
+  readonly #open = new Map<string, ClientConnection>();
+  #isRetired = false;
+
+  constructor(options: ClientConnectionsOptions) {
+    this.#options = options;
+  }
+
+  for(scope: ToolScope): McpConnection {
+    const filled = this.#options.headersFor(scope);
+    const headers = JSON.stringify(filled);
+    const client = scope.turn.clientId ?? "";
+    const known = this.#open.get(client);
+    this.#open.delete(client);
+    if (known?.headers === headers) {
+      this.#open.set(client, known);
+      return known.connection;
+    }
+    // The client has put something else into a slot.
+    known?.connection.retire();
+    this.#makeRoom();
+    const connection = this.#options.open(filled, () => this.#forget(client, connection));
+    this.#open.set(client, { headers, connection });
+    if (this.#isRetired) connection.retire();
+    return connection;
+  }
+
+  retire(): void {
+    this.#isRetired = true;
+    for (const { connection } of this.#open.values()) connection.retire();
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#open.values()];
+    this.#open.clear();
+    await Promise.allSettled(all.map(({ connection }) => connection.close()));
+  }
+
+  #makeRoom(): void {
+    if (this.#open.size < this.#options.limit) return;
+    for (const [client, { connection }] of this.#open) {
+      if (connection.isBusy) continue;
+      this.#open.delete(client);
+      connection.retire();
+      return;
+    }
+    throw new Error("Too many users of this server are being served at the moment. Try again later.");
+  }
+
+  #forget(client: string, connection: McpConnection): void {
+    if (this.#open.get(client)?.connection === connection) this.#open.delete(client);
+  }
+}

@@ -1,0 +1,150 @@
+// Against the protocol's own reference server, over each transport that it speaks.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createSystemClock } from "../../clock.ts";
+import type { McpServerSettings } from "../../core/app-settings.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { httpServer, mcpTools, stdioServer, type McpTools } from "./testing/opened-mcp.ts";
+
+const PACKAGE = import.meta.resolve("@modelcontextprotocol/server-everything/package.json");
+const MAIN = fileURLToPath(new URL("dist/index.js", PACKAGE));
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** The reference server over HTTP, in a process of its own. */
+async function start(transport: "streamableHttp" | "sse"): Promise<{ port: number; process: ChildProcess }> {
+  const port = await freePort();
+  const child = spawn(process.execPath, [MAIN, transport], {
+    env: { PATH: process.env["PATH"], PORT: String(port) },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const listens = Promise.withResolvers<void>();
+  child.stderr.on("data", (text: Buffer) => {
+    if (text.includes(String(port))) listens.resolve();
+  });
+  await listens.promise;
+  return { port, process: child };
+}
+
+const NAMES = [
+  "everything_echo",
+  "everything_get-annotated-message",
+  "everything_get-env",
+  "everything_get-resource-links",
+  "everything_get-resource-reference",
+  "everything_get-structured-content",
+  "everything_get-sum",
+  "everything_get-tiny-image",
+  "everything_gzip-file-as-resource",
+  "everything_toggle-simulated-logging",
+  "everything_toggle-subscriber-updates",
+  "everything_trigger-long-running-operation",
+];
+
+describe.each(["stdio", "streamableHttp", "sse"] as const)("the reference server over %s", (transport) => {
+  let server: ChildProcess | null = null;
+  let tools: McpTools;
+
+  beforeAll(async () => {
+    let settings: McpServerSettings = stdioServer(process.execPath, [MAIN, "stdio"], { OWN: "mine" });
+    if (transport !== "stdio") {
+      const started = await start(transport);
+      server = started.process;
+      const path = transport === "sse" ? "sse" : "mcp";
+      settings = httpServer(`http://127.0.0.1:${started.port}/${path}`);
+    }
+    tools = mcpTools({ everything: settings }, { clock: createSystemClock() });
+  });
+
+  afterAll(async () => {
+    await tools.registry.close();
+    server?.kill("SIGKILL");
+  });
+
+  it("has its tools listed, with what it says of their effects", async () => {
+    const { definitions } = await tools.open();
+    expect(definitions.map(({ name }) => name)).toEqual(expect.arrayContaining(NAMES));
+    const effects = Object.fromEntries(definitions.map(({ name, effect }) => [name, effect]));
+    expect(effects).toMatchObject({
+      everything_echo: "read",
+    });
+    expect(definitions.find(({ name }) => name === "everything_echo")?.inputSchema).toMatchObject({
+      type: "object",
+      required: ["message"],
+    });
+    expect((await tools.open()).definitions).toBe(definitions);
+    expect(tools.logger.lines.filter(({ level }) => level === "warn")).toEqual([]);
+  });
+
+  it("answers calls: text, structured, images and resources", async () => {
+    expect(await tools.call("everything_echo", { message: "hello" })).toEqual({
+      output: "Echo: hello",
+      isError: false,
+    });
+    expect((await tools.call("everything_get-sum", { a: 2, b: 40 })).output).toContain("42");
+    expect(await tools.call("everything_get-structured-content", { location: "New York" })).toMatchObject({
+      output: { temperature: 33, conditions: "Cloudy" },
+      isError: false,
+    });
+    const image = await tools.call("everything_get-tiny-image");
+    expect(image.output).toContainEqual(
+      expect.objectContaining({ type: "image", mime_type: "image/png", shown: false }),
+    );
+    expect(JSON.stringify(image.output).length).toBeLessThan(1_000);
+    const resource = await tools.call("everything_get-resource-reference", {
+      resourceType: "Text",
+      resourceId: 1,
+    });
+    expect(resource.output).toContainEqual(expect.objectContaining({ type: "resource" }));
+  });
+
+  it("is spared input that does not fit", async () => {
+    const { output, isError } = await tools.call("everything_get-sum", { a: "2", b: 40 });
+    expect(isError).toBe(true);
+    expect(output).toMatch(/^The input does not fit the tool everything_get-sum: a: /);
+  });
+
+  it("reports progress", async () => {
+    const heard: JsonValue[] = [];
+    const outcome = await tools.call(
+      "everything_trigger-long-running-operation",
+      { duration: 0.2, steps: 4 },
+      { onProgress: (value) => void heard.push(value) },
+    );
+    expect(outcome.isError).toBe(false);
+    expect(heard).toEqual([1, 2, 3, 4].map((progress) => ({ progress, total: 4 })));
+  });
+
+  it("is told when a call is called off", async () => {
+    const stop = new AbortController();
+    const outcome = tools.call(
+      "everything_trigger-long-running-operation",
+      { duration: 60, steps: 600 },
+      { signal: stop.signal, onProgress: () => stop.abort() },
+    );
+    expect((await outcome).isError).toBe(true);
+    expect((await tools.call("everything_echo", { message: "still here" })).isError).toBe(false);
+  });
+
+  it.runIf(transport === "stdio")("sees its own environment and nothing else of ours", async () => {
+    process.env["COLLOQUY_CANARY"] = "canary";
+    const { output } = await tools.call("everything_get-env");
+    const seen = JSON.parse(output as string) as Record<string, string>;
+    expect(seen["OWN"]).toBe("mine");
+    expect(Object.keys(seen)).not.toContain("COLLOQUY_CANARY");
+    expect(Object.keys(seen).toSorted()).toEqual(
+      ["HOME", "LOGNAME", "OWN", "PATH", "SHELL", "TERM", "USER"].filter((name) => name in seen),
+    );
+  });
+});

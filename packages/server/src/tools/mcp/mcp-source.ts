@@ -1,0 +1,144 @@
+// The tools of one MCP server for one App.
+
+import { createHash } from "node:crypto";
+import type { Tool as ListedTool } from "@modelcontextprotocol/client";
+import type { McpServerSettings } from "../../core/app-settings.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { Clock } from "../../core/ports/clock.ts";
+import type { Logger } from "../../core/ports/logger.ts";
+import { SecretMissing } from "../../core/ports/tool.ts";
+import { fillSecrets, secretsIn } from "../secret-headers.ts";
+import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "../tool-source.ts";
+import { ClientConnections, oneConnection, type Connections } from "./connections.ts";
+import { McpConnection } from "./mcp-connection.ts";
+import { toolNameOf } from "./mcp-names.ts";
+import { readMcpTool } from "./mcp-tool.ts";
+import { openClient } from "./open-client.ts";
+import { ownScrubber } from "./own-values.ts";
+
+/** A turn waits this long for the first list of a server's tools. */
+const FIRST_LIST_MS = 5_000;
+const CLIENT_IDLE_MS = 5 * 60_000;
+const MAX_CLIENTS = 200;
+
+export interface McpOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** From 0 to 1; absent for the machine's own. */
+  readonly random?: () => number;
+}
+
+/** The source of an MCP server's tools, named `SERVER_TOOL`. It connects when the first turn needs it. */
+export function planMcpServer(server: string, settings: McpServerSettings, options: McpOptions): SourcePlan {
+  return { key: keyOf(server, settings), create: () => new McpSource(server, settings, options) };
+}
+
+class McpSource implements ToolSource {
+  readonly label: string;
+  readonly #server: string;
+  readonly #logger: Logger;
+  readonly #connections: Connections;
+  readonly #scrub: (value: JsonValue) => JsonValue;
+  readonly #read = new WeakMap<readonly ListedTool[], readonly SourceTool[]>();
+  readonly #standIns = new Map<string, readonly SourceTool[]>();
+
+  constructor(server: string, settings: McpServerSettings, options: McpOptions) {
+    this.label = `mcp ${server}`;
+    this.#server = server;
+    this.#logger = options.logger;
+    this.#connections = connectionsTo(server, settings, options);
+    this.#scrub = ownScrubber(settings);
+  }
+
+  async list(scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]> {
+    let connection: McpConnection;
+    try {
+      connection = this.#connections.for(scope);
+    } catch (error) {
+      if (error instanceof SecretMissing) return this.#standIn(error.slot);
+      throw error;
+    }
+    const listed = await connection.list(FIRST_LIST_MS, signal);
+    let tools = this.#read.get(listed);
+    if (tools === undefined) {
+      tools = listed.flatMap((tool) => this.#readTool(tool));
+      this.#read.set(listed, tools);
+    }
+    return tools;
+  }
+
+  retire(): void {
+    this.#connections.retire();
+  }
+
+  close(): Promise<void> {
+    return this.#connections.close();
+  }
+
+  #readTool(listed: ListedTool): readonly SourceTool[] {
+    try {
+      const tool = readMcpTool(this.#server, listed, (context) => this.#connections.for(context));
+      return [{ ...tool, scrub: this.#scrub }];
+    } catch (error) {
+      const fields = { server: this.#server, tool: listed.name.slice(0, 100), err: error };
+      this.#logger.warn(fields, "a tool of an MCP server is left out");
+      return [];
+    }
+  }
+
+  /** Without its secret the server's tools are not known, so one stands for them all and says which slot is empty. */
+  #standIn(slot: string): readonly SourceTool[] {
+    const known = this.#standIns.get(slot);
+    if (known !== undefined) return known;
+    const standIn: SourceTool = {
+      name: toolNameOf(this.#server, "unavailable"),
+      description: `The tools of "${this.#server}" cannot be used, because the user has not set the secret "${slot}". Call this when they are needed: it tells the user.`,
+      inputSchema: { type: "object", properties: {} },
+      effect: "read",
+      execute: async (_input, context) => {
+        this.#connections.for(context);
+        return `The secret "${slot}" is set now. The tools are there from the next message on.`;
+      },
+    };
+    this.#standIns.set(slot, [standIn]);
+    return [standIn];
+  }
+}
+
+function connectionsTo(server: string, settings: McpServerSettings, options: McpOptions): Connections {
+  const { clock, logger, random = Math.random } = options;
+  const scrub = ownScrubber(settings);
+  const onErrorLine = (line: string): void =>
+    logger.debug({ server, line: scrub(line) }, "an MCP server says");
+  const connect = (
+    headers: Readonly<Record<string, string>>,
+    kept: Pick<ConstructorParameters<typeof McpConnection>[0], "isKept" | "idleMs" | "onIdle">,
+  ): McpConnection =>
+    new McpConnection({
+      server,
+      clock,
+      logger,
+      random,
+      ...kept,
+      open: (signal, onToolsChanged) =>
+        openClient({ settings, headers, clock, signal, onToolsChanged, onErrorLine }),
+    });
+  const headers = settings.transport === "http" ? settings.headers.reveal() : {};
+  if (secretsIn(headers).length === 0) {
+    return oneConnection(connect(headers, { isKept: true, idleMs: null, onIdle: () => undefined }));
+  }
+  return new ClientConnections({
+    headersFor: (scope) => fillSecrets(headers, scope),
+    open: (filled, onIdle) => connect(filled, { isKept: false, idleMs: CLIENT_IDLE_MS, onIdle }),
+    limit: MAX_CLIENTS,
+  });
+}
+
+/** A digest: what is in the headers and the environment must not be readable from it. */
+function keyOf(server: string, settings: McpServerSettings): string {
+  const all =
+    settings.transport === "http"
+      ? [server, settings.url, settings.headers.reveal()]
+      : [server, settings.command, settings.args, settings.env.reveal()];
+  return `mcp ${createHash("sha256").update(JSON.stringify(all)).digest("base64")}`;
+}

@@ -1,0 +1,70 @@
+// From a tool as a server lists it to a tool of ours.
+
+import type { JSONSchema7 } from "@ai-sdk/provider";
+import type { Tool as ListedTool } from "@modelcontextprotocol/client";
+import { isJsonObject, type JsonValue } from "../../core/json.ts";
+import type { ToolContext, ToolEffect } from "../../core/ports/tool.ts";
+import { createInputCheck, createSchemaCheck } from "../input-check.ts";
+import type { SourceTool } from "../tool-source.ts";
+import { readResult } from "./call-result.ts";
+import { checkableSchema } from "./checkable-schema.ts";
+import type { McpConnection } from "./mcp-connection.ts";
+import { toolNameOf } from "./mcp-names.ts";
+
+const DIALECT = "draft-2020-12";
+const MAX_DESCRIPTION = 4_000;
+
+/**
+ * A server's tool. `connect` answers the connection that the call's turn uses.
+ *
+ * @throws TypeError when its input schema cannot be checked.
+ */
+export function readMcpTool(
+  server: string,
+  listed: ListedTool,
+  connect: (context: ToolContext) => McpConnection,
+): SourceTool {
+  const name = toolNameOf(server, listed.name);
+  const inputSchema = listed.inputSchema as JSONSchema7;
+  const checkable = checkableSchema(listed.inputSchema as JsonValue) as JSONSchema7;
+  const checkOutput = outputCheck(listed);
+  return {
+    name,
+    description: cut(listed.description ?? listed.title ?? ""),
+    inputSchema,
+    effect: effectOf(listed),
+    checkInput: createInputCheck({ name, inputSchema: checkable }, DIALECT),
+    async execute(input, context) {
+      const result = await connect(context).call({
+        tool: listed,
+        input: isJsonObject(input) ? input : {},
+        callId: context.callId,
+        signal: context.signal,
+        onProgress: (progress) => context.progress(progress),
+      });
+      return readResult(result, checkOutput);
+    },
+  };
+}
+
+/** What the server claims. Nothing said is `unsafe`. */
+function effectOf({ annotations }: ListedTool): ToolEffect {
+  if (annotations?.readOnlyHint === true) return "read";
+  return annotations?.idempotentHint === true ? "idempotent" : "unsafe";
+}
+
+/** One that cannot be read is not checked: what the tool says is shown all the same. */
+function outputCheck({ outputSchema }: ListedTool): ReturnType<typeof createSchemaCheck> | null {
+  if (outputSchema === undefined) return null;
+  try {
+    return createSchemaCheck(checkableSchema(outputSchema as JsonValue), DIALECT);
+  } catch {
+    return null;
+  }
+}
+
+function cut(description: string): string {
+  return description.length > MAX_DESCRIPTION
+    ? `${description.slice(0, MAX_DESCRIPTION).toWellFormed()}…`
+    : description;
+}

@@ -1,0 +1,93 @@
+// A registry with one App that has MCP servers, for tests.
+
+import { ManualClock } from "../../../../test/manual-clock.ts";
+import type { McpServerSettings } from "../../../core/app-settings.ts";
+import { Hidden } from "../../../core/hidden.ts";
+import type { JsonValue } from "../../../core/json.ts";
+import type { Clock } from "../../../core/ports/clock.ts";
+import type { SecretVault } from "../../../core/ports/secret-vault.ts";
+import type { ToolOutcome, TurnTools } from "../../../core/ports/tool.ts";
+import { AppTools } from "../../registry.ts";
+import { recordingLogger } from "../../testing/recording-logger.ts";
+import { toolTurn } from "../../testing/tool-turn.ts";
+import { planMcpServer } from "../mcp-source.ts";
+
+export interface McpTools {
+  readonly registry: AppTools;
+  readonly logger: ReturnType<typeof recordingLogger>;
+  readonly clock: Clock;
+  open(clientId?: string | null, signal?: AbortSignal): Promise<TurnTools>;
+  call(name: string, input?: unknown, more?: Partial<CallOptions>): Promise<ToolOutcome>;
+  replace(servers: Readonly<Record<string, McpServerSettings>>): void;
+}
+
+interface CallOptions {
+  readonly clientId: string | null;
+  readonly callId: string;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  readonly onProgress: (value: JsonValue) => void;
+}
+
+interface McpToolsOptions {
+  readonly clock?: Clock;
+  /** By client, then by slot. */
+  readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly slots?: readonly string[];
+}
+
+export function mcpTools(
+  servers: Readonly<Record<string, McpServerSettings>>,
+  { clock = new ManualClock(), secrets = {}, slots = [] }: McpToolsOptions = {},
+): McpTools {
+  const logger = recordingLogger();
+  const settingsOf = (mcp: Readonly<Record<string, McpServerSettings>>) => ({
+    default: {
+      tools: { builtIn: [], own: {}, mcp, openapi: {}, wallet: null, effects: {}, approvals: {} },
+      secrets: slots.map((name) => ({ name, description: "", required: false })),
+    },
+  });
+  const vault: SecretVault = {
+    isOpen: true,
+    names: () => Promise.resolve([]),
+    set: () => Promise.resolve(),
+    remove: () => Promise.resolve(0),
+    open: (_app, client) => Promise.resolve(new Map(Object.entries(secrets[client] ?? {}))),
+  };
+  const random = (): number => 1;
+  const registry = new AppTools(settingsOf(servers), {
+    clock,
+    logger,
+    vault,
+    plan: (_app, { tools }) =>
+      Object.entries(tools.mcp).map(([name, settings]) =>
+        planMcpServer(name, settings, { clock, logger, random }),
+      ),
+  });
+  const open: McpTools["open"] = (clientId = null, signal = new AbortController().signal) =>
+    registry.open(toolTurn("default", { clientId }), signal);
+  return {
+    registry,
+    logger,
+    clock,
+    open,
+    call: async (name, input = {}, { clientId = null, ...more } = {}) => {
+      const signal = new AbortController().signal;
+      const options = { callId: "call-1", timeoutMs: 60_000, signal, clock, ...more };
+      return await (await open(clientId)).call(name, input, options);
+    },
+    replace: (mcp) => registry.replace(settingsOf(mcp)),
+  };
+}
+
+export function httpServer(url: string, headers: Readonly<Record<string, string>> = {}): McpServerSettings {
+  return { transport: "http", url, headers: new Hidden(headers) };
+}
+
+export function stdioServer(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): McpServerSettings {
+  return { transport: "stdio", command, args, env: new Hidden(env) };
+}

@@ -1,0 +1,48 @@
+// Tools that the operator has written in the configuration file with the AI SDK's `tool()`.
+
+import type * as Sdk from "ai";
+import type { OwnTool } from "../../core/app-settings.ts";
+import type { Logger } from "../../core/ports/logger.ts";
+import type { SourcePlan, SourceTool, ToolSource } from "../tool-source.ts";
+import { readOwnTool } from "./own-tool.ts";
+
+/** One source for all own tools of an App. The SDK, which reads their schemas, is imported when the first turn needs them. */
+export function planOwnTools(tools: Readonly<Record<string, OwnTool>>, logger: Logger): SourcePlan {
+  return { key: null, create: () => new OwnSource(tools, logger) };
+}
+
+class OwnSource implements ToolSource {
+  readonly label = "own tools";
+  readonly #tools: Readonly<Record<string, OwnTool>>;
+  readonly #logger: Logger;
+  #read: Promise<readonly SourceTool[]> | null = null;
+
+  constructor(tools: Readonly<Record<string, OwnTool>>, logger: Logger) {
+    this.#tools = tools;
+    this.#logger = logger;
+  }
+
+  list(): Promise<readonly SourceTool[]> {
+    this.#read ??= this.#readAll();
+    return this.#read;
+  }
+
+  retire(): void {}
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #readAll(): Promise<readonly SourceTool[]> {
+    const sdk: Pick<typeof Sdk, "asSchema"> = await import("ai");
+    const read = Object.entries(this.#tools).map(async ([name, tool]) => {
+      try {
+        return [await readOwnTool(name, tool, sdk)];
+      } catch (error) {
+        this.#logger.error({ tool: name, err: error }, "a tool of the configuration file cannot be used");
+        return [];
+      }
+    });
+    return (await Promise.all(read)).flat();
+  }
+}

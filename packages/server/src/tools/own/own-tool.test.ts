@@ -1,0 +1,136 @@
+import { tool, jsonSchema } from "ai";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import type { OwnTool } from "../../core/app-settings.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { ToolContext } from "../../core/ports/tool.ts";
+import { AppTools } from "../registry.ts";
+import { recordingLogger } from "../testing/recording-logger.ts";
+import { toolTurn } from "../testing/tool-turn.ts";
+import { planOwnTools } from "./own-source.ts";
+
+const clock = new ManualClock();
+const { signal } = new AbortController();
+
+function open(own: Record<string, unknown>, logger = recordingLogger()) {
+  const tools = {
+    builtIn: [],
+    own: own as Record<string, OwnTool>,
+    mcp: {},
+    openapi: {},
+    wallet: null,
+    effects: {},
+    approvals: {},
+  };
+  const plan = () => [planOwnTools(tools.own, logger)];
+  const registry = new AppTools({ default: { tools, secrets: [] } }, { clock, logger, vault: null, plan });
+  return registry.open(toolTurn(), signal);
+}
+
+async function call(own: unknown, input: unknown, heard: JsonValue[] = []) {
+  const onProgress = (value: JsonValue): void => void heard.push(value);
+  const options = { callId: "call-7", timeoutMs: 1_000, signal, clock, onProgress };
+  return await (await open({ probe: own })).call("probe", input, options);
+}
+
+describe("a tool of the configuration file", () => {
+  it("is told to the model as the SDK would tell it, and is unsafe where nobody says otherwise", async () => {
+    const weather = tool({
+      description: "Tells the weather.",
+      inputSchema: z.object({ city: z.string().describe("Name of the city.") }),
+      execute: async () => "sunny",
+    });
+    const { definitions } = await open({ weather });
+    expect(definitions).toEqual([
+      {
+        name: "weather",
+        description: "Tells the weather.",
+        inputSchema: expect.objectContaining({
+          type: "object",
+          properties: { city: { type: "string", description: "Name of the city." } },
+          required: ["city"],
+        }),
+        effect: "unsafe",
+      },
+    ]);
+  });
+
+  it("gets what its schema makes of the input, the call's id, the signal and our context", async () => {
+    let given: { toolCallId: string; abortSignal?: AbortSignal; messages: unknown; context: ToolContext };
+    const probe = tool({
+      inputSchema: z.object({ amount: z.string().transform(Number).default(5) }),
+      execute: async (input, options) => {
+        given = options as unknown as typeof given;
+        return input;
+      },
+    });
+    expect(await call(probe, { amount: "12" })).toEqual({ output: { amount: 12 }, isError: false });
+    expect(given!).toMatchObject({ toolCallId: "call-7", messages: [] });
+    expect(given!.abortSignal).toBeInstanceOf(AbortSignal);
+    expect(given!.context).toMatchObject({ callId: "call-7", turn: { app: "default" } });
+    expect((await call(probe, {})).output).toEqual({ amount: 5 });
+  });
+
+  it("is not run on input that its schema refuses, and the model is told what is wrong", async () => {
+    let runs = 0;
+    const probe = tool({
+      inputSchema: z.object({ to: z.email(), nested: z.object({ n: z.number() }) }),
+      execute: async () => (runs += 1),
+    });
+    const { output, isError } = await call(probe, { to: "nobody", nested: { n: "1" } });
+    expect(isError).toBe(true);
+    expect(output).toMatch(/^The input does not fit the tool probe: to: .*email.*; nested\.n: .*number/);
+    expect(runs).toBe(0);
+  });
+
+  it("may have a schema that is plain JSON Schema, which is then checked too", async () => {
+    const probe = tool({
+      inputSchema: jsonSchema<{ n: number }>({
+        type: "object",
+        properties: { n: { type: "number" } },
+        required: ["n"],
+      }),
+      execute: async ({ n }) => n + 1,
+    });
+    expect(await call(probe, { n: 1 })).toEqual({ output: 2, isError: false });
+    expect((await call(probe, { n: "1" })).output).toContain("does not fit the tool probe");
+  });
+
+  it("may give values one by one: the last is its result, those before are progress", async () => {
+    const heard: JsonValue[] = [];
+    const probe = tool({
+      inputSchema: z.object({}),
+      async *execute() {
+        yield "a";
+        yield { b: 1 };
+        yield "done";
+      },
+    });
+    expect(await call(probe, {}, heard)).toEqual({ output: "done", isError: false });
+    expect(heard).toEqual(["a", { b: 1 }]);
+  });
+
+  it("reports progress and reads secrets through the context", async () => {
+    const heard: JsonValue[] = [];
+    const probe = tool({
+      inputSchema: z.object({}),
+      execute: async (_input, options) => {
+        const context = options.context as unknown as ToolContext;
+        context.progress({ percent: 50 });
+        return context.secret("KEY");
+      },
+    });
+    expect(await call(probe, {}, heard)).toMatchObject({ isError: true });
+    expect(heard).toEqual([{ percent: 50 }]);
+  });
+
+  it("that cannot be used is left out, and the others are there", async () => {
+    const logger = recordingLogger();
+    const fine = tool({ inputSchema: z.object({}), execute: async () => 1 });
+    const asking = { inputSchema: z.object({}), needsApproval: true, execute: async () => 1 };
+    const { definitions } = await open({ none: { execute: () => 1, inputSchema: 5 }, asking, fine }, logger);
+    expect(definitions.map(({ name }) => name)).toEqual(["fine"]);
+    expect(logger.lines.map(({ level }) => level)).toEqual(["error", "error"]);
+  });
+});

@@ -1,0 +1,101 @@
+// From an AI SDK `tool()` to a tool of ours: the SDK's schema checks and transforms the input of each call, `execute` gets our context.
+
+import type { Schema } from "ai";
+import type * as Sdk from "ai";
+import type { OwnTool } from "../../core/app-settings.ts";
+import type { ToolContext } from "../../core/ports/tool.ts";
+import { createInputCheck, describeMisfit } from "../input-check.ts";
+import type { SourceTool } from "../tool-source.ts";
+
+const MAX_ISSUES = 5;
+
+/** `execute` as it is called: the second parameter is that of the AI SDK, with our context in its `context`. */
+type Execute = (
+  input: unknown,
+  options: {
+    readonly toolCallId: string;
+    readonly messages: readonly never[];
+    readonly abortSignal: AbortSignal;
+    readonly context: ToolContext;
+  },
+) => unknown;
+
+/** Reads a tool's schema. Rejects when it is none, or cannot be told to a model. */
+export async function readOwnTool(
+  name: string,
+  tool: OwnTool,
+  { asSchema }: Pick<typeof Sdk, "asSchema">,
+): Promise<SourceTool> {
+  const schema = asSchema(tool.inputSchema as Parameters<typeof asSchema>[0]);
+  const inputSchema = await schema.jsonSchema;
+  const check = schema.validate === undefined ? createInputCheck({ name, inputSchema }) : null;
+  const needsApproval = (tool as { readonly needsApproval?: unknown }).needsApproval;
+  if (needsApproval !== undefined && needsApproval !== false) {
+    throw new TypeError(
+      `Say who approves the tool ${name} in the App's "approvals", not in "needsApproval".`,
+    );
+  }
+  return {
+    name,
+    description: describe(tool),
+    inputSchema,
+    effect: "unsafe",
+    checkInput: check ?? ((input) => complaintOf(name, schema, input)),
+    execute: async (input, context) => {
+      const validated = await validate(schema, input);
+      if (!validated.success) throw new Error(describeMisfit(name, issuesOf(validated.error)));
+      const execute = tool.execute as Execute;
+      const options = { toolCallId: context.callId, messages: [], abortSignal: context.signal, context };
+      const result = await execute.call(tool, validated.value, options);
+      return isAsyncIterable(result) ? await lastOf(result, context) : result;
+    },
+  };
+}
+
+function describe({ description }: OwnTool): string {
+  if (typeof description !== "function") return description ?? "";
+  return (description as (options: object) => string)({ context: {} });
+}
+
+async function complaintOf(name: string, schema: Schema, input: unknown): Promise<string | null> {
+  const validated = await validate(schema, input);
+  return validated.success ? null : describeMisfit(name, issuesOf(validated.error));
+}
+
+/** A Standard Schema's error has `issues`; what it says as a whole is hard to read. */
+function issuesOf(error: Error): readonly string[] {
+  const issues: unknown = "issues" in error ? error.issues : (error.cause as { issues?: unknown })?.issues;
+  if (!Array.isArray(issues) || issues.length === 0) return [error.message];
+  return issues.slice(0, MAX_ISSUES).map((issue: { readonly message?: unknown; readonly path?: unknown }) => {
+    const path = Array.isArray(issue.path) ? issue.path.map(stepName).join(".") : "";
+    return path === "" ? String(issue.message) : `${path}: ${String(issue.message)}`;
+  });
+}
+
+/** A step of a Standard Schema's path is a key, or an object that has one. */
+function stepName(step: unknown): string {
+  return String(typeof step === "object" && step !== null && "key" in step ? step.key : step);
+}
+
+async function validate(
+  schema: Schema,
+  input: unknown,
+): Promise<{ success: true; value: unknown } | { success: false; error: Error }> {
+  return schema.validate === undefined ? { success: true, value: input } : await schema.validate(input);
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+/** As in the AI SDK: each value is what the tool knows so far, the last one is its result. */
+async function lastOf(values: AsyncIterable<unknown>, context: ToolContext): Promise<unknown> {
+  let last: { readonly value: unknown } | null = null;
+  for await (const value of values) {
+    // One that nobody waits for any more must not go on for ever.
+    context.signal.throwIfAborted();
+    if (last !== null) context.progress(last.value);
+    last = { value };
+  }
+  return last?.value;
+}

@@ -1,0 +1,15 @@
+import type { Logger } from "../../core/ports/logger.ts";
+
+export interface LogLine {
+  readonly level: keyof Logger;
+  readonly fields: object;
+  readonly message: string;
+}
+
+/** A logger that remembers, for tests. */
+export function recordingLogger(): Logger & { readonly lines: readonly LogLine[] } {
+  const lines: LogLine[] = [];
+  const at = (level: keyof Logger) => (fields: object, message: string) =>
+    void lines.push({ level, fields, message });
+  return { lines, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
