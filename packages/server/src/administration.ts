@@ -1,9 +1,11 @@
 // The store of the configured data directory, opened beside a running server or without one (contract section 7), for the commands
 // that administer.
 
+import type { Rotation } from "./apps/secrets/rotation.ts";
 import { createSystemClock } from "./clock.ts";
 import type { Hidden } from "./core/hidden.ts";
 import type { Store } from "./core/ports/store.ts";
+import { rotateMaster } from "./master-keys.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 
 export interface AdministrationSettings {
@@ -16,6 +18,8 @@ export interface AdministrationSettings {
 export interface Administration {
   readonly store: Store;
   readonly settings: AdministrationSettings;
+  /** Seals all secrets with a new master key. `discardUnreadable`: removes those that no key opens. */
+  rotateMaster(discardUnreadable: boolean): Promise<Rotation>;
   /** Finishes what was begun and closes. */
   close(): Promise<void>;
 }
@@ -28,5 +32,10 @@ export async function openAdministration(settings: AdministrationSettings): Prom
     clock: createSystemClock(),
     onFatal: () => {},
   });
-  return { store, settings, close: () => store.close() };
+  return {
+    store,
+    settings,
+    rotateMaster: (discardUnreadable) => rotateMaster(settings, store.secrets, discardUnreadable),
+    close: () => store.close(),
+  };
 }

@@ -10,25 +10,33 @@ const SQLITE_BUSY = 5;
 /** Holds the directory until released. Throws, with a sentence for the person who started it, when another server has it. */
 export function lockDirectory(directory: string, processId: number | null): { release(): void } {
   const owner = join(directory, "server.pid");
-  const lock = new DatabaseSync(join(directory, "server.lock"));
-  try {
-    lock.exec("BEGIN EXCLUSIVE");
-  } catch (error) {
-    lock.close();
-    if (!isBusy(error)) throw error;
+  const lock = lockFile(join(directory, "server.lock"));
+  if (lock === null) {
     throw new Error(
       `The data directory ${directory} is in use by another Colloquy server${describeOwner(owner)}. ` +
         "Stop that one first, or give this one a directory of its own with COLLOQUY_DATA_DIR.",
-      { cause: error },
     );
   }
   noteOwner(owner, processId);
   return {
     release: () => {
       rmSync(owner, { force: true });
-      lock.close();
+      lock.release();
     },
   };
+}
+
+/** Holds a file, made when absent, until released or until the process ends; `null` when somebody else holds it. */
+export function lockFile(path: string): { release(): void } | null {
+  const lock = new DatabaseSync(path);
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+  } catch (error) {
+    lock.close();
+    if (isBusy(error)) return null;
+    throw error;
+  }
+  return { release: () => lock.close() };
 }
 
 function isBusy(error: unknown): boolean {

@@ -1,0 +1,146 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openAdministration } from "../administration.ts";
+import { Hidden } from "../core/hidden.ts";
+import { openVault, type MasterKeySettings } from "../master-keys.ts";
+import { lockFile } from "../store/sqlite/lock.ts";
+import { runCommandLine } from "./run.ts";
+
+const KEY = "0f1e".repeat(16);
+const logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+let directory = "";
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-cli-secrets-"));
+});
+
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+function settings(secretKey: string | null): MasterKeySettings {
+  return { dataDirectory: directory, secretKey: secretKey === null ? null : new Hidden(secretKey) };
+}
+
+async function run(parameters: readonly string[], secretKey: string | null = null) {
+  const written = { output: "", errors: "" };
+  const code = await runCommandLine(["secrets", "rotate-master", ...parameters], {
+    version: "1.2.3",
+    output: { write: (text) => (written.output += text) },
+    errors: { write: (text) => (written.errors += text) },
+    columns: null,
+    serve: () => Promise.reject(new Error("nobody asked to serve")),
+    loadConfig: () => Promise.reject(new Error("nobody asked for the configuration")),
+    openAdministration: () => openAdministration(settings(secretKey)),
+  });
+  return { code, ...written };
+}
+
+/** What a server on this directory would do. */
+async function withVault<Result>(
+  secretKey: string | null,
+  work: (vault: ReturnType<typeof openVault>) => Promise<Result>,
+): Promise<Result> {
+  const { store, close } = await openAdministration(settings(secretKey));
+  try {
+    return await work(openVault(settings(secretKey), store.secrets, logger));
+  } finally {
+    await close();
+  }
+}
+
+const fill = (secretKey: string | null) =>
+  withVault(secretKey, (vault) => vault.set("defi", "web-1", { A: "hunter22", B: "hunter33" }));
+const opened = async (secretKey: string | null) =>
+  Object.fromEntries(await withVault(secretKey, (vault) => vault.open("defi", "web-1")));
+
+describe("secrets rotate-master", () => {
+  it("seals all secrets anew, and shows no key and no value", async () => {
+    await fill(null);
+    const before = await readFile(join(directory, "secret.key"), "utf8");
+    const { code, output, errors } = await run([]);
+    expect({ code, errors }).toEqual({ code: 0, errors: "" });
+    expect(output).toMatch(
+      /^Done: 2 secrets sealed anew, all of them now by the master key [0-9a-f]{16}\.\n/,
+    );
+    const after = await readFile(join(directory, "secret.key"), "utf8");
+    expect(after).not.toBe(before);
+    for (const text of [before.trim(), after.trim(), "hunter"]) expect(output).not.toContain(text);
+    expect(await opened(null)).toEqual({ A: "hunter22", B: "hunter33" });
+  });
+
+  it("with --json prints one document", async () => {
+    await fill(null);
+    const { code, output } = await run(["--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toEqual({
+      outcome: "done",
+      key_id: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+      resealed: 2,
+      discarded: 0,
+      resumed: false,
+    });
+  });
+
+  it("says so where there is nothing to rotate", async () => {
+    expect(await run([])).toMatchObject({ code: 0, output: expect.stringContaining("nothing to rotate") });
+    expect(JSON.parse((await run(["--json"])).output)).toEqual({ outcome: "no_key" });
+  });
+
+  it("with COLLOQUY_SECRET_KEY says what to set, then rotates, then what to take away", async () => {
+    await fill(KEY);
+    const first = await run([], KEY);
+    expect(first.code).toBe(0);
+    const next = /^ {2}(\S+,\S+)$/m.exec(first.output)?.[1] ?? "";
+    expect(JSON.parse((await run(["--json"], KEY)).output)).toMatchObject({ outcome: "key_needed" });
+    const second = await run([], next);
+    expect(second).toMatchObject({ code: 0, errors: "" });
+    expect(second.output).toContain("2 secrets sealed anew");
+    expect(second.output).toContain("Now set COLLOQUY_SECRET_KEY to the first of its keys alone");
+    expect(await opened(next.split(",")[0] ?? "")).toEqual({ A: "hunter22", B: "hunter33" });
+  });
+
+  it("exits with 1 and says what to do when some cannot be opened", async () => {
+    await fill(null);
+    const { store, close } = await openAdministration(settings(null));
+    const [a, b] = await store.secrets.of("defi", "web-1");
+    if (a === undefined || b === undefined) throw new Error("nothing is sealed");
+    await store.secrets.put([{ ...a, sealed: b.sealed }]);
+    await close();
+    const { code, output, errors } = await run([]);
+    expect(code).toBe(1);
+    expect(output).toContain("The old key is kept.");
+    expect(errors).toMatch(
+      /1 secret cannot be opened[\s\S]*App defi, client web-1, slot A[\s\S]*--discard-unreadable/,
+    );
+    const asJson = await run(["--json"]);
+    expect(asJson.code).toBe(1);
+    expect(JSON.parse(asJson.output)).toMatchObject({
+      outcome: "unreadable",
+      unreadable: [{ app: "defi", client_id: "web-1", name: "A" }],
+    });
+    expect((await run(["--discard-unreadable"])).output).toContain("1 secret removed that no key opened");
+    expect(await opened(null)).toEqual({ B: "hunter33" });
+  });
+
+  it("exits with 1 and changes nothing when a key is missing, wrong, or another rotation runs", async () => {
+    await fill(null);
+    const key = await readFile(join(directory, "secret.key"), "utf8");
+    const lock = lockFile(join(directory, "secrets.lock"));
+    expect(await run([])).toMatchObject({ code: 1, errors: expect.stringContaining("under way") });
+    lock?.release();
+    expect(await run([], KEY)).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining("not in COLLOQUY_SECRET_KEY"),
+    });
+    await writeFile(join(directory, "secret.key"), "hunter44");
+    const wrong = await run([]);
+    expect(wrong).toMatchObject({ code: 1, errors: expect.stringContaining("must be a key of 32 bytes") });
+    expect(wrong.errors).not.toContain("hunter44");
+    await writeFile(join(directory, "secret.key"), key);
+    expect(await opened(null)).toEqual({ A: "hunter22", B: "hunter33" });
+  });
+});

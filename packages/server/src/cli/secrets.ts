@@ -1,0 +1,103 @@
+import type { Command } from "commander";
+import type { Administration } from "../administration.ts";
+import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
+
+type Rotation = Awaited<ReturnType<Administration["rotateMaster"]>>;
+
+interface RotateOptions {
+  readonly json?: boolean;
+  readonly discardUnreadable?: boolean;
+}
+
+export function addSecretsCommand(program: Command, parts: CommandParts): void {
+  const secrets = program
+    .command("secrets")
+    .description("administer what seals the secrets of Apps")
+    .addHelpText(
+      "after",
+      `
+Example:
+  colloquy secrets rotate-master
+
+Users set, list and remove their secrets through /api/secrets: see docs/api.md.`,
+    );
+  secrets
+    .command("rotate-master")
+    .description("seal all secrets with a new master key, and let go of the old one")
+    .option("--json", "print one JSON document")
+    .option("--discard-unreadable", "remove secrets that no key opens")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  colloquy secrets rotate-master
+  colloquy secrets rotate-master --discard-unreadable    when the old key is lost for good
+
+Works beside a running server, which goes on. When it is stopped half-way, run it again: it goes on where it was. With the key in
+COLLOQUY_SECRET_KEY it takes two runs, and says what to do after each.`,
+    )
+    .action(async ({ json = false, discardUnreadable = false }: RotateOptions) => {
+      const rotation = await administer(parts, (administration) =>
+        administration.rotateMaster(discardUnreadable),
+      );
+      if (json) printJson(parts, asJson(rotation));
+      else printLine(parts, describe(rotation));
+      if (rotation.outcome === "unreadable") throw new CommandFailure(explainUnreadable(rotation));
+    });
+}
+
+/** Names as the interface of the service writes them. */
+function asJson(rotation: Rotation): object {
+  switch (rotation.outcome) {
+    case "done": {
+      const { outcome, keyId, resealed, discarded, resumed } = rotation;
+      return { outcome, key_id: keyId, resealed, discarded, resumed };
+    }
+    case "unreadable": {
+      const { outcome, keyId, resealed, unreadable } = rotation;
+      const places = unreadable.map(({ app, clientId, name }) => ({ app, client_id: clientId, name }));
+      return { outcome, key_id: keyId, resealed, unreadable: places };
+    }
+    case "key_needed":
+      return { outcome: rotation.outcome, secret_key: rotation.secretKey };
+    case "no_key":
+      return rotation;
+  }
+}
+
+function describe(rotation: Rotation): string {
+  switch (rotation.outcome) {
+    case "done": {
+      const { keyId, resealed, discarded, resumed, given } = rotation;
+      const begun = resumed ? "The rotation that was begun before is done" : "Done";
+      const removed = discarded === 0 ? "" : `, ${counted(discarded)} removed that no key opened`;
+      const next = given
+        ? "Now set COLLOQUY_SECRET_KEY to the first of its keys alone, and restart every server."
+        : "The old key is gone from the key file. Backups from before need it: keep it as long as them, somewhere else.";
+      return `${begun}: ${counted(resealed)} sealed anew, all of them now by the master key ${keyId}${removed}.\n${next}`;
+    }
+    case "unreadable":
+      return `${counted(rotation.resealed)} sealed anew by the master key ${rotation.keyId}. The old key is kept.`;
+    case "key_needed":
+      return `COLLOQUY_SECRET_KEY holds one key. Set it to this, a new key before the old one, and restart every server:
+
+  ${rotation.secretKey}
+
+Then run colloquy secrets rotate-master again, with the same variable.`;
+    case "no_key":
+      return "There is nothing to rotate: no secret was ever set here, so there is no master key yet.";
+  }
+}
+
+function explainUnreadable({ unreadable }: Extract<Rotation, { readonly outcome: "unreadable" }>): string {
+  const list = unreadable.map(
+    ({ app, clientId, name }) => `  - App ${app}, client ${clientId}, slot ${name}`,
+  );
+  return `${counted(unreadable.length)} cannot be opened, because somebody has changed the store:
+${list.join("\n")}
+Let their owners set them again and run this once more, or remove them with --discard-unreadable.`;
+}
+
+function counted(secrets: number): string {
+  return secrets === 1 ? "1 secret" : `${secrets} secrets`;
+}

@@ -1,0 +1,57 @@
+// Where the master key is that seals the secrets of Apps (contract section 4): what the environment gives, else a file in the data
+// directory.
+
+import { join } from "node:path";
+import { createKeyFile, type KeyFile } from "./apps/secrets/key-file.ts";
+import { givenKeys, keysInFile } from "./apps/secrets/key-ring.ts";
+import { rotateGivenKeys, rotateKeyInFile, type Rotation } from "./apps/secrets/rotation.ts";
+import { Vault } from "./apps/secrets/vault.ts";
+import type { Hidden } from "./core/hidden.ts";
+import { parseMasterKeys } from "./core/master-key.ts";
+import type { Logger } from "./core/ports/logger.ts";
+import type { SecretStore } from "./core/ports/secret-store.ts";
+import { lockFile } from "./store/sqlite/lock.ts";
+
+export interface MasterKeySettings {
+  /** Absolute path. */
+  readonly dataDirectory: string;
+  /** `COLLOQUY_SECRET_KEY`, `null` when it is not set. */
+  readonly secretKey: Hidden<string> | null;
+}
+
+/** @throws Error with a sentence when the given key is none */
+export function openVault(settings: MasterKeySettings, store: SecretStore, logger: Logger): Vault {
+  const given = givenIn(settings);
+  const ring = given === null ? keysInFile(keyFileOf(settings)) : givenKeys(given, "COLLOQUY_SECRET_KEY");
+  return new Vault({ store, ring, logger });
+}
+
+/** Seals all secrets with a new key; see `Rotation`. Rejects with a sentence. */
+export async function rotateMaster(
+  settings: MasterKeySettings,
+  store: SecretStore,
+  discardUnreadable: boolean,
+): Promise<Rotation> {
+  const lock = lockFile(join(settings.dataDirectory, "secrets.lock"));
+  if (lock === null) throw new Error("Another rotation of the master key is under way. Let it finish.");
+  try {
+    const options = { store, discardUnreadable };
+    const given = givenIn(settings);
+    return await (given === null
+      ? rotateKeyInFile(keyFileOf(settings), options)
+      : rotateGivenKeys(given, options));
+  } finally {
+    lock.release();
+  }
+}
+
+function keyFileOf({ dataDirectory }: MasterKeySettings): KeyFile {
+  return createKeyFile(join(dataDirectory, "secret.key"));
+}
+
+function givenIn({ secretKey }: MasterKeySettings): readonly Uint8Array[] | null {
+  if (secretKey === null) return null;
+  const parsed = parseMasterKeys(secretKey.reveal());
+  if ("problem" in parsed) throw new Error(`COLLOQUY_SECRET_KEY ${parsed.problem}`);
+  return parsed.keys.length === 0 ? null : parsed.keys;
+}
