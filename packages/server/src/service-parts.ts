@@ -83,6 +83,7 @@ export function buildParts(base: Foundations): ServiceParts {
     defaultModel: () => app.models[0],
     // The registry tells the dispatcher of every commit, and the dispatcher settles its claims through the registry.
     onCommitted: (session) => dispatcher.supersede(session),
+    onAnswerLoaded: ({ id, life }, streaming) => feed.recover(id, life, streaming),
   });
   const metrics = createServiceMetrics(base.register, {
     runningTurns: () => running.size,

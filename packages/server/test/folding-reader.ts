@@ -110,6 +110,8 @@ export class FoldingReader {
   #grow(snapshot: Snapshot, delta: Extract<UpdateEvent, { type: "message_delta" }>): void {
     const message = snapshot.messages.find(({ id }) => id === delta.message_id);
     if (message === undefined) this.faults.push(`a delta for ${delta.message_id}, which was never created`);
+    // All the text so far: what was said before a crash and did not reach the disk is gone.
+    else if (delta.offset === 0) message.content = delta.text;
     else if (delta.offset > message.content.length) this.faults.push(`a gap before offset ${delta.offset}`);
     else if (delta.offset + delta.text.length > message.content.length) {
       message.content = message.content.slice(0, delta.offset) + delta.text;

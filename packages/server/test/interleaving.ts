@@ -3,6 +3,7 @@
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "../src/core/errors.ts";
 import { MAX_ATTEMPTS } from "../src/core/turn.ts";
+import { fullDisk } from "../src/sessions/journaled-turn.suite.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { ManualClock } from "./manual-clock.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
@@ -57,6 +58,8 @@ export class Interleaving {
   #calls: ScriptedCall[] = [];
   #count = 0;
   #crashes = 0;
+  /** Whether turns cannot be taken up for now, because the disk is full. */
+  #isFull = false;
 
   private constructor(options: InterleavingOptions) {
     this.#options = options;
@@ -81,10 +84,10 @@ export class Interleaving {
     else if (name === "interrupt") await this.#interrupt(session);
     else if (name === "rename") await this.#rename(session);
     else if (name === "delete") await this.#delete(session);
-    else if (name === "crash") await this.#crash();
+    else if (name === "crash") await this.#crash(choice % 2 === 0);
     else if (name === "drop a reader") session.reader.drop();
     else if (name === "reconnect") await session.reader.connect();
-    else if (name === "let time pass") await this.#service.pass(1 + choice * 700);
+    else if (name === "let time pass") await this.#pass(1 + choice * 700);
     else this.#speak(name, choice);
     await this.#round();
     this.#checkOneTurnEach();
@@ -93,6 +96,7 @@ export class Interleaving {
 
   /** Lets every turn end, and every reader catch up. */
   async finish(): Promise<void> {
+    this.#isFull = false;
     for (const { reader } of this.#sessions) await reader.connect();
     for (let round = 0; ; round += 1) {
       if (round > 500)
@@ -119,6 +123,8 @@ export class Interleaving {
     this.#service = await startService({
       directory,
       clock: this.#clock,
+      beforeCall: (method) =>
+        this.#isFull && method === "turns.claim" ? Promise.reject(fullDisk()) : undefined,
       adjust: (config) => ({ ...config, limits: { ...config.limits, memoryBytes, maxRunning } }),
     });
     this.#calls = [];
@@ -156,12 +162,19 @@ export class Interleaving {
     await session.reader.connect();
   }
 
-  async #crash(): Promise<void> {
+  /** Turns are taken up again at once, or not before time has passed. */
+  async #crash(isFull: boolean): Promise<void> {
     this.#crashes += 1;
+    this.#isFull = isFull;
     for (const { reader } of this.#sessions) reader.drop();
     await this.#service.crash();
     await this.#start();
     for (const { reader } of this.#sessions) await reader.connect(this.#service);
+  }
+
+  async #pass(ms: number): Promise<void> {
+    this.#isFull = false;
+    await this.#service.pass(ms);
   }
 
   #speak(name: "say" | "finish" | "call a tool", choice: number): void {

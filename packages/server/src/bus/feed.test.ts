@@ -31,6 +31,11 @@ function seen(sink: RecordingSink): Seen[] {
   });
 }
 
+/** Offset and text of each delta. */
+const deltas = (sink: RecordingSink): unknown[] =>
+  seen(sink)
+    .filter(({ data }) => data.type === "message_delta")
+    .map(({ data }) => [data["offset"], data["text"]]);
 const types = (sink: RecordingSink): string[] => seen(sink).map(({ data }) => data.type);
 const idle = async (): Promise<boolean> => !(await service.snapshot(id)).is_processing;
 
@@ -93,6 +98,23 @@ describe("a stream", () => {
       [0, "one "],
       [4, "two"],
     ]);
+    call.finish();
+  });
+
+  it("is sent a text that was loaded in place of the one it has, once, and so is who comes later", async () => {
+    const { sink } = await open();
+    await service.say(id, "hello");
+    const call = await service.model.next();
+    call.say("so far, and more");
+    await until(() => deltas(sink).length === 1);
+    const { last_event_id, messages } = await service.snapshot(id);
+    const loaded = { messageId: messages[1]!.id, text: "so far" };
+    for (let n = 0; n < 2; n += 1) service.feed.recover(id, last_event_id.split("-")[0]!, loaded);
+    expect(deltas(sink)).toEqual([
+      [0, "so far, and more"],
+      [0, "so far"],
+    ]);
+    expect(deltas((await open()).sink)).toEqual([[0, "so far"]]);
     call.finish();
   });
 

@@ -118,6 +118,21 @@ export class Feed implements UpdateService {
       for (const reader of channel.readers) reader.finishStopped();
   }
 
+  /**
+   * A session was loaded in the middle of an answer that nobody here works on, after a crash for example: readers are sent what its
+   * snapshot shows, in place of what they had of it.
+   */
+  recover(
+    sessionId: string,
+    life: string,
+    streaming: { readonly messageId: string; readonly text: string },
+  ): void {
+    const channel = this.#channels.get(sessionId);
+    const isNews = this.#texts.recover(sessionId, life, streaming);
+    if (isNews && channel !== undefined)
+      growReaders(channel, { kind: "delta", life, offset: 0, ...streaming });
+  }
+
   /** Notes the use of every session that is being read. Never rejects: what fails now is noted the next time. */
   async noteUse(): Promise<void> {
     const used: { readonly id: string; readonly life: string }[] = [];

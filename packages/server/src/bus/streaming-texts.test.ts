@@ -61,6 +61,20 @@ describe("what streams in a session", () => {
     });
   });
 
+  it("is what was loaded, from there on, and that is news where it is another text", () => {
+    const texts = new StreamingTexts();
+    expect(texts.recover(ID, "a", { messageId: "m1", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "a", { messageId: "m1", text: "so far" })).toBe(false);
+    texts.take(ID, delta("m1", 6, " so good"));
+    expect(texts.get(ID)?.text).toBe("so far so good");
+    expect(texts.recover(ID, "a", { messageId: "m1", text: "so far" })).toBe(true);
+    expect(texts.get(ID)?.text).toBe("so far");
+    expect(texts.recover(ID, "a", { messageId: "m2", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "b", { messageId: "m2", text: "so far" })).toBe(true);
+    texts.take(ID, { kind: "deleted", life: "b" });
+    expect(texts.get(ID)).toBeNull();
+  });
+
   it("is nothing when the message is complete, and when the session is gone", () => {
     expect(textsAfter(BEGUN, note("message_completed", message("m1", "done", "complete")))).toBeNull();
     expect(textsAfter(BEGUN, { kind: "deleted", life: "a" })).toBeNull();

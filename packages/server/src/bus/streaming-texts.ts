@@ -12,6 +12,18 @@ export class StreamingTexts {
     return this.#bySession.get(sessionId) ?? null;
   }
 
+  /** A text that was loaded takes the place of what was announced; answers whether that is another one. */
+  recover(
+    sessionId: string,
+    life: string,
+    { messageId, text }: { readonly messageId: string; readonly text: string },
+  ): boolean {
+    const known = this.#bySession.get(sessionId);
+    if (known?.life === life && known.messageId === messageId && known.text === text) return false;
+    this.#bySession.set(sessionId, { life, messageId, text });
+    return true;
+  }
+
   take(sessionId: string, note: SessionNote): void {
     if (note.kind === "deleted") {
       if (this.#bySession.get(sessionId)?.life === note.life) this.#bySession.delete(sessionId);

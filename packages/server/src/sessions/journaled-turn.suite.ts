@@ -88,6 +88,25 @@ export class JournaledTurn {
     await this.service.store.probe();
   }
 
+  /** The live session turns out to lack a commit: it leaves memory, and is loaded again when somebody asks for it. */
+  async fallBehind(): Promise<void> {
+    const { registry, store } = this.service;
+    const [session, record] = [registry.inMemory(this.id), await store.sessions.find(this.id)];
+    if (session === null || record === null) throw new Error("There is no live session");
+    const unknown = {
+      sender: "user",
+      content: "",
+      id: "unknown",
+      created_at: "",
+      status: "complete",
+    } as const;
+    const events = [
+      { number: session.head + 1, event: { type: "message_updated", message: unknown } as const },
+    ];
+    registry.settle({ outcome: "ok", session: record, created: false, events, loaded: null });
+    if (registry.inMemory(this.id) !== null) throw new Error("The session was not replaced");
+  }
+
   /** What a crash would leave of the text that streams. */
   async stored(): Promise<string | undefined> {
     await this.round();

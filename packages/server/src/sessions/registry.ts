@@ -8,7 +8,7 @@ import type { Logger } from "../core/ports/logger.ts";
 import type { AdmitNewSession } from "../core/ports/services.ts";
 import type { Committed, SessionStore, SessionTarget } from "../core/ports/session-store.ts";
 import type { SessionBirth, SessionRecord } from "../core/session.ts";
-import { Session } from "./session.ts";
+import { Session, type StreamingText } from "./session.ts";
 import type { SessionCache } from "./session-cache.ts";
 
 /**
@@ -29,6 +29,11 @@ export interface RegistryOptions {
   readonly defaultModel: () => string;
   /** Called with each committed session: whoever runs a turn of an older epoch has to stop. */
   readonly onCommitted: (session: SessionRecord) => void;
+  /**
+   * Called with each session that was loaded in the middle of an answer, with the text of it that is shown from now on: nobody has
+   * announced what came from the store.
+   */
+  readonly onAnswerLoaded: (session: Session, streaming: StreamingText) => void;
 }
 
 /** What was committed, with the live session after it (`null` when it is not in memory). */
@@ -119,7 +124,11 @@ export class Registry {
       cache.delete(record.id);
       session = null;
     }
-    if (session === null && loaded !== null) session = new Session(loaded);
+    let answer: StreamingText | null = null;
+    if (session === null && loaded !== null) {
+      session = new Session(loaded);
+      answer = session.streaming;
+    }
     if (session !== null) {
       // Whatever changes a session notes its use on the way, at the time of the change.
       session.noteUse(record.updatedAt);
@@ -127,6 +136,7 @@ export class Registry {
     }
     if (events.length > 0)
       this.#options.bus.publish(record.id, { kind: "events", life: record.life, events });
+    if (session !== null && answer !== null) this.#options.onAnswerLoaded(session, answer);
     this.#options.onCommitted(record);
     return { outcome: committed.outcome, record, created: committed.created, session };
   }

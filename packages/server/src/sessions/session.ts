@@ -11,6 +11,12 @@ import { Snapshot } from "./snapshot.ts";
 
 const MAX_EARLY = 1000;
 
+/** Text of an agent message that streams. */
+export interface StreamingText {
+  readonly messageId: string;
+  readonly text: string;
+}
+
 export class Session {
   readonly id: string;
   readonly life: string;
@@ -19,6 +25,8 @@ export class Session {
   readonly #snapshot: Snapshot;
   /** Text of the running turn's finished steps; what streams now follows it. */
   #committedText = "";
+  /** Characters that the running turn had said of its step when that grew here last; `null` before it did. */
+  #said: number | null = null;
   /** Events that arrived before the ones that come first. */
   readonly #early = new Map<number, NumberedEvent>();
   readonly #settledWaiters = new Set<() => void>();
@@ -49,7 +57,7 @@ export class Session {
     for (const message of stored.messages) this.#snapshot.addMessage(toWireMessage(message));
     for (const { item } of stored.systemEvents) this.#snapshot.addSystemEvent(item);
     for (const action of stored.pendingActions) this.#snapshot.addPendingAction(toPendingAction(action));
-    this.#committedText = this.#snapshot.streamingMessage()?.content ?? "";
+    this.#resumeText(stored.checkpointed);
   }
 
   get head(): number {
@@ -109,9 +117,14 @@ export class Session {
     return this.#snapshot.view();
   }
 
-  /** The whole text of the agent message that streams now. */
+  /** The agent message that streams now, with its whole text. */
+  get streaming(): StreamingText | null {
+    const message = this.#snapshot.streamingMessage();
+    return message === null ? null : { messageId: message.id, text: message.content };
+  }
+
   get streamingText(): string {
-    return this.#snapshot.streamingMessage()?.content ?? "";
+    return this.streaming?.text ?? "";
   }
 
   /**
@@ -129,15 +142,22 @@ export class Session {
     return true;
   }
 
-  /** Text that the model adds to the current step of the running turn. Answers what readers are to be sent. */
-  grow(delta: string): { readonly messageId: string; readonly offset: number; readonly text: string } | null {
+  /**
+   * Text that the model adds to `before`, which it has said of the current step so far. Answers what readers are to be sent: where
+   * something else was shown, because the session was loaded in the middle of the step, that is all of the step's text.
+   */
+  grow(before: string, delta: string): (StreamingText & { readonly offset: number }) | null {
     const message = this.#snapshot.streamingMessage();
     if (message === null) return null;
-    const offset = message.content.length;
+    const goesOn = this.#said === before.length;
+    const shown = goesOn ? message.content : this.#committedText;
+    const added = goesOn ? delta : before + delta;
+    const offset = shown.length;
     // The step's first text is set apart from that of the steps before.
     const text =
-      offset === this.#committedText.length ? joinStepText(this.#committedText, delta).slice(offset) : delta;
-    this.#snapshot.replaceMessage({ ...message, content: message.content + text });
+      offset === this.#committedText.length ? joinStepText(this.#committedText, added).slice(offset) : added;
+    this.#snapshot.replaceMessage({ ...message, content: shown + text });
+    this.#said = before.length + delta.length;
     return { messageId: message.id, offset, text };
   }
 
@@ -206,6 +226,14 @@ export class Session {
     // The payloads are what `SessionDraft` puts into events of these types.
     if (type === "action_requested") this.#snapshot.addPendingAction(payload as PendingAction);
     if (type === "action_resolved") this.#snapshot.removePendingAction((payload as ResolvedAction).id);
+  }
+
+  /** After a crash, until its turn is claimed again, an answer shows what the store has of it beyond its finished steps. */
+  #resumeText(checkpointed: string): void {
+    const message = this.#snapshot.streamingMessage();
+    if (message === null) return;
+    this.#committedText = message.content;
+    this.#snapshot.replaceMessage({ ...message, content: joinStepText(message.content, checkpointed) });
   }
 
   #releaseWaiters(): void {

@@ -99,6 +99,29 @@ describe("text that streams", () => {
     ]);
   });
 
+  it("goes on at its place when its session was loaded again in the middle of it", async () => {
+    const deltas: unknown[] = [];
+    one.service.bus.listen((_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]));
+    await one.journal.stepWithCalls(step(1, "one"), [], []);
+    one.journal.say("on disk,");
+    await one.service.clock.advance(200);
+    one.journal.say(" not yet,");
+    await one.fallBehind();
+    one.journal.say(" unseen,");
+    expect((await one.service.snapshot(one.id)).messages[1]?.content).toBe("one\n\non disk,");
+    one.journal.say(" shown");
+    one.journal.say(".");
+    expect((await one.service.snapshot(one.id)).messages[1]?.content).toBe(
+      "one\n\non disk, not yet, unseen, shown.",
+    );
+    expect(deltas).toEqual([
+      [3, "\n\non disk,"],
+      [13, " not yet,"],
+      [3, "\n\non disk, not yet, unseen, shown"],
+      [36, "."],
+    ]);
+  });
+
   it("is no longer kept when the turn was stopped or is over", async () => {
     one.journal.say("lost");
     one.stop.abort();
@@ -173,6 +196,23 @@ describe("what a turn writes", () => {
 
   it("keeps what was said when it fails, on disk or not", async () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
+    one.journal.say("tw");
+    expect(await one.journal.fail({ code: "model_failed", message: "It failed." })).toBe(true);
+    expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
+  });
+
+  it("keeps what was said when it fails, in memory or not", async () => {
+    await one.journal.stepWithCalls(step(1, "one"), [], []);
+    one.journal.say("tw");
+    await one.fallBehind();
+    expect(await one.journal.fail({ code: "model_failed", message: "It failed." })).toBe(true);
+    expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
+  });
+
+  it("keeps the steps that an earlier run has finished when it fails", async () => {
+    await one.journal.stepWithCalls(step(1, "one"), [], []);
+    await one.service.store.turns.releaseDeadLeases("nobody");
+    await one.next();
     one.journal.say("tw");
     expect(await one.journal.fail({ code: "model_failed", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");

@@ -5,7 +5,7 @@ import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
-import type { ToolCallRecord } from "../core/message.ts";
+import { joinStepText, type ToolCallRecord } from "../core/message.ts";
 import type { Bus } from "../core/ports/bus.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
@@ -34,6 +34,9 @@ export interface JournalOptions {
 export class StoredTurnJournal implements TurnJournal {
   readonly #turn: StartedTurn;
   readonly #options: JournalOptions;
+  /** Text of the steps that have ended, committed or about to be, and of the current one. */
+  #finished: string;
+  #said = "";
   /** Text of the current step that is not checkpointed, and the characters of the step before it. */
   #unsaved = "";
   #saved = 0;
@@ -48,6 +51,7 @@ export class StoredTurnJournal implements TurnJournal {
   constructor(turn: StartedTurn, options: JournalOptions) {
     this.#turn = turn;
     this.#options = options;
+    this.#finished = turn.agentMessage.content;
   }
 
   /**
@@ -73,10 +77,11 @@ export class StoredTurnJournal implements TurnJournal {
 
   say(text: string): void {
     const session = this.#options.registry.live(this.#turn.sessionId, this.#turn.life);
-    const growth = session?.grow(text) ?? null;
+    const growth = session?.grow(this.#said, text) ?? null;
     if (growth !== null) {
       this.#options.bus.publish(this.#turn.sessionId, { kind: "delta", life: this.#turn.life, ...growth });
     }
+    this.#said += text;
     this.#unsaved += text;
     this.#timer ??= this.#options.clock.after(CHECKPOINT_MS, () => void this.#checkpoint());
   }
@@ -86,7 +91,7 @@ export class StoredTurnJournal implements TurnJournal {
     calls: readonly ToolCallRecord[],
     asked: readonly AskedAction[],
   ): Promise<boolean> {
-    this.#forgetUnsaved();
+    this.#endStep(step.text);
     return await this.#write(() => this.#options.store.stepWithCalls(this.#turn, step, calls, asked));
   }
 
@@ -105,20 +110,19 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   async complete(step: StepRecord): Promise<boolean> {
-    this.#forgetUnsaved();
+    this.#endStep(step.text);
     return await this.#end(() => this.#options.store.complete(this.#turn, step));
   }
 
   async fail(failure: TurnFailure): Promise<boolean> {
-    const session = this.#options.registry.live(this.#turn.sessionId, this.#turn.life);
-    const text = session?.streamingText ?? this.#turn.agentMessage.content;
-    this.#forgetUnsaved();
+    this.#endStep(this.#said);
+    const text = this.#finished;
     return await this.#end(() => this.#options.store.fail(this.#turn, text, failure));
   }
 
   /** Nothing more is written; call it when the run is over, however it ended. */
   close(): void {
-    this.#forgetUnsaved();
+    this.#endStep("");
   }
 
   async #end(operation: () => Promise<Committed<"ok"> | null>): Promise<boolean> {
@@ -184,9 +188,11 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   /** The step's text is being committed as a whole. */
-  #forgetUnsaved(): void {
+  #endStep(text: string): void {
     this.#timer?.stop();
     this.#timer = null;
+    this.#finished = joinStepText(this.#finished, text);
+    this.#said = "";
     this.#unsaved = "";
     this.#saved = 0;
     this.#step += 1;

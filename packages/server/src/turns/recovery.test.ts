@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FoldingReader } from "../../test/folding-reader.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
 
@@ -20,6 +21,16 @@ afterEach(async () => {
 async function restart(): Promise<void> {
   await service.crash();
   service = await startService({ directory, clock });
+}
+
+/** A start after which turns are not taken up. */
+async function restartWithoutPlaces(): Promise<void> {
+  await service.crash();
+  service = await startService({
+    directory,
+    clock,
+    adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 0 } }),
+  });
 }
 
 const idle = (id: string) => async (): Promise<boolean> => !(await service.snapshot(id)).is_processing;
@@ -54,14 +65,67 @@ describe("after a crash", () => {
     (await service.model.next()).say("so far");
     await clock.advance(250);
     await until(async () => (await service.snapshot(id)).messages[1]?.content === "so far");
-    await service.crash();
-    service = await startService({
-      directory,
-      clock,
-      adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 0 } }),
-    });
+    await restartWithoutPlaces();
     const sealed = parse(await service.conversations.interrupt(id, null));
     expect(lines(sealed.messages)[1]).toBe("agent interrupted: so far");
+  });
+
+  it("a snapshot shows the text that was checkpointed until the turn is taken up again", async () => {
+    const id = newId();
+    await service.say(id, "go");
+    (await service.model.next())
+      .say("First.")
+      .callTool("calculator", { expression: "1+1" })
+      .finish("tool-calls");
+    (await service.model.next()).say("on disk");
+    await until(async () => (await service.snapshot(id)).messages[1]?.content === "First.\n\non disk");
+    await service.pass(250);
+    await restartWithoutPlaces();
+    expect((await service.snapshot(id)).messages[1]).toMatchObject({
+      content: "First.\n\non disk",
+      status: "streaming",
+    });
+    await restart();
+    const again = await service.model.next();
+    expect((await service.snapshot(id)).messages[1]?.content).toBe("First.");
+    again.say("Second.").finish();
+    await until(idle(id));
+    expect((await service.snapshot(id)).messages[1]?.content).toBe("First.\n\nSecond.");
+  });
+
+  it.each([
+    ["less than reached the disk", ["one", " two"], 1],
+    ["all that reached the disk", ["one", " two"], 2],
+    ["more than reached the disk", ["one", " two", " lost"], 3],
+  ])("a reader that has seen %s is brought to what the snapshot shows", async (_what, said, seen) => {
+    const id = newId();
+    const readers = [new FoldingReader(service, id), new FoldingReader(service, id)];
+    for (const reader of readers) await reader.connect();
+    await service.say(id, "go");
+    const call = await service.model.next();
+    for (const [index, text] of said.entries()) {
+      call.say(text);
+      await service.pass(index < 2 ? 250 : 1);
+      if (index + 1 === seen) readers[0]!.drop();
+    }
+    expect(readers[1]!.snapshot?.messages[1]?.content).toBe(said.join(""));
+    readers[1]!.drop();
+    await restartWithoutPlaces();
+    for (const reader of readers) await reader.connect(service);
+    const shown = await service.snapshot(id);
+    expect(shown.messages[1]?.content).toBe("one two");
+    await until(() => readers.every(({ snapshot }) => snapshot?.last_event_id === shown.last_event_id));
+    expect(readers.map(({ snapshot }) => snapshot)).toEqual([shown, shown]);
+    for (const reader of readers) reader.drop();
+
+    await restart();
+    for (const reader of readers) await reader.connect(service);
+    (await service.model.next()).say("whole").finish();
+    await until(idle(id));
+    const whole = await service.snapshot(id);
+    await until(() => readers.every(({ snapshot }) => snapshot?.last_event_id === whole.last_event_id));
+    expect(readers.map(({ snapshot }) => snapshot)).toEqual([whole, whole]);
+    expect(readers.flatMap(({ faults }) => faults)).toEqual([]);
   });
 
   it("a third crash fails the turn and leaves the session usable", async () => {
