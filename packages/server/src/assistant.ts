@@ -10,6 +10,8 @@ import type { Tool } from "./core/ports/tool.ts";
 import { createModelCatalog } from "./models/catalog.ts";
 import { builtInTools } from "./tools/built-in/built-in-tools.ts";
 import { planMcpServer } from "./tools/mcp/mcp-source.ts";
+import { planOpenApi } from "./tools/openapi/openapi-source.ts";
+import { createOutbound } from "./tools/outbound/outbound.ts";
 import { planOwnTools } from "./tools/own/own-source.ts";
 import { AppTools, type AppToolsOptions } from "./tools/registry.ts";
 import { fixedSource } from "./tools/tool-source.ts";
@@ -44,6 +46,7 @@ export interface ToolFoundations {
 /** The tools of each App. Of two of one name the operator's own wins, then one that comes with the service, then the servers' in their order. */
 export function createTools(config: Config, { clock, logger, vault }: ToolFoundations): AppTools {
   const builtIn: Readonly<Record<string, Tool>> = builtInTools(clock);
+  const outbound = createOutbound({ clock });
   const plan: AppToolsOptions["plan"] = (_app, { tools }) => [
     planOwnTools(tools.own, logger),
     fixedSource(
@@ -56,6 +59,9 @@ export function createTools(config: Config, { clock, logger, vault }: ToolFounda
     ...Object.entries(tools.mcp).map(([server, settings]) =>
       planMcpServer(server, settings, { clock, logger }),
     ),
+    ...Object.entries(tools.openapi).map(([name, settings]) =>
+      planOpenApi(name, settings, { clock, logger, outbound }),
+    ),
   ];
-  return new AppTools(config.apps, { clock, logger, vault, plan });
+  return new AppTools(config.apps, { clock, logger, vault, plan, onClosed: () => outbound.close() });
 }

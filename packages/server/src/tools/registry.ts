@@ -28,6 +28,8 @@ export interface AppToolsOptions {
   readonly vault: SecretVault | null;
   /** The sources of an App's tools; of two tools of one name that of the earlier source wins. */
   readonly plan: (app: string, settings: Pick<AppSettings, "tools">) => readonly SourcePlan[];
+  /** Called when every source is closed; absent where the sources share nothing. */
+  readonly onClosed?: () => Promise<void>;
 }
 
 interface App {
@@ -91,6 +93,7 @@ export class AppTools implements ToolRegistry {
     this.#apps = new Map();
     await Promise.allSettled([...sources, ...this.#retired].map((source) => source.close()));
     this.#retired.clear();
+    await this.#options.onClosed?.();
   }
 
   #build(name: string, settings: AppsByName[string], old: App["sources"]): App {

@@ -30,7 +30,7 @@ export async function runToolCalls(
   const results = new Map<string, { output: JsonValue; is_error: boolean }>();
   const runCall = async (call: ToolCallRecord): Promise<boolean> => {
     const began = run.clock.monotonic();
-    const { output, isError } = await run.tools.call(call.name, call.arguments, {
+    const { output, isError, ...more } = await run.tools.call(call.name, call.arguments, {
       callId: call.id,
       timeoutMs: run.timeoutMs,
       signal: run.signal,
@@ -44,7 +44,7 @@ export async function runToolCalls(
     run.onProgress();
     results.set(call.id, { output, is_error: isError });
     const durationMs = Math.round(run.clock.monotonic() - began);
-    return await journal.toolResult({ callId: call.id, output, isError, durationMs });
+    return await journal.toolResult({ callId: call.id, output, isError, durationMs, ...more });
   };
   const waiting = [...calls];
   const ends = Array.from({ length: MAX_AT_ONCE }, () => runOneByOne(waiting, runCall));

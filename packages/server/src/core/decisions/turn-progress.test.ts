@@ -93,6 +93,23 @@ describe("a tool's result", () => {
     expect(one.messages[1]?.toolResults.map(({ call_id }) => call_id)).toEqual(["a", "b"]);
   });
 
+  it("that lacked a secret tells the person which one, once", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a")]);
+    const lacking = { ...outcome("a", true), missingSecret: "API_KEY" };
+    one.write(turn, (draft, open) => decideToolResult(draft, open, lacking));
+    const notice = expect.objectContaining({
+      type: "system_notice",
+      code: "secret_missing",
+      level: "warning",
+      message: expect.stringContaining('"API_KEY"'),
+    });
+    expect(one.last.events.map(({ event }) => event)).toContainEqual(notice);
+    one.write(turn, (draft, open) => decideToolResult(draft, open, lacking));
+    expect(one.last.events).toEqual([]);
+  });
+
   it("counts once, and not at all for a call that nobody made", () => {
     const one = new DecidedSession();
     const turn = one.start("one");

@@ -16,6 +16,8 @@ export interface ToolOutcomeInput {
   readonly isError: boolean;
   /** Milliseconds that the call took. */
   readonly durationMs: number;
+  /** Slot of a secret that the call found empty. */
+  readonly missingSecret?: string;
 }
 
 /** The open turn that may write, or `null` when it was interrupted, deleted or taken over. */
@@ -107,7 +109,7 @@ export function decideToolResult(
   };
   const { call_id, name, ...shown } = result;
   draft.emit({ type: "tool_complete", call_id, name, status, arguments: call.arguments, result: shown });
-  return draft.changeMessage(
+  const changed = draft.changeMessage(
     {
       ...message,
       toolCalls: message.toolCalls.map((other) => (other === call ? { ...call, status } : other)),
@@ -115,6 +117,11 @@ export function decideToolResult(
     },
     "message_updated",
   );
+  if (outcome.missingSecret !== undefined) {
+    const missing = `The assistant needs the secret "${outcome.missingSecret}", which is not set. Set it and ask again.`;
+    draft.notify("warning", "secret_missing", missing);
+  }
+  return changed;
 }
 
 /** A running call reports progress. */
