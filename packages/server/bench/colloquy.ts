@@ -70,7 +70,12 @@ export async function startColloquy(input: ColloquyInput): Promise<void> {
 function benchConfig(config: Config, limits: Partial<LimitsConfig>): Config {
   const byDefault = config.apps["default"];
   if (byDefault === undefined) throw new Error("The configuration has no default App");
-  const app = { ...byDefault, models: [RIG], utilityModel: "demo/assistant", tools: { ...byDefault.tools, builtIn: [] } };
+  const app = {
+    ...byDefault,
+    models: [RIG],
+    utilityModel: "demo/assistant",
+    tools: { ...byDefault.tools, builtIn: [] },
+  };
   return { ...config, apps: { default: app }, limits: { ...config.limits, ...limits } };
 }
 

@@ -2,6 +2,7 @@ import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId, RecordingSink, startService, until, type TestService } from "../test/service.ts";
 import { createServiceMetrics } from "./metrics.ts";
+import { FOR_ANYBODY } from "../test/stream-access.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -23,7 +24,7 @@ describe("the metrics of the service", () => {
     const id = newId();
     const include = new Set<never>();
     const stream = await service.feed.open(
-      { sessionId: id, include, lastEventId: null },
+      { sessionId: id, access: FOR_ANYBODY, include, lastEventId: null },
       new RecordingSink(),
       null,
     );

@@ -59,10 +59,10 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     register,
     extraModels: overrides.models ?? {},
   });
-  const { conversations, feed: updates } = parts;
+  const { conversations, feed: updates, keys, apps } = parts;
   const readiness = createReadiness(store);
   const http = buildHttp({
-    services: { conversations, updates, readiness },
+    services: { conversations, updates, readiness, keys, apps },
     config: config.server,
     logger,
     register,

@@ -4,9 +4,11 @@ import { randomUUID } from "node:crypto";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Registry as MetricsRegister } from "prom-client";
 import { createApps } from "./apps/app-catalog.ts";
+import { CheckedKeys } from "./apps/keys/checked-keys.ts";
 import { createModels, createTools } from "./assistant.ts";
 import { Feed } from "./bus/feed.ts";
 import type { Config } from "./config/config.ts";
+import type { AppKeys } from "./core/ports/app-keys.ts";
 import type { AppCatalog, AppDefinition } from "./core/ports/apps.ts";
 import type { Bus } from "./core/ports/bus.ts";
 import type { Clock } from "./core/ports/clock.ts";
@@ -53,6 +55,8 @@ export interface Foundations {
 
 export interface ServiceParts {
   readonly conversations: ConversationService;
+  readonly apps: AppCatalog;
+  readonly keys: AppKeys;
   readonly feed: Feed;
   readonly registry: Registry;
   readonly dispatcher: Dispatcher;
@@ -111,7 +115,20 @@ export function buildParts(base: Foundations): ServiceParts {
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, expiry: app.expiry, events });
   const conversations = joinServices(base, { single, registry, dispatcher, apps });
   const stopWaiting = (): void => single.stopWaiting();
-  return { conversations, feed, registry, dispatcher, leases, titles, cleanup, tools, stopWaiting };
+  const keys = new CheckedKeys({ store: store.keys, clock, apps });
+  return {
+    conversations,
+    apps,
+    keys,
+    feed,
+    registry,
+    dispatcher,
+    leases,
+    titles,
+    cleanup,
+    tools,
+    stopWaiting,
+  };
 }
 
 /** What turns are run with. */
@@ -186,7 +203,7 @@ function joinServices(
 ): ConversationService {
   const { single, registry, dispatcher, apps } = parts;
   const walletListing = config.server.walletListing === "on";
-  const threads = new Threads({ store, registry, dispatcher, listedApps: [DEFAULT_APP], walletListing });
+  const threads = new Threads({ store, registry, dispatcher, walletListing });
   const choices = new ModelChoices(store, registry, apps);
   return {
     chat: (request, admit) => single.chat(request, admit),
@@ -200,8 +217,9 @@ function joinServices(
     remove: (sessionId) => threads.remove(sessionId),
     messages: (sessionId, after, limit) => threads.messages(sessionId, after, limit),
     setModel: (request, admit) => choices.setModel(request, admit),
-    listModels: (sessionId) => choices.listModels(sessionId),
-    listApps: () => apps.names().flatMap((name) => apps.get(name)?.descriptor ?? []),
+    listModels: (request) => choices.listModels(request),
+    listApps: (opened) => [DEFAULT_APP, ...opened].flatMap((name) => apps.get(name)?.descriptor ?? []),
+    appOf: (sessionId) => single.appOf(sessionId),
   };
 }
 

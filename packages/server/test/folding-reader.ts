@@ -11,6 +11,7 @@ import type {
 } from "@colloquy/protocol";
 import type { OpenStream } from "../src/core/ports/services.ts";
 import { RecordingSink, type TestService } from "./service.ts";
+import { FOR_ANYBODY } from "./stream-access.ts";
 
 const EVERYTHING: ReadonlySet<IncludeGroup> = new Set(["tools", "messages", "state"]);
 
@@ -47,7 +48,7 @@ export class FoldingReader {
     this.#sink = new RecordingSink();
     this.#read = 0;
     const lastEventId = this.#snapshot.last_event_id;
-    const request = { sessionId: this.#sessionId, include: EVERYTHING, lastEventId };
+    const request = { sessionId: this.#sessionId, access: FOR_ANYBODY, include: EVERYTHING, lastEventId };
     this.#stream = await service.feed.open(request, this.#sink, null);
   }
 

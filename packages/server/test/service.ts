@@ -42,6 +42,7 @@ export interface TestService extends ServiceParts {
 }
 
 interface ChatOptions {
+  readonly app: string;
   readonly publicKey: string | null;
   readonly userState: Record<string, never> | null;
   readonly idempotencyKey: string | null;
@@ -151,6 +152,15 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
     await new Promise((resolve) => (round < EAGER_ROUNDS ? setImmediate(resolve) : setTimeout(resolve, 1)));
   }
   throw new Error(`This never came to hold: ${condition.toString()}`);
+}
+
+/** Adds Apps with the scripted model alone, otherwise like the default one. */
+export function withApps(...names: readonly string[]): (config: Config) => Config {
+  return (config) => {
+    const app = { ...config.apps["default"]!, models: [MODEL], utilityModel: "demo/assistant" };
+    const others = Object.fromEntries(names.map((name) => [name, app]));
+    return { ...config, apps: { ...config.apps, ...others } };
+  };
 }
 
 async function testConfig(adjust: ((config: Config) => Config) | undefined): Promise<Config> {

@@ -10,6 +10,7 @@ import {
 } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MODEL, RecordingSink, startService, until, type TestService } from "./service.ts";
+import { FOR_ANYBODY, NO_APP_NAMED } from "./stream-access.ts";
 
 /** Of no UUID version, which a client may choose. */
 const ID = "12345678-1234-1234-1234-123456789abc";
@@ -24,7 +25,7 @@ afterEach(() => service.close());
 async function fullSession(): Promise<RecordingSink> {
   const sink = new RecordingSink();
   const include = new Set(["tools", "messages", "state"] as const);
-  await service.feed.open({ sessionId: ID, include, lastEventId: null }, sink, null);
+  await service.feed.open({ sessionId: ID, access: FOR_ANYBODY, include, lastEventId: null }, sink, null);
   await service.conversations.create(ID, "0xa", null);
   await service.say(ID, "one", { publicKey: "0xb", userState: { evm: { chain_id: 1 } } as never });
   (await service.model.next())
@@ -86,7 +87,7 @@ describe("the published schemas", () => {
       expect(PersistedMessage.strict().parse(record)).toEqual(record);
     }
     const chosen = await conversations.setModel(
-      { sessionId: ID, app: null, rig: MODEL, utilityModel: null },
+      { ...NO_APP_NAMED, sessionId: ID, rig: MODEL, utilityModel: null },
       null,
     );
     expect(SetModelResult.strict().parse(chosen)).toEqual(chosen);

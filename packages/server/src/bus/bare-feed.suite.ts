@@ -4,6 +4,7 @@ import type { SessionNote } from "../core/ports/bus.ts";
 import { Feed } from "./feed.ts";
 import { GivenLog, titled } from "./given-log.suite.ts";
 import { InProcessBus } from "./in-process-bus.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -13,8 +14,8 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   const clock = new ManualClock();
   const touched: (readonly { readonly id: string; readonly life: string }[])[] = [];
   const log = new GivenLog("a");
-  const where = () => Promise.resolve({ life: log.life, head: log.head });
-  const position = { answer: (): Promise<{ life: string; head: number }> => where() };
+  const where = () => Promise.resolve({ life: log.life, head: log.head, app: "default" });
+  const position = { answer: (): Promise<{ life: string; head: number; app: string }> => where() };
   const feed = new Feed({
     bus,
     events: log,
@@ -25,7 +26,11 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   });
   const read = async (sessionId: string, lastEventId: string | null = null) => {
     const sink = new RecordingSink();
-    const stream = await feed.open({ sessionId, include: new Set(), lastEventId }, sink, null);
+    const stream = await feed.open(
+      { sessionId, access: FOR_ANYBODY, include: new Set(), lastEventId },
+      sink,
+      null,
+    );
     return { sink, stream };
   };
   const commit = (sessionId: string, life: string, first: number, last: number) => {

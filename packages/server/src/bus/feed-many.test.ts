@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { until } from "../../test/service.ts";
 import { bareFeed, numbersOf } from "./bare-feed.suite.ts";
 import { SlowSink } from "./given-log.suite.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 describe("the head of a session's log", () => {
   it("of a life that is over does not count for a stream of the next one", async () => {
@@ -9,7 +10,7 @@ describe("the head of a session's log", () => {
     const old = await read("s");
     commit("s", "a", 1, 50);
     // A stream is opened on a life that is deleted before the answer is there; meanwhile others read the next life.
-    const late = Promise.withResolvers<{ life: string; head: number }>();
+    const late = Promise.withResolvers<{ life: string; head: number; app: string }>();
     position.answer = () => late.promise;
     const first = read("s");
     position.answer = where;
@@ -18,9 +19,13 @@ describe("the head of a session's log", () => {
     commit("s", "b", 1, 2);
     const second = await read("s");
     const slow = new SlowSink();
-    await feed.open({ sessionId: "s", include: new Set(), lastEventId: "0" }, slow, null);
+    await feed.open(
+      { sessionId: "s", access: FOR_ANYBODY, include: new Set(), lastEventId: "0" },
+      slow,
+      null,
+    );
     await until(() => numbersOf({ sink: slow }).length === 2);
-    late.resolve({ life: "a", head: 50 });
+    late.resolve({ life: "a", head: 50, app: "default" });
     expect((await first).sink.ended).toBe("finish");
     slow.drain();
     await new Promise((resolve) => setImmediate(resolve));
@@ -45,7 +50,7 @@ describe("the head of a session's log", () => {
 describe("streams of a session", () => {
   it("are at most so many as allowed, those that are being opened among them, and closing makes room", async () => {
     const { feed, read, position, where } = bareFeed({ max: 2 });
-    const gate = Promise.withResolvers<{ life: string; head: number }>();
+    const gate = Promise.withResolvers<{ life: string; head: number; app: string }>();
     position.answer = () => gate.promise;
     const opening = [read("s"), read("s")];
     await expect(read("s")).rejects.toMatchObject({
@@ -89,7 +94,8 @@ describe("ten thousand streams", () => {
       seen.push(beaten());
       if (seen.length < 10) setImmediate(watch);
     };
-    const advance = bare.clock.advance(15_000);
+    await bare.clock.advance(14_999);
+    const advance = bare.clock.advance(1);
     watch();
     await advance;
     await until(() => seen.length === 10);

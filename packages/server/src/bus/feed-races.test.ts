@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FoldingReader } from "../../test/folding-reader.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 const EVERYTHING: ReadonlySet<IncludeGroup> = new Set(["tools", "messages", "state"]);
 
@@ -20,7 +21,11 @@ afterEach(() => service.close());
 
 async function open(lastEventId: string | null = null) {
   const sink = new RecordingSink();
-  const stream = await service.feed.open({ sessionId: id, include: EVERYTHING, lastEventId }, sink, null);
+  const stream = await service.feed.open(
+    { sessionId: id, access: FOR_ANYBODY, include: EVERYTHING, lastEventId },
+    sink,
+    null,
+  );
   return { sink, stream };
 }
 
@@ -51,7 +56,11 @@ describe("a stream that is being opened", () => {
     await turn("two");
     const letGo = hold("events.after");
     const sink = new RecordingSink();
-    const opening = service.feed.open({ sessionId: id, include: EVERYTHING, lastEventId: from }, sink, null);
+    const opening = service.feed.open(
+      { sessionId: id, access: FOR_ANYBODY, include: EVERYTHING, lastEventId: from },
+      sink,
+      null,
+    );
     await turn("three");
     letGo();
     await opening;
@@ -69,7 +78,11 @@ describe("a stream that is being opened", () => {
     await turn("two");
     const letGo = hold("events.after");
     const sink = new RecordingSink();
-    const opening = service.feed.open({ sessionId: id, include: EVERYTHING, lastEventId: from }, sink, null);
+    const opening = service.feed.open(
+      { sessionId: id, access: FOR_ANYBODY, include: EVERYTHING, lastEventId: from },
+      sink,
+      null,
+    );
     await until(() => service.registry.inMemory(id) !== null);
     await service.conversations.remove(id);
     letGo();
@@ -91,7 +104,11 @@ describe("a stream that is being opened", () => {
   it("ends at once when the service stops meanwhile", async () => {
     const letGo = hold("sessions.open");
     const sink = new RecordingSink();
-    const opening = service.feed.open({ sessionId: id, include: EVERYTHING, lastEventId: null }, sink, null);
+    const opening = service.feed.open(
+      { sessionId: id, access: FOR_ANYBODY, include: EVERYTHING, lastEventId: null },
+      sink,
+      null,
+    );
     service.feed.stop();
     letGo();
     await opening;

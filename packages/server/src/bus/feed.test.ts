@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { IncludeGroup } from "@colloquy/protocol";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 let service: TestService;
 let id: string;
@@ -15,7 +16,11 @@ const NOTHING = new Set<IncludeGroup>();
 
 async function open(lastEventId: string | null = null, include: ReadonlySet<IncludeGroup> = EVERYTHING) {
   const sink = new RecordingSink();
-  const stream = await service.feed.open({ sessionId: id, include, lastEventId }, sink, null);
+  const stream = await service.feed.open(
+    { sessionId: id, access: FOR_ANYBODY, include, lastEventId },
+    sink,
+    null,
+  );
   return { sink, stream };
 }
 
@@ -129,7 +134,11 @@ describe("a stream", () => {
     const slow = new RecordingSink();
     let undrained = 0;
     slow.write = (bytes) => (undrained += bytes.length);
-    await service.feed.open({ sessionId: id, include: EVERYTHING, lastEventId: null }, slow, null);
+    await service.feed.open(
+      { sessionId: id, access: FOR_ANYBODY, include: EVERYTHING, lastEventId: null },
+      slow,
+      null,
+    );
     const quick = await open();
     await service.say(id, "hello");
     const call = await service.model.next();

@@ -14,8 +14,10 @@ import type {
   UpdateService,
 } from "../core/ports/services.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
+import { DEFAULT_APP } from "../core/session.ts";
 import { deltaText, eventText, RETRY_TEXT, streamNoticeText, type EventSource } from "./event-text.ts";
-import { Reader, type Channel } from "./reader.ts";
+import { appAfter, moveHead, type FeedChannel } from "./feed-channel.ts";
+import { Reader } from "./reader.ts";
 import { StreamingTexts } from "./streaming-texts.ts";
 
 const HEARTBEAT_MS = 15_000;
@@ -26,6 +28,8 @@ const HEARTBEAT_SLICE = 200;
  * for use that is not noted yet: so no session expires that is being read, however short its expiry is.
  */
 const NOTE_USE_MS = 4 * 60_000;
+/** How often the keys of open streams are looked at again. With the two seconds that a check may be old, a revoked key has ended in five. */
+const KEY_CHECK_MS = 2_000;
 /** Sessions whose use is noted in one transaction, so that ten thousand hold nobody up. */
 const NOTE_USE_PORTION = 500;
 
@@ -37,21 +41,11 @@ export interface FeedOptions {
   readonly ensure: (
     sessionId: string,
     admit: AdmitNewSession,
-  ) => Promise<{ readonly life: string; readonly head: number }>;
+  ) => Promise<{ readonly life: string; readonly head: number; readonly app: string }>;
   /** Notes that these sessions are in use. */
   readonly touch: (used: readonly { readonly id: string; readonly life: string }[]) => Promise<unknown>;
   /** Streams that one session may have open at once; `null` for any number. */
   readonly maxStreamsPerSession: number | null;
-}
-
-interface FeedChannel extends Channel {
-  /** The life that `head` counts in: the last one that was heard of. */
-  life: string;
-  readonly readers: Set<Reader>;
-  /** Streams that are open or being opened. */
-  streams: number;
-  /** Lives that ended while a stream was being opened. */
-  readonly ended: Set<string>;
 }
 
 export class Feed implements UpdateService {
@@ -68,6 +62,7 @@ export class Feed implements UpdateService {
     this.#timers = [
       options.clock.every(HEARTBEAT_MS, () => this.#beat()),
       options.clock.every(NOTE_USE_MS, () => void this.noteUse()),
+      options.clock.every(KEY_CHECK_MS, () => void this.checkKeys()),
     ];
   }
 
@@ -84,7 +79,7 @@ export class Feed implements UpdateService {
     const channel = this.#join(request.sessionId);
     try {
       const position = await this.#options.ensure(request.sessionId, admit);
-      moveHead(channel, position.life, position.head);
+      moveHead(channel, position);
       const source: EventSource = { sessionId: request.sessionId, life: position.life };
       const after = await this.#place(source, request.lastEventId, position.head);
       sink.write(RETRY_TEXT);
@@ -92,6 +87,7 @@ export class Feed implements UpdateService {
       const reader = new Reader({
         source,
         included: request.include,
+        access: request.access,
         channel,
         sink,
         events: this.#options.events,
@@ -101,7 +97,7 @@ export class Feed implements UpdateService {
       channel.readers.add(reader);
       if (channel.ended.has(position.life)) reader.finishDeleted();
       else if (this.#stopped) reader.finishStopped();
-      else void reader.replay();
+      else if (reader.mayShow(channel.app)) void reader.replay();
       return { close: () => reader.end("abort") };
     } catch (error) {
       this.#leave(channel, null);
@@ -144,6 +140,22 @@ export class Feed implements UpdateService {
     }
   }
 
+  /** Ends the streams whose key is not good any more. Never rejects: a key that cannot be looked at now is looked at the next time. */
+  async checkKeys(): Promise<void> {
+    const keyed: Promise<void>[] = [];
+    for (const channel of this.#channels.values()) {
+      for (const reader of channel.readers) {
+        const { refresh } = reader.access;
+        const check = (): void => {
+          if (!this.#stopped) reader.mayShow(channel.app);
+        };
+        if (refresh === null) check();
+        else keyed.push(refresh().then(check, check));
+      }
+    }
+    await Promise.all(keyed);
+  }
+
   /** The number after which a stream begins, `null` when the client has to fetch the snapshot again. */
   async #place(source: EventSource, lastEventId: string | null, head: number): Promise<number | null> {
     if (lastEventId === null) return head;
@@ -168,6 +180,7 @@ export class Feed implements UpdateService {
       channel = {
         sessionId,
         life: "",
+        app: DEFAULT_APP,
         head: 0,
         readers: new Set(),
         streams: 0,
@@ -199,10 +212,10 @@ export class Feed implements UpdateService {
   }
 
   #announce(channel: FeedChannel, life: string, events: readonly NumberedEvent[]): void {
-    moveHead(channel, life, events.at(-1)?.number ?? 0);
+    moveHead(channel, { life, head: events.at(-1)?.number ?? 0, app: appAfter(events) });
     const texts = new Map<string, Buffer | null>();
     for (const reader of channel.readers) {
-      if (reader.source.life !== life) continue;
+      if (reader.source.life !== life || !reader.mayShow(channel.app)) continue;
       const groups = [...reader.included].join();
       reader.announce(events, (event) => {
         const key = `${event.number} ${groups}`;
@@ -224,13 +237,6 @@ export class Feed implements UpdateService {
     };
     next(0);
   }
-}
-
-/** Lives follow each other, so what is said of another life than before begins to count anew; but one that has ended is over. */
-function moveHead(channel: FeedChannel, life: string, head: number): void {
-  if (channel.ended.has(life)) return;
-  channel.head = channel.life === life ? Math.max(channel.head, head) : head;
-  channel.life = life;
 }
 
 function growReaders(channel: FeedChannel, note: Extract<SessionNote, { kind: "delta" }>): void {

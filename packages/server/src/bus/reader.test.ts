@@ -5,6 +5,7 @@ import type { NumberedEvent } from "../core/session-event.ts";
 import { eventText } from "./event-text.ts";
 import { GivenLog, SlowSink, titled } from "./given-log.suite.ts";
 import { MAX_UNDRAINED_BYTES, Reader, type Channel } from "./reader.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 const SOURCE = { sessionId: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", life: "abc" };
 const PAGE = 200;
@@ -20,7 +21,16 @@ beforeEach(() => {
 
 function reader(sink: RecordingSink, after: number, included: ReadonlySet<IncludeGroup> = new Set()): Reader {
   const onEnd = () => void (ended += 1);
-  return new Reader({ source: SOURCE, included, channel, sink, events: log, after, onEnd });
+  return new Reader({
+    source: SOURCE,
+    access: FOR_ANYBODY,
+    included,
+    channel,
+    sink,
+    events: log,
+    after,
+    onEnd,
+  });
 }
 
 /** What the feed does with events that were committed. */

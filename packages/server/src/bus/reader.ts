@@ -4,7 +4,7 @@
 
 import type { IncludeGroup } from "@colloquy/protocol";
 import type { EventStore } from "../core/ports/event-store.ts";
-import type { StreamSink } from "../core/ports/services.ts";
+import type { StreamAccess, StreamSink } from "../core/ports/services.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import {
   deltaText,
@@ -32,6 +32,7 @@ export interface Channel {
 export class Reader {
   readonly source: EventSource;
   readonly included: ReadonlySet<IncludeGroup>;
+  readonly access: StreamAccess;
   readonly #channel: Channel;
   readonly #sink: StreamSink;
   readonly #events: EventStore;
@@ -45,6 +46,7 @@ export class Reader {
   constructor(options: {
     readonly source: EventSource;
     readonly included: ReadonlySet<IncludeGroup>;
+    readonly access: StreamAccess;
     readonly channel: Channel;
     readonly sink: StreamSink;
     readonly events: EventStore;
@@ -54,6 +56,7 @@ export class Reader {
   }) {
     this.source = options.source;
     this.included = options.included;
+    this.access = options.access;
     this.#channel = options.channel;
     this.#sink = options.sink;
     this.#events = options.events;
@@ -113,6 +116,19 @@ export class Reader {
     } as const;
     this.#sink.write(streamNoticeText(this.source, notice, null));
     this.end("finish");
+  }
+
+  /** Whether the stream may show a session of this App; ends it, after one last notice, when it may not. */
+  mayShow(app: string): boolean {
+    if (this.access.opens(app)) return true;
+    if (this.#mode === "ended") return false;
+    const message =
+      "This stream has ended, because its key does not open the App of this conversation, or does not any more.";
+    this.#sink.write(
+      streamNoticeText(this.source, { code: "app_key_invalid", level: "error", message }, null),
+    );
+    this.end("finish");
+    return false;
   }
 
   /** The service stops: the client comes back after the `retry` time. */

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { Unavailable } from "../core/errors.ts";
+import type { KeyGrant } from "../core/ports/app-keys.ts";
 import type { AdmitNewSession, Readiness } from "../core/ports/services.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { addressKey, CONTRACT_RATE_LIMITS, PlaceLimiter, WindowLimiter } from "./rate-limits.ts";
@@ -10,8 +11,11 @@ const STOPPING_RETRY_SECONDS = 5;
 
 /** Whether there is room for what a request would begin. */
 export interface Admission {
-  /** @throws ServiceError 429 when the address had its chats of this minute, 503 while the service stops */
-  chat(request: FastifyRequest): void;
+  /**
+   * Counts a chat: for the key that let it through, `null` for the address.
+   * @throws ServiceError 429 when that had its chats of this minute, 503 while the service stops
+   */
+  chat(request: FastifyRequest, grant: KeyGrant | null): void;
   /** What services ask before they create a session for this request; `null` when nothing limits it. */
   newSession(request: FastifyRequest): AdmitNewSession;
   /**
@@ -32,9 +36,9 @@ export function createAdmission(config: HttpConfig, readiness: Readiness, clock:
   const sessions = new WindowLimiter(limits.newSessionsPerMinute, now);
   const streams = new PlaceLimiter(limits.streamsPerAddress);
   return {
-    chat(request) {
+    chat(request, grant) {
       refuseWhenStopping(readiness);
-      chats.take(addressKey(request.ip), "messages");
+      chats.take(grant === null ? addressKey(request.ip) : `key ${grant.keyId}`, "messages");
     },
     newSession: (request) => countNewSession(sessions, addressKey(request.ip)),
     stream(request) {

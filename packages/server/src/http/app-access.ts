@@ -1,39 +1,222 @@
-// Who may use which App (interface specification, "Authentication"; contract section 4). No App but `default` exists and no
-// key has been given out, so every other name and every key is unknown.
+// Who may use which App (interface specification, "Authentication"; contract section 4): the one place that decides it for requests.
+// It does so in two steps, because 401 goes before what is wrong with a request and 403 after it (contract section 6): a hook finds out,
+// before the body is read, what the key opens; and the route asks when it knows that the request is right.
 
-import type { FastifyRequest, RequestPayload } from "fastify";
+import type { FastifyRequest, preParsingHookHandler, RequestPayload } from "fastify";
+import { parseSessionId } from "@colloquy/protocol";
 import { ServiceError } from "../core/errors.ts";
+import type { AppKeys, KeyGrant } from "../core/ports/app-keys.ts";
+import type { AppCatalog } from "../core/ports/apps.ts";
+import type { ConversationService, StreamAccess } from "../core/ports/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
+import { appKey, SESSION_HEADER } from "./headers.ts";
 import type { Query } from "./query.ts";
 
-/**
- * Checks that a request may use the App it names; `undefined` when it names none. The default App needs no key and ignores
- * one that is sent.
- * @throws ServiceError 401 before anything is created and before anything else is looked at
- */
-export function requireApp(name: unknown): void {
-  if (name !== undefined && name !== DEFAULT_APP) throw unknownKey();
+declare module "fastify" {
+  interface FastifyRequest {
+    /** What the request's key opens; `null` while nobody has looked, and for none or one that is not good. */
+    keyGrant: KeyGrant | null;
+    /** The App of the session that the request is about, where it matters; else `default`. */
+    sessionApp: string;
+  }
 }
 
-/** Before the body is read: checks the App that the query names, so that 401 goes before 400 (contract section 6). */
-export function requireAppOfQuery(
-  request: FastifyRequest,
-  _reply: unknown,
+/** What the decorated properties are before a hook has run. */
+export const NO_ACCESS = { keyGrant: null, sessionApp: DEFAULT_APP } as const;
+
+export interface AppAccessParts {
+  readonly keys: AppKeys;
+  readonly apps: AppCatalog;
+  readonly conversations: Pick<ConversationService, "appOf">;
+}
+
+export class AppAccess {
+  readonly #keys: AppKeys;
+  readonly #apps: AppCatalog;
+  readonly #conversations: Pick<ConversationService, "appOf">;
+
+  constructor({ keys, apps, conversations }: AppAccessParts) {
+    this.#keys = keys;
+    this.#apps = apps;
+    this.#conversations = conversations;
+  }
+
+  /** Hook of operations on the App that the query names: 401 unless it is the default one or the key is good. */
+  readonly ofQuery: preParsingHookHandler = (request, _reply, payload, done) =>
+    goOn(this.requireKeyFor(request, appOfQuery(request)), payload, done);
+
+  /** Hook of operations that answer what a key opens: 401 when one is sent that is not good. */
+  readonly ofKey: preParsingHookHandler = (request, _reply, payload, done) =>
+    goOn(appKey(request.raw) === null ? undefined : this.#requireGrant(request), payload, done);
+
+  /** Hook of operations on the session that `X-Session-Id` names. */
+  readonly ofSession: preParsingHookHandler = (request, _reply, payload, done) =>
+    goOn(this.requireKeyForSession(request, sessionOfHeader(request)), payload, done);
+
+  /** As `ofSession`, for an operation that outlives its answer: the session may come to an App while it lasts. */
+  readonly ofOpenSession: preParsingHookHandler = (request, _reply, payload, done) => {
+    const check = async (): Promise<void> => {
+      await this.#look(request);
+      await this.requireKeyForSession(request, sessionOfHeader(request));
+    };
+    goOn(check(), payload, done);
+  };
+
+  /** Hook of operations on the session that the path names. */
+  readonly ofPath: preParsingHookHandler = (request, _reply, payload, done) =>
+    goOn(this.requireKeyForSession(request, sessionOfPath(request)), payload, done);
+
+  /**
+   * Hook of operations on the models of an App: the one that the query names, else that of the session in `X-Session-Id`, else the one that a
+   * sent key opens. `changes` where the operation needs the App's key whatever the App says.
+   */
+  ofModels({ changes }: { readonly changes: boolean }): preParsingHookHandler {
+    return (request, _reply, payload, done) => goOn(this.#requireForModels(request, changes), payload, done);
+  }
+
+  /**
+   * Finds out what the request's key opens, where it names another App than the default one. The same for Apps that exist and those that
+   * do not: who has no key learns nothing of them.
+   * @throws ServiceError 401
+   */
+  requireKeyFor(request: FastifyRequest, app: unknown): Promise<void> | undefined {
+    return app === undefined || app === DEFAULT_APP ? undefined : this.#requireGrant(request);
+  }
+
+  /**
+   * As `requireKeyFor` for an operation on a session: a key that is sent is checked unless the session is the default App's, and
+   * one must be sent where the App says so. Answers at once, without a promise, where nothing can be wrong.
+   */
+  requireKeyForSession(request: FastifyRequest, sessionId: string | null): Promise<void> | undefined {
+    if (sessionId === null) return undefined;
+    const app = this.#conversations.appOf(sessionId);
+    if (app instanceof Promise) return app.then((name) => this.#requireForSession(request, name));
+    return this.#requireForSession(request, app);
+  }
+
+  /** What the request's key opens beside the default App; nothing before a hook has looked. */
+  opened(request: FastifyRequest): readonly string[] {
+    return [...(request.keyGrant?.apps ?? [])];
+  }
+
+  /** The one App that the request's key opens beside the default one; `null` when it opens none or several. */
+  onlyOpened(request: FastifyRequest): string | null {
+    const [only, ...others] = this.opened(request);
+    return only === undefined || others.length > 0 ? null : only;
+  }
+
+  /** @throws ServiceError 401 or 403 unless the request's key opens the App, or it is the default one */
+  mustOpen(request: FastifyRequest, app: string): void {
+    if (app === DEFAULT_APP) return;
+    if (request.keyGrant === null) throw unknownKey();
+    if (!request.keyGrant.apps.has(app)) throw appForbidden();
+  }
+
+  /** As `mustOpen`, of an operation on a session of the App: for which no key need be sent, unless the App says so. */
+  mayUseSession(request: FastifyRequest, app: string): void {
+    if (app !== DEFAULT_APP && this.#matters(request, app)) this.mustOpen(request, app);
+  }
+
+  /** `mayUseSession` for the session that the hook has seen. */
+  mayUseItsSession(request: FastifyRequest): void {
+    this.mayUseSession(request, request.sessionApp);
+  }
+
+  /** Who an event stream is for, kept as long as it is open. */
+  ofStream(request: FastifyRequest): StreamAccess {
+    const key = appKey(request.raw);
+    if (key === null) return { opens: (app) => !this.#requiresKey(app), refresh: null };
+    return new KeyedStream(this.#keys, key, request.keyGrant);
+  }
+
+  async #requireForModels(request: FastifyRequest, changes: boolean): Promise<void> {
+    await this.#look(request);
+    const named = appOfQuery(request);
+    const session = sessionOfHeader(request);
+    if (named !== undefined && named !== DEFAULT_APP && request.keyGrant === null) throw unknownKey();
+    if (session === null) return;
+    request.sessionApp = await this.#conversations.appOf(session);
+    if (request.sessionApp === DEFAULT_APP || request.keyGrant !== null) return;
+    if ((changes && named === undefined) || this.#matters(request, request.sessionApp)) throw unknownKey();
+  }
+
+  #requireForSession(request: FastifyRequest, app: string): Promise<void> | undefined {
+    request.sessionApp = app;
+    return app !== DEFAULT_APP && this.#matters(request, app) ? this.#requireGrant(request) : undefined;
+  }
+
+  async #requireGrant(request: FastifyRequest): Promise<void> {
+    await this.#look(request);
+    if (request.keyGrant === null) throw unknownKey();
+  }
+
+  async #look(request: FastifyRequest): Promise<void> {
+    const key = appKey(request.raw);
+    if (request.keyGrant === null && key !== null) request.keyGrant = await this.#keys.check(key);
+  }
+
+  /** Whether a request on a session of this App stands or falls with its key. */
+  #matters(request: FastifyRequest, app: string): boolean {
+    return appKey(request.raw) !== null || this.#requiresKey(app);
+  }
+
+  /** The sessions of an App that has left the configuration are closed: nobody can say any more what it asked for. */
+  #requiresKey(app: string): boolean {
+    if (app === DEFAULT_APP) return false;
+    const settings = this.#apps.get(app);
+    return settings === null || settings.requireKey === "all";
+  }
+}
+
+/** The key of an open stream, looked at again and again. */
+class KeyedStream implements StreamAccess {
+  readonly #keys: AppKeys;
+  readonly #key: string;
+  #grant: KeyGrant | null;
+
+  constructor(keys: AppKeys, key: string, grant: KeyGrant | null) {
+    this.#keys = keys;
+    this.#key = key;
+    this.#grant = grant;
+  }
+
+  opens(app: string): boolean {
+    return app === DEFAULT_APP || this.#grant?.apps.has(app) === true;
+  }
+
+  readonly refresh = async (): Promise<void> => {
+    this.#grant = await this.#keys.check(this.#key);
+  };
+}
+
+/** Goes on with the request when what is checked has come out well. */
+function goOn(
+  checked: Promise<void> | undefined,
   payload: RequestPayload,
-  done: (error: null, payload: RequestPayload) => void,
+  done: (error: Error | null, payload?: RequestPayload) => void,
 ): void {
-  const named = (request.query as Query)["app"];
-  // What was sent twice is no other App but a mistake; validation says so.
-  requireApp(typeof named === "string" ? named : undefined);
-  done(null, payload);
+  if (checked === undefined) done(null, payload);
+  else
+    void checked.then(
+      () => done(null, payload),
+      (error: Error) => done(error),
+    );
 }
 
-/**
- * Checks the key of a request that asks what a key opens; `null` when it sends none.
- * @throws ServiceError 401 when the key is not a good one
- */
-export function requireGoodKey(key: string | null): void {
-  if (key !== null) throw unknownKey();
+/** Whatever is wrong with it (sent twice, say), validation says later; nothing but text names an App. */
+function appOfQuery(request: FastifyRequest): string | undefined {
+  const named = (request.query as Query)["app"];
+  return typeof named === "string" ? named : undefined;
+}
+
+function sessionOfHeader({ raw }: FastifyRequest): string | null {
+  const sent = raw.headers[SESSION_HEADER];
+  return typeof sent === "string" ? parseSessionId(sent) : null;
+}
+
+function sessionOfPath(request: FastifyRequest): string | null {
+  const { id } = request.params as { readonly id?: unknown };
+  return typeof id === "string" ? parseSessionId(id) : null;
 }
 
 function unknownKey(): ServiceError {
@@ -43,5 +226,13 @@ function unknownKey(): ServiceError {
     "This App needs a valid key in the header SERVICE-APP-KEY. Use the App default, which needs none, or ask the operator " +
       "for a key.",
     { headers: { "www-authenticate": 'ServiceAppKey realm="colloquy", header="SERVICE-APP-KEY"' } },
+  );
+}
+
+function appForbidden(): ServiceError {
+  return new ServiceError(
+    403,
+    "app_forbidden",
+    "The key in the header SERVICE-APP-KEY does not open this App. Send a key that does, or ask the operator for one.",
   );
 }

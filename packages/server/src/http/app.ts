@@ -9,6 +9,7 @@ import type { Logger } from "../core/ports/logger.ts";
 import type { Services } from "../core/ports/services.ts";
 import { createAdmission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
+import { AppAccess, NO_ACCESS } from "./app-access.ts";
 import { parseBody } from "./body.ts";
 import { createEdge, type Edge } from "./edge.ts";
 import { MethodTable } from "./method-table.ts";
@@ -77,6 +78,8 @@ export function buildHttp({ services, config, logger, register, clock }: HttpPar
   });
   refuseProtocolExtras(app.server, nextId);
   app.decorateRequest("startedAt", UNTIMED);
+  app.decorateRequest("keyGrant", NO_ACCESS.keyGrant);
+  app.decorateRequest("sessionApp", NO_ACCESS.sessionApp);
   onEveryRoute(app, methods, log);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("*", { parseAs: "buffer" }, parseBody);
@@ -92,6 +95,7 @@ export function buildHttp({ services, config, logger, register, clock }: HttpPar
     version: manifest.version,
     answers: createAnswers(edge, log),
     admission: createAdmission(config, services.readiness, clock),
+    access: new AppAccess(services),
   };
   allRoutes(app, parts, register);
   referenceRoutes(app, parts, register);

@@ -53,6 +53,18 @@ export const HEADERS = {
       .optional()
       .meta({ description: "App key; needed for every App but `default`" }),
   },
+  listKey: {
+    "SERVICE-APP-KEY": z
+      .string()
+      .optional()
+      .meta({ description: "App key; one that is sent must be a good one" }),
+  },
+  sessionKey: {
+    "SERVICE-APP-KEY": z.string().optional().meta({
+      description:
+        "App key; on a session of an App other than `default` one that is sent must open it, and some Apps ask for it",
+    }),
+  },
   prefer: {
     Prefer: z
       .string()

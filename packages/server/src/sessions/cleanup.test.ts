@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
 import { Unavailable } from "../core/errors.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -107,7 +108,7 @@ describe("expiry", () => {
   it("takes no session whose events somebody reads, and takes it when nobody does any more", async () => {
     const sink = new RecordingSink();
     const stream = await service.feed.open(
-      { sessionId: id, include: new Set(), lastEventId: null },
+      { sessionId: id, access: FOR_ANYBODY, include: new Set(), lastEventId: null },
       sink,
       null,
     );

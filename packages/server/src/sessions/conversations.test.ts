@@ -75,7 +75,12 @@ describe("a chat", () => {
     await service.say(id, "hello", { publicKey: "first" });
     const snapshot = await service.say(id, "again", { publicKey: "second" });
     expect(snapshot.system_events.map(({ payload }) => payload["code"])).toEqual(["wallet_differs"]);
-    const page = await service.conversations.threads({ publicKey: "first", limit: 10, cursor: null });
+    const page = await service.conversations.threads({
+      publicKey: "first",
+      opened: [],
+      limit: 10,
+      cursor: null,
+    });
     expect(page.threads.map((thread) => thread.session_id)).toEqual([id]);
   });
 });

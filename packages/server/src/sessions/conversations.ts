@@ -8,6 +8,7 @@ import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { AdmitNewSession, ChatRequest, SnapshotView, StateRequest } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
+import { appOf, DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher, Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { Registry } from "./registry.ts";
@@ -61,13 +62,20 @@ export class Conversations {
     return (await this.#present(session, sessionId)).view();
   }
 
-  /** Makes the session exist; answers where its log stands. */
+  /** Makes the session exist; answers where its log stands, and which App it counts as. */
   async ensure(
     sessionId: string,
     admit: AdmitNewSession,
-  ): Promise<{ readonly life: string; readonly head: number }> {
-    const { life, head } = await this.#options.registry.get(sessionId, admit);
-    return { life, head };
+  ): Promise<{ readonly life: string; readonly head: number; readonly app: string }> {
+    const { life, head, app } = await this.#options.registry.get(sessionId, admit);
+    return { life, head, app };
+  }
+
+  appOf(sessionId: string): string | Promise<string> {
+    const { registry, store } = this.#options;
+    const session = registry.resident(sessionId);
+    if (session !== null) return session.app;
+    return store.sessions.find(sessionId).then((record) => (record === null ? DEFAULT_APP : appOf(record)));
   }
 
   /** From here on nobody waits for a session to stop processing: the service ends. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MODEL, newId, startService, type TestService } from "../../test/service.ts";
+import { MODEL, newId, startService, withApps, type TestService } from "../../test/service.ts";
+import { NO_APP_NAMED } from "../../test/stream-access.ts";
 
 let service: TestService;
 let id: string;
@@ -10,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 const choose = (rig: string, utilityModel: string | null = null) =>
-  service.conversations.setModel({ sessionId: id, app: null, rig, utilityModel }, null);
+  service.conversations.setModel({ ...NO_APP_NAMED, sessionId: id, rig, utilityModel }, null);
 
 describe("setting the model", () => {
   it("answers what is now in force, and whether it has created the session", async () => {
@@ -54,7 +55,7 @@ describe("setting the model", () => {
       { id, birth, load: false },
       { app: "defi", rig: "a/b", utilityModel: null },
     );
-    const request = { sessionId: id, app: "default", rig: MODEL, utilityModel: null };
+    const request = { ...NO_APP_NAMED, sessionId: id, app: "default", rig: MODEL, utilityModel: null };
     await expect(service.conversations.setModel(request, null)).rejects.toMatchObject({
       status: 409,
       code: "app_mismatch",
@@ -63,10 +64,88 @@ describe("setting the model", () => {
 });
 
 describe("the list of models", () => {
-  it("is the session's App's, else the default App's, and creates nothing", async () => {
+  it("is the default App's where nothing says otherwise, and creates nothing", async () => {
     const models = [MODEL, "demo/assistant"];
-    expect(await service.conversations.listModels(null)).toEqual(models);
-    expect(await service.conversations.listModels(id)).toEqual(models);
+    for (const sessionId of [null, id]) {
+      expect(await service.conversations.listModels({ ...NO_APP_NAMED, sessionId })).toEqual(models);
+    }
     expect(await service.store.sessions.find(id)).toBeNull();
+  });
+});
+
+describe("the App that a request about models is for", () => {
+  let apps: TestService;
+  beforeEach(async () => {
+    apps = await startService({ adjust: withApps("defi", "games") });
+  });
+  afterEach(() => apps.close());
+
+  const asked: string[] = [];
+  const wanted = (app: string | null, keyApp: string | null) => ({
+    app,
+    keyApp,
+    authorize: (name: string) => void asked.push(name),
+  });
+  const choice = { rig: MODEL, utilityModel: null };
+
+  it.each([
+    ["the named one", "defi", "games", "defi"],
+    ["else the one that the key opens", null, "games", "games"],
+    ["else the default one", null, null, "default"],
+  ])(
+    "is %s for a session that belongs to none, and is asked about before anything is created",
+    async (_, app, keyApp, expected) => {
+      asked.length = 0;
+      await apps.conversations.listModels({ ...wanted(app, keyApp), sessionId: id });
+      const forbidden = new Error("not for you");
+      const refused = {
+        ...wanted(app, keyApp),
+        authorize(name: string) {
+          asked.push(name);
+          throw forbidden;
+        },
+      };
+      await expect(apps.conversations.setModel({ ...refused, ...choice, sessionId: id }, null)).rejects.toBe(
+        forbidden,
+      );
+      await expect(apps.conversations.listModels({ ...refused, sessionId: id })).rejects.toBe(forbidden);
+      expect(await apps.store.sessions.find(id)).toBeNull();
+      await apps.conversations.setModel({ ...wanted(app, keyApp), ...choice, sessionId: id }, null);
+      expect(await apps.store.sessions.find(id)).toMatchObject({ app: expected });
+      expect(asked).toEqual(Array(4).fill(expected));
+    },
+  );
+
+  it("is the session's once it belongs to one, also where it was only opened before", async () => {
+    await apps.conversations.create(id, null, null);
+    expect(await apps.conversations.appOf(id)).toBe("default");
+    await apps.conversations.setModel({ ...wanted("defi", null), ...choice, sessionId: id }, null);
+    asked.length = 0;
+    await apps.conversations.setModel({ ...wanted(null, "games"), ...choice, sessionId: id }, null);
+    expect(await apps.conversations.listModels({ ...wanted("games", "games"), sessionId: id })).toEqual([
+      MODEL,
+    ]);
+    expect(asked).toEqual(["defi", "defi"]);
+    for (const app of ["games", "default"]) {
+      const other = apps.conversations.setModel({ ...wanted(app, null), ...choice, sessionId: id }, null);
+      await expect(other).rejects.toMatchObject({ status: 409, code: "app_mismatch" });
+    }
+  });
+});
+
+describe("the App of a session", () => {
+  it("is known at once in memory, and also out of it", async () => {
+    const apps = await startService({ adjust: withApps("defi") });
+    expect(await apps.conversations.appOf(id)).toBe("default");
+    await apps.say(id, "hello", { app: "defi" });
+    expect(apps.conversations.appOf(id)).toBe("defi");
+    (await apps.model.next()).say("hi").finish();
+    await apps.evict();
+    await apps.evict();
+    const answer = apps.conversations.appOf(id);
+    expect(answer).toBeInstanceOf(Promise);
+    expect(await answer).toBe("defi");
+    expect(await apps.conversations.appOf(newId())).toBe("default");
+    await apps.close();
   });
 });

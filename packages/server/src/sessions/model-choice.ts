@@ -1,9 +1,9 @@
 import type { SetModelResult } from "@colloquy/protocol";
 import { Conflict, InvalidRequest } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
-import type { AdmitNewSession, SetModelRequest } from "../core/ports/services.ts";
+import type { AdmitNewSession, SetModelRequest, WantedApp } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
-import { appOf, DEFAULT_APP } from "../core/session.ts";
+import { DEFAULT_APP } from "../core/session.ts";
 import type { Registry } from "./registry.ts";
 
 /** Which model a session talks to, and which ones there are (contract section 4). */
@@ -20,7 +20,8 @@ export class ModelChoices {
 
   async setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult> {
     const { sessionId, rig, utilityModel } = request;
-    const app = this.#app(request.app ?? (await this.#appOfSession(sessionId)));
+    const name = request.app ?? (await this.#appOfSession(sessionId)) ?? request.keyApp ?? DEFAULT_APP;
+    const app = this.#allowed(name, request);
     mustOffer(app, "rig", rig);
     if (utilityModel !== null && utilityModel !== app.utilityModel) mustOffer(app, "baml", utilityModel);
     const { outcome, record, created } = await this.#registry.commit(sessionId, admit, (target) =>
@@ -35,20 +36,23 @@ export class ModelChoices {
     return { success: true, rig: record.model, baml: record.utilityModel ?? app.utilityModel, created };
   }
 
-  async listModels(sessionId: string | null): Promise<readonly string[]> {
-    return this.#app(sessionId === null ? DEFAULT_APP : await this.#appOfSession(sessionId)).models;
+  /** A session that belongs to an App has that one's models, whatever the request names. */
+  async listModels(request: WantedApp & { readonly sessionId: string | null }): Promise<readonly string[]> {
+    const { sessionId, app, keyApp } = request;
+    const belongsTo = sessionId === null ? null : await this.#appOfSession(sessionId);
+    return this.#allowed(belongsTo ?? app ?? keyApp ?? DEFAULT_APP, request).models;
   }
 
-  async #appOfSession(sessionId: string): Promise<string> {
-    const record = await this.#store.sessions.find(sessionId);
-    return record === null ? DEFAULT_APP : appOf(record);
+  /** The App that the session belongs to, `null` while it belongs to none. */
+  async #appOfSession(sessionId: string): Promise<string | null> {
+    return (await this.#store.sessions.find(sessionId))?.app ?? null;
   }
 
-  /** An App that a session was in may have left the configuration; the default one stands in. */
-  #app(name: string): AppDefinition {
-    const app = this.#apps.get(name) ?? this.#apps.get(DEFAULT_APP);
-    if (app === null) throw new Error("The default App is missing");
-    return app;
+  #allowed(name: string, { authorize }: WantedApp): AppDefinition {
+    authorize(name);
+    const app = this.#apps.get(name);
+    if (app !== null) return app;
+    throw new Error("A request was let through to an App that does not exist");
   }
 }
 

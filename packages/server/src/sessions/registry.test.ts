@@ -10,6 +10,7 @@ import {
   type TestService,
 } from "../../test/service.ts";
 import { ServiceError } from "../core/errors.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 const MINUTE = 60_000;
 const ANYBODY = () => undefined;
@@ -139,7 +140,11 @@ describe("a life that is over", () => {
     await talk();
     const old = await service.snapshot(id);
     const sink = new RecordingSink();
-    await service.feed.open({ sessionId: id, include: new Set(), lastEventId: null }, sink, null);
+    await service.feed.open(
+      { sessionId: id, access: FOR_ANYBODY, include: new Set(), lastEventId: null },
+      sink,
+      null,
+    );
     // Another process deletes it, and nobody here is told.
     await service.store.sessions.remove(id);
     expect(await service.snapshot(id)).toEqual(old);

@@ -69,6 +69,11 @@ export class Registry {
     return this.#options.cache.get(id) ?? null;
   }
 
+  /** As `inMemory`, but it does not count as use there: to find out whether somebody may use it. */
+  resident(id: string): Session | null {
+    return this.#options.cache.peek(id) ?? null;
+  }
+
   /** The live session of this life, used or not: for who works on it. */
   live(id: string, life: string): Session | null {
     const session = this.#options.cache.peek(id);

@@ -23,7 +23,7 @@ async function threadsOf(count: number, wallet = WALLET): Promise<string[]> {
 }
 
 const list = (limit: number, cursor: string | null = null) =>
-  service.conversations.threads({ publicKey: WALLET, limit, cursor });
+  service.conversations.threads({ publicKey: WALLET, opened: [], limit, cursor });
 const idsOf = (page: Awaited<ReturnType<typeof list>>) => page.threads.map(({ session_id }) => session_id);
 
 describe("creating a session", () => {
@@ -45,7 +45,12 @@ describe("creating a session", () => {
       code: "wallet_mismatch",
     });
     expect(await service.snapshot(id)).toEqual(before);
-    const other = await service.conversations.threads({ publicKey: "0xb", limit: 10, cursor: null });
+    const other = await service.conversations.threads({
+      publicKey: "0xb",
+      opened: [],
+      limit: 10,
+      cursor: null,
+    });
     expect(other.threads).toEqual([]);
   });
 });
@@ -96,7 +101,7 @@ describe("the list of threads", () => {
     const closed = await startService({
       adjust: (config) => ({ ...config, server: { ...config.server, walletListing: "off" } }),
     });
-    const query = { publicKey: WALLET, limit: 10, cursor: null };
+    const query = { publicKey: WALLET, opened: [], limit: 10, cursor: null };
     await expect(closed.conversations.threads(query)).rejects.toMatchObject({ status: 403 });
     await closed.close();
   });

@@ -5,7 +5,7 @@ import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors
 import { toPersistedMessage } from "../core/message.ts";
 import type { AdmitNewSession, ThreadPage } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
-import { appOf, type SessionRecord } from "../core/session.ts";
+import { appOf, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { Registry } from "./registry.ts";
 
@@ -13,8 +13,6 @@ export interface ThreadsOptions {
   readonly store: Store;
   readonly registry: Registry;
   readonly dispatcher: Dispatcher;
-  /** Apps whose threads a list may hold. */
-  readonly listedApps: readonly string[];
   /** Whether threads may be listed by wallet address, which is no secret. */
   readonly walletListing: boolean;
 }
@@ -46,6 +44,7 @@ export class Threads {
 
   async threads(query: {
     readonly publicKey: string;
+    readonly opened: readonly string[];
     readonly limit: number;
     readonly cursor: string | null;
   }): Promise<ThreadPage> {
@@ -56,9 +55,9 @@ export class Threads {
         "This service does not list threads by wallet. Keep session ids yourself.",
       );
     }
-    const { publicKey, limit } = query;
+    const { publicKey, limit, opened } = query;
     const after = query.cursor === null ? null : parseCursor(query.cursor);
-    const apps = this.#options.listedApps;
+    const apps = [DEFAULT_APP, ...opened];
     // One more than asked for tells whether there is a next page.
     const records = await this.#options.store.sessions.list({ publicKey, apps, limit: limit + 1, after });
     const shown = records.slice(0, limit);

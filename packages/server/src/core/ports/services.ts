@@ -8,6 +8,8 @@ import type {
   Thread,
 } from "@colloquy/protocol";
 import type { JsonObject } from "../json.ts";
+import type { AppKeys } from "./app-keys.ts";
+import type { AppCatalog } from "./apps.ts";
 
 /** A snapshot as it goes over the wire. */
 export interface SnapshotView {
@@ -40,10 +42,18 @@ export interface StateRequest {
   readonly signal: AbortSignal;
 }
 
-export interface SetModelRequest {
-  readonly sessionId: string;
+/** Which App a request about models is for, in this order: the session's, the named one, the one that a sent key opens, `default`. */
+export interface WantedApp {
   /** `null` when the client named none. */
   readonly app: string | null;
+  /** The one App that the client's key opens beside `default`; `null` when it sent none, or one that opens none or several. */
+  readonly keyApp: string | null;
+  /** Called with the App that it comes to, with nothing created or changed yet; throws to forbid it. */
+  readonly authorize: (app: string) => void;
+}
+
+export interface SetModelRequest extends WantedApp {
+  readonly sessionId: string;
   readonly rig: string;
   /** `null` leaves the utility model as it is. */
   readonly utilityModel: string | null;
@@ -69,15 +79,23 @@ export interface ConversationService {
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView>;
   interrupt(sessionId: string, admit: AdmitNewSession): Promise<SnapshotView>;
   setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult>;
-  listModels(sessionId: string | null): Promise<readonly string[]>;
+  listModels(request: WantedApp & { readonly sessionId: string | null }): Promise<readonly string[]>;
   /** Makes the session exist; what every endpoint with a required session id does. */
   ensure(sessionId: string, admit: AdmitNewSession): Promise<void>;
-  listApps(): readonly AppDescriptor[];
+  /** The default App, and those of these names that are configured. */
+  listApps(opened: readonly string[]): readonly AppDescriptor[];
+  /**
+   * The App that a session counts as: `default` until it belongs to one, and where there is no such session. Answers at once,
+   * without a promise, when the session is in memory. Creates nothing and notes no use.
+   */
+  appOf(sessionId: string): string | Promise<string>;
 
   thread(sessionId: string): Promise<Thread>;
   /** `cursor` as an earlier page gave it; a foreign one is an InvalidRequest. */
   threads(query: {
     readonly publicKey: string;
+    /** Apps whose threads are listed beside those of the default one. */
+    readonly opened: readonly string[];
     readonly limit: number;
     readonly cursor: string | null;
   }): Promise<ThreadPage>;
@@ -96,8 +114,18 @@ export interface StreamSink {
   end(how: "finish" | "abort"): void;
 }
 
+/** Whose stream it is, for as long as it is open. */
+export interface StreamAccess {
+  /** Whether it may show a session of this App, as far as is known of its key. */
+  opens(app: string): boolean;
+  /** Looks at the key again; `null` for a stream without a key. Rejects when that is not possible now. */
+  readonly refresh: (() => Promise<void>) | null;
+}
+
 export interface StreamRequest {
   readonly sessionId: string;
+  /** Asked when the session comes to another App, and every two seconds: a stream that is not allowed any more is ended. */
+  readonly access: StreamAccess;
   readonly include: ReadonlySet<IncludeGroup>;
   /** As the client sent it, `null` for live from now on. */
   readonly lastEventId: string | null;
@@ -127,4 +155,6 @@ export interface Services {
   readonly conversations: ConversationService;
   readonly updates: UpdateService;
   readonly readiness: Readiness;
+  readonly keys: AppKeys;
+  readonly apps: AppCatalog;
 }

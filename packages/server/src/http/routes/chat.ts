@@ -3,7 +3,6 @@ import { z } from "zod";
 import { InvalidRequest, ServiceError } from "../../core/errors.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
-import { requireApp, requireAppOfQuery } from "../app-access.ts";
 import { untilGone } from "../client-gone.ts";
 import { Snapshot } from "../documented.ts";
 import { idempotencyKey, requiredSessionId, textHeader } from "../headers.ts";
@@ -45,7 +44,7 @@ const ChatBody = z
       "The same parameters, for a message that does not fit a URL. One that stands in both is refused. May be absent.",
   });
 
-export function chatRoute(app: HttpApp, { services, answers, admission }: RouteParts): void {
+export function chatRoute(app: HttpApp, { services, answers, admission, access }: RouteParts): void {
   app.post(
     ROUTE,
     {
@@ -66,10 +65,11 @@ export function chatRoute(app: HttpApp, { services, answers, admission }: RouteP
         body: ChatBody,
         response: { 200: Snapshot, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
-      preParsing: requireAppOfQuery,
+      preParsing: access.ofQuery,
       preValidation: (request, _reply, done) => {
-        requireApp(appOfBody(request));
-        done();
+        const checked = access.requireKeyFor(request, appOfBody(request));
+        if (checked === undefined) done();
+        else void checked.then(() => done(), done);
       },
     },
     async (request, reply) => {
@@ -78,11 +78,13 @@ export function chatRoute(app: HttpApp, { services, answers, admission }: RouteP
       const message = readMessage(parameters.message);
       const key = idempotencyKey(request.raw);
       const waitMs = preferredWait(textHeader(request.raw, "prefer"));
-      admission.chat(request);
+      const appName = parameters.app ?? DEFAULT_APP;
+      access.mustOpen(request, appName);
+      admission.chat(request, appName === DEFAULT_APP ? null : request.keyGrant);
       const view = await services.conversations.chat(
         {
           sessionId,
-          app: parameters.app ?? DEFAULT_APP,
+          app: appName,
           message,
           publicKey: parameters.public_key ?? null,
           userState: parameters.user_state ?? null,

@@ -1,8 +1,7 @@
 import { ModelList } from "@colloquy/protocol";
 import { z } from "zod";
-import { requireAppOfQuery, requireGoodKey } from "../app-access.ts";
 import { AppDescriptor, SetModelResult } from "../documented.ts";
-import { appKey, optionalSessionId, requiredSessionId } from "../headers.ts";
+import { optionalSessionId, requiredSessionId } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { AppName } from "../parameters.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
@@ -29,7 +28,7 @@ export function controlRoutes(app: HttpApp, parts: RouteParts): void {
   lists(app, parts);
 }
 
-function setModel(app: HttpApp, { services, admission }: RouteParts): void {
+function setModel(app: HttpApp, { services, admission, access }: RouteParts): void {
   app.post(
     "/api/control/model",
     {
@@ -42,7 +41,7 @@ function setModel(app: HttpApp, { services, admission }: RouteParts): void {
         querystring: SetModelQuery,
         response: { 200: SetModelResult, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
-      preParsing: requireAppOfQuery,
+      preParsing: access.ofModels({ changes: true }),
     },
     (request) => {
       const { rig, baml, app: name } = request.query;
@@ -50,6 +49,8 @@ function setModel(app: HttpApp, { services, admission }: RouteParts): void {
         {
           sessionId: requiredSessionId(request.raw),
           app: name ?? null,
+          keyApp: access.onlyOpened(request),
+          authorize: (wanted) => access.mustOpen(request, wanted),
           rig,
           utilityModel: baml ?? null,
         },
@@ -59,7 +60,7 @@ function setModel(app: HttpApp, { services, admission }: RouteParts): void {
   );
 }
 
-function lists(app: HttpApp, { services, admission }: RouteParts): void {
+function lists(app: HttpApp, { services, admission, access }: RouteParts): void {
   const { conversations } = services;
   app.get(
     "/api/control/models",
@@ -67,7 +68,8 @@ function lists(app: HttpApp, { services, admission }: RouteParts): void {
       schema: {
         operationId: "listModels",
         summary: "List the models of the session's App",
-        description: "Without `X-Session-Id`, or with one that names no session, those of the default App.",
+        description:
+          "Without a session that belongs to an App: those of the App that `app` names, else of the one that the key opens, else of `default`.",
         tags: TAGS,
         headers: z.object({ "X-Session-Id": HEADERS.session["X-Session-Id"].optional(), ...HEADERS.appKey }),
         querystring: z.object({ app: AppName.optional() }),
@@ -76,10 +78,17 @@ function lists(app: HttpApp, { services, admission }: RouteParts): void {
           ...refusals(401, 503),
         },
       },
-      preParsing: requireAppOfQuery,
+      preParsing: access.ofModels({ changes: false }),
     },
-    async (request, reply) =>
-      reply.send([...(await conversations.listModels(optionalSessionId(request.raw)))]),
+    async (request, reply) => {
+      const models = await conversations.listModels({
+        sessionId: optionalSessionId(request.raw),
+        app: request.query.app ?? null,
+        keyApp: access.onlyOpened(request),
+        authorize: (wanted) => access.mayUseSession(request, wanted),
+      });
+      return reply.send([...models]);
+    },
   );
 
   app.get(
@@ -96,11 +105,11 @@ function lists(app: HttpApp, { services, admission }: RouteParts): void {
           ...refusals(401, 429, 503, 507),
         },
       },
+      preParsing: access.ofKey,
     },
     async (request, reply) => {
-      requireGoodKey(appKey(request.raw));
       await conversations.ensure(requiredSessionId(request.raw), admission.newSession(request));
-      return reply.send([...conversations.listApps()]);
+      return reply.send([...conversations.listApps(access.opened(request))]);
     },
   );
 }

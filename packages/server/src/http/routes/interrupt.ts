@@ -6,7 +6,7 @@ import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/interrupt";
 
-export function interruptRoute(app: HttpApp, { services, answers, admission }: RouteParts): void {
+export function interruptRoute(app: HttpApp, { services, answers, admission, access }: RouteParts): void {
   app.post(
     ROUTE,
     {
@@ -16,12 +16,14 @@ export function interruptRoute(app: HttpApp, { services, answers, admission }: R
         description:
           "Also drops what waits behind it. The text so far stays. Does nothing when nothing is in progress.",
         tags: ["Conversation"],
-        headers: z.object(HEADERS.session),
-        response: { 200: Snapshot, ...refusals(413, 415, 429, 503, 507) },
+        headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
+        response: { 200: Snapshot, ...refusals(401, 413, 415, 429, 503, 507) },
       },
+      preParsing: access.ofSession,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
+      access.mayUseItsSession(request);
       const view = await services.conversations.interrupt(sessionId, admission.newSession(request));
       answers.snapshot({ request, reply, route: ROUTE, waitMs: 0 }, view);
     },

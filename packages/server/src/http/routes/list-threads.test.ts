@@ -29,6 +29,7 @@ describe("GET /api/sessions", () => {
     expect(answer.headers["link"]).toBeUndefined();
     expect(edge.services.conversations.last.threads).toEqual({
       publicKey: WALLET,
+      opened: [],
       limit: 1000,
       cursor: null,
     });

@@ -9,6 +9,7 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Services } from "../../core/ports/services.ts";
 import type { Admission } from "../admission.ts";
 import type { Answers } from "../answers.ts";
+import type { AppAccess } from "../app-access.ts";
 import type { HttpConfig } from "../http-config.ts";
 import type { RequestLog } from "../request-log.ts";
 
@@ -25,6 +26,7 @@ export interface RouteParts {
   readonly services: Services;
   readonly answers: Answers;
   readonly admission: Admission;
+  readonly access: AppAccess;
   readonly log: RequestLog;
   readonly config: HttpConfig;
   /** Of the service. */

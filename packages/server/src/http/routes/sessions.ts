@@ -46,12 +46,13 @@ const RenameBody = z.object({
 });
 
 export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
-  createAndList(app, parts);
+  createSession(app, parts);
+  listThreads(app, parts);
   getAndMessages(app, parts);
   renameAndDelete(app, parts);
 }
 
-function createAndList(app: HttpApp, { services, admission }: RouteParts): void {
+function createSession(app: HttpApp, { services, admission, access }: RouteParts): void {
   const { conversations } = services;
   app.post(
     "/api/sessions",
@@ -61,31 +62,41 @@ function createAndList(app: HttpApp, { services, admission }: RouteParts): void 
         summary: "Create a session",
         description: "Answers the same for a session that exists. Binds the wallet when none was bound.",
         tags: TAGS,
-        headers: z.object(HEADERS.session),
+        headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         body: CreateBody,
-        response: { 200: Thread, ...refusals(409, 413, 415, 429, 503, 507) },
+        response: { 200: Thread, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
+      preParsing: access.ofSession,
     },
-    (request) =>
-      conversations.create(
-        requiredSessionId(request.raw),
-        request.body?.public_key ?? null,
-        admission.newSession(request),
-      ),
+    (request) => {
+      const sessionId = requiredSessionId(request.raw);
+      access.mayUseItsSession(request);
+      const publicKey = request.body?.public_key ?? null;
+      return conversations.create(sessionId, publicKey, admission.newSession(request));
+    },
   );
+}
 
+function listThreads(app: HttpApp, { services, admission, access }: RouteParts): void {
+  const { conversations } = services;
   app.get(
     "/api/sessions",
     {
       schema: {
         operationId: "listThreads",
         summary: "List the threads of a wallet",
-        description: 'Newest activity first. `Link` with `rel="next"` names the next page.',
+        description:
+          "Newest activity first: those of the default App, and of the Apps that the sent key opens. " +
+          '`Link` with `rel="next"` names the next page.',
         tags: TAGS,
-        headers: z.object(HEADERS.session),
+        headers: z.object({ ...HEADERS.session, ...HEADERS.listKey }),
         querystring: ListQuery,
-        response: { 200: z.array(Thread).meta({ description: "The threads" }), ...refusals(429, 503, 507) },
+        response: {
+          200: z.array(Thread).meta({ description: "The threads" }),
+          ...refusals(401, 429, 503, 507),
+        },
       },
+      preParsing: access.ofKey,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -93,6 +104,7 @@ function createAndList(app: HttpApp, { services, admission }: RouteParts): void 
       // First the list: a request that is refused creates nothing.
       const page = await conversations.threads({
         publicKey,
+        opened: access.opened(request),
         limit: limit ?? UNPAGED,
         cursor: cursor ?? null,
       });
@@ -110,7 +122,7 @@ function createAndList(app: HttpApp, { services, admission }: RouteParts): void 
   );
 }
 
-function getAndMessages(app: HttpApp, { services }: RouteParts): void {
+function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
   const { conversations } = services;
   app.get(
     "/api/sessions/:id",
@@ -120,10 +132,15 @@ function getAndMessages(app: HttpApp, { services }: RouteParts): void {
         summary: "Get a session",
         tags: TAGS,
         params: IdPath,
-        response: { 200: Thread, ...refusals(404, 503) },
+        headers: z.object(HEADERS.sessionKey),
+        response: { 200: Thread, ...refusals(401, 404, 503) },
       },
+      preParsing: access.ofPath,
     },
-    (request) => conversations.thread(request.params.id),
+    (request) => {
+      access.mayUseItsSession(request);
+      return conversations.thread(request.params.id);
+    },
   );
 
   app.get(
@@ -135,14 +152,17 @@ function getAndMessages(app: HttpApp, { services }: RouteParts): void {
         description: "In the order of arrival.",
         tags: TAGS,
         params: IdPath,
+        headers: z.object(HEADERS.sessionKey),
         querystring: MessagesQuery,
         response: {
           200: z.array(PersistedMessage).meta({ description: "The messages" }),
-          ...refusals(404, 503),
+          ...refusals(401, 404, 503),
         },
       },
+      preParsing: access.ofPath,
     },
     async (request, reply) => {
+      access.mayUseItsSession(request);
       const { after, limit } = request.query;
       const messages = await conversations.messages(request.params.id, after ?? null, limit ?? MESSAGES_MAX);
       return reply.send([...messages]);
@@ -150,7 +170,7 @@ function getAndMessages(app: HttpApp, { services }: RouteParts): void {
   );
 }
 
-function renameAndDelete(app: HttpApp, { services }: RouteParts): void {
+function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
   const { conversations } = services;
   app.patch(
     "/api/sessions/:id",
@@ -160,11 +180,16 @@ function renameAndDelete(app: HttpApp, { services }: RouteParts): void {
         summary: "Rename a thread",
         tags: TAGS,
         params: IdPath,
+        headers: z.object(HEADERS.sessionKey),
         body: RenameBody,
-        response: { 200: Thread, ...refusals(404, 413, 415, 503, 507) },
+        response: { 200: Thread, ...refusals(401, 404, 413, 415, 503, 507) },
       },
+      preParsing: access.ofPath,
     },
-    (request) => conversations.rename(request.params.id, request.body.title),
+    (request) => {
+      access.mayUseItsSession(request);
+      return conversations.rename(request.params.id, request.body.title);
+    },
   );
 
   app.delete(
@@ -176,10 +201,13 @@ function renameAndDelete(app: HttpApp, { services }: RouteParts): void {
         description: "Stops a running turn and ends open event streams.",
         tags: TAGS,
         params: IdPath,
-        response: { 200: DeletedThread, ...refusals(404, 503, 507) },
+        headers: z.object(HEADERS.sessionKey),
+        response: { 200: DeletedThread, ...refusals(401, 404, 503, 507) },
       },
+      preParsing: access.ofPath,
     },
     async (request) => {
+      access.mayUseItsSession(request);
       const { id } = request.params;
       await conversations.remove(id);
       return { session_id: id, deleted: true as const };

@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { SnapshotView } from "../../core/ports/services.ts";
 import { untilGone } from "../client-gone.ts";
@@ -6,6 +7,7 @@ import { requiredSessionId, textHeader } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { ClientId, UserStateText } from "../parameters.ts";
 import { preferredWait } from "../prefer.ts";
+import { UNTIMED } from "../request-log.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 export const STATE_ROUTE = "/api/state";
@@ -13,7 +15,8 @@ export const STATE_ROUTE = "/api/state";
 const StateQuery = z.object({ user_state: UserStateText.optional(), client_id: ClientId.optional() });
 
 /** The hot path: a session in memory is answered from bytes, without a promise and without a look at the clock. */
-export function stateRoute(app: HttpApp, { services, answers, admission, log }: RouteParts): void {
+export function stateRoute(app: HttpApp, parts: RouteParts): void {
+  const { access, log } = parts;
   app.get(
     STATE_ROUTE,
     {
@@ -22,32 +25,49 @@ export function stateRoute(app: HttpApp, { services, answers, admission, log }: 
         summary: "Get the snapshot of a session",
         description: "Creates the session when there is none.",
         tags: ["Conversation"],
-        headers: z.object({ ...HEADERS.session, ...HEADERS.ifNoneMatch, ...HEADERS.prefer }),
+        headers: z.object({
+          ...HEADERS.session,
+          ...HEADERS.sessionKey,
+          ...HEADERS.ifNoneMatch,
+          ...HEADERS.prefer,
+        }),
         querystring: StateQuery,
         response: {
           200: Snapshot,
           304: z.undefined().meta({ description: "The client has this snapshot already" }),
-          ...refusals(429, 503, 507),
+          ...refusals(401, 429, 503, 507),
         },
       },
+      // 401 goes before what is wrong with the query, and a hook for it would cost what the answer costs.
+      attachValidation: true,
     },
     (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
-      const waitMs = preferredWait(textHeader(request.raw, "prefer"));
-      const answer = services.conversations.state(
-        {
-          sessionId,
-          userState: request.query.user_state ?? null,
-          waitMs,
-          signal: untilGone(reply.raw, waitMs),
-        },
-        admission.newSession(request),
-      );
-      const exchange = { request, reply, route: STATE_ROUTE, waitMs };
-      const send = (view: SnapshotView): void => answers.taggedSnapshot(exchange, view);
-      if (!(answer instanceof Promise)) return send(answer);
+      const checked = access.requireKeyForSession(request, sessionId);
+      if (checked === undefined) return answer(parts, request, reply, sessionId);
       log.started(request);
-      return answer.then(send);
+      return checked.then(() => answer(parts, request, reply, sessionId));
     },
   );
+}
+
+function answer(
+  { services, answers, admission, access, log }: RouteParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  sessionId: string,
+): void | Promise<void> {
+  if (request.validationError !== undefined) throw request.validationError;
+  const waitMs = preferredWait(textHeader(request.raw, "prefer"));
+  access.mayUseItsSession(request);
+  const { user_state: userState } = request.query as z.output<typeof StateQuery>;
+  const found = services.conversations.state(
+    { sessionId, userState: userState ?? null, waitMs, signal: untilGone(reply.raw, waitMs) },
+    admission.newSession(request),
+  );
+  const exchange = { request, reply, route: STATE_ROUTE, waitMs };
+  const send = (view: SnapshotView): void => answers.taggedSnapshot(exchange, view);
+  if (!(found instanceof Promise)) return send(found);
+  if (request.startedAt === UNTIMED) log.started(request);
+  return found.then(send);
 }

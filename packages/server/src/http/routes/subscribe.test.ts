@@ -128,11 +128,12 @@ describe("GET /api/updates", () => {
     const [fromQuery, fromHeader, plain] = edge.services.updates.opened.map(({ request }) => request);
     expect(fromQuery).toEqual({
       sessionId: SESSION,
+      access: expect.anything(),
       include: new Set(["tools", "state"]),
       lastEventId: "q-1",
     });
     expect(fromHeader?.lastEventId).toBe("h-2");
-    expect(plain).toEqual({ sessionId: SESSION, include: new Set(), lastEventId: null });
+    expect(plain).toMatchObject({ include: new Set(), lastEventId: null });
   });
 
   it.each(["text/event-stream", "*/*", "text/*", "application/json, text/event-stream;q=0.1"])(

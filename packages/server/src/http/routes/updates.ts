@@ -41,6 +41,7 @@ const UpdatesQuery = z.object({
 const NO_GROUPS: ReadonlySet<IncludeGroup> = new Set();
 
 export function updatesRoute(app: HttpApp, parts: RouteParts): void {
+  const { access } = parts;
   app.get(
     ROUTE,
     {
@@ -53,6 +54,7 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
         tags: ["Conversation"],
         headers: z.object({
           ...HEADERS.session,
+          ...HEADERS.sessionKey,
           Accept: z
             .string()
             .meta({ description: "Must allow `text/event-stream`", examples: [EVENT_STREAM] }),
@@ -63,16 +65,24 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
         querystring: UpdatesQuery,
         response: {
           200: { description: "The stream", content: { [EVENT_STREAM]: { schema: z.string() } } },
-          ...refusals(406, 429, 503, 507),
+          ...refusals(401, 406, 429, 503, 507),
         },
       },
+      preParsing: access.ofOpenSession,
     },
     (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       requireEventStream(textHeader(request.raw, "accept"));
       const { include, last_event_id: fromQuery } = request.query;
       const lastEventId = textHeader(request.raw, "last-event-id") ?? fromQuery ?? null;
-      return open(parts, request, reply, { sessionId, include: include ?? NO_GROUPS, lastEventId });
+      access.mayUseItsSession(request);
+      const wanted = {
+        sessionId,
+        access: access.ofStream(request),
+        include: include ?? NO_GROUPS,
+        lastEventId,
+      };
+      return open(parts, request, reply, wanted);
     },
   );
 }

@@ -8,18 +8,20 @@ import type {
   AdmitNewSession,
   ChatRequest,
   ConversationService,
-  OpenStream,
   Readiness,
   Services,
   SnapshotView,
   StateRequest,
-  StreamRequest,
-  StreamSink,
+  SetModelRequest,
 } from "../../core/ports/services.ts";
+import { InMemoryApps, InMemoryKeys } from "./in-memory-keys.ts";
+import { InMemoryUpdates } from "./in-memory-updates.ts";
 
 const EPOCH = "2026-11-20T12:00:00.000Z";
 
 interface KeptSession {
+  /** The App that it belongs to. */
+  app: string | null;
   readonly thread: { -readonly [Name in keyof Thread]: Thread[Name] };
   publicKey: string | null;
   readonly messages: PersistedMessage[];
@@ -72,7 +74,14 @@ export class InMemoryConversations implements ConversationService {
     request: Parameters<ConversationService["setModel"]>[0],
     admit: AdmitNewSession,
   ): ReturnType<ConversationService["setModel"]> {
-    this.last.setModel = request;
+    const app = this.#appFor(request);
+    request.authorize(app);
+    this.last.setModel = {
+      sessionId: request.sessionId,
+      app,
+      rig: request.rig,
+      utilityModel: request.utilityModel,
+    };
     if (!this.models.includes(request.rig))
       throw new InvalidRequest("model_unknown", "The App has no such rig.");
     const created = !this.sessions.has(request.sessionId);
@@ -80,16 +89,25 @@ export class InMemoryConversations implements ConversationService {
     return { success: true, rig: request.rig, baml: request.utilityModel ?? request.rig, created };
   }
 
-  async listModels(): Promise<readonly string[]> {
+  async listModels(
+    request: Parameters<ConversationService["listModels"]>[0],
+  ): ReturnType<ConversationService["listModels"]> {
+    request.authorize(this.#appFor(request));
     return this.models;
+  }
+
+  /** At once for a session that exists, as one that is in memory. */
+  appOf(id: string): string | Promise<string> {
+    const session = this.sessions.get(id);
+    return session === undefined ? Promise.resolve("default") : (session.app ?? "default");
   }
 
   async ensure(id: string, admit: AdmitNewSession): Promise<void> {
     this.#make(id, admit);
   }
 
-  listApps(): { name: string }[] {
-    return [{ name: "default" }];
+  listApps(opened: readonly string[]): { name: string }[] {
+    return ["default", ...opened].map((name) => ({ name }));
   }
 
   async thread(id: string): Promise<Thread> {
@@ -124,6 +142,15 @@ export class InMemoryConversations implements ConversationService {
     return messages.slice(from, from + limit);
   }
 
+  #appFor({
+    sessionId,
+    app,
+    keyApp,
+  }: Pick<SetModelRequest, "app" | "keyApp"> & { readonly sessionId: string | null }): string {
+    const session = sessionId === null ? undefined : this.sessions.get(sessionId);
+    return session?.app ?? app ?? keyApp ?? "default";
+  }
+
   #known(id: string): KeptSession {
     const session = this.sessions.get(id);
     if (session === undefined) throw new NotFound("session_not_found", "There is no such session.");
@@ -141,7 +168,7 @@ export class InMemoryConversations implements ConversationService {
       created_at: EPOCH,
       updated_at: EPOCH,
     };
-    const session: KeptSession = { thread, publicKey: null, messages: [] };
+    const session: KeptSession = { app: null, thread, publicKey: null, messages: [] };
     this.sessions.set(id, session);
     return session;
   }
@@ -176,31 +203,6 @@ export class InMemoryConversations implements ConversationService {
   }
 }
 
-export class InMemoryUpdates {
-  /** Streams in the order in which they were opened. */
-  readonly opened: { readonly request: StreamRequest; readonly sink: StreamSink; closed: number }[] = [];
-  /** What `open` waits for. */
-  gate: Promise<void> = Promise.resolve();
-  /** What `open` fails with. */
-  failure: Error | null = null;
-  /** Written while the stream is being opened. */
-  first: string | null = "retry: 2000\n\n";
-
-  async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
-    await this.gate;
-    if (this.failure !== null) throw this.failure;
-    admit?.();
-    const stream = { request, sink, closed: 0 };
-    this.opened.push(stream);
-    if (this.first !== null) sink.write(Buffer.from(this.first));
-    return {
-      close: () => {
-        stream.closed += 1;
-      },
-    };
-  }
-}
-
 export class InMemoryReadiness implements Readiness {
   stopping = false;
   wrong: string[] = [];
@@ -214,6 +216,8 @@ export interface InMemoryServices extends Services {
   readonly conversations: InMemoryConversations;
   readonly updates: InMemoryUpdates;
   readonly readiness: InMemoryReadiness;
+  readonly keys: InMemoryKeys;
+  readonly apps: InMemoryApps;
 }
 
 export function inMemoryServices(): InMemoryServices {
@@ -221,5 +225,7 @@ export function inMemoryServices(): InMemoryServices {
     conversations: new InMemoryConversations(),
     updates: new InMemoryUpdates(),
     readiness: new InMemoryReadiness(),
+    keys: new InMemoryKeys(),
+    apps: new InMemoryApps(),
   };
 }

@@ -1,0 +1,38 @@
+// What the feed keeps of a session while somebody reads it, and how that moves on.
+
+import type { NumberedEvent } from "../core/session-event.ts";
+import { DEFAULT_APP } from "../core/session.ts";
+import type { Channel, Reader } from "./reader.ts";
+
+export interface FeedChannel extends Channel {
+  /** The life that `head` counts in: the last one that was heard of. */
+  life: string;
+  /** The App that the session counts as in that life. */
+  app: string;
+  readonly readers: Set<Reader>;
+  /** Streams that are open or being opened. */
+  streams: number;
+  /** Lives that ended while a stream was being opened. */
+  readonly ended: Set<string>;
+}
+
+/** Lives follow each other, so what is said of another life than before begins to count anew; but one that has ended is over. */
+export function moveHead(
+  channel: FeedChannel,
+  { life, head, app }: { readonly life: string; readonly head: number; readonly app: string | null },
+): void {
+  if (channel.ended.has(life)) return;
+  const isSame = channel.life === life;
+  channel.head = isSame ? Math.max(channel.head, head) : head;
+  // A session comes to an App once: what was heard of it before does not take it back.
+  if (!isSame) channel.app = app ?? DEFAULT_APP;
+  else if (app !== null && app !== DEFAULT_APP) channel.app = app;
+  channel.life = life;
+}
+
+/** The App that events bring a session to, `null` when they say nothing of it. */
+export function appAfter(events: readonly NumberedEvent[]): string | null {
+  let app: string | null = null;
+  for (const { event } of events) if (event.type === "state_changed") app = event.app;
+  return app;
+}

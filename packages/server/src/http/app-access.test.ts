@@ -1,0 +1,283 @@
+import type { LightMyRequestResponse } from "fastify";
+import { describe, expect, it } from "vitest";
+import { Unavailable } from "../core/errors.ts";
+import { OTHER_SESSION, SESSION, testEdge, WALLET, type TestEdge } from "./testing/edge.ts";
+import { expectProblem } from "./testing/expect-problem.ts";
+
+/** An edge with the Apps `defi` (key `to-defi`), `vault` that requires its key for everything (`to-vault`), and a key to both. */
+function edgeWithApps(): TestEdge {
+  const edge = testEdge();
+  edge.services.apps.requireKey.set("defi", "chat").set("vault", "all");
+  edge.services.keys.grants
+    .set("to-defi", ["defi"])
+    .set("to-vault", ["vault"])
+    .set("to-both", ["defi", "vault"]);
+  return edge;
+}
+
+/** Makes SESSION one of the App. */
+async function givenSession(edge: TestEdge, app: string | null): Promise<void> {
+  await edge.services.conversations.ensure(SESSION, null);
+  edge.services.conversations.sessions.get(SESSION)!.app = app;
+}
+
+const key = (text: string) => ({ headers: { "service-app-key": text } });
+const CHAT = "/api/chat?message=hello";
+const SET = "/api/control/model?rig=demo/assistant";
+const MODELS = "/api/control/models";
+const APPS = "/api/control/apps";
+const LIST = `/api/sessions?public_key=${WALLET}`;
+
+const expectUnauthorized = (answer: LightMyRequestResponse): void => {
+  expectProblem(answer, 401, "app_key_invalid");
+  expect(answer.headers["www-authenticate"]).toBe('ServiceAppKey realm="colloquy", header="SERVICE-APP-KEY"');
+};
+
+describe.each([
+  ["chat", "POST", (app: string) => `${CHAT}&app=${app}`],
+  ["set model", "POST", (app: string) => `${SET}&app=${app}`],
+  ["list models", "GET", (app: string) => `${MODELS}?app=${app}`],
+] as const)("%s for an App", (_name, method, url) => {
+  it("needs its key: 401 without one and with a bad one, the same where there is no such App; nothing is created", async () => {
+    const edge = edgeWithApps();
+    const bodies = new Set<string>();
+    for (const app of ["defi", "nobody"]) {
+      for (const options of [{}, key(""), key("nonsense"), key("to-defi, to-defi")]) {
+        const answer = await edge.send(method, url(app), options);
+        expectUnauthorized(answer);
+        bodies.add(answer.body.replace(/"request_id":"[^"]*"/, ""));
+      }
+    }
+    expect(bodies.size).toBe(1);
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it("answers 403 to a key that does not open it, the same where there is no such App; nothing is created", async () => {
+    const edge = edgeWithApps();
+    for (const app of ["defi", "nobody"]) {
+      expectProblem(await edge.send(method, url(app), key("to-vault")), 403, "app_forbidden");
+    }
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it("is done with a key that opens it", async () => {
+    const edge = edgeWithApps();
+    for (const good of ["to-defi", "to-both"]) {
+      expect((await edge.send(method, url("defi"), key(good))).statusCode).toBe(200);
+    }
+  });
+
+  it("ignores a key where it is the default one, and does not look at it", async () => {
+    const edge = edgeWithApps();
+    expect((await edge.send(method, url("default"), key("nonsense"))).statusCode).toBe(200);
+    if (method === "POST" && url("").startsWith(CHAT)) expect(edge.services.keys.checked).toEqual([]);
+  });
+
+  it("goes 401, 400, 403", async () => {
+    const edge = edgeWithApps();
+    const broken = { "x-session-id": "nonsense" };
+    expectUnauthorized(await edge.send(method, url("defi"), { headers: broken }));
+    const headers = { ...broken, ...key("to-vault").headers };
+    expectProblem(await edge.send(method, url("defi"), { headers }), 400, "session_id_invalid");
+    expectProblem(await edge.send(method, url("x".repeat(65)), key("to-vault")), 400, "parameter_invalid");
+  });
+});
+
+describe("chat with the App in its body", () => {
+  const chat = (edge: TestEdge, payload: object, headers: Record<string, string> = {}) =>
+    edge.send("POST", "/api/chat", { payload, headers });
+
+  it("is checked as one in the query", async () => {
+    const edge = edgeWithApps();
+    const wanted = { app: "defi", message: "hello" };
+    expectUnauthorized(await chat(edge, wanted));
+    expectUnauthorized(await chat(edge, { app: "defi", message: 7 }, { "service-app-key": "nonsense" }));
+    expectProblem(await chat(edge, wanted, { "service-app-key": "to-vault" }), 403, "app_forbidden");
+    expectProblem(
+      await chat(edge, { app: "defi" }, { "service-app-key": "to-vault" }),
+      400,
+      "parameter_missing",
+    );
+    expect(edge.services.conversations.sessions.size).toBe(0);
+    expect((await chat(edge, wanted, { "service-app-key": "to-defi" })).statusCode).toBe(200);
+    expect(edge.services.conversations.last.chat).toMatchObject({ app: "defi" });
+  });
+
+  it("is refused before its body is read where the query names the App", async () => {
+    const payload = "{".repeat(100);
+    const headers = { "content-type": "application/json" };
+    expectUnauthorized(await edgeWithApps().send("POST", "/api/chat?app=defi", { payload, headers }));
+  });
+});
+
+/** Every operation on a session, by header or by path. */
+const ON_SESSION = [
+  ["POST", "/api/sessions", {}],
+  ["GET", "/api/state", {}],
+  ["POST", "/api/interrupt", {}],
+  ["GET", "/api/updates", { accept: "text/event-stream" }],
+  ["GET", MODELS, {}],
+  ["GET", `/api/sessions/${SESSION}`, {}],
+  ["GET", `/api/sessions/${SESSION.toUpperCase()}`, {}],
+  ["GET", `/api/sessions/${SESSION}/messages`, {}],
+  ["PATCH", `/api/sessions/${SESSION}`, {}],
+  ["DELETE", `/api/sessions/${SESSION}`, {}],
+] as const;
+
+describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
+  const send = (edge: TestEdge, sent: string | null, session = SESSION) => {
+    // A stream that is opened would not end.
+    edge.services.updates.open = async (wanted, sink) => {
+      sink.write(Buffer.from("retry: 1\n\n"));
+      sink.end("finish");
+      return { close() {}, wanted };
+    };
+    const payload = method === "PATCH" ? { title: "Renamed" } : undefined;
+    const headers = { "x-session-id": session, ...extra, ...(sent !== null && { "service-app-key": sent }) };
+    return edge.send(method, url, { headers, ...(payload && { payload }) });
+  };
+
+  it("on a session of the default App asks for no key and ignores one", async () => {
+    for (const sent of [null, "nonsense", "to-defi"]) {
+      for (const app of [null, "default"]) {
+        const edge = edgeWithApps();
+        await givenSession(edge, app);
+        expect((await send(edge, sent)).statusCode).toBe(200);
+      }
+    }
+  });
+
+  it("on a session of an App asks for no key, but one that is sent must be good and open it", async () => {
+    const edge = edgeWithApps();
+    await givenSession(edge, "defi");
+    expectUnauthorized(await send(edge, "nonsense"));
+    expectUnauthorized(await send(edge, ""));
+    expectProblem(await send(edge, "to-vault"), 403, "app_forbidden");
+    for (const sent of ["to-defi", "to-both", null]) {
+      await givenSession(edge, "defi");
+      expect((await send(edge, sent)).statusCode).toBe(200);
+    }
+  });
+
+  it("asks for the key where the App says so", async () => {
+    const edge = edgeWithApps();
+    await givenSession(edge, "vault");
+    for (const sent of [null, "nonsense"]) expectUnauthorized(await send(edge, sent));
+    expectProblem(await send(edge, "to-defi"), 403, "app_forbidden");
+    expect((await send(edge, "to-vault")).statusCode).toBe(200);
+  });
+
+  it("on a session whose App has left the configuration is closed", async () => {
+    const edge = edgeWithApps();
+    await givenSession(edge, "gone");
+    expectUnauthorized(await send(edge, null));
+    expectProblem(await send(edge, "to-defi"), 403, "app_forbidden");
+  });
+});
+
+describe("the order of refusals on a session of an App", () => {
+  it.each([
+    ["GET", "/api/state?user_state=nonsense", undefined],
+    ["GET", "/api/updates?include=nonsense", undefined],
+    ["PATCH", `/api/sessions/${SESSION}`, { title: 7 }],
+    ["GET", `/api/sessions/${SESSION}/messages?limit=nonsense`, undefined],
+    ["POST", "/api/sessions", { public_key: 7 }],
+  ] as const)("is 401, 400, 403: %s %s", async (method, url, payload) => {
+    const edge = edgeWithApps();
+    await givenSession(edge, "vault");
+    const send = (sent: string | null) =>
+      edge.send(method, url, {
+        headers: { accept: "text/event-stream", ...(sent !== null && { "service-app-key": sent }) },
+        ...(payload && { payload }),
+      });
+    expectUnauthorized(await send(null));
+    expect((await send("to-defi")).statusCode).toBe(400);
+    expect((await send("to-vault")).statusCode).toBe(400);
+  });
+
+  it("puts 404 after them: a session that does not exist is nobody's", async () => {
+    const edge = edgeWithApps();
+    const path = `/api/sessions/${OTHER_SESSION}`;
+    for (const sent of ["nonsense", "to-defi"]) {
+      expectProblem(await edge.send("GET", path, key(sent)), 404, "session_not_found");
+    }
+  });
+});
+
+describe("set model without an App", () => {
+  it("needs the key of the session's App", async () => {
+    const edge = edgeWithApps();
+    await givenSession(edge, "defi");
+    expectUnauthorized(await edge.send("POST", SET));
+    expectUnauthorized(await edge.send("POST", SET, key("nonsense")));
+    expectProblem(await edge.send("POST", SET, key("to-vault")), 403, "app_forbidden");
+    expect((await edge.send("POST", SET, key("to-defi"))).statusCode).toBe(200);
+  });
+
+  it.each([
+    ["to-defi", "defi"],
+    ["to-both", "default"],
+    ["nonsense", "default"],
+  ])("with the key %s makes a session that belongs to none one of %s", async (sent, app) => {
+    const edge = edgeWithApps();
+    expect((await edge.send("POST", SET, key(sent))).statusCode).toBe(200);
+    expect(edge.services.conversations.last.setModel).toMatchObject({ app });
+  });
+});
+
+describe("what a key opens", () => {
+  it("is listed beside the default App; a bad key is 401, before anything is created", async () => {
+    const edge = edgeWithApps();
+    expect((await edge.send("GET", APPS)).json()).toEqual([{ name: "default" }]);
+    const names = (await edge.send("GET", APPS, key("to-both"))).json();
+    expect(names).toEqual([{ name: "default" }, { name: "defi" }, { name: "vault" }]);
+    edge.services.conversations.sessions.clear();
+    for (const url of [APPS, LIST]) expectUnauthorized(await edge.send("GET", url, key("nonsense")));
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it("decides whose threads are listed", async () => {
+    const edge = edgeWithApps();
+    for (const [sent, opened] of [
+      [null, []],
+      ["to-defi", ["defi"]],
+      ["to-both", ["defi", "vault"]],
+    ] as const) {
+      await edge.send("GET", LIST, sent === null ? {} : key(sent));
+      expect(edge.services.conversations.last.threads).toMatchObject({ opened });
+    }
+  });
+});
+
+describe("a store that fails", () => {
+  it("is a 503 for whoever needs a key, and nobody is let through", async () => {
+    const edge = edgeWithApps();
+    edge.services.keys.check = () =>
+      Promise.reject(new Unavailable(503, "store_unavailable", "The store is away.", 1));
+    expectProblem(await edge.send("POST", `${CHAT}&app=defi`, key("to-defi")), 503, "store_unavailable");
+    expect((await edge.send("POST", CHAT, key("to-defi"))).statusCode).toBe(200);
+  });
+});
+
+describe("the limit of chats", () => {
+  it("counts by the key where one let the chat through, else by the address", async () => {
+    const edge = testEdge({
+      loopback: false,
+      rateLimits: { chatsPerMinute: 2, newSessionsPerMinute: 100, streamsPerAddress: 10 },
+    });
+    edge.services.apps.requireKey.set("defi", "chat");
+    edge.services.keys.grants.set("one", ["defi"]).set("two", ["defi"]);
+    const chat = (sent: string, app: string, address = "203.0.113.1") =>
+      edge.send("POST", `${CHAT}&app=${app}`, { ...key(sent), remoteAddress: address });
+    for (const address of ["203.0.113.1", "203.0.113.2"]) {
+      expect((await chat("one", "defi", address)).statusCode).toBe(200);
+    }
+    expectProblem(await chat("one", "defi", "203.0.113.3"), 429, "rate_limited");
+    for (const name of ["two", "two"]) expect((await chat(name, "defi")).statusCode).toBe(200);
+    expectProblem(await chat("two", "defi"), 429, "rate_limited");
+    // The default App ignores keys, so a key buys nothing there.
+    expect((await chat("one", "default")).statusCode).toBe(200);
+    expect((await chat("two", "default")).statusCode).toBe(200);
+    expectProblem(await chat("three", "default"), 429, "rate_limited");
+  });
+});

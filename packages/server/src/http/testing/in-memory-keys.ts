@@ -1,0 +1,31 @@
+// Keys and Apps that are what a test says they are.
+
+import type { AppKeys, KeyGrant } from "../../core/ports/app-keys.ts";
+import type { AppCatalog, AppDefinition } from "../../core/ports/apps.ts";
+
+/** Keys by their text: any text may be one. */
+export class InMemoryKeys implements AppKeys {
+  readonly grants = new Map<string, readonly string[]>();
+  /** Keys that were checked, in order. */
+  readonly checked: string[] = [];
+
+  async check(key: string): Promise<KeyGrant | null> {
+    this.checked.push(key);
+    const apps = this.grants.get(key);
+    return apps === undefined ? null : { keyId: `id of ${key}`, apps: new Set(apps) };
+  }
+}
+
+/** Apps of which nothing but the name and `requireKey` matters here. */
+export class InMemoryApps implements AppCatalog {
+  readonly requireKey = new Map<string, "chat" | "all">([["default", "chat"]]);
+
+  names(): readonly string[] {
+    return [...this.requireKey.keys()];
+  }
+
+  get(name: string): AppDefinition | null {
+    const requireKey = this.requireKey.get(name);
+    return requireKey === undefined ? null : ({ name, requireKey } as AppDefinition);
+  }
+}

@@ -1,0 +1,28 @@
+// Event streams that a test writes.
+
+import type { AdmitNewSession, OpenStream, StreamRequest, StreamSink } from "../../core/ports/services.ts";
+
+export class InMemoryUpdates {
+  /** Streams in the order in which they were opened. */
+  readonly opened: { readonly request: StreamRequest; readonly sink: StreamSink; closed: number }[] = [];
+  /** What `open` waits for. */
+  gate: Promise<void> = Promise.resolve();
+  /** What `open` fails with. */
+  failure: Error | null = null;
+  /** Written while the stream is being opened. */
+  first: string | null = "retry: 2000\n\n";
+
+  async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
+    await this.gate;
+    if (this.failure !== null) throw this.failure;
+    admit?.();
+    const stream = { request, sink, closed: 0 };
+    this.opened.push(stream);
+    if (this.first !== null) sink.write(Buffer.from(this.first));
+    return {
+      close: () => {
+        stream.closed += 1;
+      },
+    };
+  }
+}

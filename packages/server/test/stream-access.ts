@@ -1,0 +1,7 @@
+// Requests that nothing is checked of: what they may do is decided at the edge (http/app-access.ts).
+
+import type { StreamAccess, WantedApp } from "../src/core/ports/services.ts";
+
+export const FOR_ANYBODY: StreamAccess = { opens: () => true, refresh: null };
+
+export const NO_APP_NAMED: WantedApp = { app: null, keyApp: null, authorize() {} };
