@@ -58,9 +58,10 @@ export class CheckedKeys implements AppKeys {
 
   #find(id: string): Promise<AppKeyRecord | null> {
     const now = this.#options.clock.monotonic();
-    this.#forget(now);
     const known = this.#lookups.get(id);
-    if (known !== undefined) return known.record;
+    if (known !== undefined && now - known.askedAt < REMEMBERED_MS) return known.record;
+    this.#lookups.delete(id);
+    this.#makeRoom(now);
     const lookup = { askedAt: now, record: this.#options.store.find(id) };
     this.#lookups.set(id, lookup);
     // A store that fails is asked again by the next one.
@@ -70,7 +71,7 @@ export class CheckedKeys implements AppKeys {
     return lookup.record;
   }
 
-  #forget(now: number): void {
+  #makeRoom(now: number): void {
     for (const [id, { askedAt }] of this.#lookups) {
       if (now - askedAt < REMEMBERED_MS && this.#lookups.size < this.#remembered) return;
       this.#lookups.delete(id);
