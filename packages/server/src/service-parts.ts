@@ -20,13 +20,12 @@ import type { Store } from "./core/ports/store.ts";
 import type { ToolRegistry } from "./core/ports/tool.ts";
 import { DEFAULT_APP } from "./core/session.ts";
 import type { StartedTurn } from "./core/turn.ts";
+import { joinServices } from "./joined-services.ts";
 import { createServiceMetrics, type ServiceMetrics } from "./metrics.ts";
 import { Cleanup } from "./sessions/cleanup.ts";
 import { Conversations } from "./sessions/conversations.ts";
-import { ModelChoices } from "./sessions/model-choice.ts";
 import { Registry } from "./sessions/registry.ts";
 import { SessionCache } from "./sessions/session-cache.ts";
-import { Threads } from "./sessions/threads.ts";
 import { Titles } from "./sessions/titles.ts";
 import { StoredTurnJournal } from "./sessions/turn-journal.ts";
 import type { AppTools } from "./tools/registry.ts";
@@ -113,22 +112,10 @@ export function buildParts(base: Foundations): ServiceParts {
   const feed = buildFeed(base, single);
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, expiry: app.expiry, events });
-  const conversations = joinServices(base, { single, registry, dispatcher, apps });
-  const stopWaiting = (): void => single.stopWaiting();
+  const conversations = joinServices({ config, store, single, registry, dispatcher, apps });
   const keys = new CheckedKeys({ store: store.keys, clock, apps });
-  return {
-    conversations,
-    apps,
-    keys,
-    feed,
-    registry,
-    dispatcher,
-    leases,
-    titles,
-    cleanup,
-    tools,
-    stopWaiting,
-  };
+  const services = { conversations, apps, keys, feed, stopWaiting: () => single.stopWaiting() };
+  return { ...services, registry, dispatcher, leases, titles, cleanup, tools };
 }
 
 /** What turns are run with. */
@@ -189,38 +176,6 @@ function buildFeed({ bus, store, clock, config }: Foundations, conversations: Co
     touch: (used) => store.sessions.touch(used),
     maxStreamsPerSession: config.server.loopback ? null : MAX_STREAMS_PER_SESSION,
   });
-}
-
-/** Everything that routes may ask of conversations, from the three that do it. */
-function joinServices(
-  { config, store }: Foundations,
-  parts: {
-    readonly single: Conversations;
-    readonly registry: Registry;
-    readonly dispatcher: Dispatcher;
-    readonly apps: AppCatalog;
-  },
-): ConversationService {
-  const { single, registry, dispatcher, apps } = parts;
-  const walletListing = config.server.walletListing === "on";
-  const threads = new Threads({ store, registry, dispatcher, walletListing });
-  const choices = new ModelChoices(store, registry, apps);
-  return {
-    chat: (request, admit) => single.chat(request, admit),
-    state: (request, admit) => single.state(request, admit),
-    interrupt: (sessionId, admit) => single.interrupt(sessionId, admit),
-    ensure: async (sessionId, admit) => void (await single.ensure(sessionId, admit)),
-    create: (sessionId, publicKey, admit) => threads.create(sessionId, publicKey, admit),
-    thread: (sessionId) => threads.thread(sessionId),
-    threads: (query) => threads.threads(query),
-    rename: (sessionId, title) => threads.rename(sessionId, title),
-    remove: (sessionId) => threads.remove(sessionId),
-    messages: (sessionId, after, limit) => threads.messages(sessionId, after, limit),
-    setModel: (request, admit) => choices.setModel(request, admit),
-    listModels: (request) => choices.listModels(request),
-    listApps: (opened) => [DEFAULT_APP, ...opened].flatMap((name) => apps.get(name)?.descriptor ?? []),
-    appOf: (sessionId) => single.appOf(sessionId),
-  };
 }
 
 async function openJournal(
