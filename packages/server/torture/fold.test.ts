@@ -80,7 +80,8 @@ describe("the fold", () => {
     const delta = (offset: number, text: string) => foldDelta(streaming, { message_id: "a", offset, text });
     expect(delta(4, "two")?.messages[0]?.content).toBe("one two");
     expect(delta(0, "one two")?.messages[0]?.content).toBe("one two");
-    expect(delta(0, "one")).toBe(streaming);
+    expect(delta(2, "e")).toBe(streaming);
+    expect(delta(0, "on")?.messages[0]?.content).toBe("on");
     expect(delta(5, "two")).toBeNull();
     expect(foldDelta(streaming, { message_id: "b", offset: 0, text: "x" })).toBeNull();
   });

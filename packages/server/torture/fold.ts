@@ -28,10 +28,13 @@ export function foldDelta(
 ): FoldState | null {
   const message = state.messages.find(({ id }) => id === delta.message_id);
   if (message === undefined || message.content.length < delta.offset) return null;
-  const more = delta.text.slice(message.content.length - delta.offset);
-  return more === "" || message.status !== "streaming"
+  if (message.status !== "streaming") return state;
+  // From the start comes all there is so far, also where the reader had more of it before a crash (contract section 5).
+  const known = delta.offset === 0 ? "" : message.content;
+  const content = known + delta.text.slice(known.length - delta.offset);
+  return content === message.content
     ? state
-    : { ...state, messages: replaced(state.messages, { ...message, content: message.content + more }) };
+    : { ...state, messages: replaced(state.messages, { ...message, content }) };
 }
 
 /**

@@ -27,8 +27,8 @@ export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
         const message = snapshot.messages.find((other) => other.id === event.message_id);
         if (message === undefined) throw new Error("message_delta of an unknown message");
         if (event.offset > message.content.length) throw new Error("a gap between deltas");
-        const overlap = message.content.length - event.offset;
-        message.content += event.text.slice(overlap);
+        if (event.offset === 0) message.content = event.text;
+        else message.content += event.text.slice(message.content.length - event.offset);
         break;
       }
       case "state_changed":
