@@ -4,13 +4,14 @@ import { Command, CommanderError } from "commander";
 import { ServiceError } from "../core/errors.ts";
 import { addCheckCommand } from "./check.ts";
 import { CommandFailure, type CommandParts, type ExitCode } from "./command.ts";
+import { addKeysCommand } from "./keys.ts";
 import { addSecretsCommand } from "./secrets.ts";
 import { addServeCommand } from "./serve.ts";
 
 /** Adds a command to the program. One that has an exit code of its own hands it to `finish`. */
 type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCode) => void) => void;
 
-const COMMANDS: readonly AddCommand[] = [addServeCommand, addCheckCommand, addSecretsCommand];
+const COMMANDS: readonly AddCommand[] = [addServeCommand, addCheckCommand, addKeysCommand, addSecretsCommand];
 
 const EXAMPLES = `
 Examples:

@@ -1,0 +1,187 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { openAdministration } from "../administration.ts";
+import { CheckedKeys, REMEMBERED_MS } from "../apps/keys/checked-keys.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
+import { runCommandLine } from "./run.ts";
+
+let directory = "";
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-cli-keys-"));
+  const app = { models: ["demo/assistant"] };
+  const config = { apps: { default: app, defi: app, games: app } };
+  await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(config));
+});
+
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+
+const dataDirectory = () => join(directory, "data");
+
+async function run(...parameters: readonly string[]) {
+  const written = { output: "", errors: "" };
+  const code = await runCommandLine(["keys", ...parameters], {
+    version: "1.2.3",
+    output: { write: (text) => (written.output += text) },
+    errors: { write: (text) => (written.errors += text) },
+    columns: null,
+    serve: () => Promise.reject(new Error("nobody asked to serve")),
+    loadConfig: () => loadConfig({ environment: {}, workingDirectory: directory }),
+    openAdministration: () => openAdministration({ dataDirectory: dataDirectory(), secretKey: null }),
+  });
+  return { code, ...written };
+}
+
+async function json(...parameters: readonly string[]): Promise<Record<string, unknown>> {
+  const { code, output, errors } = await run(...parameters, "--json");
+  expect({ code, errors }).toEqual({ code: 0, errors: "" });
+  return JSON.parse(output) as Record<string, unknown>;
+}
+
+/** What a server beside the commands says of keys; `later` lets its memory of them pass. */
+async function withServer(
+  work: (server: {
+    opens(key: unknown): Promise<readonly string[] | null>;
+    later(): Promise<void>;
+  }) => Promise<void>,
+): Promise<void> {
+  const clock = new ManualClock(Date.now());
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const store = await openSqliteStore({ directory: dataDirectory(), clock, onFatal });
+  const keys = new CheckedKeys({ store: store.keys, clock, apps: { get: (name) => ({ name }) as never } });
+  try {
+    await work({
+      opens: async (key) => {
+        const grant = await keys.check(String(key));
+        return grant === null ? null : [...grant.apps];
+      },
+      // The commands go by the machine's clock, which has moved on a little.
+      later: () => clock.advance(REMEMBERED_MS + 60_000),
+    });
+  } finally {
+    await store.close();
+  }
+}
+
+describe("keys create", () => {
+  it("prints the key once, good at once in a server that runs", async () => {
+    await withServer(async ({ opens }) => {
+      const { code, output, errors } = await run("create", "--app", "defi", "--app", "games");
+      expect({ code, errors }).toEqual({ code: 0, errors: "" });
+      const [key = ""] = output.split("\n");
+      expect(key).toMatch(/^clq_[0-9A-Za-z]{16}_[0-9A-Za-z]{36}$/);
+      expect(output).toContain("opens defi, games and does not expire");
+      expect(await opens(key)).toEqual(["defi", "games"]);
+      const secret = key.slice(21);
+      for (const list of [await run("list"), await run("list", "--json")]) {
+        expect(list.output).toContain(key.slice(4, 20));
+        expect(list.output).not.toContain(secret);
+      }
+    });
+  });
+
+  it("with --json prints one document", async () => {
+    const created = await json("create", "--app", "defi", "--name", " web site ", "--expires", "90d");
+    expect(created).toEqual({
+      id: expect.any(String) as string,
+      name: "web site",
+      apps: ["defi"],
+      status: "good",
+      created_at: expect.any(String) as string,
+      expires_at: expect.any(String) as string,
+      revoked_at: null,
+      key: expect.stringMatching(/^clq_/) as string,
+    });
+    const lifeMs = Date.parse(String(created["expires_at"])) - Date.parse(String(created["created_at"]));
+    expect(lifeMs).toBe(90 * 24 * 60 * 60_000);
+  });
+
+  it.each([
+    [["--app", "nobody"], 'There is no App "nobody". Apps that need a key: defi, games.'],
+    [["--app", "default"], "The App default needs no key. Apps that need a key: defi, games."],
+    [[], "required option '--app <name>' not specified"],
+    [["--app", "defi", "--expires", "soon"], "It must be a number and a unit"],
+    [["--app", "defi", "--expires", "0d"], "It must be longer than nothing."],
+    [["--app", "defi", "--name", " "], "It must be 1 to 100 characters"],
+  ])("with %j exits with 2, says why, and makes none", async (parameters, why) => {
+    const { code, output, errors } = await run("create", ...parameters);
+    expect({ code, output }).toEqual({ code: 2, output: "" });
+    expect(errors).toContain(why);
+    expect(await json("list")).toEqual([]);
+  });
+
+  it("exits with 2 where the configuration is wrong; the others do without it", async () => {
+    const { id } = await json("create", "--app", "defi");
+    await writeFile(join(directory, "colloquy.config.json"), "{");
+    expect((await run("create", "--app", "defi")).code).toBe(2);
+    expect(await json("revoke", String(id))).toMatchObject({ status: "revoked" });
+  });
+});
+
+describe("keys list", () => {
+  it("says when there are none", async () => {
+    expect(await run("list")).toMatchObject({
+      code: 0,
+      output: expect.stringContaining("There are no keys."),
+    });
+  });
+
+  it("shows each in a line, oldest first", async () => {
+    const first = await json("create", "--app", "defi", "--name", "one");
+    const second = await json("create", "--app", "games", "--expires", "1h");
+    await run("revoke", String(first["id"]));
+    const lines = (await run("list")).output.trimEnd().split("\n");
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toMatch(/^ID +STATUS +APPS +CREATED +EXPIRES +NAME$/);
+    expect(lines[1]).toMatch(new RegExp(`^${String(first["id"])} +revoked +defi +\\S+ +never +one$`));
+    expect(lines[2]).toMatch(new RegExp(`^${String(second["id"])} +good +games +\\S+ +\\S+Z$`));
+  });
+});
+
+describe("keys revoke", () => {
+  it("is seen by a server that runs", async () => {
+    await withServer(async ({ opens, later }) => {
+      const { id, key } = await json("create", "--app", "defi");
+      expect(await opens(key)).toEqual(["defi"]);
+      const { code, output } = await run("revoke", String(id));
+      expect(code).toBe(0);
+      expect(output).toContain(`The key ${String(id)} is revoked.`);
+      await later();
+      expect(await opens(key)).toBeNull();
+    });
+  });
+
+  it("exits with 1 where there is no such key", async () => {
+    const { code, errors } = await run("revoke", "nobody");
+    expect({ code, errors }).toEqual({
+      code: 1,
+      errors: "Colloquy: There is no key with the id nobody. colloquy keys list shows them all.\n",
+    });
+  });
+});
+
+describe("keys rotate", () => {
+  it("prints the next key; the old one is good for the overlap", async () => {
+    await withServer(async ({ opens, later }) => {
+      const old = await json("create", "--app", "defi");
+      const next = await json("rotate", String(old["id"]), "--overlap", "1h");
+      for (const { key } of [old, next]) expect(await opens(key)).toEqual(["defi"]);
+      const listed = (await json("list")) as unknown as readonly Record<string, unknown>[];
+      const endsInMs = Date.parse(String(listed[0]?.["expires_at"])) - Date.parse(String(next["created_at"]));
+      expect(endsInMs).toBeGreaterThanOrEqual(60 * 60_000);
+      expect(endsInMs).toBeLessThan(61 * 60_000);
+      const last = await json("rotate", String(next["id"]), "--overlap", "0s");
+      await later();
+      expect(await opens(next["key"])).toBeNull();
+      expect(await opens(last["key"])).toEqual(["defi"]);
+    });
+  });
+});

@@ -1,0 +1,176 @@
+import { type Command, InvalidArgumentError } from "commander";
+import type { Administration } from "../administration.ts";
+import { formatProblems } from "../config/problem.ts";
+import { InvalidRequest } from "../core/errors.ts";
+import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
+import { parseDuration } from "./duration.ts";
+
+type Keys = ReturnType<Administration["keys"]>;
+type IssuedKey = Awaited<ReturnType<Keys["create"]>>;
+type ListedKey = Awaited<ReturnType<Keys["revoke"]>>;
+
+const JSON_OPTION = ["--json", "print one JSON document"] as const;
+const NAME_MAX = 100;
+const DAY_MS = 24 * 60 * 60_000;
+
+const EXAMPLES = `
+Examples:
+  colloquy keys create --app defi --name "web site" --expires 90d
+  colloquy keys list
+  colloquy keys rotate ID --overlap 24h
+  colloquy keys revoke ID
+
+Works beside a running server, which follows within five seconds.`;
+
+export function addKeysCommand(program: Command, parts: CommandParts): void {
+  const keys = program
+    .command("keys")
+    .description("administer the keys that open Apps")
+    .addHelpText("after", EXAMPLES);
+  addCreate(keys, parts);
+  addList(keys, parts);
+  addRotate(keys, parts);
+  addRevoke(keys, parts);
+}
+
+function addCreate(keys: Command, parts: CommandParts): void {
+  keys
+    .command("create")
+    .description("make a key and print it, this once")
+    .requiredOption("--app <name>", "an App that it opens; repeat it for several", collect)
+    .option("--name <text>", "what it is for", parseName)
+    .option("--expires <time>", "how long it is good, for example 90d; without it for ever", parseLife)
+    .option(...JSON_OPTION)
+    .addHelpText(
+      "after",
+      '\nExample:\n  colloquy keys create --app defi --app games --name "web site" --expires 90d',
+    )
+    .action(
+      async (options: {
+        readonly app: readonly string[];
+        readonly name?: string;
+        readonly expires?: number;
+        readonly json?: boolean;
+      }) => {
+        const { app: apps, name = null, expires: expiresInMs = null } = options;
+        const configured = await configuredApps(parts);
+        const work = ({ keys: open }: Administration) => open(configured).create({ apps, name, expiresInMs });
+        printIssued(parts, await administer(parts, work).catch(asWrongArgument), options.json);
+      },
+    );
+}
+
+function addList(keys: Command, parts: CommandParts): void {
+  keys
+    .command("list")
+    .description("list all keys, good or not, oldest first")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  colloquy keys list --json")
+    .action(async ({ json }: { readonly json?: boolean }) => {
+      const listed = await administer(parts, (administration) => administration.keys([]).list());
+      if (json === true) return printJson(parts, listed.map(asJson));
+      if (listed.length === 0)
+        return printLine(parts, "There are no keys. Make one with colloquy keys create.");
+      for (const line of asTable(listed)) printLine(parts, line);
+    });
+}
+
+function addRotate(keys: Command, parts: CommandParts): void {
+  keys
+    .command("rotate <id>")
+    .description("make a key for the same Apps, and let the old one end a while later")
+    .option("--overlap <time>", "how long the old key stays good, for example 24h", parseDuration, DAY_MS)
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  colloquy keys rotate 4fTzq0LkW1nB7xYc --overlap 24h")
+    .action(async (id: string, { overlap, json }: { readonly overlap: number; readonly json?: boolean }) => {
+      const work = (administration: Administration) => administration.keys([]).rotate(id, overlap);
+      printIssued(parts, await administer(parts, work), json);
+    });
+}
+
+function addRevoke(keys: Command, parts: CommandParts): void {
+  keys
+    .command("revoke <id>")
+    .description("let a key open nothing any more")
+    .option(...JSON_OPTION)
+    .addHelpText("after", "\nExample:\n  colloquy keys revoke 4fTzq0LkW1nB7xYc")
+    .action(async (id: string, { json }: { readonly json?: boolean }) => {
+      const revoked = await administer(parts, (administration) => administration.keys([]).revoke(id));
+      if (json === true) printJson(parts, asJson(revoked));
+      else printLine(parts, `The key ${id} is revoked. Running servers refuse it within five seconds.`);
+    });
+}
+
+async function configuredApps(parts: CommandParts): Promise<readonly string[]> {
+  const loaded = await parts.loadConfig();
+  if (!loaded.ok) throw new CommandFailure(formatProblems(loaded.problems), 2);
+  return Object.keys(loaded.config.apps);
+}
+
+function printIssued(parts: CommandParts, issued: IssuedKey, json = false): void {
+  if (json) return printJson(parts, { ...asJson(issued), key: issued.key });
+  const { id, apps, expiresAt } = issued;
+  const until = expiresAt === null ? "does not expire" : `expires ${timeOf(expiresAt)}`;
+  printLine(parts, `${issued.key}\n`);
+  printLine(parts, `This is the key ${id}. It opens ${apps.join(", ")} and ${until}.`);
+  printLine(parts, "Keep it now: it is shown this once. Clients send it in the header SERVICE-APP-KEY.");
+}
+
+/** Names as the interface of the service writes them. */
+function asJson({ id, name, apps, status, createdAt, expiresAt, revokedAt }: ListedKey): object {
+  return {
+    id,
+    name,
+    apps,
+    status,
+    created_at: timeOf(createdAt),
+    expires_at: timeOf(expiresAt),
+    revoked_at: timeOf(revokedAt),
+  };
+}
+
+function asTable(listed: readonly ListedKey[]): readonly string[] {
+  const rows = [
+    ["ID", "STATUS", "APPS", "CREATED", "EXPIRES", "NAME"],
+    ...listed.map(({ id, status, apps, createdAt, expiresAt, name }) => [
+      id,
+      status,
+      apps.join(","),
+      timeOf(createdAt) ?? "",
+      timeOf(expiresAt) ?? "never",
+      name ?? "",
+    ]),
+  ];
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+function timeOf(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+function parseName(text: string): string {
+  const name = text.trim();
+  if (name !== "" && name.length <= NAME_MAX && !/\p{Cc}/u.test(name)) return name;
+  throw new InvalidArgumentError(`It must be 1 to ${NAME_MAX} characters without control characters.`);
+}
+
+function parseLife(text: string): number {
+  const milliseconds = parseDuration(text);
+  if (milliseconds > 0) return milliseconds;
+  throw new InvalidArgumentError("It must be longer than nothing.");
+}
+
+function asWrongArgument(error: unknown): never {
+  if (error instanceof InvalidRequest) throw new CommandFailure(`Colloquy: ${error.detail}`, 2);
+  throw error;
+}
