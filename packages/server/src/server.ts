@@ -3,6 +3,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { Registry as MetricsRegister } from "prom-client";
 import { InProcessBus } from "./bus/in-process-bus.ts";
+import { createSecretService } from "./apps/secrets/secret-service.ts";
 import { createSystemClock } from "./clock.ts";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./core/ports/clock.ts";
@@ -11,6 +12,7 @@ import type { Store } from "./core/ports/store.ts";
 import { buildHttp } from "./http/app.ts";
 import { OpenConnections } from "./http/open-connections.ts";
 import type { HttpApp } from "./http/routes/route-parts.ts";
+import { openVault } from "./master-keys.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildParts } from "./service-parts.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
@@ -50,6 +52,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const store = overrides.store ?? (await openSqliteStore({ directory, clock, onFatal, ...identity }));
   const bus = new InProcessBus(logger);
   const register = new MetricsRegister();
+  const vault = openVault({ dataDirectory: directory, secretKey: config.secretKey }, store.secrets, logger);
   const parts = buildParts({
     config,
     clock,
@@ -58,11 +61,13 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     bus,
     register,
     extraModels: overrides.models ?? {},
+    vault,
   });
   const { conversations, feed: updates, keys, apps } = parts;
+  const secrets = createSecretService(apps, vault);
   const readiness = createReadiness(store);
   const http = buildHttp({
-    services: { conversations, updates, readiness, keys, apps },
+    services: { conversations, updates, readiness, keys, apps, secrets },
     config: config.server,
     logger,
     register,
@@ -71,6 +76,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const connections = new OpenConnections(http.server);
   return {
     async listen() {
+      await vault.check();
       // First the port: a start that fails on it must not have taken up turns, which would count as one of their attempts.
       const url = await http.listen({ host, port });
       parts.leases.start();

@@ -16,6 +16,8 @@ export interface Admission {
    * @throws ServiceError 429 when that had its chats of this minute, 503 while the service stops
    */
   chat(request: FastifyRequest, grant: KeyGrant | null): void;
+  /** As `chat`, with a count of its own. */
+  secrets(request: FastifyRequest, grant: KeyGrant | null): void;
   /** What services ask before they create a session for this request; `null` when nothing limits it. */
   newSession(request: FastifyRequest): AdmitNewSession;
   /**
@@ -29,16 +31,21 @@ export function createAdmission(config: HttpConfig, readiness: Readiness, clock:
   const limits = config.rateLimits ?? (config.loopback ? null : CONTRACT_RATE_LIMITS);
   if (limits === null) {
     const unlessStopping = (): null => refuseWhenStopping(readiness);
-    return { chat: unlessStopping, newSession: () => null, stream: unlessStopping };
+    return { chat: unlessStopping, secrets: unlessStopping, newSession: () => null, stream: unlessStopping };
   }
   const now = (): number => clock.monotonic();
   const chats = new WindowLimiter(limits.chatsPerMinute, now);
+  const secrets = new WindowLimiter(limits.chatsPerMinute, now);
   const sessions = new WindowLimiter(limits.newSessionsPerMinute, now);
   const streams = new PlaceLimiter(limits.streamsPerAddress);
   return {
     chat(request, grant) {
       refuseWhenStopping(readiness);
-      chats.take(grant === null ? addressKey(request.ip) : `key ${grant.keyId}`, "messages");
+      chats.take(keyOf(request, grant), "messages");
+    },
+    secrets(request, grant) {
+      refuseWhenStopping(readiness);
+      secrets.take(keyOf(request, grant), "requests about secrets");
     },
     newSession: (request) => countNewSession(sessions, addressKey(request.ip)),
     stream(request) {
@@ -46,6 +53,10 @@ export function createAdmission(config: HttpConfig, readiness: Readiness, clock:
       return takePlace(streams, addressKey(request.ip));
     },
   };
+}
+
+function keyOf(request: FastifyRequest, grant: KeyGrant | null): string {
+  return grant === null ? addressKey(request.ip) : `key ${grant.keyId}`;
 }
 
 // Functions of their own, so that what outlives the request keeps the address alone.

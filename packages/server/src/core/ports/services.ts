@@ -104,6 +104,16 @@ export interface ConversationService {
   messages(sessionId: string, after: string | null, limit: number): Promise<readonly PersistedMessage[]>;
 }
 
+/** What clients have entrusted to Apps (contract section 4). No value ever comes back. */
+export interface SecretService {
+  /** Names of the slots that are set, in alphabetical order. */
+  names(app: string, clientId: string): Promise<readonly string[]>;
+  /** Sets or replaces them all, or none. Answers the names of the slots that are set then. */
+  set(app: string, clientId: string, values: JsonObject): Promise<readonly string[]>;
+  /** Empties a slot, or with `null` all of them; answers how many were set. */
+  remove(app: string, clientId: string, name: string | null): Promise<number>;
+}
+
 /** The writing end of one event stream. All text is ready to go over the wire. */
 export interface StreamSink {
   /** Writes; answers how many bytes the client has not taken yet. */
@@ -155,6 +165,7 @@ export interface Services {
   readonly conversations: ConversationService;
   readonly updates: UpdateService;
   readonly readiness: Readiness;
+  readonly secrets: SecretService;
   readonly keys: AppKeys;
   readonly apps: AppCatalog;
 }

@@ -4,6 +4,7 @@ import { controlRoutes } from "./control.ts";
 import { interruptRoute } from "./interrupt.ts";
 import { operationsRoutes } from "./operations.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
+import { secretRoutes } from "./secrets.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { stateRoute } from "./state.ts";
 import { updatesRoute } from "./updates.ts";
@@ -16,5 +17,6 @@ export function allRoutes(app: HttpApp, parts: RouteParts, register: Registry): 
   interruptRoute(app, parts);
   updatesRoute(app, parts);
   controlRoutes(app, parts);
+  secretRoutes(app, parts);
   operationsRoutes(app, parts, register);
 }

@@ -15,6 +15,7 @@ import type {
   SetModelRequest,
 } from "../../core/ports/services.ts";
 import { InMemoryApps, InMemoryKeys } from "./in-memory-keys.ts";
+import { InMemorySecrets } from "./in-memory-secrets.ts";
 import { InMemoryUpdates } from "./in-memory-updates.ts";
 
 const EPOCH = "2026-11-20T12:00:00.000Z";
@@ -216,6 +217,7 @@ export interface InMemoryServices extends Services {
   readonly conversations: InMemoryConversations;
   readonly updates: InMemoryUpdates;
   readonly readiness: InMemoryReadiness;
+  readonly secrets: InMemorySecrets;
   readonly keys: InMemoryKeys;
   readonly apps: InMemoryApps;
 }
@@ -225,6 +227,7 @@ export function inMemoryServices(): InMemoryServices {
     conversations: new InMemoryConversations(),
     updates: new InMemoryUpdates(),
     readiness: new InMemoryReadiness(),
+    secrets: new InMemorySecrets(),
     keys: new InMemoryKeys(),
     apps: new InMemoryApps(),
   };

@@ -111,6 +111,24 @@ export const OPERATIONS = [
     statuses: [200, 400, 401, 403, 429, 500, 503, 507],
   },
   {
+    operation: "GET /api/secrets",
+    parameters: ["header SERVICE-APP-KEY?", "query app?", "query client_id"],
+    body: "none",
+    statuses: [200, 400, 401, 403, 429, 500, 503],
+  },
+  {
+    operation: "PUT /api/secrets",
+    parameters: ["header SERVICE-APP-KEY?", "query app?", "query client_id"],
+    body: "required",
+    statuses: [200, 400, 401, 403, 413, 415, 429, 500, 503, 507],
+  },
+  {
+    operation: "DELETE /api/secrets",
+    parameters: ["header SERVICE-APP-KEY?", "query app?", "query client_id", "query name?"],
+    body: "none",
+    statuses: [200, 400, 401, 403, 429, 500, 503, 507],
+  },
+  {
     operation: "GET /healthz",
     parameters: [],
     body: "none",

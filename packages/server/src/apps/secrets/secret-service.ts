@@ -1,0 +1,17 @@
+import type { AppCatalog } from "../../core/ports/apps.ts";
+import type { SecretVault } from "../../core/ports/secret-vault.ts";
+import type { SecretService } from "../../core/ports/services.ts";
+import { readSecretValues } from "../../core/secret-values.ts";
+
+/** The vault as clients reach it: through the slots that an App declares. Slots that it has ceased to declare can still be removed. */
+export function createSecretService(apps: AppCatalog, vault: SecretVault): SecretService {
+  return {
+    names: (app, clientId) => vault.names(app, clientId),
+    async set(app, clientId, values) {
+      const slots = apps.get(app)?.secrets ?? [];
+      await vault.set(app, clientId, readSecretValues(app, slots, values));
+      return await vault.names(app, clientId);
+    },
+    remove: (app, clientId, name) => vault.remove(app, clientId, name),
+  };
+}

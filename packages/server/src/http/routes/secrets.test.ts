@@ -1,0 +1,198 @@
+import { describe, expect, it } from "vitest";
+import { Unavailable } from "../../core/errors.ts";
+import { testEdge, type TestEdge } from "../testing/edge.ts";
+import { expectProblem } from "../testing/expect-problem.ts";
+
+const WEB = "/api/secrets?client_id=web-7&app=defi";
+const KEY = { "service-app-key": "good" };
+
+/** An edge whose key `good` opens the App `defi`. */
+function edgeWithKey(changes: Parameters<typeof testEdge>[0] = {}): TestEdge {
+  const edge = testEdge(changes);
+  edge.services.keys.grants.set("good", ["defi"]);
+  edge.services.keys.grants.set("other", ["games"]);
+  return edge;
+}
+
+const put = (edge: TestEdge, payload: unknown, url = WEB, headers: Record<string, string> = KEY) =>
+  edge.send("PUT", url, {
+    headers: { "content-type": "application/json", ...headers },
+    payload: JSON.stringify(payload),
+  });
+
+describe("/api/secrets", () => {
+  it("takes values and answers which are set, never what they are", async () => {
+    const edge = edgeWithKey();
+    const set = await put(edge, { ALCHEMY_KEY: "hunter22" });
+    expect([set.statusCode, set.json()]).toEqual([200, ["ALCHEMY_KEY"]]);
+    expect((await put(edge, { OTHER_KEY: "hunter33" })).json()).toEqual(["ALCHEMY_KEY", "OTHER_KEY"]);
+    const listed = await edge.send("GET", WEB, { headers: KEY });
+    expect([listed.statusCode, listed.json()]).toEqual([200, ["ALCHEMY_KEY", "OTHER_KEY"]]);
+    for (const answer of [set, listed]) {
+      expect(answer.headers["cache-control"]).toBe("no-store");
+      expect(answer.body).not.toContain("hunter");
+    }
+    expect(edge.services.secrets.kept.get('["defi","web-7"]')).toEqual(
+      new Map([
+        ["ALCHEMY_KEY", "hunter22"],
+        ["OTHER_KEY", "hunter33"],
+      ]),
+    );
+    expect(JSON.stringify(edge.lines)).not.toContain("hunter");
+  });
+
+  it("removes one or all, and says how many there were", async () => {
+    const edge = edgeWithKey();
+    await put(edge, { ALCHEMY_KEY: "hunter22", OTHER_KEY: "hunter33" });
+    const remove = async (more: string) =>
+      (await edge.send("DELETE", `${WEB}${more}`, { headers: KEY })).json<object>();
+    expect(await remove("&name=ALCHEMY_KEY")).toEqual({ removed: 1 });
+    expect(await remove("&name=ALCHEMY_KEY")).toEqual({ removed: 0 });
+    await put(edge, { ALCHEMY_KEY: "hunter22" });
+    expect(await remove("")).toEqual({ removed: 2 });
+    expect((await edge.send("GET", WEB, { headers: KEY })).json()).toEqual([]);
+  });
+
+  it("keeps clients and Apps apart", async () => {
+    const edge = edgeWithKey();
+    edge.services.keys.grants.set("both", ["defi", "games"]);
+    await put(edge, { ALCHEMY_KEY: "hunter22" });
+    for (const url of ["/api/secrets?client_id=web-8&app=defi", "/api/secrets?client_id=web-7&app=games"]) {
+      expect((await edge.send("GET", url, { headers: { "service-app-key": "both" } })).json()).toEqual([]);
+      await edge.send("DELETE", url, { headers: { "service-app-key": "both" } });
+    }
+    expect((await edge.send("GET", WEB, { headers: KEY })).json()).toEqual(["ALCHEMY_KEY"]);
+  });
+
+  it.each(["GET", "PUT", "DELETE"] as const)(
+    "%s needs the App's key, before anything else is looked at",
+    async (method) => {
+      const edge = edgeWithKey();
+      for (const [headers, status, code] of [
+        [{}, 401, "app_key_invalid"],
+        [{ "service-app-key": "wrong" }, 401, "app_key_invalid"],
+        [{ "service-app-key": "other" }, 403, "app_forbidden"],
+      ] as const) {
+        expectProblem(
+          await edge.send(method, WEB, {
+            headers: { ...headers, "content-type": "application/json" },
+            ...(method === "PUT" && { payload: '{"ALCHEMY_KEY":"hunter22"}' }),
+          }),
+          status,
+          code,
+        );
+        if (status === 401) {
+          const broken = {
+            headers: { ...headers, "content-type": "application/json" },
+            ...(method === "PUT" && { payload: "{" }),
+          };
+          expectProblem(
+            await edge.send(method, "/api/secrets?app=defi&client_id=", broken),
+            401,
+            "app_key_invalid",
+          );
+        }
+      }
+      expect(edge.services.secrets.kept.size).toBe(0);
+    },
+  );
+
+  it("is open for the default App on a loopback bind alone", async () => {
+    const url = "/api/secrets?client_id=web-7";
+    const near = edgeWithKey();
+    expect((await put(near, { ALCHEMY_KEY: "hunter22" }, url, {})).statusCode).toBe(200);
+    expect((await near.send("GET", `${url}&app=default`)).json()).toEqual(["ALCHEMY_KEY"]);
+    const far = edgeWithKey({ loopback: false });
+    for (const headers of [{}, KEY]) {
+      expectProblem(await put(far, { ALCHEMY_KEY: "hunter22" }, url, headers), 403, "secrets_need_key");
+      expectProblem(await far.send("GET", url, { headers }), 403, "secrets_need_key");
+      expectProblem(await far.send("DELETE", `${url}&app=default`, { headers }), 403, "secrets_need_key");
+    }
+    expect((await put(far, { ALCHEMY_KEY: "hunter22" })).statusCode).toBe(200);
+  });
+
+  it.each([
+    [
+      "an undeclared slot",
+      { ALCHEMY_KEY: "fine", "sk-in-the-wrong-place": "ALCHEMY_KEY" },
+      "secret_slot_unknown",
+    ],
+    ["a slot of all objects", JSON.parse('{"__proto__":"hunter22"}') as object, "body_invalid"],
+    ["an empty value", { ALCHEMY_KEY: "" }, "parameter_invalid"],
+    ["a value that is too long", { ALCHEMY_KEY: "x".repeat(8_193) }, "parameter_invalid"],
+    ["a value with a line feed", { ALCHEMY_KEY: "hunter\n22" }, "parameter_invalid"],
+    ["a value with NUL", { ALCHEMY_KEY: "hunter\u000022" }, "text_invalid"],
+    ["a number", { ALCHEMY_KEY: 123_456 }, "parameter_invalid"],
+    ["null", { ALCHEMY_KEY: null }, "parameter_invalid"],
+    ["a list of values", { ALCHEMY_KEY: ["hunter22"] }, "parameter_invalid"],
+    ["nothing", {}, "body_invalid"],
+    ["a list", ["hunter22"], "body_invalid"],
+    ["a text", "hunter22", "body_invalid"],
+  ])("refuses %s, sets nothing and repeats no value", async (_, body, code) => {
+    const edge = edgeWithKey();
+    const answer = await put(edge, body);
+    expectProblem(answer, 400, code);
+    expect(answer.body).not.toMatch(/hunter|sk-|123|xxx/);
+    expect(edge.services.secrets.kept.size).toBe(0);
+    expect(JSON.stringify(edge.lines)).not.toMatch(/hunter|sk-/);
+  });
+
+  it("takes the longest value, any characters but controls, and a body without a value is told", async () => {
+    const edge = edgeWithKey();
+    expect((await put(edge, { ALCHEMY_KEY: "€".repeat(8_192) })).statusCode).toBe(200);
+    expect((await put(edge, { ALCHEMY_KEY: " 😀 " })).statusCode).toBe(200);
+    expectProblem(await edge.send("PUT", WEB, { headers: KEY }), 400, "body_invalid");
+    const broken = {
+      headers: { ...KEY, "content-type": "application/json" },
+      payload: '{"ALCHEMY_KEY": "hunter22',
+    };
+    const answer = await edge.send("PUT", WEB, broken);
+    expectProblem(answer, 400, "json_invalid");
+    expect(answer.body).not.toContain("hunter");
+  });
+
+  it.each([
+    ["", "parameter_missing"],
+    ["client_id=", "parameter_invalid"],
+    [`client_id=${"x".repeat(129)}`, "parameter_invalid"],
+    ["client_id=a&client_id=b", "parameter_repeated"],
+  ])("refuses ?%s", async (query, code) => {
+    const edge = edgeWithKey();
+    for (const method of ["GET", "DELETE"] as const) {
+      expectProblem(await edge.send(method, `/api/secrets?app=defi&${query}`, { headers: KEY }), 400, code);
+    }
+    expectProblem(await put(edge, { ALCHEMY_KEY: "x" }, `/api/secrets?app=defi&${query}`), 400, code);
+  });
+
+  it("refuses a name that is no name", async () => {
+    const answer = await edgeWithKey().send("DELETE", `${WEB}&name=`, { headers: KEY });
+    expectProblem(answer, 400, "parameter_invalid");
+  });
+
+  it("answers 503 while secrets cannot be opened", async () => {
+    const edge = edgeWithKey();
+    edge.services.secrets.failure = new Unavailable(503, "secrets_unavailable", "There is no master key here.", 60);
+    expectProblem(await edge.send("GET", WEB, { headers: KEY }), 503, "secrets_unavailable");
+    expectProblem(await put(edge, { ALCHEMY_KEY: "hunter22" }), 503, "secrets_unavailable");
+    expect(JSON.stringify(edge.lines)).not.toContain("hunter");
+    expect(JSON.stringify(edge.lines)).not.toContain("web-7");
+  });
+
+  it("is limited as chats are, for each key, beyond loopback", async () => {
+    const rateLimits = { chatsPerMinute: 2, newSessionsPerMinute: 9, streamsPerAddress: 9 };
+    const edge = edgeWithKey({ loopback: false, rateLimits });
+    edge.services.keys.grants.set("second", ["defi"]);
+    expect((await put(edge, { ALCHEMY_KEY: "a" })).statusCode).toBe(200);
+    expect((await edge.send("GET", WEB, { headers: KEY })).statusCode).toBe(200);
+    expectProblem(await edge.send("DELETE", WEB, { headers: KEY }), 429, "rate_limited");
+    expect((await edge.send("GET", WEB, { headers: { "service-app-key": "second" } })).statusCode).toBe(200);
+    edge.pass(60_000);
+    expect((await edge.send("GET", WEB, { headers: KEY })).statusCode).toBe(200);
+  });
+
+  it("answers 503 while the service stops", async () => {
+    const edge = edgeWithKey();
+    edge.services.readiness.stopping = true;
+    expectProblem(await put(edge, { ALCHEMY_KEY: "hunter22" }), 503, "stopping");
+  });
+});

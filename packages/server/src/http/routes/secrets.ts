@@ -1,0 +1,141 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { ServiceError } from "../../core/errors.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { SECRET_MAX } from "../../core/secret-values.ts";
+import { DEFAULT_APP } from "../../core/session.ts";
+import { HEADERS, refusals } from "../operation.ts";
+import { AppName, ClientId } from "../parameters.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
+
+const ROUTE = "/api/secrets";
+const TAGS = ["Secrets"];
+const SLOT_NAME_MAX = 128;
+
+const Client = z.object({ client_id: ClientId, app: AppName.optional() });
+const ClientAndSlot = Client.extend({
+  name: z
+    .string("must be a string")
+    .min(1, "must not be empty")
+    .max(SLOT_NAME_MAX, `must be at most ${SLOT_NAME_MAX} characters`)
+    .optional()
+    .meta({ description: "Slot to empty; all of them when absent", examples: ["ALCHEMY_KEY"] }),
+});
+
+/** What may stand in it depends on the App: the service says what is wrong, in words that hold no value. */
+const Values = z.record(z.string(), z.unknown()).meta({
+  description: "Values by slot",
+  additionalProperties: { type: "string", minLength: 1, maxLength: SECRET_MAX },
+  examples: [{ ALCHEMY_KEY: "the key of the user" }],
+});
+
+const Names = z.array(z.string()).meta({
+  description: "Names of the slots that are set",
+  examples: [["ALCHEMY_KEY"]],
+});
+
+const Removed = z
+  .object({ removed: z.int().meta({ description: "How many slots were set" }) })
+  .meta({ examples: [{ removed: 1 }] });
+
+/** Secrets of an App's clients (contract section 4): they go in, and never come out again. */
+export function secretRoutes(app: HttpApp, parts: RouteParts): void {
+  const admit = admission(parts);
+  list(app, parts, admit);
+  set(app, parts, admit);
+  remove(app, parts, admit);
+}
+
+/** Answers the App that a request may use. */
+type Admit = (request: FastifyRequest, named: string | undefined) => string;
+
+function admission({ access, admission, config }: RouteParts): Admit {
+  return (request, name = DEFAULT_APP) => {
+    access.mustOpen(request, name);
+    if (name === DEFAULT_APP && !config.loopback) throw keyNeeded();
+    admission.secrets(request, name === DEFAULT_APP ? null : request.keyGrant);
+    return name;
+  };
+}
+
+/**
+ * The default App has no key that could tell its operator from anybody else, and a client id is no secret: whoever reaches the service
+ * could take away or replace what others have set. So its secrets are for those on this machine.
+ */
+function keyNeeded(): ServiceError {
+  return new ServiceError(
+    403,
+    "secrets_need_key",
+    "The App default has no key, so its secrets can be used on this machine alone. Use an App with a key of its own.",
+  );
+}
+
+function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): void {
+  app.get(
+    ROUTE,
+    {
+      schema: {
+        operationId: "listSecrets",
+        summary: "List the names of a client's secrets that are set",
+        tags: TAGS,
+        headers: z.object(HEADERS.appKey),
+        querystring: Client,
+        response: { 200: Names, ...refusals(401, 429, 503) },
+      },
+      preParsing: access.ofQuery,
+    },
+    async (request, reply) => {
+      const name = admit(request, request.query.app);
+      return reply.send([...(await services.secrets.names(name, request.query.client_id))]);
+    },
+  );
+}
+
+function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void {
+  app.put(
+    ROUTE,
+    {
+      schema: {
+        operationId: "setSecrets",
+        summary: "Set or replace secrets of a client",
+        description:
+          "Only slots that the App declares. Sets all of them or none, and answers which are set then.",
+        tags: TAGS,
+        headers: z.object(HEADERS.appKey),
+        querystring: Client,
+        body: Values,
+        response: { 200: Names, ...refusals(401, 413, 415, 429, 503, 507) },
+      },
+      preParsing: access.ofQuery,
+    },
+    async (request, reply) => {
+      const name = admit(request, request.query.app);
+      // What the body parser has read is JSON.
+      const values = request.body as JsonObject;
+      return reply.send([...(await services.secrets.set(name, request.query.client_id, values))]);
+    },
+  );
+}
+
+function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): void {
+  app.delete(
+    ROUTE,
+    {
+      schema: {
+        operationId: "removeSecrets",
+        summary: "Remove one secret of a client, or all of them",
+        description: "Answers the same way when nothing was set.",
+        tags: TAGS,
+        headers: z.object(HEADERS.appKey),
+        querystring: ClientAndSlot,
+        response: { 200: Removed, ...refusals(401, 429, 503, 507) },
+      },
+      preParsing: access.ofQuery,
+    },
+    async (request) => {
+      const name = admit(request, request.query.app);
+      const { client_id: clientId, name: slot = null } = request.query;
+      return { removed: await services.secrets.remove(name, clientId, slot) };
+    },
+  );
+}
