@@ -4,6 +4,8 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelconte
 import { STREAM_ENDED } from "./bounded-transport.ts";
 import { McpBroken, McpRefusal, SessionLost } from "./mcp-failure.ts";
 
+import { messageOf } from "../call-tool.ts";
+
 const MAX_QUOTED = 1_000;
 /** Failures after which the connection still stands. */
 const HARMLESS: ReadonlySet<SdkErrorCode> = new Set([
@@ -44,10 +46,15 @@ function describeRefusal(server: string, error: unknown): string | null {
   if (error instanceof SdkHttpError && error.status >= 400 && error.status < 500) {
     return `${name} refused the call with status ${error.status}.`;
   }
-  if (error instanceof SdkError && HARMLESS.has(error.code)) {
-    return `${name} ran the tool, but its answer is not what the protocol allows: ${quote(error.message)}`;
+  if ((error instanceof SdkError && HARMLESS.has(error.code)) || isUnreadable(error)) {
+    return `${name} ran the tool, but its answer is not what the protocol allows: ${quote(messageOf(error))}`;
   }
   return null;
+}
+
+/** An answer that is no JSON, or no message of the protocol. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof Error && ["SyntaxError", "ZodError", "$ZodError"].includes(error.name);
 }
 
 function quote(message: string): string {

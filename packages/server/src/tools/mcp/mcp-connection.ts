@@ -10,6 +10,7 @@ import { ToolList } from "./tool-list.ts";
 
 /** Milliseconds that a connection may take to be opened, with the first list of tools. */
 const CONNECT_MS = 30_000;
+const NO_TOOLS: readonly ListedTool[] = [];
 /** One that held for so long counts as a success. */
 const STEADY_MS = 60_000;
 
@@ -80,7 +81,7 @@ export class McpConnection {
       const connected = this.#connect().catch(() => undefined);
       if (this.#list.tools === null) await this.#waitFor(connected, waitMs, signal);
     } else if (this.#list.isStale) this.#list.renew(client, this.#end.signal);
-    return this.#list.tools ?? [];
+    return this.#list.tools ?? NO_TOOLS;
   }
 
   /** Calls a tool. Rejects with an Error whose message a model can be shown. */

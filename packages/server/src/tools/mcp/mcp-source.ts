@@ -100,8 +100,9 @@ class McpSource implements ToolSource {
         return `The secret "${slot}" is set now. The tools are there from the next message on.`;
       },
     };
-    this.#standIns.set(slot, [standIn]);
-    return [standIn];
+    const list = [standIn];
+    this.#standIns.set(slot, list);
+    return list;
   }
 }
 

@@ -9,6 +9,8 @@ import { BoundedTransport } from "./bounded-transport.ts";
 
 /** Longer than anything lasts here: what a request waits for is said by its signal, on the service's clock. */
 export const NO_TIMEOUT_MS = 2_147_483_647;
+/** A server that knows nothing of the question may not answer it; it is then spoken to as before there was one. */
+const PROBE_MS = 3_000;
 const RECONNECTS = { initialReconnectionDelay: 1_000, maxReconnectionDelay: 30_000 };
 
 export interface OpenOptions {
@@ -35,17 +37,31 @@ export async function openClient(options: OpenOptions): Promise<Client> {
   let failure: unknown = new Error("There is no way to this server.");
   for (const { transport, asks } of ways) {
     const client = createClient(options, sdk, asks);
+    const bounded = new BoundedTransport(transport(), options.clock);
     try {
-      const bounded = new BoundedTransport(transport(), options.clock);
-      await client.connect(bounded, { signal: options.signal, timeout: NO_TIMEOUT_MS });
+      await connect(client, bounded, options.signal);
       return client;
     } catch (error) {
-      await client.close().catch(() => undefined);
+      // Before the handshake the client does not know the transport that it was given.
+      await Promise.allSettled([client.close(), bounded.close()]);
       failure = error;
       if (options.signal.aborted || !speaksOtherwise(error, sdk)) break;
     }
   }
   throw failure;
+}
+
+/** As `client.connect`, which does not listen to its signal while it asks for the revision. */
+async function connect(client: Client, transport: Transport, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    await Promise.race([client.connect(transport, { signal, timeout: NO_TIMEOUT_MS }), aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }
 
 function createClient({ onToolsChanged }: OpenOptions, sdk: typeof Sdk, asks: boolean): Client {
@@ -56,7 +72,7 @@ function createClient({ onToolsChanged }: OpenOptions, sdk: typeof Sdk, asks: bo
       // Neither sampling nor elicitation: a server asks nothing of whoever uses this service.
       capabilities: {},
       listChanged: { tools },
-      versionNegotiation: { mode: asks ? "auto" : "legacy" },
+      versionNegotiation: asks ? { mode: "auto", probe: { timeoutMs: PROBE_MS } } : { mode: "legacy" },
     },
   );
 }
@@ -97,9 +113,10 @@ function speaksOtherwise(error: unknown, { SdkError, SdkErrorCode, SdkHttpError 
   if (error instanceof SdkHttpError) {
     return error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 403;
   }
-  return (
-    error instanceof SdkError &&
-    (error.code === SdkErrorCode.EraNegotiationFailed ||
-      error.code === SdkErrorCode.ClientHttpUnexpectedContent)
-  );
+  const codes = [
+    SdkErrorCode.EraNegotiationFailed,
+    SdkErrorCode.ClientHttpUnexpectedContent,
+    SdkErrorCode.RequestTimeout,
+  ];
+  return error instanceof SdkError && codes.includes(error.code);
 }

@@ -1,0 +1,139 @@
+// Servers whose headers hold the secrets of a turn's client: a connection for each client, and no secret where it does not belong.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { httpServer, mcpTools } from "./testing/opened-mcp.ts";
+import { ScriptedMcp } from "./testing/scripted-mcp.ts";
+import { until } from "./testing/until.ts";
+
+let server: ScriptedMcp;
+let clock: ManualClock;
+let secrets: Record<string, Record<string, string>>;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  secrets = { ada: { KEY: "adas-canary-1" }, bob: { KEY: "bobs-canary-2" } };
+  server = await new ScriptedMcp().start();
+  server.call = ({ headers }) => ({
+    content: [{ type: "text", text: `seen: ${String(headers["x-api-key"])} ${String(headers["x-static"])}` }],
+  });
+});
+afterEach(() => server.stop());
+
+function open() {
+  const headers = { "X-Api-Key": "Token {{secret.KEY}}", "X-Static": "all" };
+  return mcpTools({ srv: httpServer(server.url, headers) }, { clock, secrets, slots: ["KEY"] });
+}
+
+describe("a server that wants the client's own key", () => {
+  it("gets each client's on that client's calls, and repeats it to nobody", async () => {
+    const tools = open();
+    for (const clientId of ["ada", "bob", "ada"]) {
+      expect(await tools.call("srv_work", {}, { clientId })).toEqual({
+        output: "seen: Token [secret] all",
+        isError: false,
+      });
+    }
+    const seen = server.of("tools/call").map(({ headers }) => headers["x-api-key"]);
+    expect(seen).toEqual(["Token adas-canary-1", "Token bobs-canary-2", "Token adas-canary-1"]);
+    expect(server.of("initialize")).toHaveLength(2);
+    expect(server.requests.every(({ headers }) => headers["x-api-key"] !== "Token {{secret.KEY}}")).toBe(
+      true,
+    );
+    expect(JSON.stringify(tools.logger.lines)).not.toMatch(/canary/);
+    await tools.registry.close();
+  });
+
+  it("is asked nothing for a client without a key: one tool stands for its tools and names the slot", async () => {
+    const tools = open();
+    for (const clientId of [null, "eve"]) {
+      const { definitions } = await tools.open(clientId);
+      expect(definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
+      expect(definitions[0]?.description).toContain('"KEY"');
+      expect((await tools.open(clientId)).definitions).toBe(definitions);
+      const outcome = await tools.call("srv_unavailable", {}, { clientId });
+      expect(outcome).toMatchObject({ isError: true, missingSecret: "KEY" });
+    }
+    expect(server.requests).toEqual([]);
+    await tools.registry.close();
+  });
+
+  it("gets a new key on a new connection as soon as there is one", async () => {
+    const tools = open();
+    await tools.call("srv_work", {}, { clientId: "ada" });
+    secrets["ada"] = { KEY: "adas-other-key" };
+    await tools.call("srv_work", {}, { clientId: "ada" });
+    expect(server.requests.at(-1)?.headers["x-api-key"]).toBe("Token adas-other-key");
+    await clock.advance(0);
+    await server.requests.find(({ method }) => method === "GET")!.closed;
+    await tools.registry.close();
+  });
+
+  it("has no connection of a client that has not been there for five minutes", async () => {
+    const tools = open();
+    await tools.call("srv_work", {}, { clientId: "ada" });
+    await until(() => server.streams.length === 1);
+    await clock.advance(5 * 60_000);
+    await server.requests.find(({ method }) => method === "GET")!.closed;
+    expect(clock.timers).toBe(0);
+    await tools.call("srv_work", {}, { clientId: "ada" });
+    expect(server.of("initialize")).toHaveLength(2);
+    await tools.registry.close();
+  });
+
+  it("cannot be given another header by what a client has put into a slot", async () => {
+    secrets["ada"] = { KEY: "x\r\nX-Admin: canary" };
+    const tools = open();
+    expect((await tools.open("ada")).definitions).toEqual([]);
+    expect(server.requests).toEqual([]);
+    expect(JSON.stringify(tools.logger.lines)).not.toMatch(/canary/);
+    await tools.registry.close();
+  });
+
+  it("serves so many clients at a time, and the ones that have long been quiet make room", async () => {
+    for (let client = 0; client < 205; client += 1) secrets[`client-${client}`] = { KEY: `key-of-${client}` };
+    const tools = open();
+    for (let client = 0; client < 205; client += 1) await tools.open(`client-${client}`);
+    await clock.advance(0);
+    const closed = server.requests.filter(({ method }) => method === "GET").slice(0, 5);
+    await Promise.all(closed.map((request) => request.closed));
+    expect(new Set(closed.map(({ headers }) => headers["x-api-key"]))).toHaveLength(5);
+    await tools.registry.close();
+  });
+});
+
+describe("a server of a configuration that was read again", () => {
+  it("keeps its connection when nothing has changed, and is let go after its calls when it has", async () => {
+    const settings = httpServer(server.url);
+    const tools = mcpTools({ srv: settings, old: httpServer(`${server.url}?old`) }, { clock });
+    const before = await tools.open();
+    await until(() => server.streams.length === 2);
+    const gate = Promise.withResolvers<void>();
+    server.call = (request, response) => {
+      void gate.promise.then(() =>
+        response
+          .writeHead(200, { "content-type": "application/json" })
+          .end(JSON.stringify({ jsonrpc: "2.0", id: request.id, result: { content: [] } })),
+      );
+      return undefined;
+    };
+    const options = { callId: "1", timeoutMs: 60_000, signal: new AbortController().signal, clock };
+    const call = before.call("old_work", {}, options);
+    await until(() => server.of("tools/call").length === 1);
+    tools.replace({ srv: httpServer(server.url) });
+    await clock.advance(1_000);
+    expect(server.streams.filter(({ destroyed }) => destroyed)).toHaveLength(0);
+    gate.resolve();
+    expect(await call).toEqual({ output: null, isError: false });
+    await until(async () => {
+      await clock.advance(1);
+      return server.streams.filter(({ destroyed }) => destroyed).length === 1;
+    });
+    expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_work"]);
+    expect(server.of("initialize")).toHaveLength(2);
+    // A turn that had begun before may still call: the connection comes back for it.
+    expect(await before.call("old_work", {}, options)).toEqual({ output: null, isError: false });
+    expect(server.of("initialize")).toHaveLength(3);
+    await tools.registry.close();
+  });
+});

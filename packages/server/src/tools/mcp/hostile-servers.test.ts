@@ -1,0 +1,383 @@
+// Servers that are down, slow, wrong or hostile: each costs its own calls, and says why; nothing hangs, nothing grows.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+
+import { httpServer, mcpTools } from "./testing/opened-mcp.ts";
+import { until } from "./testing/until.ts";
+import { ScriptedMcp, sendResult, writeMessage, writeProgress } from "./testing/scripted-mcp.ts";
+
+let server: ScriptedMcp;
+let clock: ManualClock;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  server = await new ScriptedMcp().start();
+});
+afterEach(() => server.stop());
+
+function open(headers: Readonly<Record<string, string>> = {}) {
+  return mcpTools({ srv: httpServer(server.url, headers) }, { clock });
+}
+
+const text = (value: string) => ({ content: [{ type: "text", text: value }] });
+
+describe("a server that is away", () => {
+  it("is left out of turns, tried again with growing pauses, and there when it is back", async () => {
+    await server.stop();
+    const tools = open();
+    expect((await tools.open()).definitions).toEqual([]);
+    const attempts = () =>
+      tools.logger.lines.filter(({ message }) => message === "an MCP server cannot be reached").length;
+    expect(attempts()).toBe(1);
+    await tools.open();
+    expect(attempts()).toBe(1);
+    await clock.advance(1_999);
+    await tools.open();
+    expect(attempts()).toBe(1);
+    await clock.advance(1);
+    await until(() => attempts() === 2);
+    await server.start();
+    await clock.advance(4_000);
+    await until(async () => (await tools.open()).definitions.length === 1);
+    expect(await tools.call("srv_work")).toEqual({ output: "done", isError: false });
+    await tools.registry.close();
+    expect(clock.timers).toBe(0);
+  });
+
+  it("keeps its tools in turns that go on without it, and a call costs one result that says so", async () => {
+    const tools = open();
+    const { definitions } = await tools.open();
+    await server.stop();
+    const broken = await tools.call("srv_work");
+    expect(broken.isError).toBe(true);
+    expect(broken.output).toMatch(/^The connection to the MCP server "srv" broke/);
+    expect((await tools.open()).definitions).toBe(definitions);
+    expect((await tools.call("srv_work")).output).toBe(
+      'The MCP server "srv" cannot be reached at the moment. The tool was not called.',
+    );
+    await tools.registry.close();
+  });
+
+  it("that does not answer is waited for five seconds by a turn, once, and thirty by nobody", async () => {
+    server.before = ({ method }) => (method === "tools/list" ? "answered" : undefined);
+    const tools = open();
+    const opened = tools.open();
+    let isOpen = false;
+    void opened.then(() => (isOpen = true));
+    await until(() => server.of("tools/list").length === 1);
+    await clock.advance(4_999);
+    expect(isOpen).toBe(false);
+    await clock.advance(1);
+    expect((await opened).definitions).toEqual([]);
+    await clock.advance(25_000);
+    await server.of("tools/list")[0]!.closed;
+    await tools.registry.close();
+  });
+
+  it("is not waited for by a turn that ends", async () => {
+    server.before = () => "answered";
+    const tools = open();
+    const stop = new AbortController();
+    const opened = tools.open(null, stop.signal);
+    stop.abort();
+    expect((await opened).definitions).toEqual([]);
+    await tools.registry.close();
+  });
+
+  it("and has forgotten the session is told who we are again, and the call is made once", async () => {
+    server.before = (request, response) => {
+      if (request.method !== "initialize") return undefined;
+      response.setHeader("mcp-session-id", `session-${server.of("initialize").length}`);
+      return undefined;
+    };
+    const tools = open();
+    await tools.open();
+    const first = server.of("initialize").length;
+    const giveSession = server.before;
+    server.before = (request, response) => {
+      if (request.headers["mcp-session-id"] !== `session-${first}`) return giveSession(request, response);
+      response.writeHead(404).end();
+      return "answered";
+    };
+    let calls = 0;
+    server.call = () => text(`call ${(calls += 1)}`);
+    expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
+    await tools.registry.close();
+  });
+});
+
+describe("a call", () => {
+  it("that hangs ends with its time, and so does its connection", async () => {
+    server.call = () => undefined;
+    const tools = open();
+    const outcome = tools.call("srv_work");
+    await until(() => server.of("tools/call").length === 1);
+    await clock.advance(60_000);
+    expect((await outcome).output).toMatch(/^The tool srv_work took longer than 60 s/);
+    await server.of("tools/call")[0]!.closed;
+    server.call = () => text("fine");
+    expect((await tools.call("srv_work")).output).toBe("fine");
+    await tools.registry.close();
+  });
+
+  it.each([
+    ["before it has begun to answer", false],
+    ["in the middle of its answer", true],
+  ])("whose server dies %s is told that it may have had its effect", async (_case, begun) => {
+    server.call = (request, response) => {
+      if (begun) writeProgress(response, request, 1);
+      setImmediate(() => response.destroy());
+      return undefined;
+    };
+    const tools = open();
+    const { output, isError } = await tools.call("srv_work");
+    expect(isError).toBe(true);
+    expect(output).toBe(
+      'The connection to the MCP server "srv" broke before the tool answered. It may have had its effect.',
+    );
+    await tools.registry.close();
+  });
+
+  it("whose answer ends without an answer is told so at once", async () => {
+    server.call = (request, response) => {
+      writeProgress(response, request, 1);
+      response.end();
+      return undefined;
+    };
+    const tools = open();
+    expect((await tools.call("srv_work")).output).toMatch(/broke before the tool answered/);
+    await tools.registry.close();
+  });
+
+  it.each([
+    ["not a result at all", 5, "not what the protocol allows"],
+    ["content that is a text", { content: "x" }, "not what the protocol allows"],
+    ["content of an unknown kind", { content: [{ type: "hologram" }] }, "not what the protocol allows"],
+    ["an error of its own", { ...text("no such city"), isError: true }, "no such city"],
+    ["an error without words", { content: [], isError: true }, "null"],
+  ])("that is answered with %s has an honest result", async (_case, result, said) => {
+    server.call = () => result;
+    const tools = open();
+    const { output, isError } = await tools.call("srv_work");
+    expect(isError).toBe(true);
+    expect(output).toContain(said);
+    server.call = () => text("fine");
+    expect((await tools.call("srv_work")).output).toBe("fine");
+    await tools.registry.close();
+  });
+
+  it("whose structured answer is not what was announced says what is wrong, and what was said", async () => {
+    const outputSchema = {
+      type: "object",
+      properties: { degrees: { type: "number" } },
+      required: ["degrees"],
+    };
+    server.tools = [{ name: "work", inputSchema: { type: "object" }, outputSchema }];
+    server.call = () => ({ ...text("warm"), structuredContent: { degrees: "many" } });
+    const tools = open();
+    const { output, isError } = await tools.call("srv_work");
+    expect(isError).toBe(true);
+    expect(output).toMatch(
+      /^The tool ran, but its answer is not what it has announced \(degrees: .*It said: warm$/,
+    );
+    server.call = () => ({ ...text("warm"), structuredContent: { degrees: 30 } });
+    expect((await tools.call("srv_work")).output).toEqual({ degrees: 30 });
+    await tools.registry.close();
+  });
+
+  it("is refused in the server's words, which are cut", async () => {
+    server.before = ({ method, id }, response) => {
+      if (method !== "tools/call") return undefined;
+      response.writeHead(200, { "content-type": "application/json" });
+      const error = { code: -32_602, message: `bad ${"x".repeat(100_000)}` };
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+      return "answered";
+    };
+    const tools = open();
+    const { output } = await tools.call("srv_work");
+    expect(output).toMatch(/^The MCP server "srv" refused the call: .*bad xxx/);
+    expect(JSON.stringify(output).length).toBeLessThan(1_200);
+    await tools.registry.close();
+  });
+
+  it("has a key that is the same when it is run again", async () => {
+    const tools = open();
+    await tools.call("srv_work", {}, { callId: "call-42" });
+    await tools.call("srv_work", {}, { callId: "call-42" });
+    const keys = server.of("tools/call").map(({ params }) => params["_meta"]);
+    expect(keys).toEqual([
+      expect.objectContaining({ "idempotency-key": "call-42" }),
+      expect.objectContaining({ "idempotency-key": "call-42" }),
+    ]);
+    await tools.registry.close();
+  });
+});
+
+describe("a flood", () => {
+  it("of an answer is cut to what a model is shown, and one beyond all measure is not read", async () => {
+    const tools = open();
+    server.call = () => text("x".repeat(1_000_000));
+    const cut = await tools.call("srv_work");
+    expect(cut.isError).toBe(false);
+    expect(cut.output).toMatch(/\[Cut: this is the beginning of 1000002 bytes\.\]$/);
+    server.call = () => text("x".repeat(5_000_000));
+    expect((await tools.call("srv_work")).output).toMatch(/broke before the tool answered/);
+    server.call = (_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const more = (): void => {
+        if (!response.destroyed) response.write(`data: ${"y".repeat(100_000)}\n`, () => setImmediate(more));
+      };
+      more();
+      return undefined;
+    };
+    await clock.advance(2_000);
+    expect((await tools.call("srv_work")).output).toMatch(/broke before the tool answered/);
+    await server.requests.at(-1)!.closed;
+    await tools.registry.close();
+  });
+
+  it("of progress is heard a little, and ends the connection when it does not end", async () => {
+    server.call = (request, response) => {
+      const more = (progress: number): void => {
+        if (response.destroyed) return;
+        for (let count = 0; count < 100; count += 1) writeProgress(response, request, progress);
+        setImmediate(() => more(progress + 1));
+      };
+      more(1);
+      return undefined;
+    };
+    const heard: unknown[] = [];
+    const tools = open();
+    const outcome = await tools.call("srv_work", {}, { onProgress: (value) => void heard.push(value) });
+    expect(outcome.output).toMatch(/broke before the tool answered/);
+    expect(heard).toHaveLength(20);
+    await tools.registry.close();
+  });
+
+  it("of tools is taken up to 128, whatever number of pages, and what is too long is left out or cut", async () => {
+    let page = 0;
+    server.before = (request, response) => {
+      if (request.method !== "tools/list") return undefined;
+      page += 1;
+      const tools = Array.from({ length: 10 }, (_, index) => ({
+        name: `tool-${page}-${index}`,
+        description: index === 0 ? "d".repeat(10_000) : "",
+        inputSchema: index === 1 ? { type: "object", description: "x".repeat(100_000) } : { type: "object" },
+      }));
+      sendResult(response, request, { tools, nextCursor: String(page) });
+      return "answered";
+    };
+    const tools = open();
+    const { definitions } = await tools.open();
+    expect(definitions).toHaveLength(128);
+    expect(definitions[0]?.description).toHaveLength(4_001);
+    expect(definitions.map(({ name }) => name)).not.toContain("srv_tool-1-1");
+    expect(page).toBeLessThan(20);
+    await tools.registry.close();
+  });
+
+  it("of announcements makes no flood of questions", async () => {
+    const tools = open();
+    await tools.open();
+    await until(() => server.streams.length === 1);
+    for (let count = 0; count < 500; count += 1) server.notify("notifications/tools/list_changed");
+    for (let second = 0; second < 5; second += 1) {
+      await clock.advance(1_000);
+      await tools.call("srv_work");
+    }
+    expect(server.of("tools/list").length).toBeLessThan(8);
+    await tools.registry.close();
+  });
+});
+
+describe("a list of tools", () => {
+  it("is renewed when the server says so, and stays the same array while it says the same", async () => {
+    const tools = open();
+    const { definitions } = await tools.open();
+    await until(() => server.streams.length === 1);
+    server.notify("notifications/tools/list_changed");
+    await until(async () => {
+      await clock.advance(1_000);
+      return server.of("tools/list").length === 2;
+    });
+    expect((await tools.open()).definitions).toBe(definitions);
+    server.tools = [...server.tools, { name: "rest", inputSchema: { type: "object" } }];
+    server.notify("notifications/tools/list_changed");
+    await until(async () => {
+      await clock.advance(1_000);
+      return (await tools.open()).definitions.length === 2;
+    });
+    await tools.registry.close();
+  });
+
+  it("leaves out what cannot be checked and the second of two names, and keeps the rest", async () => {
+    server.tools = [
+      { name: "odd", inputSchema: { type: "object", properties: { a: { type: "banana" } } } },
+      { name: "get.it", inputSchema: { type: "object" } },
+      { name: "get it", inputSchema: { type: "object" } },
+      { name: "n".repeat(200), inputSchema: { type: "object" } },
+    ];
+    const tools = open();
+    const names = (await tools.open()).definitions.map(({ name }) => name);
+    expect(names).toEqual(["srv_get_it", expect.stringMatching(/^srv_n{51}_[0-9a-f]{8}$/)]);
+    const warned = tools.logger.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
+    expect(warned).toEqual(["a tool of an MCP server is left out", "a tool is left out"]);
+    await tools.registry.close();
+  });
+
+  it("has schemas that cannot hold up the process", async () => {
+    let nested: object = { type: "string" };
+    for (let depth = 0; depth < 8; depth += 1) nested = { anyOf: [nested, nested] };
+    server.tools = [
+      {
+        name: "work",
+        inputSchema: {
+          type: "object",
+          properties: { slow: { type: "string", pattern: "^(a+)+$" }, nested, loop: { $ref: "#" } },
+          allOf: [{ $ref: "#" }],
+        },
+      },
+    ];
+    const tools = open();
+    const input = { slow: `${"a".repeat(40)}!`, nested: 5, loop: { loop: {} } };
+    expect(await tools.call("srv_work", input)).toEqual({ output: "done", isError: false });
+    await tools.registry.close();
+  });
+});
+
+describe("the operator's keys", () => {
+  it("go to the server, not to where it redirects, and are in nothing that it repeats", async () => {
+    const elsewhere = await new ScriptedMcp().start();
+    server.call = ({ headers }) => text(`You sent ${headers.authorization}`);
+    const tools = open({ Authorization: "Bearer operators-key-1" });
+    expect((await tools.call("srv_work")).output).toBe("You sent [secret]");
+    server.before = ({ method }, response) => {
+      if (method !== "tools/call") return undefined;
+      response.writeHead(307, { location: elsewhere.url }).end();
+      return "answered";
+    };
+    expect((await tools.call("srv_work")).isError).toBe(true);
+    expect(elsewhere.requests).toEqual([]);
+    await tools.registry.close();
+    await elsewhere.stop();
+  });
+});
+
+it("messages of a stream that nobody asked for are bounded too", async () => {
+  const tools = open();
+  await tools.open();
+  await until(() => server.streams.length === 1);
+  const [stream] = server.streams;
+  const more = (): void => {
+    if (stream!.destroyed) return;
+    for (let count = 0; count < 100; count += 1) {
+      writeMessage(stream!, { jsonrpc: "2.0", method: "notifications/message", params: {} });
+    }
+    setImmediate(more);
+  };
+  more();
+  await until(() => stream!.destroyed);
+  expect(tools.logger.lines).toEqual(expect.arrayContaining([expect.objectContaining({ level: "debug" })]));
+  await tools.registry.close();
+});

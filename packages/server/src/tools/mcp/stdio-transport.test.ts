@@ -1,0 +1,113 @@
+// Servers that are processes of ours: what they get, what they say on the side, and that nothing of them is left.
+
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createSystemClock } from "../../clock.ts";
+import { mcpTools, stdioServer } from "./testing/opened-mcp.ts";
+import { until } from "./testing/until.ts";
+
+const clock = createSystemClock();
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-stdio-"));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+/** The lines of a server that answers the handshake and a list with one tool; `more` says what it does with other messages. */
+const SERVER = `
+const { createInterface } = require("node:readline");
+const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+const results = {
+  initialize: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } },
+  "tools/list": { tools: [{ name: "work", inputSchema: { type: "object" } }] },
+};
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  if (results[method] !== undefined) say({ id, result: results[method] });
+  else if (method === "tools/call") call(id);
+});
+`;
+
+async function open(call: string, env: Readonly<Record<string, string>> = {}) {
+  const file = join(directory, `${Math.random()}.cjs`);
+  await writeFile(file, `${SERVER}\nfunction call(id) { ${call} }`);
+  return mcpTools({ srv: stdioServer(process.execPath, [file], env) }, { clock });
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const DONE = 'say({ id, result: { content: [{ type: "text", text: "done" }] } });';
+
+describe("a server that is a process", () => {
+  it("ends with all that it has started, also what does not want to", async () => {
+    const pids = join(directory, "pids");
+    const tools = await open(
+      `const child = require("node:child_process").spawn(process.execPath, ["-e", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"]);
+       process.on("SIGTERM", () => {});
+       lines.on("close", () => setInterval(() => {}, 1000));
+       require("node:fs").writeFileSync(${JSON.stringify(pids)}, process.pid + " " + child.pid);
+       ${DONE}`,
+    );
+    expect((await tools.call("srv_work")).output).toBe("done");
+    const [server = 0, child = 0] = (await readFile(pids, "utf8")).split(" ").map(Number);
+    expect([isRunning(server), isRunning(child)]).toEqual([true, true]);
+    await tools.registry.close();
+    await until(() => !isRunning(server) && !isRunning(child));
+  });
+
+  it("that dies in the middle of a call costs that call, and is started again", async () => {
+    const tools = await open("process.exit(3);");
+    const outcome = await tools.call("srv_work");
+    expect(outcome.output).toMatch(/^The connection to the MCP server "srv" broke/);
+    await until(async () => {
+      const { output } = await tools.call("srv_work");
+      return !JSON.stringify(output).includes("cannot be reached");
+    });
+    await tools.registry.close();
+  });
+
+  it("that cannot be started costs nothing but a line in the log", async () => {
+    const tools = mcpTools({ srv: stdioServer(join(directory, "nothing-here"), []) }, { clock });
+    expect((await tools.open()).definitions).toEqual([]);
+    expect(tools.logger.lines.map(({ message }) => message)).toEqual(["an MCP server cannot be reached"]);
+    await tools.registry.close();
+  });
+
+  it("may print what is no message, and has its error output in the log: in parts, and without its keys", async () => {
+    const tools = await open(
+      `process.stdout.write("hello\\n");
+       process.stderr.write("my key is " + process.env.API_KEY + "\\n" + "x".repeat(100000) + "\\n");
+       for (let line = 0; line < 5000; line += 1) process.stderr.write("line " + line + "\\n");
+       process.stderr.write("", () => { ${DONE} });`,
+      { API_KEY: "operators-key-9" },
+    );
+    expect((await tools.call("srv_work")).output).toBe("done");
+    const said = () =>
+      tools.logger.lines
+        .filter(({ message }) => message === "an MCP server says")
+        .map(({ fields }) => fields);
+    await until(() => JSON.stringify(said()).includes("no more of this process"));
+    expect(said()[0]).toEqual({ server: "srv", line: "my key is [secret]" });
+    expect(said()).toHaveLength(1_001);
+    expect(JSON.stringify(said()).length).toBeLessThan(100_000);
+    expect(tools.logger.lines.every(({ level }) => level === "debug")).toBe(true);
+    await tools.registry.close();
+  });
+
+  it("that prints without end is cut off", async () => {
+    const tools = await open(`const more = () => process.stdout.write("x".repeat(65536), more); more();`);
+    expect((await tools.call("srv_work")).output).toMatch(/broke before the tool answered/);
+    await tools.registry.close();
+  });
+});

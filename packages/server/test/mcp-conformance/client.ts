@@ -1,0 +1,17 @@
+// The client that the protocol's conformance suite tests: the service's own tools of an MCP server. Called with the server's address.
+
+import { createSystemClock } from "../../src/clock.ts";
+import { httpServer, mcpTools } from "../../src/tools/mcp/testing/opened-mcp.ts";
+
+const url = process.argv.at(-1);
+if (url === undefined) throw new Error("Name the server's address.");
+const tools = mcpTools({ suite: httpServer(url) }, { clock: createSystemClock() });
+const { definitions } = await tools.open();
+for (const { name, inputSchema } of definitions) {
+  const input = Object.fromEntries(
+    (inputSchema.required ?? []).map((property, index) => [property, index + 1]),
+  );
+  const outcome = await tools.call(name, input);
+  if (outcome.isError) throw new Error(`${name}: ${JSON.stringify(outcome.output)}`);
+}
+await tools.registry.close();

@@ -1,0 +1,44 @@
+// The protocol's conformance suite for clients, over the scenarios that apply. Those of authorization do not: an operator gives keys by
+// headers. Nor does elicitation: a server asks nothing of whoever uses this service.
+
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { globSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const SUITE = fileURLToPath(
+  new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/conformance/package.json")),
+);
+const CLIENT = join(import.meta.dirname, "client.ts");
+
+interface Check {
+  readonly id: string;
+  readonly status: "SUCCESS" | "FAILURE" | "WARNING" | "INFO" | "SKIPPED";
+  readonly errorMessage?: string;
+}
+
+it.each([
+  ["initialize", ["mcp-client-initialization"]],
+  ["tools_call", ["tool-add-numbers"]],
+  ["sse-retry", ["client-sse-graceful-reconnect", "client-sse-retry-timing", "client-sse-last-event-id"]],
+])("the client passes the scenario %s", async (scenario, expected) => {
+  const output = await mkdtemp(join(tmpdir(), "colloquy-conformance-"));
+  try {
+    const command = `${process.execPath} ${CLIENT}`;
+    const options = ["client", "--command", command, "--scenario", scenario, "--output-dir", output];
+    await promisify(execFile)(process.execPath, [SUITE, ...options], { cwd: output });
+    const [file = ""] = globSync("**/checks.json", { cwd: output });
+    const checks = JSON.parse(await readFile(join(output, file), "utf8")) as readonly Check[];
+    expect(checks.filter(({ status }) => status === "FAILURE")).toEqual([]);
+    const passed = checks.filter(({ status }) => status === "SUCCESS").map(({ id }) => id);
+    // How late a retry is depends on the machine too, and only makes a warning.
+    const wanted = expected.filter((id) => id !== "client-sse-retry-timing");
+    expect(passed).toEqual(expect.arrayContaining(wanted));
+  } finally {
+    await rm(output, { recursive: true });
+  }
+});
