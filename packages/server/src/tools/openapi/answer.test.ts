@@ -3,7 +3,7 @@ import { OutboundError } from "../outbound/outbound-error.ts";
 import { readAnswer } from "./answer.ts";
 
 function answer(
-  body: BodyInit | null,
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream | null,
   type: string | null = "application/json",
   status = 200,
 ): Promise<unknown> {

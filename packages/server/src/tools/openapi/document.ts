@@ -52,13 +52,27 @@ async function fetchText(
 
 async function parse(text: string): Promise<JsonObject> {
   const json = text.trimStart().startsWith("{");
-  // The parser is given this text and nothing to read with: a reference to elsewhere leads nowhere.
-  const given = { order: 1, canRead: true, read: () => text };
-  const content: unknown = await new SwaggerParser().parse(json ? "document.json" : "document.yaml", {
-    resolve: { external: false, file: false, http: false, given },
-  } as SwaggerParser.Options);
+  const content = await new SwaggerParser()
+    .parse(json ? "document.json" : "document.yaml", {
+      // The parser is given this text and nothing to read with: a reference to elsewhere leads nowhere.
+      resolve: {
+        external: false,
+        file: false,
+        http: false,
+        given: { order: 1, canRead: true, read: () => text },
+      },
+    } as SwaggerParser.Options)
+    .catch((error: unknown) => {
+      throw new Error(`It cannot be understood: ${reasonOf(error)}`, { cause: error });
+    });
   if (!isJsonObject(content) || content["openapi"] === undefined) {
     throw new Error("It is not an OpenAPI document of version 3.0 or 3.1. Convert it to one of these.");
   }
   return content;
+}
+
+/** The first line of what the parser says, without the name of a file that there is not. */
+function reasonOf(error: unknown): string {
+  const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
+  return line.replace(/^Error parsing \S+: /, "").replace(/"?\S*document\.(?:json|yaml)"?/, "it");
 }

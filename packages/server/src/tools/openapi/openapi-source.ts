@@ -92,9 +92,21 @@ class OpenApiSource implements ToolSource {
       const delay = reconnectDelay(this.#failures, random());
       this.#failures += 1;
       this.#nextAttempt = clock.monotonic() + delay;
-      logger.warn({ openapi: name, err: error, retryInMs: delay }, "an OpenAPI document cannot be used");
+      const fields = {
+        openapi: name,
+        document: placeOf(this.#settings.document),
+        err: error,
+        retryInMs: delay,
+      };
+      logger.warn(fields, "an OpenAPI document cannot be used");
     }
   }
+}
+
+/** For the log: a URL without what may hold a key. */
+function placeOf(document: string): string {
+  const url = /^https?:/i.test(document) ? URL.parse(document) : null;
+  return url === null ? document : url.origin + url.pathname;
 }
 
 /** The operator's keys, should the service repeat them. */

@@ -96,6 +96,7 @@ describe("the path of a call", () => {
     ["...", "..."],
     ["a..b", "a..b"],
     ["ü", "%C3%BC"],
+    ["\ud800", "%EF%BF%BD"],
   ])("holds %j as %s", (id, expected) => {
     expect(request(given, { id }).url.pathname).toBe(`/v1/pets/${expected}/toys`);
   });
@@ -143,6 +144,7 @@ describe("the query of a call", () => {
   it("has what is given, in the document's order", () => {
     const parameters = [inQuery("b"), inQuery("a"), inQuery("c")];
     expect(request({ parameters }, { a: "1", b: "2" }).url.search).toBe("?b=2&a=1");
+    expect(request({ parameters: [inQuery("constructor")] }, {}).url.search).toBe("");
   });
 
   it("leaves a parameter of another style out, or the operation when it needs it", () => {
