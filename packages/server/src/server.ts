@@ -63,11 +63,11 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     extraModels: overrides.models ?? {},
     vault,
   });
-  const { conversations, feed: updates, keys, apps } = parts;
+  const { conversations, actions, feed: updates, keys, apps } = parts;
   const secrets = createSecretService(apps, vault);
   const readiness = createReadiness(store);
   const http = buildHttp({
-    services: { conversations, updates, readiness, keys, apps, secrets },
+    services: { conversations, actions, updates, readiness, keys, apps, secrets },
     config: config.server,
     logger,
     register,
@@ -80,6 +80,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       // First the port: a start that fails on it must not have taken up turns, which would count as one of their attempts.
       const url = await http.listen({ host, port });
       parts.leases.start();
+      parts.actionExpiry.start();
       await parts.dispatcher.start(true);
       return { url };
     },
@@ -92,6 +93,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       parts.leases.stop();
       parts.registry.stop();
       await parts.cleanup.stop();
+      await parts.actionExpiry.stop();
       await parts.tools.close();
       await closeWithin(CLOSING_MS, http, connections, clock);
       await store.close();

@@ -14,7 +14,7 @@ import type { Bus } from "./core/ports/bus.ts";
 import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
 import type { ModelCatalog } from "./core/ports/model.ts";
-import type { ConversationService } from "./core/ports/services.ts";
+import type { ActionService, ConversationService } from "./core/ports/services.ts";
 import type { SecretVault } from "./core/ports/secret-vault.ts";
 import type { Store } from "./core/ports/store.ts";
 import type { ToolRegistry } from "./core/ports/tool.ts";
@@ -22,9 +22,12 @@ import { DEFAULT_APP } from "./core/session.ts";
 import type { StartedTurn } from "./core/turn.ts";
 import { joinServices } from "./joined-services.ts";
 import { createServiceMetrics, type ServiceMetrics } from "./metrics.ts";
+import { ActionExpiry } from "./sessions/action-expiry.ts";
+import { Actions } from "./sessions/actions.ts";
 import { Cleanup } from "./sessions/cleanup.ts";
 import { Conversations } from "./sessions/conversations.ts";
 import { Registry } from "./sessions/registry.ts";
+import type { Session } from "./sessions/session.ts";
 import { SessionCache } from "./sessions/session-cache.ts";
 import { Titles } from "./sessions/titles.ts";
 import { StoredTurnJournal } from "./sessions/turn-journal.ts";
@@ -54,6 +57,7 @@ export interface Foundations {
 
 export interface ServiceParts {
   readonly conversations: ConversationService;
+  readonly actions: ActionService;
   readonly apps: AppCatalog;
   readonly keys: AppKeys;
   readonly feed: Feed;
@@ -62,6 +66,7 @@ export interface ServiceParts {
   readonly leases: Leases;
   readonly titles: Titles;
   readonly cleanup: Cleanup;
+  readonly actionExpiry: ActionExpiry;
   readonly tools: AppTools;
   /** Answers whoever waits for a session to stop processing (`Prefer: wait`) with what there is. */
   stopWaiting(): void;
@@ -74,9 +79,7 @@ export function buildParts(base: Foundations): ServiceParts {
   const models = createModels(config, clock, base.extraModels);
   const caller = new ModelCaller();
   const running = new RunningTurns(placesOf(config));
-  const cache = new SessionCache(config.limits.memoryBytes, config.limits.idleMemoryMs, () =>
-    clock.monotonic(),
-  );
+  const cache = buildCache(base, running);
   const registry = new Registry({
     store: store.sessions,
     bus,
@@ -112,10 +115,13 @@ export function buildParts(base: Foundations): ServiceParts {
   const feed = buildFeed(base, single);
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, expiry: app.expiry, events });
+  const asking = { store: store.actions, registry, dispatcher };
+  const actions = new Actions(asking);
+  const actionExpiry = new ActionExpiry({ ...asking, clock, logger });
   const conversations = joinServices({ config, store, single, registry, dispatcher, apps });
   const keys = new CheckedKeys({ store: store.keys, clock, apps });
-  const services = { conversations, apps, keys, feed, stopWaiting: () => single.stopWaiting() };
-  return { ...services, registry, dispatcher, leases, titles, cleanup, tools };
+  const services = { conversations, actions, apps, keys, feed, stopWaiting: () => single.stopWaiting() };
+  return { ...services, registry, dispatcher, leases, titles, cleanup, actionExpiry, tools };
 }
 
 /** What turns are run with. */
@@ -141,7 +147,8 @@ function buildTurns(
     clock,
     logger,
     limits: config.limits,
-    openJournal: (turn, signal) => openJournal(base, registry, turn, signal, () => dispatcher.ring()),
+    openJournal: (turn, signal) =>
+      openJournal(base, registry, turn, signal, (arrived) => dispatcher.ring(arrived)),
     onEnd: (end) => metrics.turnEnded(end),
     onUsage: (usage) => metrics.tokensUsed(usage),
   });
@@ -183,12 +190,18 @@ async function openJournal(
   registry: Registry,
   turn: StartedTurn,
   signal: AbortSignal,
-  onMore: () => void,
+  onMore: (arrived: number) => void,
 ): Promise<StoredTurnJournal> {
   const options = { store: store.turns, registry, bus, clock, logger, signal, onMore };
   const journal = new StoredTurnJournal(turn, options);
   await journal.open();
   return journal;
+}
+
+function buildCache({ config, clock }: Foundations, running: RunningTurns): SessionCache {
+  const { memoryBytes, idleMemoryMs } = config.limits;
+  const isWorkedOn = ({ key }: Session): boolean => running.ofSession(key) !== null;
+  return new SessionCache(memoryBytes, idleMemoryMs, () => clock.monotonic(), isWorkedOn);
 }
 
 function placesOf({ limits, providers }: Config): Places {

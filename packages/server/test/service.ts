@@ -78,6 +78,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const extraModels = { [MODEL]: model };
   const parts = buildParts({ config, clock, logger, store, bus, register, extraModels });
   parts.leases.start();
+  parts.actionExpiry.start();
   await parts.dispatcher.start(true);
   const state = (sessionId: string) =>
     parts.conversations.state(
@@ -91,6 +92,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     parts.leases.stop();
     parts.registry.stop();
     await parts.cleanup.stop();
+    await parts.actionExpiry.stop();
     await store.close();
   };
   return {

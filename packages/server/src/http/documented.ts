@@ -1,6 +1,7 @@
 // The schemas of answers as the document shows them: named, said what they are, with an example each.
 
 import {
+  Action as PersonAction,
   AppDescriptor as App,
   DeletedThread as Deleted,
   PersistedMessage as Message,
@@ -87,6 +88,25 @@ export const Snapshot = SessionSnapshot.meta({
       status: "idle",
       model: "demo/assistant",
       last_event_id: "k3f9-42",
+    },
+  ],
+});
+
+export const Action = PersonAction.meta({
+  id: "Action",
+  description: "Something that a person is asked before the assistant goes on",
+  examples: [
+    {
+      id: "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b10",
+      kind: "approval",
+      tool: "send_mail",
+      call_id: "call_2",
+      created_at: ASKED,
+      expires_at: "2026-11-20T12:10:00.000Z",
+      request: { tool: "send_mail", input: { to: "ada@example.com", subject: "Hello" } },
+      status: "approved",
+      result: null,
+      resolved_at: ANSWERED,
     },
   ],
 });

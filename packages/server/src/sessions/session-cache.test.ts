@@ -1,10 +1,19 @@
+import type { SystemEvent } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
 import { newSession } from "../core/session.ts";
 import { Session } from "./session.ts";
 import { SessionCache } from "./session-cache.ts";
 
 let now = 0;
-const cacheOf = (budget: number): SessionCache => new SessionCache(budget, 1000, () => now);
+/** Ids of the sessions whose turn runs here. */
+const workedOn = new Set<string>();
+const cacheOf = (budget: number): SessionCache =>
+  new SessionCache(
+    budget,
+    1000,
+    () => now,
+    ({ id }) => workedOn.has(id),
+  );
 
 function session(id: string, content: string | null, status: "complete" | "streaming" = "complete"): Session {
   const record = {
@@ -34,6 +43,13 @@ function session(id: string, content: string | null, status: "complete" | "strea
   return built;
 }
 
+const ASKED: SystemEvent = {
+  id: "l-1",
+  type: "action_requested",
+  created_at: "2026-01-01T00:00:00.000Z",
+  payload: { id: "action" },
+};
+
 describe("the cache of live sessions", () => {
   it("lets the least recently used go first when the budget is full", () => {
     const cache = cacheOf(50_000);
@@ -50,6 +66,23 @@ describe("the cache of live sessions", () => {
     cache.put(session("other", "x".repeat(50_000)));
     expect(cache.get("works")).toBeDefined();
     expect(cache.get("other")).toBeUndefined();
+  });
+
+  it("lets a session go that waits for a person, but not while its turn still runs", () => {
+    const cache = cacheOf(10_000);
+    for (const id of ["waits", "runs"]) {
+      const asking = session(id, "x".repeat(50_000), "streaming");
+      asking.apply([{ number: 1, event: { type: "system_event", item: ASKED } }]);
+      if (id === "runs") workedOn.add(id);
+      cache.put(asking);
+    }
+    cache.put(session("other", "hello"));
+    expect(cache.get("waits")).toBeUndefined();
+    expect(cache.get("runs")).toBeDefined();
+    workedOn.clear();
+    now += 1_001;
+    cache.dropIdle();
+    expect(cache.get("runs")).toBeUndefined();
   });
 
   it("keeps conversations when a flood of empty sessions comes by", () => {

@@ -21,13 +21,20 @@ export class SessionCache {
   readonly #budget: number;
   readonly #idleMs: number;
   readonly #monotonic: () => number;
+  readonly #isWorkedOn: (session: Session) => boolean;
   #weight = 0;
 
-  /** `budget` in bytes of snapshots; `idleMs` after which an unused session leaves. */
-  constructor(budget: number, idleMs: number, monotonic: () => number) {
+  /** `budget` in bytes of snapshots; `idleMs` after which an unused session leaves; `isWorkedOn`: whether a turn of it runs here. */
+  constructor(
+    budget: number,
+    idleMs: number,
+    monotonic: () => number,
+    isWorkedOn: (session: Session) => boolean,
+  ) {
     this.#budget = budget;
     this.#idleMs = idleMs;
     this.#monotonic = monotonic;
+    this.#isWorkedOn = isWorkedOn;
   }
 
   get size(): number {
@@ -79,31 +86,35 @@ export class SessionCache {
     for (const place of [this.#filled, this.#empty]) {
       for (const [id, entry] of place) {
         if (entry.usedAt > before) break;
-        if (mayLeave(entry.session)) this.delete(id);
+        if (this.#mayLeave(entry.session)) this.delete(id);
       }
     }
   }
 
   #evict(): void {
-    for (const id of leavers(this.#empty)) {
+    for (const id of this.#leavers(this.#empty)) {
       if (this.#empty.size <= MAX_EMPTY) break;
       this.delete(id);
     }
     if (this.#weight <= this.#budget) return;
     for (const place of [this.#empty, this.#filled]) {
-      for (const id of leavers(place)) {
+      for (const id of this.#leavers(place)) {
         if (this.#weight <= this.#budget) return;
         this.delete(id);
       }
     }
   }
-}
 
-function* leavers(place: ReadonlyMap<string, Entry>): Generator<string> {
-  for (const [id, entry] of place) if (mayLeave(entry.session)) yield id;
-}
+  *#leavers(place: ReadonlyMap<string, Entry>): Generator<string> {
+    for (const [id, entry] of place) if (this.#mayLeave(entry.session)) yield id;
+  }
 
-/** Text that streams is nowhere else, and a session that is waited for must be found by what it waits for. */
-function mayLeave(session: Session): boolean {
-  return !session.isStreaming && !session.hasWaiters;
+  /**
+   * Text that streams is nowhere else, and a session that is waited for must be found by what it waits for. While a turn waits for a
+   * person nothing streams, though its message is not complete.
+   */
+  #mayLeave(session: Session): boolean {
+    if (session.hasWaiters) return false;
+    return !session.isStreaming || (session.hasPendingActions && !this.#isWorkedOn(session));
+  }
 }

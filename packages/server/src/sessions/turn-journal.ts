@@ -27,8 +27,8 @@ export interface JournalOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** Another turn of the session may start now. */
-  readonly onMore: () => void;
+  /** A turn of the session may be claimed now; `arrived` of them did not wait in the store before. */
+  readonly onMore: (arrived: number) => void;
 }
 
 export class StoredTurnJournal implements TurnJournal {
@@ -95,6 +95,16 @@ export class StoredTurnJournal implements TurnJournal {
     return await this.#write(() => this.#options.store.stepWithCalls(this.#turn, step, calls, asked));
   }
 
+  async wait(): Promise<boolean> {
+    const { store, registry, onMore } = this.#options;
+    const outcome = await this.#persist(
+      () => store.wait(this.#turn),
+      (committed) => registry.settle(committed).outcome,
+    );
+    if (outcome === "runnable") onMore(1);
+    return outcome !== null;
+  }
+
   toolProgress(callId: string, progress: JsonValue): void {
     // Progress is worth telling, not worth failing a turn for: what the store does not take is left out.
     this.#options.store
@@ -130,7 +140,7 @@ export class StoredTurnJournal implements TurnJournal {
       operation,
       (committed) => this.#options.registry.settle(committed).record,
     );
-    if (record?.status === "processing") this.#options.onMore();
+    if (record?.status === "processing") this.#options.onMore(0);
     return record !== null;
   }
 

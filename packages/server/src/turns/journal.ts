@@ -26,6 +26,8 @@ export interface TurnJournal {
     calls: readonly ToolCallRecord[],
     asked: readonly AskedAction[],
   ): Promise<boolean>;
+  /** Nothing is left to run but what a person is asked about: the turn is given up here, for whoever claims it afterwards. */
+  wait(): Promise<boolean>;
   toolProgress(callId: string, progress: JsonValue): void;
   toolResult(outcome: ToolOutcomeInput): Promise<boolean>;
   /** The last step; the turn is complete. */

@@ -2,12 +2,13 @@
 // next one begins, so that a turn that is run again after a crash goes on where it was and repeats nothing that had ended.
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ToolCallRecord } from "../core/message.ts";
+import { waitsForPerson, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { ModelCatalog } from "../core/ports/model.ts";
 import type { ToolRegistry, TurnTools } from "../core/ports/tool.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
 import type { StartedTurn, StepRecord, TokenUsage } from "../core/turn.ts";
+import { askAbout } from "./ask-person.ts";
 import { HistoryWindow, historyBudget } from "./history.ts";
 import { instructionsFor } from "./instructions.ts";
 import type { TurnFailure, TurnJournal } from "./journal.ts";
@@ -32,8 +33,8 @@ export interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-/** How a run ended: by itself, or stopped by somebody else. */
-export type RunEnd = "complete" | "failed" | "stopped";
+/** How a run ended: by itself, stopped by somebody else, or given up until a person has decided. */
+export type RunEnd = "complete" | "failed" | "stopped" | "waiting";
 
 /** Runs an acquired turn to its end. Failures of models and tools end up in the journal; what rejects is a defect or a broken store. */
 export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: RunOptions): Promise<RunEnd> {
@@ -76,6 +77,7 @@ class TurnRun {
   async run(): Promise<RunEnd> {
     const turn = this.#turn;
     if (turn.openCalls.length > 0 && (await this.#runCalls(turn.openCalls)) === null) return "stopped";
+    if (waitsForPerson(turn.agentMessage)) return await this.#wait();
     const model = await this.#resolveModel();
     if (!("specificationVersion" in model)) return await this.#fail(model.failure, model.error);
     const instructions = instructionsFor(this.#options.instructions, turn);
@@ -109,7 +111,7 @@ class TurnRun {
       };
       if (step.calls.length === 0) return (await this.#journal.complete(record)) ? "complete" : "stopped";
       const results = await this.#takeCalls(record, step);
-      if (results === null) return "stopped";
+      if (typeof results === "string") return results;
       history.addStep(record, results);
     }
     return await this.#fail({
@@ -137,12 +139,13 @@ class TurnRun {
     return await retryModel(call, { models, clock, signal, maxRetries: limits.maxModelRetries, left });
   }
 
-  /** Keeps the step with its calls as intended, then runs them. */
+  /** Keeps the step with its calls as intended, then runs them, but those that a person is asked about. */
   async #takeCalls(
     record: StepRecord,
     step: Extract<ModelStep, { kind: "finished" }>,
-  ): Promise<ToolResults | null> {
-    const { definitions } = this.#options.tools;
+  ): Promise<ToolResults | RunEnd> {
+    const { tools, limits, signal } = this.#options;
+    const { definitions } = tools;
     const calls = step.calls.map((call): ToolCallRecord => {
       const effect = definitions.find(({ name }) => name === call.name)?.effect ?? "read";
       return {
@@ -155,8 +158,18 @@ class TurnRun {
       };
     });
     this.#callIds.push(...calls.map(({ id }) => id));
-    if (!(await this.#journal.stepWithCalls(record, calls, []))) return null;
-    return await this.#runCalls(calls);
+    const onProgress = (): void => this.#deadline.progress();
+    const asked = await askAbout(calls, { tools, validMs: limits.actionMs, signal, onProgress });
+    if (asked === null || !(await this.#journal.stepWithCalls(record, calls, asked))) return "stopped";
+    const waiting = new Set(asked.map(({ callId }) => callId));
+    const results = await this.#runCalls(calls.filter(({ id }) => !waiting.has(id)));
+    if (results === null) return "stopped";
+    return asked.length > 0 ? await this.#wait() : results;
+  }
+
+  /** All that may run has run. Whoever claims the turn when nobody is asked any more goes on with it. */
+  async #wait(): Promise<RunEnd> {
+    return (await this.#journal.wait()) ? "waiting" : "stopped";
   }
 
   async #runCalls(calls: readonly ToolCallRecord[]): Promise<ToolResults | null> {

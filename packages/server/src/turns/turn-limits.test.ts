@@ -3,7 +3,14 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { TurnDeadline } from "./turn-limits.ts";
 
 const MINUTE = 60_000;
-const LIMITS = { turnMs: 10 * MINUTE, idleMs: 5 * MINUTE, maxSteps: 20, toolMs: MINUTE, maxModelRetries: 3 };
+const LIMITS = {
+  turnMs: 10 * MINUTE,
+  idleMs: 5 * MINUTE,
+  maxSteps: 20,
+  toolMs: MINUTE,
+  maxModelRetries: 3,
+  actionMs: 10 * MINUTE,
+};
 
 function start() {
   const clock = new ManualClock();

@@ -9,6 +9,8 @@ export interface TurnLimits {
   /** Milliseconds that a tool call may take. */
   readonly toolMs: number;
   readonly maxModelRetries: number;
+  /** Milliseconds that a person has to decide what a turn asks; none of them count towards the others. */
+  readonly actionMs: number;
 }
 
 /** Watches the time of one turn: its `signal` is aborted, and `failure` says why, when a limit is passed. */

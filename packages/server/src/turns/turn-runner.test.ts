@@ -25,7 +25,7 @@ function prepare() {
     caller: new ModelCaller(),
     tools: fixedTools({}),
     clock,
-    limits: { turnMs: 1_000, idleMs: 1_000, maxSteps: 1, toolMs: 1_000, maxModelRetries: 0 },
+    limits: { turnMs: 1_000, idleMs: 1_000, maxSteps: 1, toolMs: 1_000, maxModelRetries: 0, actionMs: 1_000 },
     openJournal: async () => journal,
     onEnd: (end) => ends.push(end),
     logger: { debug() {}, info() {}, error() {}, warn: (fields) => void warned.push(fields) },

@@ -1,12 +1,14 @@
 // What routes may call. Requests arrive validated (ids in lower case, text trimmed and clean); failures are thrown as ServiceError.
 
 import type {
+  Action,
   AppDescriptor,
   IncludeGroup,
   PersistedMessage,
   SetModelResult,
   Thread,
 } from "@colloquy/protocol";
+import type { ActionAnswer } from "../decisions/actions.ts";
 import type { JsonObject } from "../json.ts";
 import type { AppKeys } from "./app-keys.ts";
 import type { AppCatalog } from "./apps.ts";
@@ -104,6 +106,14 @@ export interface ConversationService {
   messages(sessionId: string, after: string | null, limit: number): Promise<readonly PersistedMessage[]>;
 }
 
+/** Actions that wait for a person. */
+export interface ActionService {
+  /** Those that are pending and the last that were decided, oldest first. Makes the session exist. */
+  list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]>;
+  /** Decides an action of the session; the answer has the same shape as a list's. Creates nothing. */
+  decide(sessionId: string, actionId: string, answer: ActionAnswer): Promise<Action>;
+}
+
 /** What clients have entrusted to Apps (contract section 4). No value ever comes back. */
 export interface SecretService {
   /** Names of the slots that are set, in alphabetical order. */
@@ -163,6 +173,7 @@ export interface Readiness {
 /** What routes are given by the composition root. */
 export interface Services {
   readonly conversations: ConversationService;
+  readonly actions: ActionService;
   readonly updates: UpdateService;
   readonly readiness: Readiness;
   readonly secrets: SecretService;

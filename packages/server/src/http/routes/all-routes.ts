@@ -1,4 +1,5 @@
 import type { Registry } from "prom-client";
+import { actionRoutes } from "./actions.ts";
 import { chatRoute } from "./chat.ts";
 import { controlRoutes } from "./control.ts";
 import { interruptRoute } from "./interrupt.ts";
@@ -15,6 +16,7 @@ export function allRoutes(app: HttpApp, parts: RouteParts, register: Registry): 
   chatRoute(app, parts);
   stateRoute(app, parts);
   interruptRoute(app, parts);
+  actionRoutes(app, parts);
   updatesRoute(app, parts);
   controlRoutes(app, parts);
   secretRoutes(app, parts);

@@ -14,6 +14,7 @@ import type {
   StateRequest,
   SetModelRequest,
 } from "../../core/ports/services.ts";
+import { InMemoryActions } from "./in-memory-actions.ts";
 import { InMemoryApps, InMemoryKeys } from "./in-memory-keys.ts";
 import { InMemorySecrets } from "./in-memory-secrets.ts";
 import { InMemoryUpdates } from "./in-memory-updates.ts";
@@ -215,6 +216,7 @@ export class InMemoryReadiness implements Readiness {
 
 export interface InMemoryServices extends Services {
   readonly conversations: InMemoryConversations;
+  readonly actions: InMemoryActions;
   readonly updates: InMemoryUpdates;
   readonly readiness: InMemoryReadiness;
   readonly secrets: InMemorySecrets;
@@ -225,6 +227,7 @@ export interface InMemoryServices extends Services {
 export function inMemoryServices(): InMemoryServices {
   return {
     conversations: new InMemoryConversations(),
+    actions: new InMemoryActions(),
     updates: new InMemoryUpdates(),
     readiness: new InMemoryReadiness(),
     secrets: new InMemorySecrets(),

@@ -80,6 +80,18 @@ export const OPERATIONS = [
     statuses: [200, 400, 401, 403, 413, 415, 429, 500, 503, 507],
   },
   {
+    operation: "GET /api/actions",
+    parameters: ["header X-Session-Id"],
+    body: "none",
+    statuses: [200, 400, 403, 429, 500, 503, 507],
+  },
+  {
+    operation: "POST /api/actions/{id}",
+    parameters: ["header X-Session-Id", "path id"],
+    body: "required",
+    statuses: [200, 400, 403, 404, 409, 410, 413, 415, 500, 503, 507],
+  },
+  {
     operation: "GET /api/updates",
     parameters: [
       "header Accept",

@@ -1,3 +1,4 @@
+import type { AskedAction } from "../../core/action.ts";
 import type { ToolOutcomeInput } from "../../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../../core/json.ts";
 import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
@@ -10,6 +11,8 @@ export class RecordingJournal implements TurnJournal {
   readonly entries: string[] = [];
   readonly steps: StepRecord[] = [];
   readonly outcomes: ToolOutcomeInput[] = [];
+  readonly calls: ToolCallRecord[] = [];
+  readonly asked: AskedAction[] = [];
   said = "";
   failure: TurnFailure | null = null;
   isClosed = false;
@@ -50,9 +53,19 @@ export class RecordingJournal implements TurnJournal {
     this.said += text;
   }
 
-  async stepWithCalls(step: StepRecord, calls: readonly ToolCallRecord[]): Promise<boolean> {
+  async stepWithCalls(
+    step: StepRecord,
+    calls: readonly ToolCallRecord[],
+    asked: readonly AskedAction[],
+  ): Promise<boolean> {
     this.steps.push(step);
+    this.calls.push(...calls);
+    this.asked.push(...asked);
     return await this.#write(`step ${step.number} calls ${calls.map(({ id }) => id).join(" ")}`);
+  }
+
+  async wait(): Promise<boolean> {
+    return await this.#write("wait");
   }
 
   toolProgress(callId: string, progress: JsonValue): void {

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { Action } from "../documented.ts";
+import { requiredSessionId } from "../headers.ts";
+import { HEADERS, refusals } from "../operation.ts";
+import type { HttpApp, RouteParts } from "./route-parts.ts";
+
+const TAGS = ["Actions"];
+
+const ActionPath = z.object({ id: z.string().meta({ description: "Id of the action", format: "uuid" }) });
+
+const DecisionBody = z.object({
+  decision: z.enum(["approve", "deny"], 'must be "approve" or "deny"'),
+  result: z
+    .json("must be JSON")
+    .nullish()
+    .meta({
+      description:
+        'What comes with an approval, by the kind of the action: nothing for an `approval`, `{"transaction_hash"}`, `{"signature"}` or ' +
+        '`{"answer"}` for the others. A denial carries nothing.',
+      examples: [{ answer: "The second one" }],
+    }),
+});
+
+export function actionRoutes(app: HttpApp, { services, admission }: RouteParts): void {
+  app.get(
+    "/api/actions",
+    {
+      schema: {
+        operationId: "listActions",
+        summary: "List what a person is asked",
+        description:
+          "The actions of the session that are pending, and the last 100 that were decided, oldest first.",
+        tags: TAGS,
+        headers: z.object(HEADERS.session),
+        response: { 200: z.array(Action).meta({ description: "The actions" }), ...refusals(429, 503, 507) },
+      },
+    },
+    async (request, reply) => {
+      const sessionId = requiredSessionId(request.raw);
+      return reply.send([...(await services.actions.list(sessionId, admission.newSession(request)))]);
+    },
+  );
+
+  app.post(
+    "/api/actions/:id",
+    {
+      schema: {
+        operationId: "decideAction",
+        summary: "Approve or deny",
+        description:
+          "Decides once: the same decision again answers the same, another one is refused. The assistant goes on when nothing is left to decide.",
+        tags: TAGS,
+        headers: z.object(HEADERS.session),
+        params: ActionPath,
+        body: DecisionBody,
+        response: { 200: Action, ...refusals(404, 409, 410, 413, 415, 503, 507) },
+      },
+    },
+    (request) => {
+      const { decision, result } = request.body;
+      return services.actions.decide(requiredSessionId(request.raw), request.params.id, {
+        decision,
+        result: result ?? null,
+      });
+    },
+  );
+}

@@ -1,0 +1,68 @@
+// Actions that nobody decides in time count as denied, and their turns go on. Looks every second, by the store's clock, and writes only
+// when there is something to write.
+
+import type { ActionStore } from "../core/ports/action-store.ts";
+import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import type { Dispatcher } from "../turns/dispatcher.ts";
+import type { Registry } from "./registry.ts";
+
+const EVERY_MS = 1_000;
+/** Sessions of one transaction: more of them wait for the next one, so that it never holds up those who talk. */
+const PORTION = 64;
+
+export interface ActionExpiryOptions {
+  readonly store: ActionStore;
+  readonly registry: Registry;
+  readonly dispatcher: Dispatcher;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class ActionExpiry {
+  readonly #options: ActionExpiryOptions;
+  #timer: Timer | null = null;
+  #running: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(options: ActionExpiryOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer ??= this.#options.clock.every(EVERY_MS, () => void this.sweep());
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.stop();
+    await this.#running;
+  }
+
+  /** Looks now, or waits for the look that is under way. Never rejects. */
+  async sweep(): Promise<void> {
+    this.#running ??= this.#expire().finally(() => {
+      this.#running = null;
+    });
+    await this.#running;
+  }
+
+  async #expire(): Promise<void> {
+    const { store, logger } = this.#options;
+    try {
+      if (!(await store.isAnyDue())) return;
+      for (let done = PORTION; done === PORTION && !this.#stopped; ) done = await this.#expireSome();
+    } catch (error) {
+      logger.warn({ err: error }, "actions that nobody decided in time could not be ended; trying again");
+    }
+  }
+
+  async #expireSome(): Promise<number> {
+    const { store, registry, dispatcher } = this.#options;
+    const expired = await store.expire(PORTION);
+    for (const committed of expired) registry.settle(committed);
+    const resumed = expired.filter(({ outcome }) => outcome.resumes).length;
+    if (resumed > 0) dispatcher.ring(resumed);
+    return expired.length;
+  }
+}

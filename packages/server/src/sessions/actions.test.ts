@@ -1,0 +1,384 @@
+// Actions that wait for a person, through the whole service: what people see, what is held meanwhile, what survives.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { Config } from "../config/config.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { FoldingReader } from "../../test/folding-reader.ts";
+import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
+
+const MINUTE = 60_000;
+
+let directory: string;
+let clock: ManualClock;
+let service: TestService;
+/** Inputs with which the tool with effects was run. */
+let charged: unknown[];
+/** What the tool with effects waits for, and the slow one. */
+let gate: Promise<unknown>;
+/** Calls of the store. */
+let calls: string[];
+let id: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-"));
+  clock = new ManualClock();
+  charged = [];
+  gate = Promise.resolve();
+  id = newId();
+  await start();
+});
+afterEach(async () => {
+  await service.close();
+  await rm(directory, { recursive: true });
+});
+
+async function start(limits: Partial<Config["limits"]> = {}): Promise<void> {
+  calls = [];
+  service = await startService({
+    directory,
+    clock,
+    beforeCall: (method) => void calls.push(method),
+    adjust: (config) => ({
+      ...config,
+      limits: { ...config.limits, ...limits },
+      apps: { default: withTools(config.apps["default"]!) },
+    }),
+  });
+}
+
+/** An App with a tool that has effects, which asks for approval like the calculator, and a slow one that asks nobody. */
+function withTools(app: Config["apps"][string]): Config["apps"][string] {
+  const charge = {
+    description: "Charges a card",
+    inputSchema: z.object({ amount: z.number() }),
+    execute: async (input: { amount: number }) => {
+      charged.push(input);
+      await gate;
+      return { charged: input.amount };
+    },
+  };
+  const slow = {
+    description: "Takes its time",
+    inputSchema: z.object({}),
+    execute: async () => {
+      await gate;
+      return "at last";
+    },
+  };
+  const approvals = { charge: "always", calculator: "always" } as const;
+  const effects = { charge: "unsafe", slow: "read" } as const;
+  return { ...app, tools: { ...app.tools, own: { charge, slow }, effects, approvals } };
+}
+
+async function restart(limits: Partial<Config["limits"]> = {}): Promise<void> {
+  await service.crash();
+  await start(limits);
+}
+
+const snapshot = () => service.snapshot(id);
+const idle = async (): Promise<boolean> => !(await snapshot()).is_processing;
+const decide = async (decision: "approve" | "deny", result = null): Promise<unknown> =>
+  await service.actions.decide(id, (await pending())[0]!.id, { decision, result });
+const pending = async () => (await snapshot()).pending_actions;
+
+/** The turn has called the tool and waits. */
+async function waiting(input: object = { amount: 7 }): Promise<void> {
+  await service.say(id, "charge me");
+  (await service.model.next()).say("Let me see.").callTool("charge", input, "c1").finish("tool-calls");
+  await until(() => calls.includes("turns.wait"));
+  await until(
+    () => service.registry.inMemory(id) === null || service.registry.inMemory(id)!.hasPendingActions,
+  );
+  await service.store.probe();
+}
+
+/** What the model is told as the result of the call. */
+async function resultTold(): Promise<string> {
+  const call = await service.model.next();
+  const told = call.prompt.at(-1) ?? "";
+  call.say("Done.").finish();
+  await until(idle);
+  return told;
+}
+
+describe("a turn that asks for approval", () => {
+  it("shows what it asks, runs the tool with that input when it is approved, and goes on", async () => {
+    const reader = new FoldingReader(service, id);
+    await reader.connect();
+    await waiting();
+    const asking = await snapshot();
+    expect(asking).toMatchObject({
+      is_processing: true,
+      status: "processing",
+      pending_actions: [
+        {
+          kind: "approval",
+          tool: "charge",
+          call_id: "c1",
+          expires_at: new Date(clock.now() + 10 * MINUTE).toISOString(),
+          request: { tool: "charge", input: { amount: 7 } },
+        },
+      ],
+    });
+    expect(charged).toEqual([]);
+    expect(reader.snapshot).toEqual(asking);
+    expect(await decide("approve")).toMatchObject({ status: "approved", resolved_at: expect.any(String) });
+    expect(await resultTold()).toContain('"value":{"charged":7}');
+    expect(charged).toEqual([{ amount: 7 }]);
+    const done = await snapshot();
+    expect(lines(done.messages)).toEqual([
+      "user complete: charge me",
+      "agent complete: Let me see.\n\nDone.",
+    ]);
+    expect(done.pending_actions).toEqual([]);
+    expect(done.messages[1]?.tool_results).toMatchObject([{ call_id: "c1", output: { charged: 7 } }]);
+    expect(reader.snapshot).toEqual(done);
+    expect(reader.faults).toEqual([]);
+  });
+
+  it("tells the model when it is denied, and does not run the tool", async () => {
+    await waiting();
+    await decide("deny");
+    expect(await resultTold()).toContain("The user denied this call.");
+    expect(charged).toEqual([]);
+  });
+
+  it("counts as denied when nobody decides in time: to the second, without a write before", async () => {
+    await waiting();
+    await service.pass(10 * MINUTE - 1_000);
+    expect(await pending()).toHaveLength(1);
+    expect(calls).toContain("actions.isAnyDue");
+    expect(calls).not.toContain("actions.expire");
+    await service.pass(1_000);
+    expect(await resultTold()).toContain("did not answer in time");
+    expect(charged).toEqual([]);
+  });
+
+  it("can be decided while other calls of its step still run", async () => {
+    const held = Promise.withResolvers<void>();
+    gate = held.promise;
+    await service.say(id, "go");
+    (await service.model.next())
+      .callTool("calculator", { expression: "1+1" }, "c1")
+      .callTool("slow", {}, "c2")
+      .callTool("charge", { amount: 7 }, "c3")
+      .finish("tool-calls");
+    await until(async () => (await pending()).length === 2);
+    const [first, second] = await pending();
+    await service.actions.decide(id, second!.id, { decision: "deny", result: null });
+    await service.actions.decide(id, first!.id, { decision: "approve", result: null });
+    await service.pass(5_000);
+    expect((await snapshot()).messages[1]?.tool_results).toMatchObject([{ call_id: "c3", is_error: true }]);
+    held.resolve();
+    const told = await resultTold();
+    expect([...told.matchAll(/"toolCallId":"(..)"/g)].map(([, call]) => call)).toEqual(["c1", "c2", "c3"]);
+    expect(told).toContain('"result":2');
+    expect(told).toContain("at last");
+    expect(charged).toEqual([]);
+  });
+});
+
+describe("while a turn waits for a person", () => {
+  it("nothing is held: no lease, no place, no memory; and nobody can tell", async () => {
+    await service.close();
+    await start({ maxRunning: 1 });
+    await waiting();
+    const request = { sessionId: id, userState: null, waitMs: 0, signal: new AbortController().signal };
+    const before = await service.conversations.state(request, null);
+    const other = newId();
+    await service.say(other, "hello");
+    (await service.model.next()).say("Hi").finish();
+    await until(async () => !(await service.snapshot(other)).is_processing);
+    expect(await service.store.turns.renew("anybody", [1, 2, 3, 4], 10_000)).toEqual([]);
+    await restart({ maxRunning: 1, memoryBytes: 0, actionMs: 10 * MINUTE });
+    const after = await service.conversations.state(request, null);
+    expect(Buffer.concat(after.parts).toString()).toBe(Buffer.concat(before.parts).toString());
+    expect(service.registry.inMemory(id)).toBeNull();
+    await decide("approve");
+    expect(await resultTold()).toContain('"charged":7');
+  });
+
+  it("the session leaves memory when nobody looks at it", async () => {
+    await service.close();
+    await start({ actionMs: 120 * MINUTE });
+    await waiting();
+    await service.evict();
+    expect(service.registry.inMemory(id)).toBeNull();
+    expect(await pending()).toHaveLength(1);
+  });
+
+  it("no limit of time counts, and what it crashed before is forgotten", async () => {
+    const limits = { turnMs: 5_000, idleMs: 3_000, actionMs: MINUTE };
+    await service.close();
+    await start(limits);
+    await service.say(id, "charge me");
+    await service.model.next();
+    await restart(limits);
+    await service.model.next();
+    await restart(limits);
+    (await service.model.next()).callTool("charge", { amount: 7 }, "c1").finish("tool-calls");
+    await until(async () => (await pending()).length === 1);
+    await service.pass(30_000);
+    for (let crash = 0; crash < 3; crash += 1) await restart(limits);
+    expect(await pending()).toHaveLength(1);
+    await decide("approve");
+    await service.model.next();
+    await restart(limits);
+    expect(await resultTold()).toContain('"charged":7');
+    expect(charged).toHaveLength(1);
+  });
+
+  it("an interrupt cancels what is asked", async () => {
+    await waiting();
+    const [action] = await pending();
+    const sealed = parse(await service.conversations.interrupt(id, null));
+    expect(sealed).toMatchObject({ status: "interrupted", pending_actions: [] });
+    expect(sealed.messages[1]).toMatchObject({
+      status: "interrupted",
+      tool_results: [{ output: "interrupted" }],
+    });
+    await expect(
+      service.actions.decide(id, action!.id, { decision: "approve", result: null }),
+    ).rejects.toMatchObject({ status: 409, code: "action_cancelled" });
+    expect(await service.actions.list(id, null)).toMatchObject([{ status: "cancelled" }]);
+    await service.pass(11 * MINUTE);
+    expect(charged).toEqual([]);
+    expect(await snapshot()).toEqual(sealed);
+  });
+
+  it("a delete removes it with everything, and the next life knows nothing", async () => {
+    await waiting();
+    const [action] = await pending();
+    await service.conversations.remove(id);
+    await expect(
+      service.actions.decide(id, action!.id, { decision: "approve", result: null }),
+    ).rejects.toMatchObject({ status: 404 });
+    expect(await service.store.sessions.find(id)).toBeNull();
+    expect((await snapshot()).pending_actions).toEqual([]);
+    expect(await service.actions.list(id, null)).toEqual([]);
+    await expect(
+      service.actions.decide(id, action!.id, { decision: "approve", result: null }),
+    ).rejects.toMatchObject({ status: 404, code: "action_not_found" });
+    await service.pass(11 * MINUTE);
+    expect(service.model.waitingCalls).toBe(0);
+  });
+
+  it("messages queue up behind it", async () => {
+    await waiting();
+    await service.say(id, "and then?");
+    expect(lines((await snapshot()).messages)).toEqual([
+      "user complete: charge me",
+      "agent streaming: Let me see.",
+      "user queued: and then?",
+    ]);
+    await decide("deny");
+    (await service.model.next()).say("One.").finish();
+    (await service.model.next()).say("Two.").finish();
+    await until(idle);
+    expect(lines((await snapshot()).messages).slice(2)).toEqual([
+      "user complete: and then?",
+      "agent complete: Two.",
+    ]);
+  });
+
+  it("who waits for the session to stop processing goes on waiting", async () => {
+    await waiting();
+    const request = { sessionId: id, userState: null, waitMs: MINUTE, signal: new AbortController().signal };
+    const answer = Promise.resolve(service.conversations.state(request, null)).then(parse);
+    await until(() => service.registry.inMemory(id)?.hasWaiters === true);
+    await decide("deny");
+    (await service.model.next()).say("Then not.").finish();
+    expect(lines((await answer).messages)[1]).toBe("agent complete: Let me see.\n\nThen not.");
+  });
+});
+
+describe("a crash", () => {
+  it("after the decision and before anybody went on costs nothing: the tool runs once", async () => {
+    await waiting();
+    await restart({ maxRunning: 0 });
+    await decide("approve");
+    await restart();
+    expect(await resultTold()).toContain('"charged":7');
+    expect(charged).toEqual([{ amount: 7 }]);
+  });
+
+  it("while an approved tool runs that has effects does not run it again", async () => {
+    gate = new Promise(() => undefined);
+    await waiting();
+    await decide("approve");
+    await until(() => charged.length === 1);
+    gate = Promise.resolve();
+    await restart();
+    expect(await resultTold()).toContain("outcome unknown");
+    expect(charged).toHaveLength(1);
+  });
+
+  it("while the other calls of the step run loses nothing of what is asked", async () => {
+    gate = new Promise(() => undefined);
+    await service.say(id, "go");
+    (await service.model.next())
+      .callTool("calculator", { expression: "1+1" }, "c1")
+      .callTool("slow", {}, "c2")
+      .finish("tool-calls");
+    await until(async () => (await pending()).length === 1);
+    const before = await pending();
+    gate = Promise.resolve();
+    await restart();
+    expect(await pending()).toEqual(before);
+    await decide("approve");
+    expect(await resultTold()).toContain('"result":2');
+  });
+});
+
+describe("an answer to what is asked", () => {
+  it("is refused where it does not fit, and leaves everything as it is", async () => {
+    await waiting();
+    const before = await snapshot();
+    const [action] = await pending();
+    const answered = (answer: object, session = id, actionId = action!.id) =>
+      service.actions.decide(session, actionId, { decision: "approve", result: null, ...answer });
+    await expect(answered({ result: { answer: "yes" } })).rejects.toMatchObject({
+      status: 400,
+      code: "action_result_invalid",
+      detail: expect.stringContaining("absent"),
+    });
+    const other = newId();
+    await expect(answered({}, other)).rejects.toMatchObject({ status: 404, code: "action_not_found" });
+    expect(await service.store.sessions.find(other)).toBeNull();
+    await expect(answered({}, id, "nonsense")).rejects.toMatchObject({ status: 404 });
+    expect(await snapshot()).toEqual(before);
+  });
+
+  it("counts once, however many arrive at the same time", async () => {
+    await waiting();
+    const [action] = await pending();
+    const answers = await Promise.allSettled(
+      (["approve", "deny", "approve", "deny"] as const).map((decision) =>
+        service.actions.decide(id, action!.id, { decision, result: null }),
+      ),
+    );
+    expect(
+      answers.map((answer) => (answer.status === "fulfilled" ? answer.value.status : answer.reason.status)),
+    ).toEqual(["approved", 409, "approved", 409]);
+    await resultTold();
+    expect(charged).toHaveLength(1);
+  });
+
+  it("that comes too late is told so, before and after anybody has noticed", async () => {
+    await service.close();
+    await start({ maxRunning: 1 });
+    await waiting();
+    const [action] = await pending();
+    const late = () => service.actions.decide(id, action!.id, { decision: "approve", result: null });
+    await service.actionExpiry.stop();
+    await clock.advance(10 * MINUTE);
+    await expect(late()).rejects.toMatchObject({ status: 410, code: "action_expired" });
+    expect(await resultTold()).toContain("did not answer in time");
+    await expect(late()).rejects.toMatchObject({ status: 410, code: "action_expired" });
+    expect(await service.actions.list(id, null)).toMatchObject([{ status: "expired" }]);
+  });
+});

@@ -1,0 +1,75 @@
+// The use cases of actions that wait for a person: list them, decide one.
+
+import type { Action } from "@colloquy/protocol";
+import { toWireAction } from "../core/action.ts";
+import type { ActionAnswer, ActionOutcome } from "../core/decisions/actions.ts";
+import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
+import type { ActionStore } from "../core/ports/action-store.ts";
+import type { ActionService, AdmitNewSession } from "../core/ports/services.ts";
+import type { Dispatcher } from "../turns/dispatcher.ts";
+import type { Registry } from "./registry.ts";
+
+/** Decided actions that a list holds beside those that are pending. */
+const LISTED = 100;
+
+export interface ActionsOptions {
+  readonly store: ActionStore;
+  readonly registry: Registry;
+  readonly dispatcher: Dispatcher;
+}
+
+export class Actions implements ActionService {
+  readonly #options: ActionsOptions;
+
+  constructor(options: ActionsOptions) {
+    this.#options = options;
+  }
+
+  async list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]> {
+    const { store, registry } = this.#options;
+    await registry.get(sessionId, admit);
+    const actions = await store.list(sessionId, LISTED);
+    return (actions ?? []).map(toWireAction);
+  }
+
+  async decide(sessionId: string, actionId: string, answer: ActionAnswer): Promise<Action> {
+    const { store, registry, dispatcher } = this.#options;
+    const committed = await store.decide(sessionId, actionId, answer);
+    if (committed === null) throw refusal({ kind: "unknown" });
+    const { outcome } = registry.settle(committed);
+    if ("resumes" in outcome && outcome.resumes) dispatcher.ring(1);
+    if (outcome.kind !== "decided") throw refusal(outcome);
+    return toWireAction(outcome.action);
+  }
+}
+
+function refusal(outcome: Exclude<ActionOutcome, { kind: "decided" }>): ServiceError {
+  switch (outcome.kind) {
+    case "unknown":
+      return new NotFound(
+        "action_not_found",
+        "This session has no action with this id. `pending_actions` of its snapshot shows those that wait.",
+      );
+    case "invalid":
+      return new InvalidRequest(
+        "action_result_invalid",
+        `The body field "result" must be ${outcome.expected}.`,
+      );
+    case "decided_otherwise":
+      return new Conflict(
+        "action_decided",
+        "This action was decided in another way before. A decision cannot be taken back.",
+      );
+    case "cancelled":
+      return new Conflict(
+        "action_cancelled",
+        "The answer that asked was stopped, so there is nothing left to decide. Send a message to go on.",
+      );
+    case "expired":
+      return new ServiceError(
+        410,
+        "action_expired",
+        "The time to decide is over, and the action counts as denied. Ask the assistant to try again.",
+      );
+  }
+}
