@@ -21,7 +21,7 @@ export function textAt(object: JsonObject | null, field: string): string {
   return typeof value === "string" ? value : "";
 }
 
-export function valueAt(object: JsonObject | null, field: string): JsonValue | undefined {
+function valueAt(object: JsonObject | null, field: string): JsonValue | undefined {
   return object !== null && Object.hasOwn(object, field) ? object[field] : undefined;
 }
 
