@@ -6,7 +6,7 @@ import type { JsonValue } from "../../core/json.ts";
 const MAX_BLOCKS = 200;
 
 /** A tool's answer that its server calls an error; the message is what the server says. */
-export class McpToolError extends Error {
+class McpToolError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "McpToolError";
