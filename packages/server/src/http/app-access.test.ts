@@ -2,6 +2,7 @@ import type { LightMyRequestResponse } from "fastify";
 import { describe, expect, it } from "vitest";
 import { Unavailable } from "../core/errors.ts";
 import { OTHER_SESSION, SESSION, testEdge, WALLET, type TestEdge } from "./testing/edge.ts";
+import { ACTION } from "./testing/in-memory-actions.ts";
 import { expectProblem } from "./testing/expect-problem.ts";
 
 /** An edge with the Apps `defi` (key `to-defi`), `vault` that requires its key for everything (`to-vault`), and a key to both. */
@@ -115,6 +116,8 @@ const ON_SESSION = [
   ["POST", "/api/sessions", {}],
   ["GET", "/api/state", {}],
   ["POST", "/api/interrupt", {}],
+  ["GET", "/api/actions", {}],
+  ["POST", `/api/actions/${ACTION.id}`, {}],
   ["GET", "/api/updates", { accept: "text/event-stream" }],
   ["GET", MODELS, {}],
   ["GET", `/api/sessions/${SESSION}`, {}],
@@ -124,6 +127,11 @@ const ON_SESSION = [
   ["DELETE", `/api/sessions/${SESSION}`, {}],
 ] as const;
 
+function bodyOf(method: string, url: string): object | undefined {
+  if (method === "PATCH") return { title: "Renamed" };
+  return url.startsWith("/api/actions/") ? { decision: "deny" } : undefined;
+}
+
 describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
   const send = (edge: TestEdge, sent: string | null, session = SESSION) => {
     // A stream that is opened would not end.
@@ -132,7 +140,7 @@ describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
       sink.end("finish");
       return { close() {}, wanted };
     };
-    const payload = method === "PATCH" ? { title: "Renamed" } : undefined;
+    const payload = bodyOf(method, url);
     const headers = { "x-session-id": session, ...extra, ...(sent !== null && { "service-app-key": sent }) };
     return edge.send(method, url, { headers, ...(payload && { payload }) });
   };

@@ -41,6 +41,7 @@ export const OPERATIONS: readonly Operation[] = [
   },
   { ...byHeader, name: "get state", method: "GET", path: () => "/api/state" },
   { ...byHeader, name: "interrupt", method: "POST", path: () => "/api/interrupt", takesBody: true },
+  { ...byHeader, name: "list actions", method: "GET", path: () => "/api/actions" },
   {
     ...byHeader,
     name: "subscribe",

@@ -21,7 +21,7 @@ const DecisionBody = z.object({
     }),
 });
 
-export function actionRoutes(app: HttpApp, { services, admission }: RouteParts): void {
+export function actionRoutes(app: HttpApp, { services, admission, access }: RouteParts): void {
   app.get(
     "/api/actions",
     {
@@ -31,12 +31,17 @@ export function actionRoutes(app: HttpApp, { services, admission }: RouteParts):
         description:
           "The actions of the session that are pending, and the last 100 that were decided, oldest first.",
         tags: TAGS,
-        headers: z.object(HEADERS.session),
-        response: { 200: z.array(Action).meta({ description: "The actions" }), ...refusals(429, 503, 507) },
+        headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
+        response: {
+          200: z.array(Action).meta({ description: "The actions" }),
+          ...refusals(401, 429, 503, 507),
+        },
       },
+      preParsing: access.ofSession,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
+      access.mayUseItsSession(request);
       return reply.send([...(await services.actions.list(sessionId, admission.newSession(request)))]);
     },
   );
@@ -50,15 +55,18 @@ export function actionRoutes(app: HttpApp, { services, admission }: RouteParts):
         description:
           "Decides once: the same decision again answers the same, another one is refused. The assistant goes on when nothing is left to decide.",
         tags: TAGS,
-        headers: z.object(HEADERS.session),
+        headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         params: ActionPath,
         body: DecisionBody,
-        response: { 200: Action, ...refusals(404, 409, 410, 413, 415, 503, 507) },
+        response: { 200: Action, ...refusals(401, 404, 409, 410, 413, 415, 503, 507) },
       },
+      preParsing: access.ofSession,
     },
     (request) => {
+      const sessionId = requiredSessionId(request.raw);
+      access.mayUseItsSession(request);
       const { decision, result } = request.body;
-      return services.actions.decide(requiredSessionId(request.raw), request.params.id, {
+      return services.actions.decide(sessionId, request.params.id, {
         decision,
         result: result ?? null,
       });

@@ -1,27 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { Action } from "@colloquy/protocol";
 import { ServiceError } from "../../core/errors.ts";
 import { SESSION, testEdge } from "../testing/edge.ts";
+import { ACTION } from "../testing/in-memory-actions.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
-const ID = "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b10";
-const ACTION: Action = {
-  id: ID,
-  kind: "question",
-  tool: "ask_user",
-  call_id: "c1",
-  created_at: "2026-11-20T12:00:00.000Z",
-  expires_at: "2026-11-20T12:10:00.000Z",
-  request: { question: "Which?", choices: [] },
-  status: "approved",
-  result: { answer: "This one" },
-  resolved_at: "2026-11-20T12:01:00.000Z",
-};
+const ID = ACTION.id;
 
 describe("POST /api/actions/{id}", () => {
   it("decides, with what comes along, and answers the action as it stands then", async () => {
     const edge = testEdge();
-    edge.services.actions.answer = ACTION;
     const body = { decision: "approve", result: { answer: "This one" } };
     const response = await edge.send("POST", `/api/actions/${ID}`, { body });
     expect(response.statusCode).toBe(200);
@@ -78,7 +65,6 @@ describe("POST /api/actions/{id}", () => {
 describe("GET /api/actions", () => {
   it("lists the actions of the session", async () => {
     const edge = testEdge();
-    edge.services.actions.answer = ACTION;
     const response = await edge.send("GET", "/api/actions");
     expect(response.statusCode).toBe(200);
     expect(response.headers["cache-control"]).toBe("no-store");

@@ -1,13 +1,26 @@
 import type { Action } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../core/decisions/actions.ts";
-import { NotFound, ServiceError } from "../../core/errors.ts";
+import { ServiceError } from "../../core/errors.ts";
 import type { ActionService, AdmitNewSession } from "../../core/ports/services.ts";
+
+export const ACTION: Action = {
+  id: "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b10",
+  kind: "question",
+  tool: "ask_user",
+  call_id: "c1",
+  created_at: "2026-11-20T12:00:00.000Z",
+  expires_at: "2026-11-20T12:10:00.000Z",
+  request: { question: "Which?", choices: [] },
+  status: "approved",
+  result: { answer: "This one" },
+  resolved_at: "2026-11-20T12:01:00.000Z",
+};
 
 export class InMemoryActions implements ActionService {
   /** What was asked last. */
   readonly last: { list?: string; decide?: readonly [string, string, ActionAnswer] } = {};
   /** What every action is answered with, or why not. */
-  answer: Action | ServiceError = new NotFound("action_not_found", "There is no such action.");
+  answer: Action | ServiceError = ACTION;
 
   async list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]> {
     admit?.();

@@ -81,15 +81,15 @@ export const OPERATIONS = [
   },
   {
     operation: "GET /api/actions",
-    parameters: ["header X-Session-Id"],
+    parameters: ["header SERVICE-APP-KEY?", "header X-Session-Id"],
     body: "none",
-    statuses: [200, 400, 403, 429, 500, 503, 507],
+    statuses: [200, 400, 401, 403, 429, 500, 503, 507],
   },
   {
     operation: "POST /api/actions/{id}",
-    parameters: ["header X-Session-Id", "path id"],
+    parameters: ["header SERVICE-APP-KEY?", "header X-Session-Id", "path id"],
     body: "required",
-    statuses: [200, 400, 403, 404, 409, 410, 413, 415, 500, 503, 507],
+    statuses: [200, 400, 401, 403, 404, 409, 410, 413, 415, 500, 503, 507],
   },
   {
     operation: "GET /api/updates",
