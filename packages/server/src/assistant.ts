@@ -4,10 +4,9 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
-import type { ModelCatalog } from "./core/ports/model.ts";
 import type { SecretVault } from "./core/ports/secret-vault.ts";
 import type { Tool } from "./core/ports/tool.ts";
-import { createModelCatalog } from "./models/catalog.ts";
+import { createModelCatalog, type ModelCatalogOptions, type ReplaceableModels } from "./models/catalog.ts";
 import { builtInTools } from "./tools/built-in/built-in-tools.ts";
 import { planMcpServer } from "./tools/mcp/mcp-source.ts";
 import { planOpenApi } from "./tools/openapi/openapi-source.ts";
@@ -22,7 +21,12 @@ export function createModels(
   config: Config,
   clock: Clock,
   extraModels: Readonly<Record<string, LanguageModelV4>>,
-): ModelCatalog {
+): ReplaceableModels {
+  return createModelCatalog({ providers: providersOf(config), clock, extraModels });
+}
+
+/** What the catalog of models is made from. */
+export function providersOf(config: Config): ModelCatalogOptions["providers"] {
   const providers = Object.entries(config.providers).map(([name, { kind, baseURL, contextWindow }]) => {
     const { apiKey, headers } = config.secrets.provider(name);
     const provider = {
@@ -34,7 +38,7 @@ export function createModels(
     };
     return [name, provider] as const;
   });
-  return createModelCatalog({ providers: Object.fromEntries(providers), clock, extraModels });
+  return Object.fromEntries(providers);
 }
 
 export interface ToolFoundations {

@@ -141,6 +141,53 @@ describe("starting", () => {
   });
 });
 
+describe("SIGHUP", () => {
+  const configure = (apps: unknown, more: object = {}) =>
+    writeFile(join(directory, "colloquy.config.json"), JSON.stringify({ apps, ...more }));
+  const local = { providers: { a: { kind: "openai-compatible", baseURL: "http://127.0.0.1:9/v1" } } };
+
+  it("has the file read again, and a stream that is open stays open", async () => {
+    await configure({ default: { models: ["demo/assistant"] } });
+    const { address, child, find } = await startListening();
+    const headers = { "X-Session-Id": SESSION, Accept: "text/event-stream" };
+    const stream = await fetch(`${address}/api/updates?include=messages`, { headers });
+    const models = async (): Promise<unknown> => (await fetch(`${address}/api/control/models`)).json();
+    expect(await models()).toEqual(["demo/assistant"]);
+    await configure(
+      { default: { models: ["demo/assistant", "a/b"] }, shop: {} },
+      { ...local, limits: { maxSteps: 3 } },
+    );
+    child.kill("SIGHUP");
+    await find(/"apps":\["default","shop"\],"msg":"the configuration was taken over"/);
+    await find(/"msg":"limits.maxSteps has changed, which takes a restart/);
+    expect(await models()).toEqual(["demo/assistant", "a/b"]);
+    await fetch(`${address}/api/chat?message=hello`, {
+      method: "POST",
+      headers: { "X-Session-Id": SESSION },
+    });
+    let text = "";
+    for await (const part of stream.body ?? []) {
+      text += Buffer.from(part).toString();
+      if (text.includes("message_completed")) break;
+    }
+    expect(text).toContain("hello");
+  });
+
+  it("leaves the old configuration in force when the new one is wrong, and says every problem", async () => {
+    await configure({ default: { instructions: "one" } });
+    const { address, child, find, output } = await startListening();
+    await configure({ default: { models: ["gone/x"], colour: "blue" } });
+    child.kill("SIGHUP");
+    await find(/"problems":2,"msg":"the configuration was not taken over: the old one stays in force"/);
+    expect(output()).toContain('"place":"apps.default.colour"');
+    expect(output()).toContain('"place":"apps.default.models[0]"');
+    expect(await (await fetch(`${address}/api/control/models`)).json()).toEqual(["demo/assistant"]);
+    await configure({ default: {}, shop: {} });
+    child.kill("SIGHUP");
+    await find(/"msg":"the configuration was taken over"/);
+  });
+});
+
 describe("a defect", () => {
   it.each([
     ["thrown", 'throw new Error("planted")'],

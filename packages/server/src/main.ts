@@ -1,6 +1,7 @@
 // The edge of the process: arguments, configuration, signals, exit codes. Everything else is built in server.ts.
 // 0: stopped when asked to. 1: could not start, or had to end. 2: wrong arguments or configuration.
 
+import { closeSync, openSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import type { Administration } from "./administration.ts";
 import type { ExitCode } from "./cli/command.ts";
@@ -32,14 +33,14 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
     errors: process.stderr,
     columns: process.stdout.isTTY ? process.stdout.columns : null,
     serve,
-    loadConfig: readConfig,
+    loadConfig: () => readConfig(),
     openAdministration: administration,
   });
 }
 
-async function readConfig(): Promise<LoadedConfig> {
+async function readConfig(reading = 0): Promise<LoadedConfig> {
   const { loadConfig } = await import("./config/load-config.ts");
-  return loadConfig({ environment: process.env, workingDirectory: process.cwd() });
+  return loadConfig({ environment: process.env, workingDirectory: process.cwd(), reading });
 }
 
 /** Needs no configuration file: a key can be revoked whatever is wrong with that. */
@@ -76,6 +77,7 @@ async function serve(): Promise<ExitCode> {
 
   const started = start(build, config, log);
   stopOnSignals(started, log);
+  reloadOnHangUp(started, log);
   const { url } = await started;
   // Whatever the level: with PORT=0 there is no other way to learn the address.
   const announcement = { address: url, version: packageFile.version, node: process.version };
@@ -141,6 +143,60 @@ function stopOnSignals(started: Promise<{ readonly server: ColloquyServer }>, lo
         end(log, exitCode);
       }
     });
+  }
+}
+
+/**
+ * SIGHUP makes the service read its configuration file again. It is also what a terminal sends that is closed: the service then stops in
+ * order, as it would without this.
+ */
+function reloadOnHangUp(started: Promise<{ readonly server: ColloquyServer }>, log: Log): void {
+  const hadTerminal = process.stdin.isTTY || process.stdout.isTTY;
+  let reading = 0;
+  // One after the other, so that the last file that was written is the one in force.
+  let last = Promise.resolve();
+  process.on("SIGHUP", () => {
+    if (hadTerminal && !hasTerminal()) {
+      process.kill(process.pid, "SIGTERM");
+      return;
+    }
+    reading += 1;
+    const number = reading;
+    last = last.then(() => reload(started, log, number));
+  });
+}
+
+async function reload(
+  started: Promise<{ readonly server: ColloquyServer }>,
+  log: Log,
+  reading: number,
+): Promise<void> {
+  const { server } = await started;
+  const loaded = await readConfig(reading);
+  if (!loaded.ok) {
+    for (const { source, place, message } of loaded.problems) log.logger.error({ source, place }, message);
+    log.logger.error(
+      { problems: loaded.problems.length },
+      "the configuration was not taken over: the old one stays in force",
+    );
+    return;
+  }
+  try {
+    const warnings = server.reload(loaded.config);
+    for (const warning of [...loaded.warnings, ...warnings]) log.logger.warn({}, warning);
+    log.logger.info({ apps: Object.keys(loaded.config.apps) }, "the configuration was taken over");
+  } catch (error) {
+    log.logger.error({ err: error }, "the configuration was not taken over because of a defect");
+  }
+}
+
+/** Whether the terminal that the process was started from is still there. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "r"));
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -37,6 +37,11 @@ export interface ColloquyServer {
   stop(options: { readonly graceMs: number }): Promise<void>;
   /** Runs the periodic cleanup now. */
   cleanUp(): Promise<void>;
+  /**
+   * Takes over Apps, models, tools and providers of a configuration that was read again, without dropping a session, a stream or a turn
+   * that runs. Answers warnings about what it cannot take over while it runs.
+   */
+  reload(config: Config): readonly string[];
 }
 
 /** Milliseconds that answers which are on their way get when everything else has stopped. */
@@ -99,6 +104,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       await store.close();
     },
     cleanUp: () => parts.cleanup.run(),
+    reload: (next) => parts.reload(next),
   };
 }
 

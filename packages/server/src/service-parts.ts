@@ -5,9 +5,10 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Registry as MetricsRegister } from "prom-client";
 import { createApps } from "./apps/app-catalog.ts";
 import { CheckedKeys } from "./apps/keys/checked-keys.ts";
-import { createModels, createTools } from "./assistant.ts";
+import { createModels, createTools, providersOf } from "./assistant.ts";
 import { Feed } from "./bus/feed.ts";
 import type { Config } from "./config/config.ts";
+import { restartWarnings } from "./config/restart.ts";
 import type { AppKeys } from "./core/ports/app-keys.ts";
 import type { AppCatalog, AppDefinition } from "./core/ports/apps.ts";
 import type { Bus } from "./core/ports/bus.ts";
@@ -70,12 +71,13 @@ export interface ServiceParts {
   readonly tools: AppTools;
   /** Answers whoever waits for a session to stop processing (`Prefer: wait`) with what there is. */
   stopWaiting(): void;
+  /** Replaces Apps, models and tools as a whole; what runs goes on with what it has. Answers warnings about what takes a restart. */
+  reload(config: Config): readonly string[];
 }
 
 export function buildParts(base: Foundations): ServiceParts {
   const { config, clock, logger, store, bus } = base;
   const apps = createApps(config.apps);
-  const app = defaultApp(apps);
   const models = createModels(config, clock, base.extraModels);
   const caller = new ModelCaller();
   const running = new RunningTurns(placesOf(config));
@@ -86,7 +88,7 @@ export function buildParts(base: Foundations): ServiceParts {
     clock,
     cache,
     logger,
-    defaultModel: () => app.models[0],
+    defaultModel: () => defaultApp(apps).models[0],
     // The registry tells the dispatcher of every commit, and the dispatcher settles its claims through the registry.
     onCommitted: (session) => dispatcher.supersede(session),
     onAnswerLoaded: ({ id, life }, streaming) => feed.recover(id, life, streaming),
@@ -114,13 +116,21 @@ export function buildParts(base: Foundations): ServiceParts {
   const single = new Conversations({ store, registry, dispatcher, running, titles, apps, clock, maxQueued });
   const feed = buildFeed(base, single);
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
-  const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, expiry: app.expiry, events });
+  const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, apps, events });
   const asking = { store: store.actions, registry, dispatcher };
   const actions = new Actions(asking);
   const actionExpiry = new ActionExpiry({ ...asking, clock, logger });
   const conversations = joinServices({ config, store, single, registry, dispatcher, apps });
   const keys = new CheckedKeys({ store: store.keys, clock, apps });
-  const services = { conversations, actions, apps, keys, feed, stopWaiting: () => single.stopWaiting() };
+  const stopWaiting = (): void => single.stopWaiting();
+  const reload = (next: Config): readonly string[] => {
+    // First what might refuse: then nothing is replaced.
+    tools.replace(next.apps);
+    apps.replace(next.apps);
+    models.replace(providersOf(next));
+    return restartWarnings(config, next);
+  };
+  const services = { conversations, actions, apps, keys, feed, reload, stopWaiting };
   return { ...services, registry, dispatcher, leases, titles, cleanup, actionExpiry, tools };
 }
 

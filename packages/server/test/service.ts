@@ -23,6 +23,8 @@ const EAGER_ROUNDS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 export interface TestService extends ServiceParts {
+  /** What it was started with. */
+  readonly config: Config;
   readonly store: Store;
   readonly bus: InProcessBus;
   readonly clock: ManualClock;
@@ -97,6 +99,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
   return {
     ...parts,
+    config,
     store,
     bus,
     clock,

@@ -47,3 +47,15 @@ it("a configuration without the default App, or an App without models, is a defe
   expect(() => createApps({})).toThrow('The App "default" must be configured');
   expect(() => createApps({ default: { ...settings, models: [] } })).toThrow("at least one model");
 });
+
+it("all Apps are replaced at once, or none", () => {
+  const apps = createApps({ default: settings, old: settings });
+  const before = apps.get("default");
+  apps.replace({ default: { ...settings, instructions: "Be long." }, next: settings });
+  expect(apps.names()).toEqual(["default", "next"]);
+  expect(apps.get("old")).toBeNull();
+  expect(apps.get("default")?.instructions).toBe("Be long.");
+  expect(before?.instructions).toBe("Be brief.");
+  expect(() => apps.replace({ default: { ...settings, models: [] } })).toThrow("at least one model");
+  expect(apps.get("next")?.name).toBe("next");
+});

@@ -2,15 +2,31 @@ import type { AppSettings } from "../core/app-settings.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 
+type AppsByName = Readonly<Record<string, AppSettings>>;
+
+/** A catalog whose Apps a reload replaces, all at once. */
+export interface ReplaceableApps extends AppCatalog {
+  /** Throws, and changes nothing, where `createApps` would throw. */
+  replace(settings: AppsByName): void;
+}
+
 /** The catalog of the configured Apps. Throws when `default` is missing or an App has no model: a defect of the caller. */
-export function createApps(settings: Readonly<Record<string, AppSettings>>): AppCatalog {
-  const others = Object.keys(settings).filter((name) => name !== DEFAULT_APP);
-  const names = Object.freeze([DEFAULT_APP, ...others]);
-  const apps = new Map(names.map((name) => [name, defineApp(name, settings)]));
+export function createApps(settings: AppsByName): ReplaceableApps {
+  let apps = defineApps(settings);
+  let names = Object.freeze([...apps.keys()]);
   return Object.freeze({
     names: () => names,
     get: (name: string) => apps.get(name) ?? null,
+    replace: (next: AppsByName) => {
+      apps = defineApps(next);
+      names = Object.freeze([...apps.keys()]);
+    },
   });
+}
+
+function defineApps(settings: AppsByName): ReadonlyMap<string, AppDefinition> {
+  const others = Object.keys(settings).filter((name) => name !== DEFAULT_APP);
+  return new Map([DEFAULT_APP, ...others].map((name) => [name, defineApp(name, settings)]));
 }
 
 function defineApp(name: string, all: Readonly<Record<string, AppSettings>>): AppDefinition {

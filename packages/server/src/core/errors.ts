@@ -52,3 +52,12 @@ export class Unavailable extends ServiceError {
     super(status, code, detail, { cause, headers: { "retry-after": String(retryAfter) } });
   }
 }
+
+/** 401: the App was taken out of the configuration, so it is as unknown as any other (contract section 4). */
+export class AppGone extends ServiceError {
+  constructor() {
+    super(401, "app_key_invalid", "This App is not offered any more. Start a new session with another App.", {
+      headers: { "www-authenticate": 'ServiceAppKey realm="colloquy", header="SERVICE-APP-KEY"' },
+    });
+  }
+}

@@ -111,6 +111,23 @@ describe("the catalog of models", () => {
     expect(opened).toBe(2);
   });
 
+  it("replaces its providers at once, and opens those that it has now", async () => {
+    const asked: string[] = [];
+    const catalog = createCatalog({
+      open: async (name, { apiKey }) => {
+        asked.push(`${name} ${apiKey}`);
+        return (modelId) => named(`${modelId} ${apiKey}`);
+      },
+    });
+    const before = await catalog.resolve("openai/a");
+    catalog.replace({ openai: { kind: "openai", apiKey: "other" }, added: { kind: "openai", apiKey: "x" } });
+    expect((await catalog.resolve("openai/a")).modelId).toBe("a other");
+    expect((await catalog.resolve("added/a")).modelId).toBe("a x");
+    expect(before.modelId).toBe("a key");
+    expect(asked).toEqual(["openai key", "openai other", "added x"]);
+    await expect(catalog.resolve("gateway/a")).rejects.toThrow("No such provider");
+  });
+
   it("sets up each kind of provider without a key, and without a call", async () => {
     const catalog = createCatalog({
       providers: {

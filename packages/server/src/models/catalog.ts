@@ -21,20 +21,28 @@ export interface ModelCatalogOptions {
   readonly open?: (name: string, settings: HostedSettings) => Promise<ModelFactory>;
 }
 
+type ProvidersByName = ModelCatalogOptions["providers"];
+
+/** A catalog whose providers a reload replaces, all at once. Whoever has a model goes on with it. */
+export interface ReplaceableModels extends ModelCatalog {
+  replace(providers: ProvidersByName): void;
+}
+
 /** Rigs are `provider/model`, split at the first slash: `gateway/meta/llama` is the model `meta/llama` of `gateway`. */
-export function createModelCatalog(options: ModelCatalogOptions): ModelCatalog {
+export function createModelCatalog(options: ModelCatalogOptions): ReplaceableModels {
   const { clock, open = openProvider } = options;
-  const providers = new Map(Object.entries(options.providers));
+  let providers = new Map(Object.entries(options.providers));
   const extraModels = new Map(Object.entries(options.extraModels));
-  const opened = new Map<string, Promise<ModelFactory>>();
+  /** By settings, so that what is made from replaced ones is not found any more. */
+  const opened = new WeakMap<ProviderSettings, Promise<ModelFactory>>();
 
   function factoryOf(name: string, settings: ProviderSettings): Promise<ModelFactory> {
-    const known = opened.get(name);
+    const known = opened.get(settings);
     if (known !== undefined) return known;
     const factory = isHosted(settings) ? open(name, settings) : Promise.resolve(demoFactory(clock));
-    opened.set(name, factory);
+    opened.set(settings, factory);
     // Not remembered when it failed: the next call tries again.
-    factory.catch(() => opened.delete(name));
+    factory.catch(() => opened.delete(settings));
     return factory;
   }
 
@@ -55,6 +63,9 @@ export function createModelCatalog(options: ModelCatalogOptions): ModelCatalog {
       return settings?.contextWindow ?? contextWindowOf(settings?.kind, modelId);
     },
     describeFailure: (error) => describeModelFailure(error, clock.now()),
+    replace: (next) => {
+      providers = new Map(Object.entries(next));
+    },
   };
 }
 

@@ -73,6 +73,26 @@ describe("expiry", () => {
     expect(await exists()).toBe(true);
   });
 
+  it("goes by the App of a session, and by the configuration that is in force", async () => {
+    const { config } = service;
+    const settings = config.apps["default"]!;
+    const brief = { ...settings, expiry: { emptyMs: HOUR, unboundMs: HOUR } };
+    service.reload({ ...config, apps: { default: settings, brief } });
+    const choice = { app: "brief", rig: "demo/assistant", utilityModel: null };
+    await service.store.sessions.setModel(
+      { id, birth: { life: "life", model: "demo/assistant" }, load: false },
+      choice,
+    );
+    await later(HOUR);
+    expect(await exists()).toBe(true);
+    service.reload({ ...config, apps: { default: settings, brief: settings } });
+    await later(HOUR);
+    expect(await exists()).toBe(true);
+    service.reload({ ...config, apps: { default: settings, brief } });
+    await later(1);
+    expect(await exists()).toBe(false);
+  });
+
   it("never takes a session that was used within its time, though the use is noted late", async () => {
     await service.snapshot(id);
     const noted = service.clock.now();

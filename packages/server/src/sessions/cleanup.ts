@@ -1,9 +1,11 @@
 // The periodic cleanup: expired sessions, events and idempotency keys that are no longer kept. In small portions, so that it never holds
 // up those who talk.
 
+import type { AppCatalog } from "../core/ports/apps.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { Store } from "../core/ports/store.ts";
+import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { USE_NOTED_MS, type Registry } from "./registry.ts";
 
@@ -16,7 +18,8 @@ export interface CleanupOptions {
   readonly dispatcher: Dispatcher;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly expiry: { readonly emptyMs: number; readonly unboundMs: number };
+  /** Each says how long its sessions are kept; `default` also for those of Apps that are gone. */
+  readonly apps: AppCatalog;
   readonly events: { readonly keepCount: number; readonly keepMs: number };
 }
 
@@ -68,12 +71,17 @@ export class Cleanup {
   }
 
   async #expireSome(): Promise<number> {
-    const { store, registry, dispatcher, clock, expiry } = this.#options;
+    const { store, registry, dispatcher, clock, apps } = this.#options;
     // Use is noted up to USE_NOTED_MS late, so a session that was used within its time is never among these.
     const now = clock.now() - USE_NOTED_MS;
-    const emptyBefore = now - expiry.emptyMs;
-    const unboundBefore = now - expiry.unboundMs;
-    const expired = await store.sessions.expire({ emptyBefore, unboundBefore, limit: PORTION });
+    const times = apps.names().flatMap((name) => {
+      const expiry = apps.get(name)?.expiry;
+      if (expiry === undefined) return [];
+      return [[name, { emptyBefore: now - expiry.emptyMs, unboundBefore: now - expiry.unboundMs }] as const];
+    });
+    const { [DEFAULT_APP]: others, ...byApp } = Object.fromEntries(times);
+    if (others === undefined) throw new Error("The default App is missing from the catalog");
+    const expired = await store.sessions.expire({ ...others, byApp, limit: PORTION });
     for (const { id, life } of expired) {
       registry.forget(id, life);
       dispatcher.abandon(id, life);

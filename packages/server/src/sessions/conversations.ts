@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatOutcome, ChatRejection } from "../core/decisions/chat.ts";
 import type { PartialText } from "../core/decisions/interrupt.ts";
-import { Conflict, InvalidRequest, NotFound, ServiceError, Unavailable } from "../core/errors.ts";
+import { AppGone, Conflict, InvalidRequest, NotFound, ServiceError, Unavailable } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { AdmitNewSession, ChatRequest, SnapshotView, StateRequest } from "../core/ports/services.ts";
@@ -187,9 +187,10 @@ export class Conversations {
     throw new NotFound("session_deleted", "The session was deleted while this request was answered.");
   }
 
+  /** The route has let the request through; the configuration may have been replaced since. */
   #app(name: string): AppDefinition {
     const app = this.#options.apps.get(name);
-    if (app === null) throw new Error("A route let a chat through to an App that does not exist");
+    if (app === null) throw new AppGone();
     return app;
   }
 }

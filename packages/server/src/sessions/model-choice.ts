@@ -1,5 +1,5 @@
 import type { SetModelResult } from "@colloquy/protocol";
-import { Conflict, InvalidRequest } from "../core/errors.ts";
+import { AppGone, Conflict, InvalidRequest } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
 import type { AdmitNewSession, SetModelRequest, WantedApp } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
@@ -51,8 +51,9 @@ export class ModelChoices {
   #allowed(name: string, { authorize }: WantedApp): AppDefinition {
     authorize(name);
     const app = this.#apps.get(name);
-    if (app !== null) return app;
-    throw new Error("A request was let through to an App that does not exist");
+    // It may have left the configuration since. No other one stands in: nothing of one App reaches another.
+    if (app === null) throw new AppGone();
+    return app;
   }
 }
 

@@ -7,6 +7,7 @@ import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { ScriptedCall } from "../../test/scripted-model.ts";
 import { MODEL, newId, startService, until, type TestService } from "../../test/service.ts";
+import type { AppDefinition } from "../core/ports/apps.ts";
 import type { TitleJob } from "../core/ports/job-store.ts";
 import { Unavailable } from "../core/errors.ts";
 import { Titles } from "./titles.ts";
@@ -167,15 +168,18 @@ describe("many titles at once", () => {
     }));
 
   /** Titles whose model waits until it is let go. */
-  function waitingTitles() {
+  function waitingTitles(
+    app: Partial<AppDefinition> | null = { models: ["test/model"] },
+    rigs: string[] = [],
+  ) {
     const asked: ((title: string) => void)[] = [];
     const titles = new Titles({
       jobs: service.store.jobs,
       registry: service.registry,
-      apps: { names: () => [], get: () => null },
+      apps: { names: () => ["default"], get: () => app as AppDefinition | null },
       clock,
       logger: { debug() {}, info() {}, warn() {}, error() {} },
-      generate: () => new Promise((resolve) => asked.push(resolve)),
+      generate: (rig) => (rigs.push(rig), new Promise((resolve) => asked.push(resolve))),
       failureCode: () => "failed",
     });
     return { titles, asked };
@@ -193,6 +197,25 @@ describe("many titles at once", () => {
     }
     await service.pass(1_000);
     expect(asked).toHaveLength(1_008);
+    titles.stop();
+  });
+
+  it("of an App that is gone are made of the message: what was said to it goes to no model", async () => {
+    const stored: unknown[] = [];
+    before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));
+    const { titles, asked } = waitingTitles(null);
+    titles.start(jobsOf(1)[0]!);
+    await until(() => stored.length > 0);
+    expect(stored).toEqual(["message 0"]);
+    expect(asked).toEqual([]);
+    titles.stop();
+  });
+
+  it("are not made by a model that the App does not have any more", async () => {
+    const rigs: string[] = [];
+    const { titles } = waitingTitles({ models: ["test/other"], utilityModel: "test/utility" }, rigs);
+    titles.start(jobsOf(1)[0]!);
+    expect(rigs).toEqual(["test/utility"]);
     titles.stop();
   });
 

@@ -6,7 +6,6 @@ import type { AppCatalog } from "../core/ports/apps.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { JobStore, TitleJob } from "../core/ports/job-store.ts";
 import type { Logger } from "../core/ports/logger.ts";
-import { DEFAULT_APP } from "../core/session.ts";
 import type { Registry } from "./registry.ts";
 import { cleanTitle, plainTitle } from "./title-text.ts";
 
@@ -97,7 +96,11 @@ export class Titles {
 
   /** The demo model has nothing to add to the message: the plain fallback is its title (contract section 4). */
   async #title(job: TitleJob, enough: AbortController): Promise<string> {
-    const rig = job.utilityModel ?? this.#options.apps.get(job.app)?.utilityModel ?? this.#defaultModel();
+    const app = this.#options.apps.get(job.app);
+    // What was said to an App that is gone goes to no model of another one.
+    if (app === null) return plainTitle(job.text);
+    const { utilityModel: chosen } = job;
+    const rig = chosen !== null && app.models.includes(chosen) ? chosen : app.utilityModel;
     if (rig.startsWith("demo/")) return plainTitle(job.text);
     const timer = this.#options.clock.after(MODEL_MS, () =>
       enough.abort(new Error("The model took too long")),
@@ -115,10 +118,6 @@ export class Titles {
     } finally {
       timer.stop();
     }
-  }
-
-  #defaultModel(): string {
-    return this.#options.apps.get(DEFAULT_APP)?.utilityModel ?? "demo/assistant";
   }
 }
 

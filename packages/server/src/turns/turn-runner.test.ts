@@ -10,10 +10,9 @@ import { RecordingJournal } from "./testing/recording-journal.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { createTurnRunner } from "./turn-runner.ts";
 
-function prepare() {
+function prepare(turn = startedTurn({ app: "shop" })) {
   const clock = new ManualClock();
   const model = new ScriptedModel();
-  const turn = startedTurn({ app: "shop" });
   const journal = new RecordingJournal(turn);
   const ends: RunEnd[] = [];
   const warned: object[] = [];
@@ -56,6 +55,15 @@ describe("a runner of turns", () => {
     expect(ends).toEqual(["failed"]);
     expect(warned).toMatchObject([{ error: "TypeError", status: 401, turn: 1 }]);
     expect(JSON.stringify(warned)).not.toContain("secret");
+  });
+
+  it("fails a turn whose App is gone, with words and without a model", async () => {
+    const { model, journal, ends, run } = prepare(startedTurn({ app: "gone" }));
+    await run();
+    expect(ends).toEqual(["failed"]);
+    expect(journal.entries).toEqual(["fail app_gone"]);
+    expect(model.waitingCalls).toBe(0);
+    expect(journal.isClosed).toBe(true);
   });
 
   it("closes the journal of a turn that met a defect", async () => {

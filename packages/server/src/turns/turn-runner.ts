@@ -3,8 +3,15 @@
 import type { AppCatalog } from "../core/ports/apps.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { StartedTurn, TokenUsage } from "../core/turn.ts";
-import type { TurnJournal } from "./journal.ts";
+import type { TurnFailure, TurnJournal } from "./journal.ts";
 import { runTurn, type RunEnd, type RunOptions } from "./run.ts";
+
+/** A turn that waited while its App was taken out of the configuration: nobody may say which model and tools it should use now. */
+const APP_GONE: TurnFailure = {
+  code: "app_gone",
+  message:
+    "This assistant is no longer offered, so your message cannot be answered. Start a new conversation.",
+};
 
 export interface TurnRunnerOptions extends Omit<RunOptions, "instructions" | "signal" | "onFailure"> {
   readonly apps: AppCatalog;
@@ -21,7 +28,12 @@ export function createTurnRunner(
   return async (turn, signal) => {
     const journal = await options.openJournal(turn, signal);
     try {
-      const instructions = options.apps.get(turn.app)?.instructions ?? null;
+      const app = options.apps.get(turn.app);
+      if (app === null) {
+        options.onEnd((await journal.fail(APP_GONE)) ? "failed" : "stopped");
+        return;
+      }
+      const { instructions } = app;
       const onFailure = (failed: StartedTurn, code: string, error: unknown): void =>
         options.logger.warn(describeFailure(failed, code, error), "a turn failed");
       options.onEnd(await runTurn(turn, journal, { ...options, instructions, signal, onFailure }));

@@ -13,6 +13,6 @@ export interface AppDefinition extends AppSettings {
 export interface AppCatalog {
   /** `default` first, the others in the order of the configuration. */
   names(): readonly string[];
-  /** The App, always the same object; `null` when there is none of that name. */
+  /** The App, the same object until the configuration is replaced; `null` when there is none of that name (any more). */
   get(name: string): AppDefinition | null;
 }

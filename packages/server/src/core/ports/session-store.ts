@@ -70,12 +70,15 @@ export interface SessionStore {
   /** Notes that sessions were used now. Answers the ids of those that no longer exist in that life. */
   touch(used: readonly { readonly id: string; readonly life: string }[]): Promise<readonly string[]>;
   /**
-   * Removes up to `limit` sessions that were last used before the given times and are not working: empty ones before
-   * `emptyBefore`, ones without a wallet before `unboundBefore`. Answers the lives that ended.
+   * Removes up to `limit` sessions that were last used before the given times and are not working: empty ones before `emptyBefore`, ones
+   * without a wallet before `unboundBefore`; those of an App in `byApp` before the times there. Answers the lives that ended.
    */
   expire(input: {
     readonly emptyBefore: number;
     readonly unboundBefore: number;
+    readonly byApp?: Readonly<
+      Record<string, { readonly emptyBefore: number; readonly unboundBefore: number }>
+    >;
     readonly limit: number;
   }): Promise<readonly { readonly id: string; readonly life: string }[]>;
 }

@@ -58,6 +58,26 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await expire({ unboundBefore: given.clock.now() + 1 })).toEqual([id]);
     });
 
+    it("takes the sessions of each App at the times of that App, and those of others with the default's", async () => {
+      const ids: Record<string, string> = {};
+      for (const app of ["default", "brief", "gone", "long"]) {
+        ids[app] = randomUUID();
+        const choice = { app, rig: "a/b", utilityModel: null };
+        await given.store.sessions.setModel(target(ids[app]), choice);
+      }
+      const later = given.clock.now() + 1;
+      const names = async (input: Parameters<typeof given.store.sessions.expire>[0]) => {
+        const ended = await given.store.sessions.expire(input);
+        return ended.map(({ id }) => Object.keys(ids).find((app) => ids[app] === id)).toSorted();
+      };
+      const never = { emptyBefore: 0, unboundBefore: 0 };
+      const now = { emptyBefore: 0, unboundBefore: later };
+      expect(await names({ ...never, byApp: { brief: now, long: never }, limit: 10 })).toEqual(["brief"]);
+      expect(await names({ ...now, byApp: { brief: never, long: never }, limit: 1 })).toEqual(["default"]);
+      expect(await names({ ...now, byApp: { brief: never, long: never }, limit: 10 })).toEqual(["gone"]);
+      expect(await names({ ...now, limit: 10 })).toEqual(["long"]);
+    });
+
     it("never takes a session that is bound to a wallet", async () => {
       const id = randomUUID();
       await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });

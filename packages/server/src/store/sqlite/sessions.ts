@@ -102,17 +102,45 @@ function prepareExpire(
   database: DatabaseSync,
   remove: (key: number) => void,
 ): Synchronous<SessionStore>["expire"] {
-  const unused = prepare<[number, number, number], LifeRow>(
+  const ofDefault = prepare<[number, number, number], LifeRow>(
     database,
     `SELECT key, id, life FROM sessions INDEXED BY sessions_by_use
-     WHERE retention < 2 AND retention = ? AND used_at < ? AND status <> 'processing'
+     WHERE retention < 2 AND coalesce(app, 'default') = 'default' AND retention = ? AND used_at < ? AND status <> 'processing'
      ORDER BY used_at LIMIT ?`,
   );
-  return (_at, { emptyBefore, unboundBefore, limit }) => {
-    // An empty session has no wallet either: it goes at whichever time comes first.
-    const empty = unused.all(0, Math.max(emptyBefore, unboundBefore), limit);
-    const unbound = unused.all(1, unboundBefore, limit - empty.length);
-    const ended = [...empty, ...unbound];
+  const ofApp = prepare<[string, number, number, number], LifeRow>(
+    database,
+    `SELECT key, id, life FROM sessions INDEXED BY sessions_by_app_and_use
+     WHERE retention < 2 AND app <> 'default' AND app = ? AND retention = ? AND used_at < ? AND status <> 'processing'
+     ORDER BY used_at LIMIT ?`,
+  );
+  // One look into the index for each App, however many sessions it has.
+  const otherApps = prepare<[], { readonly app: string }>(
+    database,
+    `WITH RECURSIVE apps (app) AS (
+       SELECT min(app) FROM sessions INDEXED BY sessions_by_app_and_use WHERE retention < 2 AND app <> 'default'
+       UNION ALL
+       SELECT (SELECT min(s.app) FROM sessions AS s INDEXED BY sessions_by_app_and_use
+               WHERE s.retention < 2 AND s.app <> 'default' AND s.app > apps.app)
+       FROM apps WHERE apps.app IS NOT NULL
+     )
+     SELECT app FROM apps WHERE app IS NOT NULL`,
+  );
+  return (_at, { byApp = {}, limit, ...others }) => {
+    const times = new Map(Object.entries(byApp));
+    const ended: LifeRow[] = [];
+    const end = (app: string | null): void => {
+      const { emptyBefore, unboundBefore } = (app === null ? null : times.get(app)) ?? others;
+      const find = (retention: number, before: number): LifeRow[] =>
+        app === null
+          ? ofDefault.all(retention, before, limit - ended.length)
+          : ofApp.all(app, retention, before, limit - ended.length);
+      // An empty session has no wallet either: it goes at whichever time comes first.
+      ended.push(...find(0, Math.max(emptyBefore, unboundBefore)));
+      ended.push(...find(1, unboundBefore));
+    };
+    end(null);
+    for (const { app } of otherApps.all()) end(app);
     for (const { key } of ended) remove(key);
     return ended.map(({ id, life }) => ({ id, life }));
   };

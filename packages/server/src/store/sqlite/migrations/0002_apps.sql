@@ -53,3 +53,8 @@ CREATE TABLE actions (
 
 CREATE INDEX actions_pending ON actions (session_key, number) WHERE status = 'pending';
 CREATE INDEX actions_due ON actions (expires_at, session_key) WHERE status = 'pending';
+
+-- Each App's sessions have a life of their own; those of `default`, which are used most, are in one index as before.
+DROP INDEX sessions_by_use;
+CREATE INDEX sessions_by_use ON sessions (retention, used_at) WHERE retention < 2 AND coalesce(app, 'default') = 'default';
+CREATE INDEX sessions_by_app_and_use ON sessions (app, retention, used_at) WHERE retention < 2 AND app <> 'default';

@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import type { Config } from "./config.ts";
+import { loadConfig } from "./load-config.ts";
+import { restartWarnings } from "./restart.ts";
+
+it("names each setting that a restart takes, and none that a reload takes over", async () => {
+  const loaded = await loadConfig({ environment: {}, workingDirectory: "/nowhere" });
+  if (!loaded.ok) throw new Error("The defaults must be right");
+  const { config } = loaded;
+  const next: Config = {
+    ...config,
+    server: { ...config.server, corsOrigins: ["https://x.test"], walletListing: "off" },
+    limits: { ...config.limits, maxSteps: 3 },
+    retention: { ...config.retention, eventMs: 1 },
+    providers: { ...config.providers, openai: { kind: "openai", maxRunningTurns: 2, contextWindow: 4_000 } },
+    apps: { ...config.apps, more: config.apps["default"]! },
+  };
+  expect(restartWarnings(config, config)).toEqual([]);
+  const places = ["cors.origins", "walletListing", "limits.maxSteps", "retention.eventMs"];
+  expect(restartWarnings(config, next)).toEqual(
+    [...places, "providers.openai.maxRunningTurns"].map(
+      (place) => `${place} has changed, which takes a restart; until then it stays as it was.`,
+    ),
+  );
+});
