@@ -164,7 +164,7 @@ function markFor(values: readonly string[]): string {
 }
 
 function base64Of(value: string): string {
-  return withoutPadding(new TextEncoder().encode(value).toBase64());
+  return withoutPadding(Buffer.from(value).toString("base64"));
 }
 
 function withoutPadding(base64: string): string {

@@ -20,8 +20,8 @@ export interface Base64Form {
 
 /** The forms of a value that has at least `MINIMUM_LENGTH` characters without the white space around it. */
 export function formsOf(value: string): SecretForms {
-  const bytes = new TextEncoder().encode(value);
-  const hex = bytes.toHex();
+  const bytes = Buffer.from(value);
+  const hex = bytes.toString("hex");
   return {
     plain: [plusAsSpace(value), hex, hex.toUpperCase()].map((text) => new Pattern(text)),
     base64: [0, 1, 2].map((offset) => base64Form(bytes, offset)),
@@ -33,14 +33,13 @@ export function plusAsSpace(text: string): string {
 }
 
 /** What a value looks like in the base64 of something that holds it behind `offset` bytes, counted modulo 3. */
-function base64Form(value: Uint8Array, offset: number): Base64Form {
-  const bytes = new Uint8Array(offset + value.length);
-  bytes.set(value, offset);
+function base64Form(value: Buffer, offset: number): Base64Form {
+  const bytes = Buffer.concat([Buffer.alloc(offset), value]);
   const bits = 8 * bytes.length;
   const first = Math.ceil((8 * offset) / 6);
   const end = Math.floor(bits / 6);
   return {
-    pattern: new Pattern(bytes.toBase64().slice(first, end)),
+    pattern: new Pattern(bytes.toString("base64").slice(first, end)),
     before: offset === 0 ? 0 : 1,
     after: bits % 6 === 0 ? 0 : 1,
   };

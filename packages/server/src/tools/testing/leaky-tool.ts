@@ -3,8 +3,8 @@
 import type { JsonValue } from "../../core/json.ts";
 import type { Tool } from "../../core/ports/tool.ts";
 
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
-const base64 = (text: string): string => utf8(text).toBase64();
+const utf8 = (text: string): Buffer => Buffer.from(text);
+const base64 = (text: string): string => utf8(text).toString("base64");
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, "0");
 const percent = (text: string): string => [...utf8(text)].map((byte) => `%${hex(byte, 2)}`).join("");
 const units = (text: string): readonly number[] =>
@@ -70,12 +70,12 @@ export const LEAKS: Readonly<Record<string, (secret: string) => JsonValue>> = {
   "base64 of a header": (secret) => `Basic ${base64(`user:${secret}`)}`,
   "base64 between other things": (secret) => base64(`{"a":1,"key":"${secret}","b":"some more text"}`),
   "base64 without padding": (secret) => base64(secret).replaceAll("=", ""),
-  "base64 for URLs": (secret) => utf8(`~${secret}?`).toBase64({ alphabet: "base64url" }),
+  "base64 for URLs": (secret) => utf8(`~${secret}?`).toString("base64url"),
   "base64 in lines": (secret) => lines(base64(`12345678901${secret}`)),
   "base64 in lines in JSON": (secret) => JSON.stringify(lines(base64(secret))),
   "base64 in a URL": (secret) => `?k=${encodeURIComponent(base64(`a${secret}`))}`,
-  hexadecimal: (secret) => utf8(secret).toHex(),
-  "hexadecimal in upper case": (secret) => utf8(secret).toHex().toUpperCase(),
+  hexadecimal: (secret) => utf8(secret).toString("hex"),
+  "hexadecimal in upper case": (secret) => utf8(secret).toString("hex").toUpperCase(),
 };
 
 /**
