@@ -16,17 +16,21 @@ const GIVEN_URL = process.env["COLLOQUY_TEST_URL"] ?? null;
 
 export class Program {
   readonly directory: string;
+  /** A configuration file that stands elsewhere. */
+  readonly #configPath: string | null;
   #process: ChildProcess | null = null;
   #url = "";
 
-  private constructor(directory: string) {
+  private constructor(directory: string, configPath: string | null) {
     this.directory = directory;
+    this.#configPath = configPath;
   }
 
-  /** Starts the program; `config` becomes its configuration file. */
-  static async start(config: object | null = null): Promise<Program> {
-    const program = new Program(await mkdtemp(join(tmpdir(), "colloquy-black-box-")));
-    if (config !== null) {
+  /** Starts the program; `config` becomes its configuration file, or is the path of one. */
+  static async start(config: object | string | null = null): Promise<Program> {
+    const directory = await mkdtemp(join(tmpdir(), "colloquy-black-box-"));
+    const program = new Program(directory, typeof config === "string" ? config : null);
+    if (typeof config === "object" && config !== null) {
       await writeFile(join(program.directory, "colloquy.config.json"), JSON.stringify(config));
     }
     await program.run();
@@ -47,6 +51,7 @@ export class Program {
         PORT: "0",
         COLLOQUY_DATA_DIR: join(this.directory, "data"),
         COLLOQUY_LOG_LEVEL: "warn",
+        ...(this.#configPath !== null && { COLLOQUY_CONFIG: this.#configPath }),
       },
       stdio: ["ignore", "pipe", "inherit"],
     });
