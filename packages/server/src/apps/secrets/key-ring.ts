@@ -36,5 +36,5 @@ export function keysInFile(file: KeyFile): KeyRing {
 }
 
 export function newMasterKey(): Uint8Array {
-  return new Uint8Array(randomBytes(32));
+  return randomBytes(32);
 }
