@@ -1,0 +1,92 @@
+// Every operation of the service, by what decides who may use it. A new one fails the isolation test until it stands here.
+
+import type { Call } from "../black-box/client.ts";
+import type { AppName, Caller } from "./given-apps.ts";
+
+/**
+ * `app`: works for an App that the request names, or that its session belongs to: the App's key, always.
+ * `session`: works on the session of the header or the path: a key that is sent must open its App, one must be sent where the App says so.
+ * `key`: answers what the sent key opens.
+ * `public`: knows nothing of Apps.
+ */
+export type OperationClass = "app" | "session" | "key" | "public";
+
+/** What a request is about. */
+export interface Target {
+  readonly app: AppName;
+  readonly rig: string;
+  readonly session: string;
+  readonly wallet: string;
+  /** Of the session. */
+  readonly title: string;
+}
+
+export interface ClassifiedOperation {
+  readonly class: OperationClass;
+  /** Path and query. */
+  readonly path: (target: Target) => string;
+  readonly call?: Call;
+  readonly body?: (target: Target) => unknown;
+  /** Whether the answer is an event stream. */
+  readonly streams?: true;
+  /** Whether a success takes the session away. */
+  readonly removes?: true;
+}
+
+/** By method and path, as the OpenAPI document has them. */
+export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
+  "POST /api/sessions": { class: "session", path: () => "/api/sessions" },
+  "GET /api/sessions": { class: "key", path: ({ wallet }) => `/api/sessions?public_key=${wallet}` },
+  "GET /api/sessions/{id}": { class: "session", path: ({ session }) => `/api/sessions/${session}` },
+  "PATCH /api/sessions/{id}": {
+    class: "session",
+    path: ({ session }) => `/api/sessions/${session}`,
+    body: ({ title }) => ({ title }),
+  },
+  "DELETE /api/sessions/{id}": {
+    class: "session",
+    path: ({ session }) => `/api/sessions/${session}`,
+    removes: true,
+  },
+  "GET /api/sessions/{id}/messages": {
+    class: "session",
+    path: ({ session }) => `/api/sessions/${session}/messages`,
+  },
+  "POST /api/chat": {
+    class: "app",
+    path: ({ app }) => `/api/chat?message=hello&app=${app}`,
+    call: { headers: { Prefer: "wait=20" } },
+  },
+  "GET /api/state": { class: "session", path: () => "/api/state" },
+  "POST /api/interrupt": { class: "session", path: () => "/api/interrupt" },
+  "GET /api/updates": {
+    class: "session",
+    path: () => "/api/updates?include=tools,messages,state&last_event_id=0",
+    call: { headers: { Accept: "text/event-stream" } },
+    streams: true,
+  },
+  "POST /api/control/model": {
+    class: "app",
+    path: ({ rig, app }) => `/api/control/model?rig=${rig}&app=${app}`,
+  },
+  "GET /api/control/models": { class: "session", path: () => "/api/control/models" },
+  "GET /api/control/apps": { class: "key", path: () => "/api/control/apps" },
+  "GET /healthz": { class: "public", path: () => "/healthz" },
+  "GET /readyz": { class: "public", path: () => "/readyz" },
+  "GET /metrics": { class: "public", path: () => "/metrics" },
+};
+
+/** Routes that the document does not have, because they are about it. They are `public`. */
+export const UNDOCUMENTED: readonly string[] = ["GET /openapi.json", "GET /docs", "GET /docs/scalar.js"];
+
+const BAD: readonly Caller[] = ["malformed key", "unknown key", "revoked key", "expired key"];
+
+/** The status that a caller must get from an operation on a session of the App. */
+export function expectedStatus(operation: ClassifiedOperation, caller: Caller, app: AppName): number {
+  const isOpen = caller === "own key" || caller === "key of both" || caller === "other person";
+  if (operation.class === "public" || isOpen) return 200;
+  if (BAD.includes(caller)) return 401;
+  if (caller === "other App's key") return operation.class === "key" ? 200 : 403;
+  const needsKey = operation.class === "app" || (operation.class === "session" && app === "closed");
+  return needsKey ? 401 : 200;
+}

@@ -1,0 +1,123 @@
+// Requests that mix two Apps: one in the path, the header or the session, another in the key or a parameter.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chat, expectProblem, newSession, send, type Answer } from "../black-box/client.ts";
+import { EventReader } from "../black-box/event-reader.ts";
+import { givenService, type AppName, type Caller, type GivenService } from "./given-apps.ts";
+
+let service: GivenService;
+beforeAll(async () => {
+  service = await givenService();
+});
+afterAll(() => service.close());
+
+const key = (caller: Caller, app: AppName) => ({ "SERVICE-APP-KEY": service.keyOf(caller, app)! });
+
+function expectNothingOf(app: AppName, text: string): void {
+  const { conversation, app: ofApp, instructions } = service.apps[app].canaries;
+  expect([...conversation, ...ofApp, instructions].filter((one) => text.includes(one))).toEqual([]);
+}
+
+function expectRefused(answer: Answer, status: number, app: AppName): void {
+  expectProblem(answer, status);
+  expectNothingOf(app, answer.text + JSON.stringify(answer.headers));
+}
+
+describe.each([
+  ["chatty", "closed"],
+  ["closed", "chatty"],
+] as const)("a session of %s and the App %s", (of, other) => {
+  it("do not mix by a parameter: 409 for whoever may use both, and nothing has happened", async () => {
+    const { session } = service.apps[of];
+    const { rig } = service.apps[other];
+    const headers = key("key of both", of);
+    const before = await send(service.url, "GET", "/api/state", { session, headers });
+    for (const path of [
+      `/api/chat?message=hello&app=${other}`,
+      "/api/chat?message=hello&app=default",
+      "/api/chat?message=hello",
+      `/api/control/model?rig=${rig}&app=${other}`,
+      "/api/control/model?rig=demo/assistant&app=default",
+    ]) {
+      expectRefused(await send(service.url, "POST", path, { session, headers }), 409, of);
+    }
+    const after = await send(service.url, "GET", "/api/state", { session, headers });
+    expect(after.text).toBe(before.text);
+  });
+
+  it("do not mix by a model of the other one", async () => {
+    const { session } = service.apps[of];
+    const { rig } = service.apps[other];
+    const path = `/api/control/model?rig=${rig}`;
+    expectProblem(await send(service.url, "POST", path, { session, headers: key("own key", of) }), 400);
+  });
+
+  it("do not mix by the key of the other one, named or not", async () => {
+    const { session } = service.apps[of];
+    const headers = key("own key", other);
+    for (const path of ["/api/control/models", `/api/control/models?app=${other}`]) {
+      expectRefused(await send(service.url, "GET", path, { session, headers }), 403, of);
+    }
+    const { rig } = service.apps[of];
+    expectRefused(
+      await send(service.url, "POST", `/api/control/model?rig=${rig}`, { session, headers }),
+      403,
+      of,
+    );
+  });
+
+  it("do not mix by a header that names a session of the other one beside the path", async () => {
+    const { session } = service.apps[of];
+    const own = { session: service.apps[other].session, headers: key("own key", other) };
+    for (const [method, path] of [
+      ["GET", `/api/sessions/${session}`],
+      ["GET", `/api/sessions/${session}/messages`],
+      ["DELETE", `/api/sessions/${session}`],
+    ] as const) {
+      expectRefused(await send(service.url, method, path, own), 403, of);
+    }
+    const rename = { ...own, json: { title: "Mine now" } };
+    expectRefused(await send(service.url, "PATCH", `/api/sessions/${session}`, rename), 403, of);
+  });
+
+  it("do not mix in the list of a wallet that both know, by page or cursor", async () => {
+    const headers = key("own key", other);
+    let path: string | undefined = `/api/sessions?public_key=${service.wallet}&limit=1`;
+    let text = "";
+    while (path !== undefined) {
+      const answer = await send(service.url, "GET", path, { session: newSession(), headers });
+      expect(answer.status).toBe(200);
+      text += answer.text;
+      path = /^<([^>]+)>/.exec(String(answer.headers["link"]))?.[1];
+    }
+    expect(text).toContain(service.apps[other].session);
+    expect(text).not.toContain(service.apps[of].session);
+    expectNothingOf(of, text);
+  });
+});
+
+describe("an event stream", () => {
+  it("of another App, or of the default one, hears nothing of a conversation", async () => {
+    const bystander = newSession();
+    await chat(service.url, bystander, "hello", { headers: { Prefer: "wait=20" } });
+    const readers = [
+      await EventReader.connect(service.url, service.apps.chatty.session, {
+        include: "tools,messages,state",
+      }),
+      await EventReader.connect(service.url, bystander, { include: "tools,messages,state" }),
+    ];
+    const { session } = service.apps.closed;
+    const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
+    const path = `/api/chat?app=closed&message=${service.apps.closed.canaries.conversation[0]}`;
+    expect((await send(service.url, "POST", path, call)).status).toBe(200);
+    // What they do hear of their own comes after all that, on the same bus.
+    await send(service.url, "PATCH", `/api/sessions/${service.apps.chatty.session}`, {
+      json: { title: "Here" },
+    });
+    await send(service.url, "PATCH", `/api/sessions/${bystander}`, { json: { title: "Here" } });
+    for (const reader of readers) {
+      await reader.find((event) => event.type === "title_changed" && event.new_title === "Here");
+      expectNothingOf("closed", JSON.stringify(reader.events) + reader.other.join("\n"));
+    }
+  });
+});

@@ -1,0 +1,246 @@
+// A whole service with two Apps, `chatty` (needs its key for chat) and `closed` (for everything), each full of texts that must never be seen
+// outside of it, and with every kind of caller.
+
+import { randomUUID } from "node:crypto";
+import { jsonSchema } from "ai";
+import { createSystemClock } from "../../src/clock.ts";
+import { KeyAdministration } from "../../src/apps/keys/key-administration.ts";
+import { formatKey, newKey } from "../../src/apps/keys/key-text.ts";
+import type { Config } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
+import type { AppSettings, OwnTool } from "../../src/core/app-settings.ts";
+import type { Logger } from "../../src/core/ports/logger.ts";
+import type { Store } from "../../src/core/ports/store.ts";
+import { buildServer, type ColloquyServer } from "../../src/server.ts";
+import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { type Call, newSession, newWallet, send } from "../black-box/client.ts";
+import { RecordingModel } from "./recording-model.ts";
+
+export const APPS = ["chatty", "closed"] as const;
+export type AppName = (typeof APPS)[number];
+
+/** Texts of an App, each nowhere but there. */
+export interface Canaries {
+  /** Of its conversation: message, title, user state. */
+  readonly conversation: readonly string[];
+  /** Of the App, for those that may use it: models, slots for secrets, what its model and its tool say. */
+  readonly app: readonly string[];
+  /** For nobody but its model: instructions. */
+  readonly instructions: string;
+}
+
+export interface GivenApp {
+  readonly name: AppName;
+  readonly rig: string;
+  readonly model: RecordingModel;
+  readonly canaries: Canaries;
+  /** A conversation of the App, full of canaries, bound to the wallet of all conversations. */
+  readonly session: string;
+  /** Its title. */
+  readonly title: string;
+}
+
+/** The kinds of callers, in the words of docs/security.md. */
+export const CALLERS = [
+  "no key",
+  "malformed key",
+  "unknown key",
+  "revoked key",
+  "expired key",
+  "other App's key",
+  "own key",
+  "key of both",
+  "other person",
+] as const;
+export type Caller = (typeof CALLERS)[number];
+
+export interface GivenService {
+  readonly url: string;
+  readonly apps: Readonly<Record<AppName, GivenApp>>;
+  /** The wallet that every conversation with canaries is bound to, in both Apps. */
+  readonly wallet: string;
+  readonly logged: string[];
+  /** Secrets of keys: shown nowhere. */
+  readonly keySecrets: readonly string[];
+  /** The key that a caller sends for an operation on the App, `null` for none. */
+  keyOf(caller: Caller, app: AppName): string | null;
+  /** Makes a conversation of the App with a turn that used its tool; answers its id. */
+  converse(app: AppName, canaries: boolean): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Title of the conversations without canaries. */
+export const OTHER_TITLE = "Another conversation";
+
+const canary = (app: string, kind: string): string => `canary-${app}-${kind}-${randomUUID().slice(0, 8)}`;
+
+export async function givenService(): Promise<GivenService> {
+  const clock = createSystemClock();
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const store = await openSqliteStore({ directory: null, clock, onFatal });
+  const logged: string[] = [];
+  const drafts = APPS.map((name) => draftApp(name));
+  const base = await baseConfig();
+  const apps = Object.fromEntries(drafts.map(({ name, settings }) => [name, settings(base.default)]));
+  const server = await buildServer(
+    { ...base.config, apps: { default: base.default, ...apps } },
+    {
+      logger: recording(logged),
+      onFatal,
+      clock,
+      store,
+      models: Object.fromEntries(drafts.map(({ rig, model }) => [rig, model])),
+    },
+  );
+  const keys = await makeKeys(store);
+  const { url } = await server.listen();
+  return await fill({ server, url, drafts, keys, logged, wallet: newWallet() });
+}
+
+type AppDraft = ReturnType<typeof draftApp>;
+
+function draftApp(name: AppName) {
+  const texts = {
+    message: canary(name, "message"),
+    answer: canary(name, "answer"),
+    title: canary(name, "title"),
+    state: canary(name, "state"),
+    tool: canary(name, "tool"),
+  };
+  const rig = `test/${canary(name, "model")}`;
+  const slot = canary(name, "slot").toUpperCase().replaceAll("-", "_");
+  const description = canary(name, "description");
+  const instructions = canary(name, "instructions");
+  const notes: OwnTool = {
+    description: "Reads the notes",
+    inputSchema: jsonSchema({ type: "object", properties: {} }),
+    execute: () => ({ notes: texts.tool }),
+  };
+  const canaries: Canaries = {
+    conversation: [texts.message, texts.title, texts.state],
+    app: [rig, slot, description, texts.answer, texts.tool],
+    instructions,
+  };
+  return {
+    name,
+    rig,
+    texts,
+    canaries,
+    model: new RecordingModel(texts.answer),
+    settings: (settings: AppSettings): AppSettings => ({
+      ...settings,
+      models: [rig],
+      utilityModel: rig,
+      instructions,
+      tools: { ...settings.tools, own: { notes } },
+      secrets: [{ name: slot, description, required: false }],
+      requireKey: name === "closed" ? "all" : "chat",
+    }),
+  };
+}
+
+async function baseConfig(): Promise<{ readonly config: Config; readonly default: AppSettings }> {
+  const environment = { HOST: "127.0.0.1", PORT: "0" };
+  const loaded = await loadConfig({ environment, workingDirectory: import.meta.dirname });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  return { config: loaded.config, default: loaded.config.apps["default"]! };
+}
+
+function recording(logged: string[]): Logger {
+  const note = (fields: object, message: string): void => {
+    logged.push(JSON.stringify([fields, message], (_, value: unknown) => readable(value)));
+  };
+  return { debug: note, info: note, warn: note, error: note };
+}
+
+/** An error has no fields of its own that JSON would show. */
+function readable(value: unknown): unknown {
+  return value instanceof Error ? { text: String(value), stack: value.stack, cause: value.cause } : value;
+}
+
+type Keys = Awaited<ReturnType<typeof makeKeys>>;
+
+async function makeKeys(store: Store) {
+  const clock = createSystemClock();
+  const administration = new KeyAdministration({ store: store.keys, clock, apps: APPS });
+  const make = (...apps: readonly AppName[]) =>
+    administration.create({ apps, name: null, expiresInMs: null });
+  const revoked = await make(...APPS);
+  await administration.revoke(revoked.id);
+  const expired = await administration.create({ apps: APPS, name: null, expiresInMs: -1000 });
+  return {
+    chatty: (await make("chatty")).key,
+    closed: (await make("closed")).key,
+    both: (await make(...APPS)).key,
+    revoked: revoked.key,
+    expired: expired.key,
+    unknown: formatKey(newKey()),
+  };
+}
+
+function keyOf(keys: Keys, caller: Caller, app: AppName): string | null {
+  switch (caller) {
+    case "no key":
+      return null;
+    case "malformed key":
+      return "clq_nonsense";
+    case "unknown key":
+      return keys.unknown;
+    case "revoked key":
+      return keys.revoked;
+    case "expired key":
+      return keys.expired;
+    case "other App's key":
+      return keys[app === "chatty" ? "closed" : "chatty"];
+    case "own key":
+    case "other person":
+      return keys[app];
+    case "key of both":
+      return keys.both;
+  }
+}
+
+interface Unfilled {
+  readonly server: ColloquyServer;
+  readonly url: string;
+  readonly drafts: readonly AppDraft[];
+  readonly keys: Keys;
+  readonly logged: string[];
+  readonly wallet: string;
+}
+
+async function fill({ server, url, drafts, keys, logged, wallet }: Unfilled): Promise<GivenService> {
+  const must = async (method: string, path: string, call: Call): Promise<void> => {
+    const { status, text } = await send(url, method, path, call);
+    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
+  };
+  const converse = async (app: AppName, canaries: boolean): Promise<string> => {
+    const { texts } = drafts.find(({ name }) => name === app)!;
+    const session = newSession();
+    const headers = { "SERVICE-APP-KEY": keys[app], Prefer: "wait=20" };
+    const message = `use the tool ${canaries ? texts.message : "please"}`;
+    const more = canaries ? { public_key: wallet, user_state: { note: texts.state } } : {};
+    await must("POST", "/api/chat", { session, headers, json: { app, message, client_id: "c", ...more } });
+    const title = canaries ? texts.title : OTHER_TITLE;
+    await must("PATCH", `/api/sessions/${session}`, { headers, json: { title } });
+    return session;
+  };
+  const apps = await Promise.all(
+    drafts.map(async ({ name, rig, model, canaries, texts: { title } }) => {
+      const given: GivenApp = { name, rig, model, canaries, title, session: await converse(name, true) };
+      return [name, given] as const;
+    }),
+  );
+  return {
+    url,
+    apps: Object.fromEntries(apps) as Record<AppName, GivenApp>,
+    wallet,
+    logged,
+    keySecrets: Object.values(keys).map((key) => key.slice(key.lastIndexOf("_") + 1)),
+    keyOf: (caller, app) => keyOf(keys, caller, app),
+    converse,
+    close: () => server.stop({ graceMs: 1000 }),
+  };
+}

@@ -1,0 +1,205 @@
+// Sessions, models, tools, keys and secrets of one App never reach another: every operation with every kind of caller, on a session of each
+// App, looked through for texts that belong elsewhere. docs/security.md has the matrix; ISOLATION_MATRIX=write writes it anew.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { testEdge } from "../../src/http/testing/edge.ts";
+import { newWallet, open, send, type Call } from "../black-box/client.ts";
+import {
+  CLASSIFIED,
+  expectedStatus,
+  UNDOCUMENTED,
+  type ClassifiedOperation,
+  type Target,
+} from "./classified-operations.ts";
+import {
+  APPS,
+  CALLERS,
+  givenService,
+  OTHER_TITLE,
+  type AppName,
+  type Caller,
+  type GivenService,
+} from "./given-apps.ts";
+import { renderMatrix, replaceMatrix, routesIn, type Row } from "./matrix.ts";
+
+const DOCUMENT = join(import.meta.dirname, "../../../../docs/security.md");
+const cells = APPS.flatMap((app) =>
+  Object.keys(CLASSIFIED).flatMap((name) => CALLERS.map((caller) => ({ app, name, caller }))),
+);
+
+let service: GivenService;
+const rows = new Map<string, Row>();
+/** All that the callers with an App's own key were shown: without it nothing here would prove anything. */
+const shown: Record<AppName, string> = { chatty: "", closed: "" };
+beforeAll(async () => {
+  service = await givenService();
+});
+afterAll(() => service.close());
+
+interface Seen {
+  readonly status: number;
+  /** Head and body. */
+  readonly text: string;
+}
+
+/** What a caller asks about: the conversation with the canaries, or for another person one of its own. */
+async function targetFor(operation: ClassifiedOperation, caller: Caller, app: AppName): Promise<Target> {
+  const { rig, session, title } = service.apps[app];
+  const isOther = caller === "other person";
+  const isRemoved = operation.removes === true && expectedStatus(operation, caller, app) === 200;
+  const wallet = isOther ? newWallet() : service.wallet;
+  if (!isOther && !isRemoved) return { app, rig, session, title, wallet };
+  return { app, rig, session: await service.converse(app, false), title: OTHER_TITLE, wallet };
+}
+
+async function ask(
+  name: string,
+  operation: ClassifiedOperation,
+  caller: Caller,
+  target: Target,
+): Promise<Seen> {
+  const [method = ""] = name.split(" ");
+  const key = service.keyOf(caller, target.app);
+  const call: Call = {
+    ...operation.call,
+    ...(operation.body !== undefined && { json: operation.body(target) }),
+    session: target.session,
+    headers: { ...operation.call?.headers, ...(key !== null && { "SERVICE-APP-KEY": key }) },
+  };
+  const path = operation.path(target);
+  if (operation.streams === true) return await readStream(method, path, call);
+  const { status, headers, text } = await send(service.url, method, path, call);
+  return { status, text: JSON.stringify(headers) + text };
+}
+
+/** Reads a stream as far as the session's log goes now. */
+async function readStream(method: string, path: string, call: Call): Promise<Seen> {
+  const message = await open(service.url, method, path, call);
+  const status = message.statusCode ?? 0;
+  let text = JSON.stringify(message.headers);
+  const state =
+    status === 200
+      ? await send(service.url, "GET", "/api/state", { ...call, headers: withoutAccept(call) })
+      : null;
+  const head = state === null ? null : (state.json() as { readonly last_event_id: string }).last_event_id;
+  message.setEncoding("utf8");
+  for await (const chunk of message) {
+    text += String(chunk);
+    if (head !== null && text.includes(`id: ${head}\n`)) break;
+  }
+  message.destroy();
+  return { status, text };
+}
+
+function withoutAccept({ headers }: Call): NonNullable<Call["headers"]> {
+  const { Accept: _accept, ...others } = headers ?? {};
+  return others;
+}
+
+/** The texts that this answer may hold. */
+function allowed(operation: ClassifiedOperation, caller: Caller, app: AppName): readonly string[] {
+  if (expectedStatus(operation, caller, app) !== 200 || operation.class === "public") return [];
+  const opened: readonly AppName[] = operation.class === "key" ? openedBy(caller, app) : [app];
+  return opened.flatMap((name) => {
+    const { conversation, app: ofApp } = service.apps[name].canaries;
+    return caller === "other person" ? ofApp : [...ofApp, ...conversation];
+  });
+}
+
+function openedBy(caller: Caller, app: AppName): readonly AppName[] {
+  if (caller === "no key") return [];
+  if (caller === "key of both") return APPS;
+  return caller === "other App's key" ? APPS.filter((name) => name !== app) : [app];
+}
+
+/** All texts that must not be seen where they do not belong. */
+function canaries(): readonly string[] {
+  return Object.values(service.apps).flatMap(({ canaries: { conversation, app, instructions } }) => [
+    ...conversation,
+    ...app,
+    instructions,
+  ]);
+}
+
+describe("the classification", () => {
+  it("has every operation of the document, and nothing else", async () => {
+    const { paths } = (await send(service.url, "GET", "/openapi.json")).json() as {
+      readonly paths: Record<string, object>;
+    };
+    const documented = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(Object.keys(CLASSIFIED).toSorted()).toEqual(documented.toSorted());
+  });
+
+  it("has every route that the service answers, documented or not", async () => {
+    const { app } = testEdge();
+    await app.ready();
+    const routes = routesIn(app.printRoutes({ commonPrefix: false }));
+    expect(routes).toContain("GET /api/sessions/{id}/messages");
+    expect(routes.toSorted()).toEqual([...Object.keys(CLASSIFIED), ...UNDOCUMENTED].toSorted());
+  });
+});
+
+describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, caller }) => {
+  it("answers what the matrix says, and nothing that belongs elsewhere", async () => {
+    const operation = CLASSIFIED[name]!;
+    const target = await targetFor(operation, caller, app);
+    const before = await snapshotOf(app, target.session);
+    const seen = await ask(name, operation, caller, target);
+    const status = expectedStatus(operation, caller, app);
+    expect([seen.status, seen.text]).toEqual([status, expect.any(String)]);
+    const fit = allowed(operation, caller, app);
+    expect(canaries().filter((text) => seen.text.includes(text) && !fit.includes(text))).toEqual([]);
+    expect(service.keySecrets.filter((secret) => seen.text.includes(secret))).toEqual([]);
+    if (caller === "own key") shown[app] += seen.text;
+    if (status !== 200) expect(await snapshotOf(app, target.session)).toBe(before);
+    const row = rows.get(`${app} ${name}`) ?? { app, name, class: operation.class, statuses: [] };
+    rows.set(`${app} ${name}`, { ...row, statuses: [...row.statuses, seen.status] });
+  });
+});
+
+async function snapshotOf(app: AppName, session: string): Promise<string> {
+  const headers = { "SERVICE-APP-KEY": service.keyOf("own key", app)! };
+  return (await send(service.url, "GET", "/api/state", { session, headers })).text;
+}
+
+describe("after all that", () => {
+  it("each App's own key has shown all that there is to see", () => {
+    for (const app of APPS) {
+      const { conversation, app: ofApp } = service.apps[app].canaries;
+      expect([...conversation, ...ofApp].filter((text) => !shown[app].includes(text))).toEqual([]);
+    }
+  });
+
+  it("each model was told of its own App alone, and of no key", () => {
+    for (const { model, canaries: own } of Object.values(service.apps)) {
+      const told = model.told.join("\n");
+      expect(told).toContain(own.instructions);
+      for (const text of own.conversation.filter((one) => !one.includes("-title-")))
+        expect(told).toContain(text);
+      const others = canaries().filter(
+        (text) => ![...own.conversation, ...own.app, own.instructions].includes(text),
+      );
+      expect(others.filter((text) => told.includes(text))).toEqual([]);
+      expect(service.keySecrets.filter((secret) => told.includes(secret))).toEqual([]);
+    }
+  });
+
+  it("nothing of it is in the log", () => {
+    const logged = service.logged.join("\n");
+    expect([...canaries(), ...service.keySecrets].filter((text) => logged.includes(text))).toEqual([]);
+    expect(logged).not.toContain(service.wallet);
+  });
+
+  it("the matrix is the one in docs/security.md", async () => {
+    expect(rows.size).toBe(APPS.length * Object.keys(CLASSIFIED).length);
+    const document = await readFile(DOCUMENT, "utf8");
+    const complete = replaceMatrix(document, renderMatrix([...rows.values()]));
+    process.stdout.write(`\n${renderMatrix([...rows.values()])}\n`);
+    if (process.env["ISOLATION_MATRIX"] === "write") await writeFile(DOCUMENT, complete);
+    else expect(document).toBe(complete);
+  });
+});

@@ -1,0 +1,59 @@
+// A model that remembers all that it was ever told, calls the App's tool once a turn when it is asked to, and then says its sentence.
+
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+  LanguageModelV4StreamResult,
+} from "@ai-sdk/provider";
+
+const USAGE = {
+  inputTokens: { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 5, text: 5, reasoning: 0 },
+};
+
+export class RecordingModel implements LanguageModelV4 {
+  readonly specificationVersion = "v4";
+  readonly provider = "test";
+  readonly modelId = "recording";
+  readonly supportedUrls = {};
+  /** Everything that it was told, as JSON: prompts, tools and settings of every call. */
+  readonly told: string[] = [];
+  readonly #sentence: string;
+
+  constructor(sentence: string) {
+    this.#sentence = sentence;
+  }
+
+  doGenerate(): never {
+    throw new Error("This model streams");
+  }
+
+  async doStream(options: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> {
+    const { abortSignal: _signal, ...told } = options;
+    this.told.push(JSON.stringify(told));
+    const [tool] = options.tools ?? [];
+    const last = options.prompt.at(-1);
+    const parts =
+      tool !== undefined && last?.role === "user" && JSON.stringify(last.content).includes("use the tool")
+        ? callOf(tool.name)
+        : textOf(this.#sentence);
+    return { stream: ReadableStream.from([{ type: "stream-start" as const, warnings: [] }, ...parts]) };
+  }
+}
+
+function callOf(toolName: string): readonly LanguageModelV4StreamPart[] {
+  return [
+    { type: "tool-call", toolCallId: crypto.randomUUID(), toolName, input: "{}" },
+    { type: "finish", finishReason: { unified: "tool-calls", raw: "tool-calls" }, usage: USAGE },
+  ];
+}
+
+function textOf(delta: string): readonly LanguageModelV4StreamPart[] {
+  return [
+    { type: "text-start", id: "0" },
+    { type: "text-delta", id: "0", delta },
+    { type: "text-end", id: "0" },
+    { type: "finish", finishReason: { unified: "stop", raw: "stop" }, usage: USAGE },
+  ];
+}
