@@ -1,6 +1,7 @@
 // Every operation of the service, by what decides who may use it. A new one fails the isolation test until it stands here.
 
 import type { Call } from "../black-box/client.ts";
+import type { Conversation } from "./conversation.ts";
 import type { AppName, Caller } from "./given-apps.ts";
 
 /**
@@ -15,10 +16,9 @@ export type OperationClass = "app" | "session" | "key" | "public";
 export interface Target {
   readonly app: AppName;
   readonly rig: string;
-  readonly session: string;
+  readonly slot: string;
   readonly wallet: string;
-  /** Of the session. */
-  readonly title: string;
+  readonly conversation: Conversation;
 }
 
 export interface ClassifiedOperation {
@@ -37,20 +37,23 @@ export interface ClassifiedOperation {
 export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   "POST /api/sessions": { class: "session", path: () => "/api/sessions" },
   "GET /api/sessions": { class: "key", path: ({ wallet }) => `/api/sessions?public_key=${wallet}` },
-  "GET /api/sessions/{id}": { class: "session", path: ({ session }) => `/api/sessions/${session}` },
+  "GET /api/sessions/{id}": {
+    class: "session",
+    path: ({ conversation: { session } }) => `/api/sessions/${session}`,
+  },
   "PATCH /api/sessions/{id}": {
     class: "session",
-    path: ({ session }) => `/api/sessions/${session}`,
-    body: ({ title }) => ({ title }),
+    path: ({ conversation: { session } }) => `/api/sessions/${session}`,
+    body: ({ conversation: { title } }) => ({ title }),
   },
   "DELETE /api/sessions/{id}": {
     class: "session",
-    path: ({ session }) => `/api/sessions/${session}`,
+    path: ({ conversation: { session } }) => `/api/sessions/${session}`,
     removes: true,
   },
   "GET /api/sessions/{id}/messages": {
     class: "session",
-    path: ({ session }) => `/api/sessions/${session}/messages`,
+    path: ({ conversation: { session } }) => `/api/sessions/${session}/messages`,
   },
   "POST /api/chat": {
     class: "app",
@@ -71,6 +74,19 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   },
   "GET /api/control/models": { class: "session", path: () => "/api/control/models" },
   "GET /api/control/apps": { class: "key", path: () => "/api/control/apps" },
+  "GET /api/actions": { class: "session", path: () => "/api/actions" },
+  "POST /api/actions/{id}": {
+    class: "session",
+    path: ({ conversation: { action } }) => `/api/actions/${action}`,
+    body: () => ({ decision: "approve" }),
+  },
+  "PUT /api/secrets": {
+    class: "app",
+    path: secretsOf,
+    body: ({ slot }) => ({ [slot]: "another value" }),
+  },
+  "GET /api/secrets": { class: "app", path: secretsOf },
+  "DELETE /api/secrets": { class: "app", path: secretsOf },
   "GET /healthz": { class: "public", path: () => "/healthz" },
   "GET /readyz": { class: "public", path: () => "/readyz" },
   "GET /metrics": { class: "public", path: () => "/metrics" },
@@ -78,6 +94,10 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
 
 /** Routes that the document does not have, because they are about it. They are `public`. */
 export const UNDOCUMENTED: readonly string[] = ["GET /openapi.json", "GET /docs", "GET /docs/scalar.js"];
+
+function secretsOf({ app, conversation: { clientId } }: Target): string {
+  return `/api/secrets?app=${app}&client_id=${clientId}`;
+}
 
 const BAD: readonly Caller[] = ["malformed key", "unknown key", "revoked key", "expired key"];
 

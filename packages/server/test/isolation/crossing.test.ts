@@ -28,7 +28,7 @@ describe.each([
   ["closed", "chatty"],
 ] as const)("a session of %s and the App %s", (of, other) => {
   it("do not mix by a parameter: 409 for whoever may use both, and nothing has happened", async () => {
-    const { session } = service.apps[of];
+    const { session } = service.apps[of].conversation;
     const { rig } = service.apps[other];
     const headers = key("key of both", of);
     const before = await send(service.url, "GET", "/api/state", { session, headers });
@@ -46,14 +46,14 @@ describe.each([
   });
 
   it("do not mix by a model of the other one", async () => {
-    const { session } = service.apps[of];
+    const { session } = service.apps[of].conversation;
     const { rig } = service.apps[other];
     const path = `/api/control/model?rig=${rig}`;
     expectProblem(await send(service.url, "POST", path, { session, headers: key("own key", of) }), 400);
   });
 
   it("do not mix by the key of the other one, named or not", async () => {
-    const { session } = service.apps[of];
+    const { session } = service.apps[of].conversation;
     const headers = key("own key", other);
     for (const path of ["/api/control/models", `/api/control/models?app=${other}`]) {
       expectRefused(await send(service.url, "GET", path, { session, headers }), 403, of);
@@ -67,8 +67,8 @@ describe.each([
   });
 
   it("do not mix by a header that names a session of the other one beside the path", async () => {
-    const { session } = service.apps[of];
-    const own = { session: service.apps[other].session, headers: key("own key", other) };
+    const { session } = service.apps[of].conversation;
+    const own = { session: service.apps[other].conversation.session, headers: key("own key", other) };
     for (const [method, path] of [
       ["GET", `/api/sessions/${session}`],
       ["GET", `/api/sessions/${session}/messages`],
@@ -78,6 +78,25 @@ describe.each([
     }
     const rename = { ...own, json: { title: "Mine now" } };
     expectRefused(await send(service.url, "PATCH", `/api/sessions/${session}`, rename), 403, of);
+  });
+
+  it("do not mix by an action of one in a session of the other", async () => {
+    const { action } = service.apps[of].conversation;
+    const own = {
+      session: service.apps[other].conversation.session,
+      headers: key("own key", other),
+      json: { decision: "approve" },
+    };
+    expectRefused(await send(service.url, "POST", `/api/actions/${action}`, own), 404, of);
+  });
+
+  it("do not mix by the secrets of a client that both know", async () => {
+    const { conversation, slot } = service.apps[of];
+    const path = (app: string) => `/api/secrets?client_id=${conversation.clientId}&app=${app}`;
+    const names = await send(service.url, "GET", path(other), { headers: key("own key", other) });
+    expect(names.json()).toEqual([service.apps[other].slot]);
+    const both = { headers: key("key of both", of), json: { [slot]: "x" } };
+    expectProblem(await send(service.url, "PUT", path(other), both), 400);
   });
 
   it("do not mix in the list of a wallet that both know, by page or cursor", async () => {
@@ -90,8 +109,8 @@ describe.each([
       text += answer.text;
       path = /^<([^>]+)>/.exec(String(answer.headers["link"]))?.[1];
     }
-    expect(text).toContain(service.apps[other].session);
-    expect(text).not.toContain(service.apps[of].session);
+    expect(text).toContain(service.apps[other].conversation.session);
+    expect(text).not.toContain(service.apps[of].conversation.session);
     expectNothingOf(of, text);
   });
 });
@@ -101,17 +120,17 @@ describe("an event stream", () => {
     const bystander = newSession();
     await chat(service.url, bystander, "hello", { headers: { Prefer: "wait=20" } });
     const readers = [
-      await EventReader.connect(service.url, service.apps.chatty.session, {
+      await EventReader.connect(service.url, service.apps.chatty.conversation.session, {
         include: "tools,messages,state",
       }),
       await EventReader.connect(service.url, bystander, { include: "tools,messages,state" }),
     ];
-    const { session } = service.apps.closed;
+    const { session } = service.apps.closed.conversation;
     const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
     const path = `/api/chat?app=closed&message=${service.apps.closed.canaries.conversation[0]}`;
     expect((await send(service.url, "POST", path, call)).status).toBe(200);
     // What they do hear of their own comes after all that, on the same bus.
-    await send(service.url, "PATCH", `/api/sessions/${service.apps.chatty.session}`, {
+    await send(service.url, "PATCH", `/api/sessions/${service.apps.chatty.conversation.session}`, {
       json: { title: "Here" },
     });
     await send(service.url, "PATCH", `/api/sessions/${bystander}`, { json: { title: "Here" } });

@@ -11,9 +11,11 @@ import { loadConfig } from "../../src/config/load-config.ts";
 import type { AppSettings, OwnTool } from "../../src/core/app-settings.ts";
 import type { Logger } from "../../src/core/ports/logger.ts";
 import type { Store } from "../../src/core/ports/store.ts";
+import type { ToolContext } from "../../src/core/ports/tool.ts";
 import { buildServer, type ColloquyServer } from "../../src/server.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { type Call, newSession, newWallet, send } from "../black-box/client.ts";
+import { newWallet } from "../black-box/client.ts";
+import { makeConversation, type Conversation } from "./conversation.ts";
 import { RecordingModel } from "./recording-model.ts";
 
 export const APPS = ["chatty", "closed"] as const;
@@ -25,19 +27,21 @@ export interface Canaries {
   readonly conversation: readonly string[];
   /** Of the App, for those that may use it: models, slots for secrets, what its model and its tool say. */
   readonly app: readonly string[];
-  /** For nobody but its model: instructions. */
+  /** For nobody but its model. */
   readonly instructions: string;
+  /** For nobody but its tool: what a client has put into the slot. */
+  readonly secret: string;
 }
 
 export interface GivenApp {
   readonly name: AppName;
   readonly rig: string;
+  /** The slot for a secret. */
+  readonly slot: string;
   readonly model: RecordingModel;
   readonly canaries: Canaries;
-  /** A conversation of the App, full of canaries, bound to the wallet of all conversations. */
-  readonly session: string;
-  /** Its title. */
-  readonly title: string;
+  /** Full of canaries, and bound to the wallet of all such conversations. */
+  readonly conversation: Conversation;
 }
 
 /** The kinds of callers, in the words of docs/security.md. */
@@ -64,13 +68,10 @@ export interface GivenService {
   readonly keySecrets: readonly string[];
   /** The key that a caller sends for an operation on the App, `null` for none. */
   keyOf(caller: Caller, app: AppName): string | null;
-  /** Makes a conversation of the App with a turn that used its tool; answers its id. */
-  converse(app: AppName, canaries: boolean): Promise<string>;
+  /** Makes a conversation of the App. */
+  converse(app: AppName, canaries: boolean): Promise<Conversation>;
   close(): Promise<void>;
 }
-
-/** Title of the conversations without canaries. */
-export const OTHER_TITLE = "Another conversation";
 
 const canary = (app: string, kind: string): string => `canary-${app}-${kind}-${randomUUID().slice(0, 8)}`;
 
@@ -99,7 +100,7 @@ export async function givenService(): Promise<GivenService> {
   return await fill({ server, url, drafts, keys, logged, wallet: newWallet() });
 }
 
-type AppDraft = ReturnType<typeof draftApp>;
+export type AppDraft = ReturnType<typeof draftApp>;
 
 function draftApp(name: AppName) {
   const texts = {
@@ -108,6 +109,7 @@ function draftApp(name: AppName) {
     title: canary(name, "title"),
     state: canary(name, "state"),
     tool: canary(name, "tool"),
+    input: canary(name, "input"),
   };
   const rig = `test/${canary(name, "model")}`;
   const slot = canary(name, "slot").toUpperCase().replaceAll("-", "_");
@@ -115,26 +117,32 @@ function draftApp(name: AppName) {
   const instructions = canary(name, "instructions");
   const notes: OwnTool = {
     description: "Reads the notes",
-    inputSchema: jsonSchema({ type: "object", properties: {} }),
-    execute: () => ({ notes: texts.tool }),
+    inputSchema: jsonSchema({ type: "object", properties: { about: { type: "string" } } }),
+    // The secret is for the tool alone: what it says of it is scrubbed.
+    execute: (_input, { context }: { readonly context: ToolContext }) => ({
+      notes: texts.tool,
+      leaked: context.secret(slot),
+    }),
   };
   const canaries: Canaries = {
     conversation: [texts.message, texts.title, texts.state],
-    app: [rig, slot, description, texts.answer, texts.tool],
+    app: [rig, slot, description, texts.answer, texts.tool, texts.input],
     instructions,
+    secret: canary(name, "secret"),
   };
   return {
     name,
     rig,
+    slot,
     texts,
     canaries,
-    model: new RecordingModel(texts.answer),
+    model: new RecordingModel(texts.answer, { about: texts.input }),
     settings: (settings: AppSettings): AppSettings => ({
       ...settings,
       models: [rig],
       utilityModel: rig,
       instructions,
-      tools: { ...settings.tools, own: { notes } },
+      tools: { ...settings.tools, own: { notes }, approvals: { notes: "always" } },
       secrets: [{ name: slot, description, required: false }],
       requireKey: name === "closed" ? "all" : "chat",
     }),
@@ -142,7 +150,7 @@ function draftApp(name: AppName) {
 }
 
 async function baseConfig(): Promise<{ readonly config: Config; readonly default: AppSettings }> {
-  const environment = { HOST: "127.0.0.1", PORT: "0" };
+  const environment = { HOST: "127.0.0.1", PORT: "0", COLLOQUY_SECRET_KEY: "0f1e".repeat(16) };
   const loaded = await loadConfig({ environment, workingDirectory: import.meta.dirname });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   return { config: loaded.config, default: loaded.config.apps["default"]! };
@@ -212,24 +220,14 @@ interface Unfilled {
 }
 
 async function fill({ server, url, drafts, keys, logged, wallet }: Unfilled): Promise<GivenService> {
-  const must = async (method: string, path: string, call: Call): Promise<void> => {
-    const { status, text } = await send(url, method, path, call);
-    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
-  };
-  const converse = async (app: AppName, canaries: boolean): Promise<string> => {
-    const { texts } = drafts.find(({ name }) => name === app)!;
-    const session = newSession();
-    const headers = { "SERVICE-APP-KEY": keys[app], Prefer: "wait=20" };
-    const message = `use the tool ${canaries ? texts.message : "please"}`;
-    const more = canaries ? { public_key: wallet, user_state: { note: texts.state } } : {};
-    await must("POST", "/api/chat", { session, headers, json: { app, message, client_id: "c", ...more } });
-    const title = canaries ? texts.title : OTHER_TITLE;
-    await must("PATCH", `/api/sessions/${session}`, { headers, json: { title } });
-    return session;
+  const converse = async (app: AppName, canaries: boolean): Promise<Conversation> => {
+    const draft = drafts.find(({ name }) => name === app)!;
+    return await makeConversation({ url, key: keys[app], draft, wallet: canaries ? wallet : null });
   };
   const apps = await Promise.all(
-    drafts.map(async ({ name, rig, model, canaries, texts: { title } }) => {
-      const given: GivenApp = { name, rig, model, canaries, title, session: await converse(name, true) };
+    drafts.map(async ({ name, rig, slot, model, canaries }) => {
+      const conversation = await converse(name, true);
+      const given: GivenApp = { name, rig, slot, model, canaries, conversation };
       return [name, given] as const;
     }),
   );

@@ -13,15 +13,7 @@ import {
   type ClassifiedOperation,
   type Target,
 } from "./classified-operations.ts";
-import {
-  APPS,
-  CALLERS,
-  givenService,
-  OTHER_TITLE,
-  type AppName,
-  type Caller,
-  type GivenService,
-} from "./given-apps.ts";
+import { APPS, CALLERS, givenService, type AppName, type Caller, type GivenService } from "./given-apps.ts";
 import { renderMatrix, replaceMatrix, routesIn, type Row } from "./matrix.ts";
 
 const DOCUMENT = join(import.meta.dirname, "../../../../docs/security.md");
@@ -46,12 +38,16 @@ interface Seen {
 
 /** What a caller asks about: the conversation with the canaries, or for another person one of its own. */
 async function targetFor(operation: ClassifiedOperation, caller: Caller, app: AppName): Promise<Target> {
-  const { rig, session, title } = service.apps[app];
+  const { rig, slot, conversation } = service.apps[app];
   const isOther = caller === "other person";
   const isRemoved = operation.removes === true && expectedStatus(operation, caller, app) === 200;
-  const wallet = isOther ? newWallet() : service.wallet;
-  if (!isOther && !isRemoved) return { app, rig, session, title, wallet };
-  return { app, rig, session: await service.converse(app, false), title: OTHER_TITLE, wallet };
+  return {
+    app,
+    rig,
+    slot,
+    wallet: isOther ? newWallet() : service.wallet,
+    conversation: isOther || isRemoved ? await service.converse(app, false) : conversation,
+  };
 }
 
 async function ask(
@@ -65,7 +61,7 @@ async function ask(
   const call: Call = {
     ...operation.call,
     ...(operation.body !== undefined && { json: operation.body(target) }),
-    session: target.session,
+    session: target.conversation.session,
     headers: { ...operation.call?.headers, ...(key !== null && { "SERVICE-APP-KEY": key }) },
   };
   const path = operation.path(target);
@@ -116,10 +112,11 @@ function openedBy(caller: Caller, app: AppName): readonly AppName[] {
 
 /** All texts that must not be seen where they do not belong. */
 function canaries(): readonly string[] {
-  return Object.values(service.apps).flatMap(({ canaries: { conversation, app, instructions } }) => [
+  return Object.values(service.apps).flatMap(({ canaries: { conversation, app, instructions, secret } }) => [
     ...conversation,
     ...app,
     instructions,
+    secret,
   ]);
 }
 
@@ -147,7 +144,7 @@ describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, c
   it("answers what the matrix says, and nothing that belongs elsewhere", async () => {
     const operation = CLASSIFIED[name]!;
     const target = await targetFor(operation, caller, app);
-    const before = await snapshotOf(app, target.session);
+    const before = await snapshotOf(app, target.conversation.session);
     const seen = await ask(name, operation, caller, target);
     const status = expectedStatus(operation, caller, app);
     expect([seen.status, seen.text]).toEqual([status, expect.any(String)]);
@@ -155,7 +152,7 @@ describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, c
     expect(canaries().filter((text) => seen.text.includes(text) && !fit.includes(text))).toEqual([]);
     expect(service.keySecrets.filter((secret) => seen.text.includes(secret))).toEqual([]);
     if (caller === "own key") shown[app] += seen.text;
-    if (status !== 200) expect(await snapshotOf(app, target.session)).toBe(before);
+    if (status !== 200) expect(await snapshotOf(app, target.conversation.session)).toBe(before);
     const row = rows.get(`${app} ${name}`) ?? { app, name, class: operation.class, statuses: [] };
     rows.set(`${app} ${name}`, { ...row, statuses: [...row.statuses, seen.status] });
   });

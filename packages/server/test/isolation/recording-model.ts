@@ -1,4 +1,4 @@
-// A model that remembers all that it was ever told, calls the App's tool once a turn when it is asked to, and then says its sentence.
+// A model that remembers all that it was ever told, calls the App's tool when it is asked to, and then says its sentence.
 
 import type {
   LanguageModelV4,
@@ -20,9 +20,12 @@ export class RecordingModel implements LanguageModelV4 {
   /** Everything that it was told, as JSON: prompts, tools and settings of every call. */
   readonly told: string[] = [];
   readonly #sentence: string;
+  readonly #input: object;
 
-  constructor(sentence: string) {
+  /** `input` is what it calls the tool with. */
+  constructor(sentence: string, input: object) {
     this.#sentence = sentence;
+    this.#input = input;
   }
 
   doGenerate(): never {
@@ -36,15 +39,15 @@ export class RecordingModel implements LanguageModelV4 {
     const last = options.prompt.at(-1);
     const parts =
       tool !== undefined && last?.role === "user" && JSON.stringify(last.content).includes("use the tool")
-        ? callOf(tool.name)
+        ? callOf(tool.name, this.#input)
         : textOf(this.#sentence);
     return { stream: ReadableStream.from([{ type: "stream-start" as const, warnings: [] }, ...parts]) };
   }
 }
 
-function callOf(toolName: string): readonly LanguageModelV4StreamPart[] {
+function callOf(toolName: string, input: object): readonly LanguageModelV4StreamPart[] {
   return [
-    { type: "tool-call", toolCallId: crypto.randomUUID(), toolName, input: "{}" },
+    { type: "tool-call", toolCallId: crypto.randomUUID(), toolName, input: JSON.stringify(input) },
     { type: "finish", finishReason: { unified: "tool-calls", raw: "tool-calls" }, usage: USAGE },
   ];
 }
