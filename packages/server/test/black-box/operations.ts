@@ -58,6 +58,14 @@ export const OPERATIONS: readonly Operation[] = [
   },
   { ...byPath, name: "list models", method: "GET", path: () => "/api/control/models", byPath: false },
   { ...byHeader, name: "list Apps", method: "GET", path: () => "/api/control/apps" },
+  { ...byPath, name: "list secrets", method: "GET", path: () => "/api/secrets?client_id=me", byPath: false },
+  {
+    ...byPath,
+    name: "remove secrets",
+    method: "DELETE",
+    path: () => "/api/secrets?client_id=me",
+    byPath: false,
+  },
   {
     ...byPath,
     name: "delete thread",

@@ -171,7 +171,12 @@ describe("/api/secrets", () => {
 
   it("answers 503 while secrets cannot be opened", async () => {
     const edge = edgeWithKey();
-    edge.services.secrets.failure = new Unavailable(503, "secrets_unavailable", "There is no master key here.", 60);
+    edge.services.secrets.failure = new Unavailable(
+      503,
+      "secrets_unavailable",
+      "There is no master key here.",
+      60,
+    );
     expectProblem(await edge.send("GET", WEB, { headers: KEY }), 503, "secrets_unavailable");
     expectProblem(await put(edge, { ALCHEMY_KEY: "hunter22" }), 503, "secrets_unavailable");
     expect(JSON.stringify(edge.lines)).not.toContain("hunter");
