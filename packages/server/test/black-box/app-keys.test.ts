@@ -1,0 +1,54 @@
+// Keys that one process makes and takes away while another serves.
+
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expectProblem, expectSnapshot, newSession, send } from "./client.ts";
+import { Program } from "./server.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+/** Within which a revoked key must have stopped working everywhere (contract section 4). */
+const REVOKED_WITHIN_MS = 5_000;
+
+let program: Program;
+beforeAll(async () => {
+  const app = { models: ["demo/assistant"] };
+  program = await Program.start({ apps: { default: app, defi: app } });
+});
+afterAll(() => program.remove());
+
+/** Runs `colloquy keys …` as an operator does; answers its JSON document. */
+async function keys(...parameters: readonly string[]): Promise<Record<string, string>> {
+  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, "keys", ...parameters, "--json"], {
+    cwd: program.directory,
+    env: { PATH: process.env["PATH"], COLLOQUY_DATA_DIR: join(program.directory, "data") },
+  });
+  return JSON.parse(stdout) as Record<string, string>;
+}
+
+const chat = (key: string, session = newSession()) =>
+  send(program.url, "POST", "/api/chat?message=hello&app=defi", {
+    session,
+    headers: { "SERVICE-APP-KEY": key },
+  });
+
+describe("a key that is made beside a running server", () => {
+  it("opens its App at once, and nothing within five seconds after it was revoked; its stream ends", async () => {
+    const { id = "", key = "" } = await keys("create", "--app", "defi");
+    const session = newSession();
+    expectSnapshot(await chat(key, session), session);
+    const stream = fetch(`${program.url}/api/updates`, {
+      headers: { accept: "text/event-stream", "x-session-id": session, "service-app-key": key },
+    }).then((answer) => answer.text());
+    await keys("revoke", id);
+    const revokedAt = performance.now();
+    const call = { session, headers: { "SERVICE-APP-KEY": key } };
+    let status = 200;
+    while (status === 200) ({ status } = await send(program.url, "GET", "/api/control/apps", call));
+    expect(status).toBe(401);
+    expectProblem(await chat(key, session), 401, "app_key_invalid");
+    expect(await stream).toContain('"code":"app_key_invalid"');
+    expect(performance.now() - revokedAt).toBeLessThan(REVOKED_WITHIN_MS);
+  });
+});
