@@ -1,6 +1,7 @@
 // One run of the interleavings test: does what a command says, and remembers what was promised.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
+import type { AppSettings } from "../src/core/app-settings.ts";
 import { ServiceError } from "../src/core/errors.ts";
 import { MAX_ATTEMPTS } from "../src/core/turn.ts";
 import { fullDisk } from "../src/sessions/journaled-turn.suite.ts";
@@ -17,6 +18,10 @@ export const COMMANDS = [
   "finish",
   "finish",
   "call a tool",
+  "ask a person",
+  "ask a person",
+  "approve",
+  "deny",
   "interrupt",
   "rename",
   "delete",
@@ -25,6 +30,9 @@ export const COMMANDS = [
   "reconnect",
   "let time pass",
 ] as const;
+
+/** What "let time pass" may pass at once. */
+const ACTION_MS = 3_000;
 
 export interface Command {
   readonly name: (typeof COMMANDS)[number];
@@ -87,6 +95,7 @@ export class Interleaving {
     else if (name === "crash") await this.#crash(choice % 2 === 0);
     else if (name === "drop a reader") session.reader.drop();
     else if (name === "reconnect") await session.reader.connect();
+    else if (name === "approve" || name === "deny") await this.#decide(session, name, choice);
     else if (name === "let time pass") await this.#pass(1 + choice * 700);
     else this.#speak(name, choice);
     await this.#round();
@@ -125,7 +134,11 @@ export class Interleaving {
       clock: this.#clock,
       beforeCall: (method) =>
         this.#isFull && method === "turns.claim" ? Promise.reject(fullDisk()) : undefined,
-      adjust: (config) => ({ ...config, limits: { ...config.limits, memoryBytes, maxRunning } }),
+      adjust: (config) => ({
+        ...config,
+        limits: { ...config.limits, memoryBytes, maxRunning, actionMs: ACTION_MS },
+        apps: { default: asking(config.apps["default"]!) },
+      }),
     });
     this.#calls = [];
   }
@@ -145,6 +158,15 @@ export class Interleaving {
     const snapshot = parse(await this.#service.conversations.interrupt(session.id, null));
     if (snapshot.is_processing) this.#found.push("an interrupt answered that the session is processing");
     session.sealed = snapshot.messages;
+  }
+
+  async #decide({ id }: Promised, decision: "approve" | "deny", choice: number): Promise<void> {
+    const { pending_actions: pending } = await this.#service.snapshot(id);
+    const action = pending[choice % Math.max(1, pending.length)];
+    if (action === undefined) return;
+    const decided = await this.#service.actions.decide(id, action.id, { decision, result: null });
+    if (decided.status !== (decision === "approve" ? "approved" : "denied"))
+      this.#found.push(`an answer to "${decision}" was ${decided.status}`);
   }
 
   async #rename(session: Promised): Promise<void> {
@@ -177,7 +199,7 @@ export class Interleaving {
     await this.#service.pass(ms);
   }
 
-  #speak(name: "say" | "finish" | "call a tool", choice: number): void {
+  #speak(name: "say" | "finish" | "call a tool" | "ask a person", choice: number): void {
     const call = this.#calls[choice % Math.max(1, this.#calls.length)];
     if (call === undefined) return;
     if (name === "say") {
@@ -186,6 +208,7 @@ export class Interleaving {
     }
     this.#calls = this.#calls.filter((other) => other !== call);
     if (name === "finish") answer(call);
+    else if (name === "ask a person") ask(call, choice);
     else call.callTool("calculator", { expression: `${choice} + 1` }).finish("tool-calls");
   }
 
@@ -241,6 +264,7 @@ export class Interleaving {
       const results = (message.tool_results ?? []).map(({ call_id }) => call_id);
       this.#expect("results of calls", results.toSorted(), calls.toSorted());
     }
+    this.#expect("what is asked in the end", snapshot.pending_actions, []);
     if (session.title !== null) this.#expect("title", snapshot.title, session.title);
     await this.#checkReader(session, snapshot);
     await this.#checkEvicted(session.id);
@@ -295,6 +319,18 @@ export class Interleaving {
 function questionOf(call: ScriptedCall): string {
   const user = call.prompt.findLast((line) => line.startsWith("user: ")) ?? "";
   return /"text":"([^"]*)"/.exec(user)?.[1] ?? user;
+}
+
+/** Calls of which some ask, and others do not. */
+function ask(call: ScriptedCall, choice: number): void {
+  for (let n = 0; n <= choice % 3; n += 1) call.callTool("current_time", {});
+  if (choice % 2 === 0) call.callTool("calculator", { expression: "1 + 1" });
+  call.finish("tool-calls");
+}
+
+/** The App, one of whose tools a person has to allow. */
+function asking(app: AppSettings): AppSettings {
+  return { ...app, tools: { ...app.tools, approvals: { current_time: "always" } } };
 }
 
 function answer(call: ScriptedCall): void {

@@ -16,7 +16,7 @@ const command: fc.Arbitrary<Command> = fc.record({
   choice: fc.nat(5),
 });
 
-describe("any interleaving of chat, interrupt, rename, delete, evict, crash and reconnect", () => {
+describe("any interleaving of chat, interrupt, rename, delete, evict, crash, reconnect, and of asking and deciding", () => {
   it("loses, doubles and reorders nothing, and ends with every message answered", {
     timeout: 300_000,
   }, async () => {
