@@ -212,6 +212,19 @@ describe("the order of refusals on a session of an App", () => {
   });
 });
 
+describe("HEAD", () => {
+  it.each(["/api/state", MODELS, `/api/sessions/${SESSION}`, `/api/sessions/${SESSION}/messages`])(
+    "%s is let through as GET is",
+    async (url) => {
+      const edge = edgeWithApps();
+      await givenSession(edge, "vault");
+      expect((await edge.send("HEAD", url)).statusCode).toBe(401);
+      expect((await edge.send("HEAD", url, key("to-defi"))).statusCode).toBe(403);
+      expect((await edge.send("HEAD", url, key("to-vault"))).statusCode).toBe(200);
+    },
+  );
+});
+
 describe("set model without an App", () => {
   it("needs the key of the session's App", async () => {
     const edge = edgeWithApps();
