@@ -147,8 +147,8 @@ function stopOnSignals(started: Promise<{ readonly server: ColloquyServer }>, lo
 }
 
 /**
- * SIGHUP makes the service read its configuration file again. It is also what a terminal sends that is closed: the service then stops in
- * order, as it would without this.
+ * SIGHUP makes the service read its configuration file again. It is also what a terminal sends that is closed: the service then ends
+ * at once, as it would without this. There is nobody left to read its log, and what it was doing is in the store.
  */
 function reloadOnHangUp(started: Promise<{ readonly server: ColloquyServer }>, log: Log): void {
   const hadTerminal = process.stdin.isTTY || process.stdout.isTTY;
@@ -157,7 +157,8 @@ function reloadOnHangUp(started: Promise<{ readonly server: ColloquyServer }>, l
   let last = Promise.resolve();
   process.on("SIGHUP", () => {
     if (hadTerminal && !hasTerminal()) {
-      process.kill(process.pid, "SIGTERM");
+      process.removeAllListeners("SIGHUP");
+      process.kill(process.pid, "SIGHUP");
       return;
     }
     reading += 1;

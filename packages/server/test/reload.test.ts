@@ -1,6 +1,7 @@
 // A configuration that is replaced while the service works: nothing is dropped, and what is new counts from the next turn on.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Config } from "../src/config/config.ts";
 import type { AppSettings } from "../src/core/app-settings.ts";
 import { lines, MODEL, newId, RecordingSink, startService, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY, NO_APP_NAMED } from "./stream-access.ts";
@@ -20,8 +21,8 @@ function shopOf(settings: AppSettings): AppSettings {
 }
 
 /** Replaces the shop's settings; `null` takes it out. */
-function reload(shop: Partial<AppSettings> | null): void {
-  const { config } = service;
+function reload(shop: Partial<AppSettings> | null, providers: Config["providers"] = {}): void {
+  const config = { ...service.config, providers: { ...service.config.providers, ...providers } };
   const { default: settings, shop: before } = config.apps;
   const apps = { default: settings!, ...(shop !== null && { shop: { ...before!, ...shop } }) };
   service.reload({ ...config, apps });
@@ -63,6 +64,13 @@ describe("a configuration that is replaced", () => {
     next.say("boots").finish();
     await idle();
     expect(sink.text).toContain("boots");
+  });
+
+  it("has providers that were not there before", async () => {
+    reload({ models: ["mine/assistant"] }, { mine: { kind: "demo" } });
+    await say("what is 12 * 7?");
+    await idle();
+    expect((await service.snapshot(id)).messages.at(-1)?.content).toContain("84");
   });
 
   it("with another default model is used by sessions that have chosen none", async () => {

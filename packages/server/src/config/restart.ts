@@ -1,4 +1,4 @@
-// What a reload cannot change: it is made once, when the service starts.
+// What a reload cannot change: it is made once, when the service starts. The environment is read once as well.
 
 import type { Config } from "./config.ts";
 
@@ -12,7 +12,6 @@ export function restartWarnings(started: Config, next: Config): readonly string[
     ...differences(started.limits, next.limits).map((name) => `limits.${name}`),
     ...differences(started.retention, next.retention).map((name) => `retention.${name}`),
     ...differences(turnPlaces(started), turnPlaces(next)).map((name) => `providers.${name}.maxRunningTurns`),
-    ...(started.secretKey?.reveal() === next.secretKey?.reveal() ? [] : ["COLLOQUY_SECRET_KEY"]),
   ];
   return places.map((place) => `${place} has changed, which takes a restart; until then it stays as it was.`);
 }

@@ -68,7 +68,7 @@ export function describeExpiry(openStore: OpenStore): void {
       const later = given.clock.now() + 1;
       const names = async (input: Parameters<typeof given.store.sessions.expire>[0]) => {
         const ended = await given.store.sessions.expire(input);
-        return ended.map(({ id }) => Object.keys(ids).find((app) => ids[app] === id)).toSorted();
+        return ended.map(({ id }) => Object.keys(ids).find((app) => ids[app] === id));
       };
       const never = { emptyBefore: 0, unboundBefore: 0 };
       const now = { emptyBefore: 0, unboundBefore: later };
