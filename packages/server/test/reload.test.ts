@@ -107,7 +107,7 @@ describe("an App that is taken out", () => {
     expect(service.model.waitingCalls).toBe(0);
   });
 
-  it("answers a chat and set model with 401, and everything else as before", async () => {
+  it("answers what needs an App with 401, whoever let it through, and breaks nothing else", async () => {
     await say("hello");
     (await service.model.next()).say("hi").finish();
     await idle();
