@@ -35,7 +35,7 @@ export function createServiceMetrics(register: Registry, gauges: ServiceGauges):
   gauge(register, "colloquy_streams_open", "Open event streams", gauges.openStreams);
   const turns = new Counter({
     name: "colloquy_turns_ended_total",
-    help: "Runs of turns by how they ended: complete, failed, or stopped by an interrupt, a delete or a lost lease",
+    help: "Runs of turns by how they ended: complete, failed, waiting for a person, or stopped by an interrupt, a delete or a lost lease",
     labelNames: ["end"],
     registers: [register],
   });
