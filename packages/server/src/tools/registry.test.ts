@@ -125,12 +125,16 @@ describe("a reload", () => {
     return (): SourcePlan[] =>
       keys().map((key) => ({
         key,
-        create: () => ({
-          ...quietSource,
-          list: () => Promise.resolve([named(key)]),
-          retire: () => void told.push(`retired ${key}`),
-          close: async () => void told.push(`closed ${key}`),
-        }),
+        create: () => {
+          // As of a source with connections, its tools hold it.
+          const source: ToolSource = {
+            ...quietSource,
+            list: () => Promise.resolve([{ ...named(key), execute: async () => source && key }]),
+            retire: () => void told.push(`retired ${key}`),
+            close: async () => void told.push(`closed ${key}`),
+          };
+          return source;
+        },
       }));
   }
 
@@ -149,6 +153,7 @@ describe("a reload", () => {
     expect((await toolsOf(registry)).definitions.map(({ name }) => name)).toEqual(["kept", "new"]);
     expect(await before.call("old", {}, options)).toEqual({ output: "old", isError: false });
     await registry.close();
+    expect(await before.call("old", {}, options)).toEqual({ output: "old", isError: false });
     expect(told.toSorted()).toEqual(["closed kept", "closed new", "closed old", "retired old"]);
     expect((await toolsOf(registry)).definitions).toEqual([]);
   });

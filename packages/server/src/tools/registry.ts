@@ -45,8 +45,8 @@ const NO_LIST: readonly SourceTool[] = [];
 export class AppTools implements ToolRegistry {
   readonly #options: AppToolsOptions;
   #apps: ReadonlyMap<string, App> = new Map();
-  /** Replaced by a reload, while turns that had begun may still use them. */
-  readonly #retired = new Set<ToolSource>();
+  /** Replaced by a reload. Turns that had begun may still use them, and nobody else holds them. */
+  #retired: readonly WeakRef<ToolSource>[] = [];
 
   constructor(apps: AppsByName, options: AppToolsOptions) {
     this.#options = options;
@@ -67,11 +67,12 @@ export class AppTools implements ToolRegistry {
       return [name, app] as const;
     });
     this.#apps = new Map(entries);
-    for (const { source } of [...before.values()].flatMap(({ sources }) => sources)) {
-      if (kept.has(source)) continue;
-      this.#retired.add(source);
-      source.retire();
-    }
+    const replaced = [...before.values()]
+      .flatMap(({ sources }) => sources.map(({ source }) => source))
+      .filter((source) => !kept.has(source));
+    for (const source of replaced) source.retire();
+    const used = this.#retired.filter((source) => source.deref() !== undefined);
+    this.#retired = [...used, ...replaced.map((source) => new WeakRef(source))];
   }
 
   async open(turn: ToolTurn, signal: AbortSignal): Promise<TurnTools> {
@@ -91,8 +92,9 @@ export class AppTools implements ToolRegistry {
   async close(): Promise<void> {
     const sources = [...this.#apps.values()].flatMap((app) => app.sources.map(({ source }) => source));
     this.#apps = new Map();
-    await Promise.allSettled([...sources, ...this.#retired].map((source) => source.close()));
-    this.#retired.clear();
+    const retired = this.#retired.flatMap((source) => source.deref() ?? []);
+    this.#retired = [];
+    await Promise.allSettled([...sources, ...retired].map((source) => source.close()));
     await this.#options.onClosed?.();
   }
 

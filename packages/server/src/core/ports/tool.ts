@@ -26,7 +26,7 @@ export interface ToolContext {
   progress(value: unknown): void;
   /**
    * The value that the turn's client has put into a slot of the App. Throws `SecretMissing` when the slot is empty: a tool lets that
-   * pass, and the call's result then names the slot.
+   * pass, and the call's result then names the slot. Throws an Error for a slot that the App does not declare.
    */
   secret(name: string): string;
 }
@@ -56,7 +56,8 @@ export interface ToolDefinition {
 export interface Tool extends ToolDefinition {
   /**
    * What a person is asked before the call, `null` for nothing. `input` fits the schema. What is asked with a kind other than `approval`
-   * is answered by the person alone: `execute` is then never called. Absent for a tool that never asks.
+   * is answered by the person alone: `execute` is then never called. One that fails has the person asked for approval. Absent for a tool
+   * that never asks.
    */
   ask?(input: unknown, turn: ToolTurn): ActionRequest | null | Promise<ActionRequest | null>;
   /**

@@ -13,6 +13,9 @@ import type { Clock } from "../../core/ports/clock.ts";
 const MAX_MESSAGES = 5_000;
 const WINDOW_MS = 10_000;
 
+/** How long a server may take to end a session that is not needed any more. */
+const END_SESSION_MS = 1_000;
+
 /** Not a code of JSON-RPC: it is never sent. */
 export const STREAM_ENDED = -32_099;
 
@@ -26,6 +29,7 @@ export class BoundedTransport implements Transport {
   readonly #open = new Map<string | number, AbortController>();
   #windowStart: number;
   #messages = 0;
+  #isClosing = false;
 
   constructor(inner: Transport, clock: Clock) {
     this.#inner = inner;
@@ -76,7 +80,11 @@ export class BoundedTransport implements Transport {
     await this.#inner.send(message, { ...options, requestSignal, onRequestStreamEnd });
   }
 
+  /** Also ends the session on the server, where there is one and it answers soon. */
   async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    await this.#endSession();
     await this.#inner.close();
   }
 
@@ -90,6 +98,16 @@ export class BoundedTransport implements Transport {
     // After the notifications before it, which the client takes up a moment later: the last progress would be lost.
     queueMicrotask(() => this.onmessage?.(message, extra));
   };
+
+  async #endSession(): Promise<void> {
+    const inner: Transport & { readonly terminateSession?: () => Promise<void> } = this.#inner;
+    if (inner.terminateSession === undefined || inner.sessionId === undefined) return;
+    const stop = new AbortController();
+    const patience = this.#clock.sleep(END_SESSION_MS, stop.signal);
+    await Promise.race([inner.terminateSession(), patience]).catch(() => undefined);
+    stop.abort();
+    await patience.catch(() => undefined);
+  }
 
   /** A request that was called off: its connection must not stay open for a server that does not listen. */
   #letGo(message: JSONRPCNotification): void {

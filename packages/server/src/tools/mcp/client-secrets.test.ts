@@ -1,5 +1,6 @@
 // Servers whose headers hold the secrets of a turn's client: a connection for each client, and no secret where it does not belong.
 
+import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { httpServer, mcpTools } from "./testing/opened-mcp.ts";
@@ -40,7 +41,32 @@ describe("a server that wants the client's own key", () => {
     expect(server.requests.every(({ headers }) => headers["x-api-key"] !== "Token {{secret.KEY}}")).toBe(
       true,
     );
-    expect(JSON.stringify(tools.logger.lines)).not.toMatch(/canary/);
+    expect(inspect(tools.logger.lines, { depth: 10 })).not.toMatch(/canary/);
+    await tools.registry.close();
+  });
+
+  it("has it in nothing that a model is told of its tools, nor in the log of what went wrong", async () => {
+    server.before = ({ method, headers }, response) => {
+      const key = String(headers["x-api-key"]);
+      server.tools = [
+        {
+          name: key,
+          description: `Made for ${key}`,
+          inputSchema: { type: "object", properties: { [key]: { type: "string", description: btoa(key) } } },
+        },
+      ];
+      if (method !== "tools/call") return undefined;
+      response.writeHead(500).end(`no entry with ${key}`);
+      return "answered";
+    };
+    const tools = open();
+    const { definitions } = await tools.open("ada");
+    expect(definitions).toHaveLength(1);
+    await tools.call(definitions[0]!.name, {}, { clientId: "ada" });
+    expect(server.of("tools/call")[0]?.params["name"]).toBe("Token adas-canary-1");
+    const told = inspect([definitions, tools.logger.lines], { depth: 10 });
+    expect(told).toContain("no entry with Token [secret]");
+    expect(told).not.toMatch(/canary|YWRhcy1jYW5hcnkt/);
     await tools.registry.close();
   });
 
@@ -86,7 +112,7 @@ describe("a server that wants the client's own key", () => {
     const tools = open();
     expect((await tools.open("ada")).definitions).toEqual([]);
     expect(server.requests).toEqual([]);
-    expect(JSON.stringify(tools.logger.lines)).not.toMatch(/canary/);
+    expect(inspect(tools.logger.lines, { depth: 10 })).not.toMatch(/canary/);
     await tools.registry.close();
   });
 

@@ -21,7 +21,11 @@ export function oneConnection(connection: McpConnection): Connections {
 export interface ClientConnectionsOptions {
   /** The server's headers with the secrets of a turn's client. Throws `SecretMissing`. */
   readonly headersFor: (scope: ToolScope) => Readonly<Record<string, string>>;
-  readonly open: (headers: Readonly<Record<string, string>>, onIdle: () => void) => McpConnection;
+  readonly open: (
+    headers: Readonly<Record<string, string>>,
+    scope: ToolScope,
+    onIdle: () => void,
+  ) => McpConnection;
   /** How many clients may be connected at a time. */
   readonly limit: number;
 }
@@ -55,7 +59,7 @@ export class ClientConnections implements Connections {
     // The client has put something else into a slot.
     known?.connection.retire();
     this.#makeRoom();
-    const connection = this.#options.open(filled, () => this.#forget(client, connection));
+    const connection = this.#options.open(filled, scope, () => this.#forget(client, connection));
     this.#open.set(client, { headers, connection });
     if (this.#isRetired) connection.retire();
     return connection;

@@ -3,22 +3,23 @@
 import type { CallToolResult, Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import type { Clock, Timer } from "../../core/ports/clock.ts";
 import type { Logger } from "../../core/ports/logger.ts";
+import type { Scrubber } from "../scrub.ts";
+import { failureText } from "./failure-text.ts";
 import { McpUnavailable, SessionLost } from "./mcp-failure.ts";
 import { NO_TIMEOUT_MS } from "./open-client.ts";
-import { reconnectDelay } from "./reconnect-delay.ts";
+import { ReconnectPlan } from "./reconnect-plan.ts";
 import { ToolList } from "./tool-list.ts";
 
 /** Milliseconds that a connection may take to be opened, with the first list of tools. */
 const CONNECT_MS = 30_000;
 const NO_TOOLS: readonly ListedTool[] = [];
-/** One that held for so long counts as a success. */
-const STEADY_MS = 60_000;
 
 export interface McpConnectionOptions {
   /** Its name in the configuration. */
   readonly server: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly scrub: Scrubber;
   /** From 0 to 1. */
   readonly random: () => number;
   readonly open: (signal: AbortSignal, onToolsChanged: () => void) => Promise<Client>;
@@ -38,32 +39,32 @@ export interface McpCall {
 }
 
 export class McpConnection {
+  /** Takes the keys that the server is sent out of what it says. */
+  readonly scrub: Scrubber;
   readonly #options: McpConnectionOptions;
   readonly #list: ToolList;
   readonly #end = new AbortController();
+  readonly #plan: ReconnectPlan;
   #client: Client | null = null;
   #connecting: Promise<Client> | null = null;
-  #isKept: boolean;
   #idleMs: number | null;
-  #failures = 0;
-  #openedAt = 0;
-  /** On the monotonic clock; before this moment it is not tried again. */
-  #notBefore = 0;
-  #retry: Timer | null = null;
   #idle: Timer | null = null;
   /** Calls and lists that are under way, by client. */
   readonly #uses = new Map<Client, number>();
   #waiting = 0;
 
   constructor(options: McpConnectionOptions) {
-    const { server, clock, logger } = options;
+    const { server, clock, logger, random, isKept } = options;
     this.#options = options;
-    this.#isKept = options.isKept;
+    this.scrub = options.scrub;
+    const onDue = (): void => void this.#connect().catch(() => undefined);
+    this.#plan = new ReconnectPlan({ clock, random, onDue: isKept ? onDue : null });
     this.#idleMs = options.idleMs;
     this.#list = new ToolList({
       clock,
-      onLeftOut: (reason) => logger.warn({ server, reason }, "tools of an MCP server are left out"),
-      onFailure: (error) => logger.warn({ server, err: error }, "an MCP server does not list its tools"),
+      onLeftOut: (reason) =>
+        logger.warn({ server, reason: this.scrub(reason) }, "tools of an MCP server are left out"),
+      onFailure: (error) => this.#warn(error, "an MCP server does not list its tools"),
     });
   }
 
@@ -72,14 +73,15 @@ export class McpConnection {
   }
 
   /**
-   * The last list of tools, the first time after `waitMs` at most; empty when there is none yet. Never rejects.
+   * The last list of tools, the first time after `waitMs` at most; empty when there is none yet. What has failed before is not waited
+   * for. Never rejects.
    */
   async list(waitMs: number, signal: AbortSignal): Promise<readonly ListedTool[]> {
     this.#touch();
     const client = this.#client;
     if (client === null) {
       const connected = this.#connect().catch(() => undefined);
-      if (this.#list.tools === null) await this.#waitFor(connected, waitMs, signal);
+      if (this.#list.tools === null && !this.#plan.hasFailed) await this.#waitFor(connected, waitMs, signal);
     } else if (this.#list.isStale) this.#list.renew(client, this.#end.signal);
     return this.#list.tools ?? NO_TOOLS;
   }
@@ -97,7 +99,7 @@ export class McpConnection {
         } catch (error) {
           const failure = await this.#judge(client, error, call.signal);
           if (attempt > 1 || !(failure instanceof SessionLost)) throw failure;
-          this.#notBefore = 0;
+          this.#plan.skip();
         }
       }
     } finally {
@@ -108,16 +110,15 @@ export class McpConnection {
 
   /** From now on it is open only while it is used. */
   retire(): void {
-    this.#isKept = false;
+    this.#plan.stop();
     this.#idleMs = 0;
-    this.#retry?.stop();
     this.#touch();
   }
 
   /** Closes it for good. */
   async close(): Promise<void> {
     this.#end.abort(new Error("The connection is closed."));
-    this.#retry?.stop();
+    this.#plan.stop();
     this.#idle?.stop();
     const clients = new Set(this.#uses.keys());
     if (this.#client !== null) clients.add(this.#client);
@@ -150,12 +151,12 @@ export class McpConnection {
   }
 
   async #judge(client: Client, error: unknown, signal: AbortSignal): Promise<Error> {
-    const { server, logger } = this.#options;
+    const { server } = this.#options;
     // With the SDK, which is there by now.
     const { describeCallFailure } = await import("./call-failure.ts");
     const { failure, connection } = describeCallFailure(server, error);
     if (signal.aborted || connection === "stands") return failure;
-    logger.warn({ server, err: error, connection }, "the connection to an MCP server is lost");
+    this.#warn(error, "the connection to an MCP server is lost");
     this.#lose(client);
     return failure;
   }
@@ -163,11 +164,11 @@ export class McpConnection {
   /** The open client; opens one when there is none, one at a time for all who ask. */
   #connect(): Promise<Client> {
     if (this.#client !== null) return Promise.resolve(this.#client);
-    const { server, clock } = this.#options;
+    const { server } = this.#options;
     if (this.#end.signal.aborted) return Promise.reject(new McpUnavailable(server));
     if (this.#connecting !== null) return this.#connecting;
-    if (clock.monotonic() < this.#notBefore) return Promise.reject(new McpUnavailable(server));
-    this.#retry?.stop();
+    if (!this.#plan.isTime) return Promise.reject(new McpUnavailable(server));
+    this.#plan.trying();
     const connecting = this.#open().finally(() => (this.#connecting = null));
     this.#connecting = connecting;
     return connecting;
@@ -188,16 +189,15 @@ export class McpConnection {
       await this.#list.fetch(opened, signal);
       signal.throwIfAborted();
       this.#client = opened;
-      this.#openedAt = clock.monotonic();
+      this.#plan.opened();
       this.#touch();
       logger.debug({ server, tools: this.#list.tools?.length ?? 0 }, "an MCP server is connected");
       return opened;
     } catch (error) {
       await client?.close().catch(() => undefined);
       if (!this.#end.signal.aborted) {
-        logger.warn({ server, err: error }, "an MCP server cannot be reached");
-        this.#failures += 1;
-        this.#retryLater();
+        this.#warn(error, "an MCP server cannot be reached");
+        this.#plan.failed();
       }
       throw new McpUnavailable(server, { cause: error });
     } finally {
@@ -210,19 +210,12 @@ export class McpConnection {
     if (this.#client !== client) return;
     this.#client = null;
     if (!this.#uses.has(client)) void client.close().catch(() => undefined);
-    if (this.#end.signal.aborted) return;
-    // A server that comes up and falls over at once is no better than one that does not come up.
-    const lasted = this.#options.clock.monotonic() - this.#openedAt >= STEADY_MS;
-    this.#failures = lasted ? 0 : this.#failures + 1;
-    this.#retryLater();
+    if (!this.#end.signal.aborted) this.#plan.lost();
   }
 
-  #retryLater(): void {
-    const { clock, random } = this.#options;
-    const delay = reconnectDelay(this.#failures, random());
-    this.#notBefore = clock.monotonic() + delay;
-    this.#retry?.stop();
-    if (this.#isKept) this.#retry = clock.after(delay, () => void this.#connect().catch(() => undefined));
+  #warn(error: unknown, message: string): void {
+    const { server, logger } = this.#options;
+    logger.warn({ server, failure: failureText(error, this.scrub) }, message);
   }
 
   /** It is used: the time without use begins anew. */

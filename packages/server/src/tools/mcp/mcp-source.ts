@@ -3,14 +3,15 @@
 import { createHash } from "node:crypto";
 import type { Tool as ListedTool } from "@modelcontextprotocol/client";
 import type { McpServerSettings } from "../../core/app-settings.ts";
-import type { JsonValue } from "../../core/json.ts";
 import type { Clock } from "../../core/ports/clock.ts";
 import type { Logger } from "../../core/ports/logger.ts";
-import { SecretMissing } from "../../core/ports/tool.ts";
+import { SecretMissing, type ToolContext } from "../../core/ports/tool.ts";
+import type { Scrubber } from "../scrub.ts";
 import { fillSecrets, secretsIn } from "../secret-headers.ts";
 import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "../tool-source.ts";
 import { ClientConnections, oneConnection, type Connections } from "./connections.ts";
-import { McpConnection } from "./mcp-connection.ts";
+import { failureText } from "./failure-text.ts";
+import { McpConnection, type McpConnectionOptions } from "./mcp-connection.ts";
 import { toolNameOf } from "./mcp-names.ts";
 import { readMcpTool } from "./mcp-tool.ts";
 import { openClient } from "./open-client.ts";
@@ -38,7 +39,6 @@ class McpSource implements ToolSource {
   readonly #server: string;
   readonly #logger: Logger;
   readonly #connections: Connections;
-  readonly #scrub: (value: JsonValue) => JsonValue;
   readonly #read = new WeakMap<readonly ListedTool[], readonly SourceTool[]>();
   readonly #standIns = new Map<string, readonly SourceTool[]>();
 
@@ -47,7 +47,6 @@ class McpSource implements ToolSource {
     this.#server = server;
     this.#logger = options.logger;
     this.#connections = connectionsTo(server, settings, options);
-    this.#scrub = ownScrubber(settings);
   }
 
   async list(scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]> {
@@ -61,7 +60,7 @@ class McpSource implements ToolSource {
     const listed = await connection.list(FIRST_LIST_MS, signal);
     let tools = this.#read.get(listed);
     if (tools === undefined) {
-      tools = listed.flatMap((tool) => this.#readTool(tool));
+      tools = listed.flatMap((tool) => this.#readTool(tool, connection.scrub));
       this.#read.set(listed, tools);
     }
     return tools;
@@ -75,12 +74,12 @@ class McpSource implements ToolSource {
     return this.#connections.close();
   }
 
-  #readTool(listed: ListedTool): readonly SourceTool[] {
+  #readTool(listed: ListedTool, scrub: Scrubber): readonly SourceTool[] {
     try {
-      const tool = readMcpTool(this.#server, listed, (context) => this.#connections.for(context));
-      return [{ ...tool, scrub: this.#scrub }];
+      const connect = (context: ToolContext): McpConnection => this.#connections.for(context);
+      return [readMcpTool(this.#server, listed, { connect, scrub })];
     } catch (error) {
-      const fields = { server: this.#server, tool: listed.name.slice(0, 100), err: error };
+      const fields = { server: this.#server, failure: failureText(error, scrub) };
       this.#logger.warn(fields, "a tool of an MCP server is left out");
       return [];
     }
@@ -108,14 +107,16 @@ class McpSource implements ToolSource {
 
 function connectionsTo(server: string, settings: McpServerSettings, options: McpOptions): Connections {
   const { clock, logger, random = Math.random } = options;
-  const scrub = ownScrubber(settings);
-  const onErrorLine = (line: string): void =>
-    logger.debug({ server, line: scrub(line) }, "an MCP server says");
   const connect = (
     headers: Readonly<Record<string, string>>,
-    kept: Pick<ConstructorParameters<typeof McpConnection>[0], "isKept" | "idleMs" | "onIdle">,
-  ): McpConnection =>
-    new McpConnection({
+    secrets: readonly string[],
+    kept: Pick<McpConnectionOptions, "isKept" | "idleMs" | "onIdle">,
+  ): McpConnection => {
+    const scrub = ownScrubber(settings, secrets);
+    const onErrorLine = (line: string): void =>
+      logger.debug({ server, line: scrub(line) }, "an MCP server says");
+    return new McpConnection({
+      scrub,
       server,
       clock,
       logger,
@@ -124,13 +125,18 @@ function connectionsTo(server: string, settings: McpServerSettings, options: Mcp
       open: (signal, onToolsChanged) =>
         openClient({ settings, headers, clock, signal, onToolsChanged, onErrorLine }),
     });
+  };
   const headers = settings.transport === "http" ? settings.headers.reveal() : {};
-  if (secretsIn(headers).length === 0) {
-    return oneConnection(connect(headers, { isKept: true, idleMs: null, onIdle: () => undefined }));
+  const slots = secretsIn(headers);
+  if (slots.length === 0) {
+    return oneConnection(connect(headers, [], { isKept: true, idleMs: null, onIdle: () => undefined }));
   }
   return new ClientConnections({
     headersFor: (scope) => fillSecrets(headers, scope),
-    open: (filled, onIdle) => connect(filled, { isKept: false, idleMs: CLIENT_IDLE_MS, onIdle }),
+    open: (filled, scope, onIdle) => {
+      const secrets = slots.map((slot) => scope.secret(slot));
+      return connect(filled, secrets, { isKept: false, idleMs: CLIENT_IDLE_MS, onIdle });
+    },
     limit: MAX_CLIENTS,
   });
 }

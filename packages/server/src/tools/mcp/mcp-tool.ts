@@ -5,6 +5,7 @@ import type { Tool as ListedTool } from "@modelcontextprotocol/client";
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
 import type { ToolContext, ToolEffect } from "../../core/ports/tool.ts";
 import { createInputCheck, createSchemaCheck } from "../input-check.ts";
+import type { Scrubber } from "../scrub.ts";
 import type { SourceTool } from "../tool-source.ts";
 import { readResult } from "./call-result.ts";
 import { checkableSchema } from "./checkable-schema.ts";
@@ -14,25 +15,33 @@ import { toolNameOf } from "./mcp-names.ts";
 const DIALECT = "draft-2020-12";
 const MAX_DESCRIPTION = 4_000;
 
+export interface McpToolOptions {
+  /** The connection that the call's turn uses. */
+  readonly connect: (context: ToolContext) => McpConnection;
+  /** Takes out the keys that the server is sent: it may have written them into what the model is told. */
+  readonly scrub: Scrubber;
+}
+
 /**
- * A server's tool. `connect` answers the connection that the call's turn uses.
+ * A server's tool.
  *
  * @throws TypeError when its input schema cannot be checked.
  */
 export function readMcpTool(
   server: string,
   listed: ListedTool,
-  connect: (context: ToolContext) => McpConnection,
+  { connect, scrub }: McpToolOptions,
 ): SourceTool {
-  const name = toolNameOf(server, listed.name);
-  const inputSchema = listed.inputSchema as JSONSchema7;
+  const name = toolNameOf(server, textOf(scrub(listed.name)));
+  const inputSchema = scrub(listed.inputSchema as JsonValue) as JSONSchema7;
   const checkable = checkableSchema(listed.inputSchema as JsonValue) as JSONSchema7;
   const checkOutput = outputCheck(listed);
   return {
     name,
-    description: cut(listed.description ?? listed.title ?? ""),
+    description: cut(textOf(scrub(listed.description ?? listed.title ?? ""))),
     inputSchema,
     effect: effectOf(listed),
+    scrub,
     checkInput: createInputCheck({ name, inputSchema: checkable }, DIALECT),
     async execute(input, context) {
       const result = await connect(context).call({
@@ -61,6 +70,10 @@ function outputCheck({ outputSchema }: ListedTool): ReturnType<typeof createSche
   } catch {
     return null;
   }
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === "string" ? value : "";
 }
 
 function cut(description: string): string {

@@ -66,6 +66,38 @@ describe("a server that is a process", () => {
     await until(() => !isRunning(server) && !isRunning(child));
   });
 
+  it("may tidy up before it is made to end, and what it leaves behind is ended", async () => {
+    const note = join(directory, "note");
+    const tools = await open(
+      `const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
+       lines.on("close", () => setInterval(() => {}, 1000));
+       process.on("SIGTERM", () => {
+         require("node:fs").writeFileSync(${JSON.stringify(note)}, String(child.pid));
+         process.exit(0);
+       });
+       ${DONE}`,
+    );
+    await tools.call("srv_work");
+    await tools.registry.close();
+    const child = Number(await readFile(note, "utf8"));
+    expect(child).toBeGreaterThan(0);
+    await until(() => !isRunning(child));
+  });
+
+  it("that has ended by itself leaves nothing behind either", async () => {
+    const pids = join(directory, "left");
+    const tools = await open(
+      `const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+       require("node:fs").writeFileSync(${JSON.stringify(pids)}, String(child.pid));
+       process.exit(1);`,
+    );
+    await tools.call("srv_work");
+    const child = Number(await readFile(pids, "utf8"));
+    expect(child).toBeGreaterThan(0);
+    await until(() => !isRunning(child));
+    await tools.registry.close();
+  });
+
   it("that dies in the middle of a call costs that call, and is started again", async () => {
     const tools = await open("process.exit(3);");
     const outcome = await tools.call("srv_work");

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import type { JsonValue } from "../../core/json.ts";
+import { createSchemaCheck } from "../input-check.ts";
+import { checkableSchema } from "./checkable-schema.ts";
+
+function fits(schema: JsonValue, value: JsonValue): boolean {
+  return createSchemaCheck(checkableSchema(schema), "draft-2020-12")(value) === null;
+}
+
+describe("the part of a schema that is checked", () => {
+  it.each([
+    [
+      "types, also of properties",
+      { type: "object", properties: { a: { type: "number" } } },
+      { a: 1 },
+      { a: "1" },
+    ],
+    ["what is required", { type: "object", properties: { a: {} }, required: ["a"] }, { a: 1 }, {}],
+    ["lists", { type: "array", items: { type: "string" }, maxItems: 1 }, ["a"], [1]],
+    ["values", { enum: ["a", "b"] }, "a", "c"],
+    ["lengths and sizes", { type: "string", maxLength: 2 }, "ab", "abc"],
+    ["alternatives", { anyOf: [{ type: "string" }, { type: "null" }] }, null, 5],
+    [
+      "properties that are not allowed",
+      { type: "object", properties: { a: {} }, additionalProperties: false },
+      { a: 1 },
+      { b: 1 },
+    ],
+  ])("has %s", (_what, schema, good, bad) => {
+    expect([fits(schema, good), fits(schema, bad)]).toEqual([true, false]);
+  });
+
+  it.each([
+    ["patterns", { type: "string", pattern: "^b" }, "a"],
+    [
+      "references, with what stands beside them",
+      { $ref: "#/$defs/a", type: "number", $defs: { a: {} } },
+      "text",
+    ],
+    [
+      "properties that a pattern may name",
+      { type: "object", patternProperties: { "^x": {} }, additionalProperties: false },
+      { x1: 1 },
+    ],
+    [
+      "one of several, where more may fit once they are simpler",
+      {
+        oneOf: [
+          { type: "string", pattern: "^a" },
+          { type: "string", pattern: "^b" },
+        ],
+      },
+      "a",
+    ],
+    ["negations", { not: { type: "string" } }, "a"],
+    ["what is deeply nested", nest(40, { type: "number" }), nestValue(40, "text")],
+  ])("leaves out %s, and never refuses what the schema takes", (_what, schema, value) => {
+    expect(fits(schema, value)).toBe(true);
+  });
+
+  it("is nothing where there is no schema to speak of", () => {
+    for (const schema of [null, true, 5, "x", []]) expect(checkableSchema(schema)).toEqual({});
+  });
+});
+
+function nest(depth: number, inner: JsonValue): JsonValue {
+  return depth === 0 ? inner : { type: "object", properties: { a: nest(depth - 1, inner) } };
+}
+
+function nestValue(depth: number, inner: JsonValue): JsonValue {
+  return depth === 0 ? inner : { a: nestValue(depth - 1, inner) };
+}
