@@ -1,7 +1,9 @@
 // What the feed keeps of a session while somebody reads it, and how that moves on.
 
+import type { SessionNote } from "../core/ports/bus.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
+import { deltaText } from "./event-text.ts";
 import type { Channel, Reader } from "./reader.ts";
 
 export interface FeedChannel extends Channel {
@@ -35,4 +37,14 @@ export function appAfter(events: readonly NumberedEvent[]): string | null {
   let app: string | null = null;
   for (const { event } of events) if (event.type === "state_changed") app = event.app;
   return app;
+}
+
+/** Sends text that streams to the readers of its life. */
+export function growReaders(channel: FeedChannel, note: Extract<SessionNote, { kind: "delta" }>): void {
+  let text: Buffer | null = null;
+  for (const reader of channel.readers) {
+    if (reader.source.life !== note.life) continue;
+    text ??= deltaText(reader.source, { message_id: note.messageId, offset: note.offset, text: note.text });
+    reader.grow(text);
+  }
 }

@@ -15,8 +15,8 @@ import type {
 } from "../core/ports/services.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { deltaText, eventText, RETRY_TEXT, streamNoticeText, type EventSource } from "./event-text.ts";
-import { appAfter, moveHead, type FeedChannel } from "./feed-channel.ts";
+import { eventText, RETRY_TEXT, streamNoticeText, type EventSource } from "./event-text.ts";
+import { appAfter, growReaders, moveHead, type FeedChannel } from "./feed-channel.ts";
 import { Reader } from "./reader.ts";
 import { StreamingTexts } from "./streaming-texts.ts";
 
@@ -236,15 +236,6 @@ export class Feed implements UpdateService {
       if (from + HEARTBEAT_SLICE < readers.length) setImmediate(next, from + HEARTBEAT_SLICE);
     };
     next(0);
-  }
-}
-
-function growReaders(channel: FeedChannel, note: Extract<SessionNote, { kind: "delta" }>): void {
-  let text: Buffer | null = null;
-  for (const reader of channel.readers) {
-    if (reader.source.life !== note.life) continue;
-    text ??= deltaText(reader.source, { message_id: note.messageId, offset: note.offset, text: note.text });
-    reader.grow(text);
   }
 }
 

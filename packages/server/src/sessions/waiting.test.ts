@@ -100,7 +100,7 @@ describe("a request that is refused", () => {
       status: 400,
     });
     const nowhere = { app: "nowhere" } as object;
-    await expect(service.say(id, "hello", nowhere)).rejects.toThrow("App that does not exist");
+    await expect(service.say(id, "hello", nowhere)).rejects.toMatchObject({ status: 401 });
     expect(await state()).toEqual(before);
     // The only place that there is.
     expect(lines((await service.say(id, "hello")).messages)).toEqual([
