@@ -29,7 +29,7 @@ export class BoundedTransport implements Transport {
   readonly #open = new Map<string | number, AbortController>();
   #windowStart: number;
   #messages = 0;
-  #isClosing = false;
+  #closing: Promise<void> | null = null;
 
   constructor(inner: Transport, clock: Clock) {
     this.#inner = inner;
@@ -77,15 +77,18 @@ export class BoundedTransport implements Transport {
       options.onRequestStreamEnd?.();
       this.#giveUp(id);
     };
-    await this.#inner.send(message, { ...options, requestSignal, onRequestStreamEnd });
+    try {
+      await this.#inner.send(message, { ...options, requestSignal, onRequestStreamEnd });
+    } catch (error) {
+      this.#open.delete(id);
+      throw error;
+    }
   }
 
   /** Also ends the session on the server, where there is one and it answers soon. */
-  async close(): Promise<void> {
-    if (this.#isClosing) return;
-    this.#isClosing = true;
-    await this.#endSession();
-    await this.#inner.close();
+  close(): Promise<void> {
+    this.#closing ??= this.#endSession().then(() => this.#inner.close());
+    return this.#closing;
   }
 
   readonly #receive: NonNullable<Transport["onmessage"]> = (message, extra) => {

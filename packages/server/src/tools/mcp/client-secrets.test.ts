@@ -112,7 +112,9 @@ describe("a server that wants the client's own key", () => {
     const tools = open();
     expect((await tools.open("ada")).definitions).toEqual([]);
     expect(server.requests).toEqual([]);
-    expect(inspect(tools.logger.lines, { depth: 10 })).not.toMatch(/canary/);
+    const logged = inspect(tools.logger.lines, { depth: 10 });
+    expect(logged).not.toMatch(/canary/);
+    expect(logged).toContain('The secret "KEY" has characters that cannot be sent.');
     await tools.registry.close();
   });
 

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { reconnectDelay } from "./reconnect-delay.ts";
+import { ReconnectPlan } from "./reconnect-plan.ts";
+
+/** Seconds from now until something is due; the clock is there then. */
+async function secondsUntilDue(clock: ManualClock, due: readonly number[]): Promise<number> {
+  const before = due.length;
+  for (let seconds = 1; seconds <= 600; seconds += 1) {
+    await clock.advance(1_000);
+    if (due.length > before) return seconds;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+function plan(isKept = true) {
+  const clock = new ManualClock();
+  const due: number[] = [];
+  const onDue = (): void => void due.push(clock.now());
+  return { clock, due, plan: new ReconnectPlan({ clock, random: () => 1, onDue: isKept ? onDue : null }) };
+}
+
+describe("the pause before a connection is tried again", () => {
+  it("doubles with each failure, up to five minutes, and half of it is chance", () => {
+    expect([0, 1, 2, 3].map((failures) => reconnectDelay(failures, 1))).toEqual([1_000, 2_000, 4_000, 8_000]);
+    expect(reconnectDelay(3, 0)).toBe(4_000);
+    expect(reconnectDelay(1_000, 1)).toBe(300_000);
+  });
+
+  it("grows for a connection that is lost as soon as it is there, and not for one that held", async () => {
+    const { clock, due, plan: made } = plan();
+    made.opened();
+    made.lost();
+    expect(await secondsUntilDue(clock, due)).toBe(2);
+    made.opened();
+    made.lost();
+    expect(await secondsUntilDue(clock, due)).toBe(4);
+    made.opened();
+    await clock.advance(60_000);
+    made.lost();
+    expect(made.isTime).toBe(false);
+    expect(await secondsUntilDue(clock, due)).toBe(1);
+    expect(made.isTime).toBe(true);
+  });
+
+  it("ends with nothing for a connection that nobody keeps", async () => {
+    const { clock, due, plan: made } = plan(false);
+    made.failed();
+    expect(made.isTime).toBe(false);
+    await clock.advance(600_000);
+    expect([due, made.isTime, clock.timers]).toEqual([[], true, 0]);
+  });
+});
