@@ -1,8 +1,11 @@
 // What the service says, against the schemas that are published: nothing missing, and nothing that they do not tell of.
 
 import {
+  Action,
   MessageDelta,
+  PendingAction,
   PersistedMessage,
+  ResolvedAction,
   SessionEvent,
   SetModelResult,
   Snapshot,
@@ -17,9 +20,20 @@ const ID = "12345678-1234-1234-1234-123456789abc";
 
 let service: TestService;
 beforeEach(async () => {
-  service = await startService();
+  service = await startService({
+    adjust: (config) => {
+      const app = config.apps["default"]!;
+      return {
+        ...config,
+        apps: { default: { ...app, tools: { ...app.tools, approvals: { current_time: "always" } } } },
+      };
+    },
+  });
 });
 afterEach(() => service.close());
+
+/** The snapshot while a person is asked. */
+let asking: Snapshot;
 
 /** A session in which all that can be seen has happened, read from its beginning. */
 async function fullSession(): Promise<RecordingSink> {
@@ -33,6 +47,14 @@ async function fullSession(): Promise<RecordingSink> {
     .callTool("calculator", { expression: "1+" })
     .finish("tool-calls");
   (await service.model.next()).say("No.").finish();
+  await until(async () => !(await service.snapshot(ID)).is_processing);
+  await service.say(ID, "what time is it?");
+  (await service.model.next()).callTool("current_time", {}).finish("tool-calls");
+  await until(async () => (await service.snapshot(ID)).pending_actions.length > 0);
+  asking = await service.snapshot(ID);
+  for (const { id } of asking.pending_actions)
+    await service.actions.decide(ID, id, { decision: "deny", result: null });
+  (await service.model.next()).say("I may not look.").finish();
   await until(async () => !(await service.snapshot(ID)).is_processing);
   await service.say(ID, "two");
   await service.say(ID, "three");
@@ -59,8 +81,16 @@ describe("the published schemas", () => {
     );
     expect(snapshot.messages.some(({ tool_results }) => tool_results !== undefined)).toBe(true);
     expect(new Set(snapshot.system_events.map(({ type }) => type))).toEqual(
-      new Set(["notice", "interrupted", "error"]),
+      new Set(["notice", "interrupted", "error", "action_requested", "action_resolved"]),
     );
+    expect(Snapshot.strict().parse(asking)).toEqual(asking);
+    expect(asking.pending_actions).toHaveLength(1);
+    const actions = await service.actions.list(ID, null);
+    expect(actions.map((action) => Action.parse(action))).toEqual(actions);
+    for (const { type, payload } of snapshot.system_events) {
+      if (type === "action_requested") expect(PendingAction.parse(payload)).toEqual(payload);
+      if (type === "action_resolved") expect(ResolvedAction.parse(payload)).toEqual(payload);
+    }
   });
 
   it("describe every event", async () => {

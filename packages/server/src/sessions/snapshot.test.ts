@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Message, SystemEvent } from "@colloquy/protocol";
+import type { Message, PendingAction, Snapshot as WireSnapshot, SystemEvent } from "@colloquy/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Snapshot, type SnapshotFields } from "./snapshot.ts";
@@ -104,5 +104,26 @@ describe("the bytes of a snapshot", () => {
     const before = snapshot.weight;
     snapshot.replaceMessage({ ...message(40, "complete"), tool_calls: calls, tool_results: results });
     expect(snapshot.weight - before).toBeGreaterThan(150_000);
+  });
+
+  it("shows what a person is asked, oldest first, until it is decided, and counts what it weighs", () => {
+    const snapshot = new Snapshot(FIELDS);
+    const before = snapshot.weight;
+    const ask = (id: string): PendingAction => ({
+      id,
+      kind: "approval",
+      tool: "t",
+      call_id: "c",
+      created_at: "2026-01-01T00:00:00.000Z",
+      expires_at: "2026-01-01T00:10:00.000Z",
+      request: { tool: "t", input: "x".repeat(10_000) },
+    });
+    const pending = () => (JSON.parse(text(snapshot)) as WireSnapshot).pending_actions;
+    expect(pending()).toEqual([]);
+    for (const id of ["b", "a"]) snapshot.addPendingAction(ask(id));
+    expect(pending()).toEqual([ask("b"), ask("a")]);
+    expect(snapshot.weight - before).toBeGreaterThan(20_000);
+    snapshot.removePendingAction("b");
+    expect(pending()).toEqual([ask("a")]);
   });
 });

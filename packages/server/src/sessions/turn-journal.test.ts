@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { lines, parse, until } from "../../test/service.ts";
+import { lines, newId, parse, until } from "../../test/service.ts";
 import { call, step } from "../core/decisions/decided-session.suite.ts";
 import type { SessionNote } from "../core/ports/bus.ts";
 import { failing, fullDisk, JournaledTurn } from "./journaled-turn.suite.ts";
@@ -170,6 +170,26 @@ describe("what a turn writes", () => {
     expect(one.more).toBe(1);
     await one.next();
     await one.journal.complete(step(1, "done"));
+    expect(one.more).toBe(1);
+  });
+
+  it("gives the turn up while a person is asked, and rings when nobody is any more", async () => {
+    const approval = { kind: "approval", request: { tool: "tool_a", input: {} } } as const;
+    const asked = { id: newId(), callId: "a", asked: approval, validMs: 60_000 };
+    await one.journal.stepWithCalls(step(1, "one"), [call("a")], [asked]);
+    expect((await one.service.snapshot(one.id)).pending_actions).toMatchObject([{ id: asked.id }]);
+    expect(await one.journal.wait()).toBe(true);
+    expect(one.more).toBe(0);
+    expect(await one.journal.wait()).toBe(false);
+    expect(await one.journal.complete(step(2, "x"))).toBe(false);
+    await one.service.actions.decide(one.id, asked.id, { decision: "approve", result: null });
+    await one.next();
+    expect(one.turn.openCalls).toMatchObject([{ id: "a" }]);
+    // Of this one a person has decided before the turn could wait.
+    const early = { ...asked, id: newId(), callId: "b" };
+    await one.journal.stepWithCalls(step(2, "two"), [call("b")], [early]);
+    await one.service.actions.decide(one.id, early.id, { decision: "deny", result: null });
+    expect(await one.journal.wait()).toBe(true);
     expect(one.more).toBe(1);
   });
 

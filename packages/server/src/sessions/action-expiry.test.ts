@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newId, startService, until, type TestService } from "../../test/service.ts";
+import { Unavailable } from "../core/errors.ts";
+
+let service: TestService;
+let calls: string[];
+/** Expiries of the store that fail. */
+let failures = 0;
+
+beforeEach(async () => {
+  calls = [];
+  failures = 0;
+  service = await startService({
+    beforeCall: (method) => {
+      calls.push(method);
+      if (method !== "actions.expire" || failures === 0) return undefined;
+      failures -= 1;
+      return Promise.reject(new Unavailable(507, "insufficient_storage", "The disk is full.", 30));
+    },
+    adjust: (config) => {
+      const app = config.apps["default"]!;
+      const tools = { ...app.tools, approvals: { current_time: "always" } as const };
+      return {
+        ...config,
+        limits: { ...config.limits, actionMs: 5_000 },
+        apps: { default: { ...app, tools } },
+      };
+    },
+  });
+});
+afterEach(() => service.close());
+
+/** Sessions whose turns wait for a person. */
+async function waiting(count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, newId);
+  await Promise.all(ids.map((id) => service.say(id, "go")));
+  for (let n = 0; n < count; n += 1)
+    (await service.model.next()).callTool("current_time", {}).finish("tool-calls");
+  await until(() => calls.filter((method) => method === "turns.wait").length === count);
+  await service.store.probe();
+  return ids;
+}
+
+describe("the expiry of actions", () => {
+  it("ends all that are due, however many, in portions, and their turns go on", async () => {
+    const ids = await waiting(150);
+    await service.pass(5_000);
+    await until(() => calls.filter((method) => method === "actions.expire").length === 3);
+    for (let n = 0; n < ids.length; n += 1) (await service.model.next()).say("Too late.").finish();
+    await until(async () =>
+      (await Promise.all(ids.map((id) => service.snapshot(id)))).every(({ is_processing }) => !is_processing),
+    );
+    expect(await service.store.actions.isAnyDue()).toBe(false);
+  });
+
+  it("tries again when the store fails", async () => {
+    failures = 2;
+    await waiting(1);
+    await service.pass(5_000);
+    await service.pass(2_000);
+    (await service.model.next()).say("Too late.").finish();
+    expect(calls.filter((method) => method === "actions.expire")).toHaveLength(3);
+  });
+
+  it("does nothing any more when it was stopped", async () => {
+    await waiting(1);
+    await service.actionExpiry.stop();
+    calls = [];
+    await service.pass(10_000);
+    expect(calls.filter((method) => method.startsWith("actions."))).toEqual([]);
+  });
+});
