@@ -2,7 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { decideAction, decideExpiry } from "../../core/decisions/actions.ts";
 import type { ActionStore } from "../../core/ports/action-store.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare, toAction, type ActionRow } from "./rows.ts";
+import { toAction, type ActionRow } from "../rows.ts";
+import { prepare } from "./statement.ts";
 import { answer, type Transaction } from "./transaction.ts";
 
 export function prepareActions(database: DatabaseSync, transaction: Transaction): Synchronous<ActionStore> {

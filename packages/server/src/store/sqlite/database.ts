@@ -3,7 +3,8 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { migrate, readMigrations } from "./migrate.ts";
+import { readMigrations } from "../migrations.ts";
+import { migrate } from "./migrate.ts";
 
 /** Milliseconds that a statement waits for another process, such as an administrating command, to finish its transaction. */
 const BUSY_TIMEOUT_MS = 5000;

@@ -8,7 +8,8 @@ import type { SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
 import { LEASE_MS, type TurnRecord } from "../../core/turn.ts";
 import { prepareSessionWriter } from "./session-writer.ts";
-import { listText, prepare, usageText } from "./rows.ts";
+import { listText, usageText } from "../rows.ts";
+import { prepare } from "./statement.ts";
 
 /** Writes a draft over `before`, the session as it was read; `null` when the draft is of a new one. */
 export type WriteDraft = (before: SessionRecord | null, draft: SessionDraft) => void;

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/event-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 
 interface LogRow {
   readonly key: number;

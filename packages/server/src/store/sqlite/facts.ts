@@ -9,7 +9,6 @@ import type { SessionRecord } from "../../core/session.ts";
 import type { SystemEventRecord } from "../../core/system-event.ts";
 import type { OpenTurn, TurnRecord } from "../../core/turn.ts";
 import {
-  prepare,
   toAction,
   toMessage,
   toSession,
@@ -18,7 +17,8 @@ import {
   type MessageRow,
   type SessionRow,
   type TurnRow,
-} from "./rows.ts";
+} from "../rows.ts";
+import { prepare } from "./statement.ts";
 
 export interface Facts {
   sessionById(id: string): SessionRecord | null;

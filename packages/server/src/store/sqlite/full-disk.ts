@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { decideOpen } from "../../core/decisions/settings.ts";
 import type { SessionStore } from "../../core/ports/session-store.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
 type Answer<M extends keyof SessionStore> = (

@@ -6,7 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Call, Method, Outcome } from "./calls.ts";
 import { failureOf } from "./failures.ts";
 import type { Handler } from "./handlers.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 
 /** Runs calls in their order and answers their outcomes, in the same order, when they are on disk. Throws a FatalStoreError. */
 export type Commit = (calls: readonly Call[]) => readonly Outcome[];

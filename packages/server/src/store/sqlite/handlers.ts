@@ -7,7 +7,7 @@ import { prepareEvents } from "./events.ts";
 import { prepareJobs } from "./jobs.ts";
 import { prepareKeys } from "./keys.ts";
 import { prepareAnswersWithoutWriting } from "./full-disk.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 import { prepareSecrets } from "./secrets.ts";
 import { prepareSessions } from "./sessions.ts";
 import type { Transaction } from "./transaction.ts";

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { PastTurn, TurnStore } from "../../core/ports/turn-store.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare, toMessage, toStep, type MessageRow, type StepRow, type TurnRow } from "./rows.ts";
+import { charactersOf, toMessage, toStep, type MessageRow, type StepRow, type TurnRow } from "../rows.ts";
+import { prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The past of a session, read from its end until there is enough of it. */
@@ -53,13 +54,4 @@ export function prepareHistory(
     }
     return newestFirst.toReversed();
   };
-}
-
-/** About what a model is sent of a turn: the user's text, then the steps as they were or else the text, and the tools' results. */
-function charactersOf(user: MessageRow, agent: MessageRow | null, steps: readonly StepRow[]): number {
-  const said =
-    steps.length === 0
-      ? (agent?.content.length ?? 0)
-      : steps.reduce((sum, { parts }) => sum + parts.length, 0);
-  return user.content.length + said + (agent?.tool_results?.length ?? 0);
 }

@@ -4,7 +4,7 @@ import { decideGeneratedTitle } from "../../core/decisions/settings.ts";
 import type { JobStore } from "../../core/ports/job-store.ts";
 import { appOf } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 import { answer, type Transaction } from "./transaction.ts";
 
 interface TitleRow {

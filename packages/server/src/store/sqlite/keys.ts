@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 
 interface KeyRow {
   readonly id: string;

@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { migrate, readMigrations, type Migration } from "./migrate.ts";
+import { readMigrations, type Migration } from "../migrations.ts";
+import { migrate } from "./migrate.ts";
 
 const OURS = readMigrations(join(import.meta.dirname, "migrations"));
 
@@ -65,32 +64,4 @@ describe("migrate", () => {
       .all();
     expect(loose.map((row) => row["name"])).toEqual(["sqlite_schema"]);
   });
-});
-
-describe("readMigrations", () => {
-  let folder: string;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "colloquy-migrations-"));
-  });
-  afterEach(() => rmSync(folder, { recursive: true }));
-
-  it("reads the numbered files in their order", () => {
-    writeFileSync(join(folder, "0002_second.sql"), "B");
-    writeFileSync(join(folder, "0001_first.sql"), "A");
-    writeFileSync(join(folder, "notes.txt"), "");
-    expect(readMigrations(folder)).toEqual([
-      { version: 1, name: "0001_first.sql", sql: "A" },
-      { version: 2, name: "0002_second.sql", sql: "B" },
-    ]);
-  });
-
-  it.each([["0001_twice.sql"], ["first.sql"]])(
-    "refuses a number that is missing or used twice: %s",
-    (file) => {
-      writeFileSync(join(folder, "0001_first.sql"), "");
-      writeFileSync(join(folder, "0003_third.sql"), "");
-      writeFileSync(join(folder, file), "");
-      expect(() => readMigrations(folder)).toThrow(/should begin with number/);
-    },
-  );
 });

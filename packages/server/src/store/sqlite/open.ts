@@ -2,9 +2,9 @@
 // committed it. The calls of one turn of the event loop travel together.
 
 import { Worker } from "node:worker_threads";
-import { Unavailable } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/clock.ts";
 import type { Store } from "../../core/ports/store.ts";
+import { storeClosed, storeFull, storeUnavailable } from "../unavailable.ts";
 import {
   METHODS,
   type Call,
@@ -110,7 +110,7 @@ class CallQueue {
   }
 
   call(method: Method, parameters: readonly unknown[]): Promise<unknown> {
-    if (this.#end !== null) return Promise.reject(closedError(this.#end));
+    if (this.#end !== null) return Promise.reject(storeClosed(this.#end));
     if (this.#unsent.length === 0) setImmediate(() => this.#send());
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#unsent.push({ call: { method, at: this.#clock.now(), parameters }, resolve, reject });
@@ -168,7 +168,7 @@ class CallQueue {
   #fail(error: Error): void {
     const ended = this.#end;
     this.#end ??= error;
-    for (const { reject } of [...this.#sent.splice(0), ...this.#unsent.splice(0)]) reject(closedError(error));
+    for (const { reject } of [...this.#sent.splice(0), ...this.#unsent.splice(0)]) reject(storeClosed(error));
     this.#closed.resolve();
     if (ended === null) this.#onFatal(error);
   }
@@ -181,29 +181,6 @@ function settle(pending: Pending | undefined, outcome: Outcome): void {
 
 function errorOf(failure: Failure): unknown {
   if (failure.kind === "defect") return failure.error;
-  return failure.kind === "full"
-    ? new Unavailable(
-        507,
-        "insufficient_storage",
-        "The disk of this service is full, and nothing was changed. Try again later.",
-        30,
-        new Error(failure.cause),
-      )
-    : new Unavailable(
-        503,
-        "store_unavailable",
-        "The store of this service cannot be written right now, and nothing was changed. Try again shortly.",
-        1,
-        new Error(failure.cause),
-      );
-}
-
-function closedError(cause: Error): Unavailable {
-  return new Unavailable(
-    503,
-    "store_closed",
-    "This service is stopping. Look at what arrived before you send it again.",
-    5,
-    cause,
-  );
+  const cause = new Error(failure.cause);
+  return failure.kind === "full" ? storeFull(cause) : storeUnavailable(cause);
 }

@@ -7,7 +7,7 @@ import type { TurnStore } from "../../core/ports/turn-store.ts";
 import { providerOf } from "../../core/rig.ts";
 import { appOf } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 import { answer, type Transaction } from "./transaction.ts";
 
 type Queue = Pick<

@@ -1,7 +1,7 @@
 // Removing a life of a session: every table that has rows of it, one indexed delete each.
 
 import type { DatabaseSync } from "node:sqlite";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 
 /** Removes all that belongs to the session with this key. */
 export type RemoveSession = (key: number) => void;

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { SealedSecret, SecretStore } from "../../core/ports/secret-store.ts";
 import type { Synchronous } from "./calls.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 
 interface SecretRow {
   readonly app: string;

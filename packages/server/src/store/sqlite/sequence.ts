@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 
 /** Numbers are taken from the database this many at a time; those that a process does not use are never used. */
 const BLOCK = 256;

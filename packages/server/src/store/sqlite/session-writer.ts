@@ -2,7 +2,8 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionRecord } from "../../core/session.ts";
-import { prepare, retentionOf } from "./rows.ts";
+import { retentionOf } from "../rows.ts";
+import { prepare } from "./statement.ts";
 
 /** Writes a session as it is after a transaction at `at`, which also is its last use. `before` is `null` for a new one. */
 export type WriteSession = (before: SessionRecord | null, session: SessionRecord, at: number) => void;

@@ -4,7 +4,8 @@ import type { SessionStore } from "../../core/ports/session-store.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./removal.ts";
-import { prepare, toMessage, toSession, type MessageRow, type SessionRow } from "./rows.ts";
+import { toMessage, toSession, type MessageRow, type SessionRow } from "../rows.ts";
+import { prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
 interface LifeRow {

@@ -11,7 +11,7 @@ import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
 import type { OpenTurn, TurnIdentity } from "../../core/turn.ts";
 import { prepareDraftWriter, type WriteDraft } from "./draft-writer.ts";
 import { prepareFacts, type Facts } from "./facts.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 import { prepareSequence } from "./sequence.ts";
 
 export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };

@@ -15,7 +15,8 @@ import type { StepRecord } from "../../core/turn.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareHistory } from "./history.ts";
 import { prepareQueue } from "./queue.ts";
-import { prepare, usageText } from "./rows.ts";
+import { usageText } from "../rows.ts";
+import { prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
 export function prepareTurns(database: DatabaseSync, transaction: Transaction): Synchronous<TurnStore> {

@@ -5,7 +5,7 @@ import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import type { Outcome } from "./calls.ts";
 import { failureOf } from "./failures.ts";
-import { prepare } from "./rows.ts";
+import { prepare } from "./statement.ts";
 
 /**
  * Pages that the log should hold when it is moved. Measured: 4,000 take 2 ms at 1,500 calls a second, 3 microseconds a call; with 1,000 it

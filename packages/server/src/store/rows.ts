@@ -1,11 +1,11 @@
-// Rows and records. A row has the types that its table declares (all tables are STRICT).
+// Rows and records. The tables of all adapters have the same columns, and their rows these types: what is true or false is 1 or 0, JSON is
+// text.
 
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { ActionRecord } from "../../core/action.ts";
-import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
-import { isEmptySession, type SessionRecord } from "../../core/session.ts";
-import type { StepRecord, TokenUsage, TurnRecord } from "../../core/turn.ts";
-import { NO_USAGE } from "../../core/turn.ts";
+import type { ActionRecord } from "../core/action.ts";
+import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
+import { isEmptySession, type SessionRecord } from "../core/session.ts";
+import type { StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
+import { NO_USAGE } from "../core/turn.ts";
 
 export interface SessionRow {
   readonly key: number;
@@ -78,26 +78,6 @@ export interface ActionRow {
   readonly created_at: number;
   readonly expires_at: number;
   readonly resolved_at: number | null;
-}
-
-/** A prepared statement, typed by whoever wrote its text. */
-export interface Statement<Parameters extends readonly SQLInputValue[], Row = never> {
-  get(...parameters: Parameters): Row | undefined;
-  all(...parameters: Parameters): Row[];
-  /** Answers how many rows it changed. */
-  run(...parameters: Parameters): number;
-}
-
-export function prepare<Parameters extends readonly SQLInputValue[], Row = never>(
-  database: DatabaseSync,
-  sql: string,
-): Statement<Parameters, Row> {
-  const statement = database.prepare(sql);
-  return {
-    get: (...parameters) => statement.get(...parameters) as Row | undefined,
-    all: (...parameters) => statement.all(...parameters) as Row[],
-    run: (...parameters) => Number(statement.run(...parameters).changes),
-  };
 }
 
 export function toSession(row: SessionRow): SessionRecord {
@@ -186,6 +166,15 @@ export function toAction(row: ActionRow): ActionRecord {
     expiresAt: row.expires_at,
     resolvedAt: row.resolved_at,
   };
+}
+
+/** About what a model is sent of a turn: the user's text, then the steps as they were or else the text, and the tools' results. */
+export function charactersOf(user: MessageRow, agent: MessageRow | null, steps: readonly StepRow[]): number {
+  const said =
+    steps.length === 0
+      ? (agent?.content.length ?? 0)
+      : steps.reduce((sum, { parts }) => sum + parts.length, 0);
+  return user.content.length + said + (agent?.tool_results?.length ?? 0);
 }
 
 /** A list as JSON text, `null` for an empty one. */

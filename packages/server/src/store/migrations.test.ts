@@ -1,0 +1,33 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readMigrations } from "./migrations.ts";
+
+describe("readMigrations", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "colloquy-migrations-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it("reads the numbered files in their order", () => {
+    writeFileSync(join(folder, "0002_second.sql"), "B");
+    writeFileSync(join(folder, "0001_first.sql"), "A");
+    writeFileSync(join(folder, "notes.txt"), "");
+    expect(readMigrations(folder)).toEqual([
+      { version: 1, name: "0001_first.sql", sql: "A" },
+      { version: 2, name: "0002_second.sql", sql: "B" },
+    ]);
+  });
+
+  it.each([["0001_twice.sql"], ["first.sql"]])(
+    "refuses a number that is missing or used twice: %s",
+    (file) => {
+      writeFileSync(join(folder, "0001_first.sql"), "");
+      writeFileSync(join(folder, "0003_third.sql"), "");
+      writeFileSync(join(folder, file), "");
+      expect(() => readMigrations(folder)).toThrow(/should begin with number/);
+    },
+  );
+});

@@ -1,0 +1,35 @@
+// Numbered `.sql` files, which every adapter has with the same numbers and the same meaning.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** The numbered `.sql` files of a folder, in order. Throws when a number is missing or used twice. */
+export function readMigrations(folder: string): readonly Migration[] {
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith(".sql"))
+    .toSorted();
+  return files.map((file, index) => {
+    const version = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(file)?.[1]);
+    if (version !== index + 1) throw new Error(`${join(folder, file)} should begin with number ${index + 1}`);
+    return { version, name: file, sql: readFileSync(join(folder, file), "utf8") };
+  });
+}
+
+/**
+ * Throws, with a sentence for the person who started the process, when a database with schema version `found` is more than one version newer
+ * than the newest migration here: one version ahead can be worked with, because migrations expand first and contract a version later.
+ */
+export function refuseNewerSchema(found: number, migrations: readonly Migration[]): void {
+  const newestKnown = migrations.at(-1)?.version ?? 0;
+  if (found <= newestKnown + 1) return;
+  throw new Error(
+    `The database has schema version ${found}, but this version of Colloquy knows versions up to ${newestKnown}. ` +
+      "Start a newer Colloquy on it, or restore a backup from before the upgrade.",
+  );
+}

@@ -1,0 +1,67 @@
+import { decideAction, decideExpiry } from "../../core/decisions/actions.ts";
+import type { ActionStore } from "../../core/ports/action-store.ts";
+import { toAction, type ActionRow } from "../rows.ts";
+import { ofSession, type Calls } from "./calls.ts";
+import { writeChanges } from "./draft-writer.ts";
+import { prepare } from "./statement.ts";
+import { Transaction } from "./transaction.ts";
+import { ACTION } from "./columns.ts";
+
+const keyOf = prepare<[string], { readonly key: number }>("SELECT key FROM sessions WHERE id = $1");
+const shown = prepare<[number, number], ActionRow>(
+  `SELECT ${ACTION} FROM actions WHERE session_key = $1 AND (status = 'pending' OR number >=
+     coalesce((SELECT number FROM actions WHERE session_key = $1 AND status <> 'pending'
+       ORDER BY number DESC LIMIT 1 OFFSET $2::bigint - 1), 0))
+   ORDER BY number`,
+);
+const isDue = prepare<[number | null], { readonly due: boolean }>(
+  `SELECT EXISTS (SELECT 1 FROM actions WHERE status = 'pending'
+     AND expires_at <= coalesce($1::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)) AS due`,
+);
+const due = prepare<[number, number], { readonly session_key: number }>(
+  `SELECT session_key FROM actions WHERE status = 'pending' AND expires_at <= $1
+   GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT $2`,
+);
+
+export function actionsOf(calls: Calls): ActionStore {
+  return {
+    list: (sessionId, limit) =>
+      calls.read(ofSession(sessionId), async (connection) => {
+        const session = await keyOf.get(connection, sessionId);
+        if (session === undefined) return null;
+        return (await shown.all(connection, session.key, limit)).map(toAction);
+      }),
+    decide: (sessionId, actionId, given) =>
+      calls.change(sessionId, { turns: true, action: actionId }, (transaction, at) =>
+        transaction.change(
+          at,
+          { id: sessionId, birth: null, load: false },
+          (draft, state) => decideAction(draft, state.openTurns(), state.action(actionId), given),
+          ({ kind }) => kind !== "decided" && kind !== "expired",
+        ),
+      ),
+    isAnyDue: () =>
+      calls.read("actions", async (connection, at) => (await isDue.get(connection, at))?.due ?? false),
+    expire: (limit) =>
+      calls.alone("actions", async (connection, at) => {
+        const keys = (await due.all(connection, at, limit)).map(({ session_key }) => session_key);
+        if (keys.length === 0) return [];
+        const transaction = await Transaction.begin(connection, {
+          sessions: { keys },
+          needsOf: () => [{ turns: true }],
+          epochs: 0,
+          births: [],
+        });
+        const expired = keys.flatMap((key) => {
+          const state = transaction.byKey(key);
+          if (state === null) return [];
+          const draft = transaction.draft(state, at);
+          const resumes = decideExpiry(draft, state.openTurns());
+          // Somebody may have decided while this waited for the lock.
+          return draft.session === state.session ? [] : [transaction.keep(state, draft, { resumes })];
+        });
+        await writeChanges(connection, transaction.changes);
+        return expired;
+      }),
+  };
+}

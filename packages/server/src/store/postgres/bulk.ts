@@ -1,0 +1,75 @@
+// Statements that write many rows at once: one list a column, put together again by `unnest`.
+
+import type { Connection } from "./connections.ts";
+import { prepare, type Value } from "./statement.ts";
+
+/** Columns of a table and their types. */
+export type Columns = Readonly<Record<string, "bigint" | "integer" | "smallint" | "text">>;
+
+/** Values of one row, in the order of its columns. */
+export type Row = readonly (string | number | null)[];
+
+/** Writes all rows in one statement; no rows are no statement. */
+export type WriteRows = (connection: Connection, rows: readonly Row[]) => Promise<void>;
+
+/** `onConflict` is what follows ON CONFLICT, the empty text for nothing. */
+export function prepareInsert(table: string, columns: Columns, onConflict = ""): WriteRows {
+  const names = Object.keys(columns).map(quoted).join(", ");
+  const conflict = onConflict === "" ? "" : ` ON CONFLICT ${onConflict}`;
+  return prepareRows(
+    `INSERT INTO ${table} (${names}) SELECT * FROM ${unnest(columns, 1)}${conflict}`,
+    columns,
+  );
+}
+
+/** Rows have the values of `changing` first, then those of `keys`. */
+export function prepareUpdate(table: string, changing: Columns, keys: Columns): WriteRows {
+  const columns = { ...changing, ...keys };
+  const names = Object.keys(columns).map(quoted).join(", ");
+  const set = Object.keys(changing).map((name) => `${quoted(name)} = new.${quoted(name)}`);
+  const where = Object.keys(keys).map((name) => `old.${quoted(name)} = new.${quoted(name)}`);
+  return prepareRows(
+    `UPDATE ${table} AS old SET ${set.join(", ")} FROM ${unnest(columns, 1)} AS new (${names})
+     WHERE ${where.join(" AND ")}`,
+    columns,
+  );
+}
+
+/** Removes rows; `further` is what has to hold beside the equality of `keys`, of a row `old` and the values `given`. */
+export function prepareDelete(
+  table: string,
+  keys: Columns,
+  { also = {}, further = "" }: { readonly also?: Columns; readonly further?: string } = {},
+): WriteRows {
+  const columns = { ...keys, ...also };
+  const names = Object.keys(columns).map(quoted).join(", ");
+  const where = Object.keys(keys).map((name) => `old.${quoted(name)} = given.${quoted(name)}`);
+  return prepareRows(
+    `DELETE FROM ${table} AS old USING ${unnest(columns, 1)} AS given (${names})
+     WHERE ${[...where, ...(further === "" ? [] : [further])].join(" AND ")}`,
+    columns,
+  );
+}
+
+/** The call of `unnest` that makes rows of parameters, the first of which is number `first`. */
+export function unnest(columns: Columns, first: number): string {
+  const lists = Object.values(columns).map((type, index) => `$${first + index}::${type}[]`);
+  return `unnest(${lists.join(", ")})`;
+}
+
+/** Rows as `unnest` takes them: one list a column. */
+export function listsOf(rows: readonly Row[], count: number): Value[] {
+  return Array.from({ length: count }, (_empty, column) => rows.map((row) => row[column] ?? null));
+}
+
+function prepareRows(text: string, columns: Columns): WriteRows {
+  const statement = prepare<Value[]>(text);
+  const count = Object.keys(columns).length;
+  return async (connection, rows) => {
+    if (rows.length > 0) await statement.run(connection, ...listsOf(rows, count));
+  };
+}
+
+function quoted(name: string): string {
+  return `"${name}"`;
+}

@@ -1,0 +1,113 @@
+// What the calls of one transaction have changed, row by row, until it is written all at once: a row that two calls change is written once.
+
+import type { ActionRecord } from "../../core/action.ts";
+import type { SessionDraft } from "../../core/decisions/draft.ts";
+import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
+import type { MessageRecord } from "../../core/message.ts";
+import { LEASE_MS, type StepRecord, type TurnRecord } from "../../core/turn.ts";
+import type { Row } from "./bulk.ts";
+import type { SessionState, UsedKey } from "./session-state.ts";
+
+/** Rows of one table: those that are new, and those that were there before. */
+class ChangedRows<Record> {
+  readonly #added = new Map<string, { readonly key: number; readonly record: Record }>();
+  readonly #changed = new Map<string, { readonly key: number; readonly record: Record }>();
+
+  add(key: number, number: number, record: Record): void {
+    this.#added.set(`${key}/${number}`, { key, record });
+  }
+
+  change(key: number, number: number, record: Record): void {
+    const place = `${key}/${number}`;
+    const rows = this.#added.has(place) ? this.#added : this.#changed;
+    rows.set(place, { key, record });
+  }
+
+  added(toRow: (key: number, record: Record) => Row): Row[] {
+    return Array.from(this.#added.values(), ({ key, record }) => toRow(key, record));
+  }
+
+  changed(toRow: (key: number, record: Record) => Row): Row[] {
+    return Array.from(this.#changed.values(), ({ key, record }) => toRow(key, record));
+  }
+}
+
+/** Checkpointed text of one turn: what is taken back of it, and what is kept. */
+interface StreamedText {
+  readonly key: number;
+  readonly turn: number;
+  /** Pieces from this offset on are removed. */
+  from: number;
+  pieces: { readonly offset: number; readonly text: string }[];
+}
+
+export class Changes {
+  readonly sessions = new Map<number, { readonly state: SessionState; readonly at: number }>();
+  readonly messages = new ChangedRows<MessageRecord>();
+  readonly turns = new ChangedRows<TurnRecord>();
+  readonly actions = new ChangedRows<ActionRecord>();
+  readonly events: Row[] = [];
+  readonly systemEvents: Row[] = [];
+  readonly steps: { readonly key: number; readonly turn: number; readonly step: StepRecord }[] = [];
+  readonly streamed = new Map<string, StreamedText>();
+  /** Leases by session, as rows; `null` where one is given up. */
+  readonly leases = new Map<number, Row | null>();
+  /** When titles that are owed are due, by session; `null` where none is owed any more. */
+  readonly titles = new Map<number, number | null>();
+  readonly usedKeys = new Map<string, Row>();
+
+  /** Takes over what a decision has left in a draft, before the state of its session does. */
+  add(state: SessionState, draft: SessionDraft): void {
+    const { key } = state.session;
+    this.use(state, draft.at);
+    for (const message of draft.addedMessages) this.messages.add(key, message.position, message);
+    for (const message of draft.changedMessages.values())
+      this.messages.change(key, message.position, message);
+    for (const turn of draft.addedTurns) this.turns.add(key, turn.number, turn);
+    for (const turn of draft.changedTurns.values()) this.turns.change(key, turn.number, turn);
+    for (const action of draft.addedActions) this.actions.add(key, action.number, action);
+    for (const action of draft.changedActions.values()) this.actions.change(key, action.number, action);
+    for (const { number, event } of draft.events) {
+      this.events.push([key, number, draft.at, JSON.stringify(event)]);
+    }
+    for (const { number, item } of draft.systemEvents) {
+      this.systemEvents.push([key, number, JSON.stringify(item)]);
+    }
+    for (const turn of draft.settledTurns) this.#goBack(key, turn, 0);
+    if (draft.lease !== null) {
+      const { lease } = draft;
+      const row = lease.kind === "taken" ? [key, lease.owner, lease.epoch, draft.at + LEASE_MS] : null;
+      this.leases.set(key, row);
+    }
+    if (draft.wantsTitle) this.titles.set(key, draft.at + TITLE_LEASE_MS);
+    else if (state.session.titleSource === "placeholder" && draft.session.titleSource !== "placeholder") {
+      this.titles.set(key, null);
+    }
+  }
+
+  /** Notes that a session was used. */
+  use(state: SessionState, at: number): void {
+    this.sessions.set(state.session.key, { state, at });
+  }
+
+  addStep(key: number, turn: number, step: StepRecord): void {
+    this.steps.push({ key, turn, step });
+  }
+
+  addCheckpoint(key: number, turn: number, offset: number, text: string): void {
+    this.#goBack(key, turn, offset).pieces.push({ offset, text });
+  }
+
+  addUsedKey(sessionKey: number, key: string, { digest, turn, at }: UsedKey): void {
+    this.usedKeys.set(`${sessionKey}/${key}`, [sessionKey, key, digest, turn, at]);
+  }
+
+  #goBack(key: number, turn: number, offset: number): StreamedText {
+    const place = `${key}/${turn}`;
+    const streamed = this.streamed.get(place) ?? { key, turn, from: offset, pieces: [] };
+    streamed.from = Math.min(streamed.from, offset);
+    streamed.pieces = streamed.pieces.filter((piece) => piece.offset < offset);
+    this.streamed.set(place, streamed);
+    return streamed;
+  }
+}

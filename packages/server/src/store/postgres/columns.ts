@@ -1,0 +1,26 @@
+// The columns that are read of each table. By name, because a prepared statement with `*` breaks on the day on which a newer node adds one.
+
+export const SESSION =
+  "key, id, life, app, title, title_source, status, model, model_chosen, utility_model, public_key, user_state, " +
+  "head, event_floor, message_count, turn_count, epoch, created_at, updated_at, used_at";
+
+export const MESSAGE =
+  "session_key, position, id, turn, role, status, created_at, tool_calls, tool_results, content";
+
+export const TURN =
+  "session_key, number, state, user_position, agent_position, attempts, steps, epoch, runnable, client_id, " +
+  "usage, failure, enqueued_at, ended_at";
+
+export const STEP = "turn, number, finish_reason, usage, text, parts";
+
+export const ACTION =
+  "session_key, number, id, turn, call_id, tool, asked, status, result, created_at, expires_at, resolved_at";
+
+export const APP_KEY = "id, name, apps, digest, created_at, expires_at, revoked_at";
+
+export const SECRET = "app, client_id, name, key_id, sealed";
+
+/** The columns as those of `alias`. */
+export function of(alias: string, columns: string): string {
+  return columns.replaceAll(/\w+/g, (name) => `${alias}.${name}`);
+}

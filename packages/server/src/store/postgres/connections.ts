@@ -1,0 +1,109 @@
+// The pool of connections: bounded, with a limit on every wait, so that a database that is down or silent is an error and never a hang.
+
+import { Pool, types, type PoolClient } from "pg";
+import { commit, readBack } from "./commit.ts";
+import { connectionLost } from "./failures.ts";
+
+/** One connection. Statements that are not awaited one by one travel together. */
+export type Connection = Pick<PoolClient, "query">;
+
+export interface ConnectionOptions {
+  /** As PostgreSQL writes it: `postgres://user:password@host:port/database`. */
+  readonly url: string;
+  /** Connections that are open at most; 10 when absent. */
+  readonly connections?: number;
+  /** Milliseconds to wait for a connection; 3,000 when absent. */
+  readonly connectMs?: number;
+  /** Milliseconds that one statement may take; 5,000 when absent. */
+  readonly statementMs?: number;
+}
+
+/** What a transaction answers when it is committed, and its id, which is asked for when the connection breaks just then. */
+export interface Written<Result> {
+  readonly result: Result;
+  readonly transactionId: string;
+}
+
+const BIGINT = 20;
+
+export class Connections {
+  readonly #pool: Pool;
+
+  constructor({ url, connections = 10, connectMs = 3000, statementMs = 5000 }: ConnectionOptions) {
+    this.#pool = new Pool({
+      connectionString: url,
+      max: connections,
+      application_name: "colloquy",
+      keepAlive: true,
+      pipeline: true,
+      connectionTimeoutMillis: connectMs,
+      // For a server that says nothing at all: later than its own limit, so that its answer comes first where it has one.
+      query_timeout: statementMs + 1000,
+      statement_timeout: statementMs,
+      lock_timeout: Math.ceil(statementMs / 2),
+      // A process that stops in the middle of a transaction loses it, and with it the locks.
+      idle_in_transaction_session_timeout: statementMs,
+      types: {
+        // Every number here is a time, a position or a key: far below 2^53.
+        getTypeParser: (oid: number, format?: "text" | "binary") =>
+          oid === BIGINT ? Number : types.getTypeParser(oid, format),
+      },
+    });
+    // A connection may break while nobody uses it or between two statements: whoever uses it next is told.
+    this.#pool.on("error", () => undefined);
+    this.#pool.on("connect", (client) => client.on("error", () => undefined));
+  }
+
+  /** Runs `work` on a connection of its own, without a transaction. */
+  use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    return this.#lend((connection) => work(connection));
+  }
+
+  /** Reads one state of the database, which nobody changes meanwhile. */
+  read<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    return this.#lend(async (connection) => {
+      const begun = connection.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+      const [result] = await Promise.all([work(connection), begun]);
+      await connection.query("COMMIT");
+      return result;
+    });
+  }
+
+  /** Changes the database: all that `work` does, or nothing of it. */
+  async write<Result>(work: (connection: Connection) => Promise<Written<Result>>): Promise<Result> {
+    const { result, transactionId, lost } = await this.#lend(async (connection, spoil) => {
+      const begun = connection.query("BEGIN ISOLATION LEVEL READ COMMITTED");
+      const [written] = await Promise.all([work(connection), begun]);
+      const lost = await commit(connection);
+      if (lost !== null) spoil();
+      return { ...written, lost };
+    });
+    if (lost !== null) await readBack(transactionId, lost, (ask) => this.use(ask));
+    return result;
+  }
+
+  end(): Promise<void> {
+    return this.#pool.end();
+  }
+
+  /**
+   * A connection that failed in whatever way is not used again: what it was in the middle of ends with it, and so does what it was told
+   * to prepare and could not.
+   */
+  async #lend<Result>(work: (connection: Connection, spoil: () => void) => Promise<Result>): Promise<Result> {
+    const connection = await this.#pool.connect().catch((error: unknown) => {
+      throw connectionLost(error);
+    });
+    let isSpoilt = false;
+    try {
+      return await work(connection, () => {
+        isSpoilt = true;
+      });
+    } catch (error) {
+      isSpoilt = true;
+      throw error;
+    } finally {
+      connection.release(isSpoilt);
+    }
+  }
+}

@@ -1,0 +1,223 @@
+// Writes what the calls of a transaction have changed: one statement a table and kind of change, all of them under way together.
+
+import type { ActionRecord } from "../../core/action.ts";
+import type { MessageRecord } from "../../core/message.ts";
+import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
+import type { TurnRecord } from "../../core/turn.ts";
+import { listText, usageText } from "../rows.ts";
+import { prepareDelete, prepareInsert, prepareUpdate, type Row } from "./bulk.ts";
+import type { Changes } from "./changes.ts";
+import type { Connection } from "./connections.ts";
+import { writeSessions } from "./session-writer.ts";
+
+const PLACE = { session_key: "bigint", number: "bigint" } as const;
+
+const MESSAGE = { status: "text", tool_calls: "text", tool_results: "text", content: "text" } as const;
+const insertMessages = prepareInsert("messages", {
+  ...MESSAGE,
+  session_key: "bigint",
+  position: "bigint",
+  id: "text",
+  turn: "bigint",
+  role: "text",
+  created_at: "bigint",
+});
+const updateMessages = prepareUpdate("messages", MESSAGE, { session_key: "bigint", position: "bigint" });
+
+const TURN = {
+  agent_position: "bigint",
+  state: "text",
+  attempts: "integer",
+  steps: "integer",
+  epoch: "bigint",
+  runnable: "smallint",
+  usage: "text",
+  failure: "text",
+  ended_at: "bigint",
+} as const;
+const insertTurns = prepareInsert("turns", {
+  ...TURN,
+  ...PLACE,
+  user_position: "bigint",
+  client_id: "text",
+  enqueued_at: "bigint",
+});
+const updateTurns = prepareUpdate("turns", TURN, PLACE);
+
+const ACTION = { status: "text", result: "text", resolved_at: "bigint" } as const;
+const insertActions = prepareInsert("actions", {
+  ...ACTION,
+  ...PLACE,
+  id: "text",
+  turn: "bigint",
+  call_id: "text",
+  tool: "text",
+  asked: "text",
+  created_at: "bigint",
+  expires_at: "bigint",
+});
+const updateActions = prepareUpdate("actions", ACTION, PLACE);
+
+const insertEvents = prepareInsert("events", { ...PLACE, at: "bigint", payload: "text" });
+const insertSystemEvents = prepareInsert("system_events", { ...PLACE, item: "text" });
+const keepLastSystemEvents = prepareDelete(
+  "system_events",
+  { session_key: "bigint" },
+  {
+    further: `old.number <= (SELECT number FROM system_events AS s WHERE s.session_key = given.session_key
+      ORDER BY number DESC LIMIT 1 OFFSET ${SYSTEM_EVENTS_SHOWN})`,
+  },
+);
+
+const insertSteps = prepareInsert("steps", {
+  session_key: "bigint",
+  turn: "bigint",
+  number: "integer",
+  finish_reason: "text",
+  usage: "text",
+  text: "text",
+  parts: "text",
+});
+
+const OF_TURN = { session_key: "bigint", turn: "bigint" } as const;
+const takeBackText = prepareDelete("checkpoints", OF_TURN, {
+  also: { offset: "bigint" },
+  further: `old."offset" >= given."offset"`,
+});
+const keepText = prepareInsert("checkpoints", { ...OF_TURN, offset: "bigint", text: "text" });
+
+const takeLeases = prepareInsert(
+  "leases",
+  { session_key: "bigint", owner: "text", epoch: "bigint", expires_at: "bigint" },
+  `(session_key) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch, expires_at = excluded.expires_at`,
+);
+const giveUpLeases = prepareDelete("leases", { session_key: "bigint" });
+
+const oweTitles = prepareInsert(
+  "title_jobs",
+  { session_key: "bigint", due_at: "bigint" },
+  "(session_key) DO UPDATE SET due_at = excluded.due_at",
+);
+const oweNoMore = prepareDelete("title_jobs", { session_key: "bigint" });
+
+const rememberKeys = prepareInsert(
+  "idempotency_keys",
+  { session_key: "bigint", key: "text", digest: "text", turn: "bigint", at: "bigint" },
+  "(session_key, key) DO UPDATE SET digest = excluded.digest, turn = excluded.turn, at = excluded.at",
+);
+
+/** Statements of one connection run in the order in which they are sent: what is removed is so before the new is there. */
+export async function writeChanges(connection: Connection, changes: Changes): Promise<void> {
+  const streamed = [...changes.streamed.values()];
+  await Promise.all([
+    writeSessions(connection, [...changes.sessions.values()]),
+    insertMessages(connection, changes.messages.added(messageRow)),
+    updateMessages(connection, changes.messages.changed(changedMessageRow)),
+    insertTurns(connection, changes.turns.added(turnRow)),
+    updateTurns(connection, changes.turns.changed(changedTurnRow)),
+    insertSteps(
+      connection,
+      changes.steps.map(({ key, turn, step }) => [
+        key,
+        turn,
+        step.number,
+        step.finishReason,
+        usageText(step.usage),
+        step.text,
+        JSON.stringify(step.parts),
+      ]),
+    ),
+    takeBackText(
+      connection,
+      streamed.map(({ key, turn, from }) => [key, turn, from]),
+    ),
+    keepText(
+      connection,
+      streamed.flatMap(({ key, turn, pieces }) =>
+        pieces.map(({ offset, text }) => [key, turn, offset, text]),
+      ),
+    ),
+    insertEvents(connection, changes.events),
+    insertSystemEvents(connection, changes.systemEvents),
+    keepLastSystemEvents(
+      connection,
+      [...new Set(changes.systemEvents.map(([key]) => key ?? null))].map((key) => [key]),
+    ),
+    insertActions(connection, changes.actions.added(actionRow)),
+    updateActions(connection, changes.actions.changed(changedActionRow)),
+    ...writeDuties(connection, changes),
+  ]);
+}
+
+function writeDuties(connection: Connection, changes: Changes): Promise<void>[] {
+  const leases = [...changes.leases].toSorted(([left], [right]) => left - right);
+  const titles = [...changes.titles];
+  return [
+    giveUpLeases(
+      connection,
+      leases.flatMap(([key, row]) => (row === null ? [[key]] : [])),
+    ),
+    takeLeases(
+      connection,
+      leases.flatMap(([, row]) => (row === null ? [] : [row])),
+    ),
+    oweNoMore(
+      connection,
+      titles.flatMap(([key, dueAt]) => (dueAt === null ? [[key]] : [])),
+    ),
+    oweTitles(
+      connection,
+      titles.flatMap(([key, dueAt]) => (dueAt === null ? [] : [[key, dueAt]])),
+    ),
+    rememberKeys(connection, [...changes.usedKeys.values()]),
+  ];
+}
+
+function messageValues({ status, toolCalls, toolResults, content }: MessageRecord): Row {
+  return [status, listText(toolCalls), listText(toolResults), content];
+}
+
+function messageRow(key: number, message: MessageRecord): Row {
+  const { position, id, turn, role, createdAt } = message;
+  return [...messageValues(message), key, position, id, turn, role, createdAt];
+}
+
+function changedMessageRow(key: number, message: MessageRecord): Row {
+  return [...messageValues(message), key, message.position];
+}
+
+function turnValues(turn: TurnRecord): Row {
+  const { agentPosition, state, attempts, steps, epoch, runnable, usage, failure, endedAt } = turn;
+  return [agentPosition, state, attempts, steps, epoch, runnable ? 1 : 0, usageText(usage), failure, endedAt];
+}
+
+function turnRow(key: number, turn: TurnRecord): Row {
+  return [...turnValues(turn), key, turn.number, turn.userPosition, turn.clientId, turn.enqueuedAt];
+}
+
+function changedTurnRow(key: number, turn: TurnRecord): Row {
+  return [...turnValues(turn), key, turn.number];
+}
+
+function actionRow(key: number, action: ActionRecord): Row {
+  const { number, id, turn, callId, tool, asked, status, result, createdAt, expiresAt, resolvedAt } = action;
+  const request = JSON.stringify(asked);
+  return [
+    status,
+    JSON.stringify(result),
+    resolvedAt,
+    key,
+    number,
+    id,
+    turn,
+    callId,
+    tool,
+    request,
+    createdAt,
+    expiresAt,
+  ];
+}
+
+function changedActionRow(key: number, { number, status, result, resolvedAt }: ActionRecord): Row {
+  return [status, JSON.stringify(result), resolvedAt, key, number];
+}

@@ -1,0 +1,114 @@
+import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/event-store.ts";
+import type { NumberedEvent } from "../../core/session-event.ts";
+import { ofSession, type Calls } from "./calls.ts";
+import type { Connection } from "./connections.ts";
+import { lockSessions } from "./facts.ts";
+import { prepareDelete, prepareUpdate } from "./bulk.ts";
+import { prepare } from "./statement.ts";
+
+interface LogRow {
+  readonly key: number;
+  readonly life: string;
+  readonly head: number;
+  readonly event_floor: number;
+}
+
+/** Logs longer than this are in an index of their own (migration 0001), so that trimming looks at no others. */
+const LONG_LOG = 1000;
+/** Sessions that one call of `trim` looks at. */
+const LOOKED_AT = 1000;
+
+const log = prepare<[string], LogRow>("SELECT key, life, head, event_floor FROM sessions WHERE id = $1");
+// Cut here already, so that no more is sent than a page may hold.
+const page = prepare<[number, number, number], { readonly number: number; readonly payload: string }>(
+  `SELECT number, payload FROM (
+     SELECT number, payload, sum(length(payload)) OVER (ORDER BY number) - length(payload) AS before FROM (
+       SELECT number, payload FROM events WHERE session_key = $1 AND number > $2 ORDER BY number LIMIT $3
+     ) AS first
+   ) AS measured
+   WHERE before <= ${EVENT_PAGE_CHARACTERS} ORDER BY number`,
+);
+
+export function eventsOf(calls: Calls): EventStore {
+  return {
+    after: (sessionId, after, limit) =>
+      calls.read(ofSession(sessionId), async (connection) => {
+        const session = await log.get(connection, sessionId);
+        if (session === undefined) return null;
+        const events: NumberedEvent[] = [];
+        let characters = 0;
+        for (const { number, payload } of await page.all(connection, session.key, after, limit)) {
+          events.push({ number, event: JSON.parse(payload) as NumberedEvent["event"] });
+          characters += payload.length;
+          if (characters > EVENT_PAGE_CHARACTERS) break;
+        }
+        return { life: session.life, head: session.head, floor: session.event_floor, events };
+      }),
+    trim: trimWith(calls),
+  };
+}
+
+/** A log and the number up to which it is not needed: before the first young event, and before those that are always kept. */
+interface TrimmableRow {
+  readonly key: number;
+  readonly event_floor: number;
+  readonly floor: number;
+}
+
+const candidates = (isLong: string) =>
+  prepare<[number, number, number], TrimmableRow>(
+    `SELECT key, event_floor, coalesce(
+       (SELECT e.number - 1 FROM events e WHERE e.session_key = key AND e.number > event_floor
+          AND e.number <= head - $1 AND e.at >= $3 ORDER BY e.number LIMIT 1),
+       head - $1) AS floor
+     FROM (SELECT key, head, event_floor FROM sessions WHERE ${isLong} AND head - event_floor > $1 AND key > $2
+           ORDER BY key LIMIT ${LOOKED_AT}) AS long
+     ORDER BY key`,
+  );
+const longerThan = candidates("true");
+const longerThanMany = candidates(`head - event_floor > ${LONG_LOG}`);
+const forget = prepareDelete(
+  "events",
+  { session_key: "bigint" },
+  { also: { floor: "bigint" }, further: "old.number <= given.floor" },
+);
+const raiseFloor = prepareUpdate("sessions", { event_floor: "bigint" }, { key: "bigint" });
+
+function trimWith(calls: Calls): EventStore["trim"] {
+  // Where the last call ended: many logs may be long and young, and no call may look at all of them.
+  let position = 0;
+  return async ({ keepCount, keepAfter, limit }) => {
+    const find = keepCount >= LONG_LOG ? longerThanMany : longerThan;
+    const { trimmed, next } = await calls.alone("trim", async (connection) => {
+      const rows = await find.all(connection, keepCount, position, keepAfter);
+      const trimmable = rows.filter(({ floor, event_floor }) => floor > event_floor);
+      const taken = trimmable.slice(0, limit);
+      const first = trimmable[limit];
+      // Behind what was taken; from the beginning when all were seen.
+      const next =
+        first === undefined ? (rows.length < LOOKED_AT ? 0 : (rows.at(-1)?.key ?? 0)) : first.key - 1;
+      return { trimmed: await trimLogs(connection, taken), next };
+    });
+    position = next;
+    return trimmed;
+  };
+}
+
+async function trimLogs(connection: Connection, rows: readonly TrimmableRow[]): Promise<number> {
+  if (rows.length === 0) return 0;
+  // A log only grows and its events only get older: what was not needed is not needed now.
+  const locked = await lockSessions(connection, { keys: rows.map(({ key }) => key) });
+  const alive = new Set(locked.map(({ key }) => key));
+  const trimmed = rows.filter(({ key }) => alive.has(key));
+  await Promise.all([
+    forget(
+      connection,
+      trimmed.map(({ key, floor }) => [key, floor]),
+    ),
+    raiseFloor(
+      connection,
+      trimmed.map(({ key, floor }) => [floor, key]),
+    ),
+  ]);
+  return trimmed.length;
+}

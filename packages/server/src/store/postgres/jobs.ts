@@ -1,0 +1,63 @@
+import { IDEMPOTENCY_KEPT_MS } from "../../core/decisions/chat.ts";
+import { decideGeneratedTitle } from "../../core/decisions/settings.ts";
+import type { JobStore } from "../../core/ports/job-store.ts";
+import { appOf } from "../../core/session.ts";
+import type { Calls } from "./calls.ts";
+import { prepare } from "./statement.ts";
+
+interface TitleRow {
+  readonly key: number;
+  readonly id: string;
+  readonly life: string;
+  readonly app: string | null;
+  readonly utility_model: string | null;
+  readonly text: string;
+}
+
+// A job that another node takes at this moment is that node's.
+const due = prepare<[number, number], TitleRow>(
+  `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text
+   FROM title_jobs j
+   JOIN sessions s ON s.key = j.session_key
+   JOIN messages m ON m.session_key = j.session_key AND m.position = 1
+   WHERE j.due_at <= $1 ORDER BY j.due_at LIMIT $2 FOR UPDATE OF j SKIP LOCKED`,
+);
+const lend = prepare<[number, readonly number[]]>(
+  "UPDATE title_jobs SET due_at = $1 WHERE session_key = ANY($2::bigint[])",
+);
+const forget = prepare<[number, number]>(
+  `DELETE FROM idempotency_keys WHERE (session_key, key) IN
+     (SELECT session_key, key FROM idempotency_keys WHERE at <= $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+);
+
+export function jobsOf(calls: Calls): JobStore {
+  return {
+    claimTitles: (limit, leaseMs) =>
+      calls.alone("titles", async (connection, at) => {
+        const rows = await due.all(connection, at, limit);
+        if (rows.length > 0)
+          await lend.run(
+            connection,
+            at + leaseMs,
+            rows.map(({ key }) => key),
+          );
+        return rows.map((row) => {
+          const { id, life, utility_model, text } = row;
+          return { sessionId: id, life, app: appOf(row), utilityModel: utility_model, text };
+        });
+      }),
+    finishTitle: (sessionId, life, title) =>
+      calls.change(sessionId, {}, (transaction, at) => {
+        const state = transaction.byId(sessionId);
+        if (state === null || state.session.life !== life) return null;
+        const draft = transaction.draft(state, at);
+        decideGeneratedTitle(draft, title);
+        if (draft.session !== state.session) return transaction.keep(state, draft, "ok");
+        return { outcome: "ok", session: state.session, created: false, events: [], loaded: null };
+      }),
+    forgetIdempotencyKeys: (limit) =>
+      calls.alone("idempotency keys", (connection, at) =>
+        forget.run(connection, at - IDEMPOTENCY_KEPT_MS, limit),
+      ),
+  };
+}

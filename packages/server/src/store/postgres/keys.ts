@@ -1,0 +1,70 @@
+import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
+import type { Calls } from "./calls.ts";
+import type { Connection } from "./connections.ts";
+import { prepare } from "./statement.ts";
+import { APP_KEY } from "./columns.ts";
+
+interface KeyRow {
+  readonly id: string;
+  readonly name: string | null;
+  readonly apps: string;
+  readonly digest: string;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  readonly revoked_at: number | null;
+}
+
+const insert = prepare<[string, string | null, string, string, number, number | null, number | null]>(
+  `INSERT INTO app_keys (id, name, apps, digest, created_at, expires_at, revoked_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+);
+const byId = prepare<[string], KeyRow>(`SELECT ${APP_KEY} FROM app_keys WHERE id = $1`);
+const all = prepare<[], KeyRow>(`SELECT ${APP_KEY} FROM app_keys ORDER BY created_at, id`);
+const revoke = prepare<[number, string]>(
+  "UPDATE app_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL",
+);
+const endEarlier = prepare<[number, string, number]>(
+  `UPDATE app_keys SET expires_at = least(expires_at, $1)
+   WHERE id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $3)`,
+);
+
+export function keysOf(calls: Calls): KeyStore {
+  return {
+    add: (key) => calls.alone("keys", (connection) => add(connection, key)),
+    find: (id) => calls.read("keys", (connection) => find(connection, id)),
+    list: () => calls.read("keys", async (connection) => (await all.all(connection)).map(toKey)),
+    revoke: (id) =>
+      calls.alone("keys", async (connection, at) => {
+        await revoke.run(connection, at, id);
+        return await find(connection, id);
+      }),
+    rotate: (id, next, overlapMs) =>
+      calls.alone("keys", async (connection, at) => {
+        if ((await endEarlier.run(connection, at + overlapMs, id, at)) === 0) return null;
+        await add(connection, next);
+        return await find(connection, id);
+      }),
+  };
+}
+
+async function find(connection: Connection, id: string): Promise<AppKeyRecord | null> {
+  const row = await byId.get(connection, id);
+  return row === undefined ? null : toKey(row);
+}
+
+async function add(connection: Connection, key: AppKeyRecord): Promise<void> {
+  const { id, name, apps, digest, createdAt, expiresAt, revokedAt } = key;
+  await insert.run(connection, id, name, JSON.stringify(apps), digest, createdAt, expiresAt, revokedAt);
+}
+
+function toKey(row: KeyRow): AppKeyRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
+    digest: row.digest,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}

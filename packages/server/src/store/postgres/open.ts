@@ -1,0 +1,90 @@
+// The store on PostgreSQL, which any number of nodes may open. It holds nothing of the database in memory: whatever another node commits,
+// the next call here sees.
+
+import { join } from "node:path";
+import type { Clock } from "../../core/ports/clock.ts";
+import type { Store } from "../../core/ports/store.ts";
+import { readMigrations } from "../migrations.ts";
+import { actionsOf } from "./actions.ts";
+import { CallQueue } from "./call-queue.ts";
+import { Connections, type ConnectionOptions } from "./connections.ts";
+import { eventsOf } from "./events.ts";
+import { jobsOf } from "./jobs.ts";
+import { keysOf } from "./keys.ts";
+import { migrate } from "./migrate.ts";
+import { secretsOf } from "./secrets.ts";
+import { sessionsOf } from "./sessions.ts";
+import { prepare } from "./statement.ts";
+import { turnsOf } from "./turns.ts";
+
+export interface PostgresStoreOptions extends ConnectionOptions {
+  /** Every call happens at this clock's time; `null`, the default, for the database's, which all nodes have in common. */
+  readonly clock?: Pick<Clock, "now"> | null;
+  /** Commits that may be under way at once; 2 when absent. */
+  readonly lanes?: number;
+}
+
+/** PostgreSQL 15, as `server_version_num`. */
+const OLDEST_VERSION = 150_000;
+
+const server = prepare<
+  [],
+  {
+    readonly version: number;
+    readonly name: string;
+    readonly encoding: string;
+    readonly synchronous_commit: string;
+  }
+>(
+  `SELECT current_setting('server_version_num')::integer AS version, current_setting('server_version') AS name,
+     current_setting('server_encoding') AS encoding, current_setting('synchronous_commit') AS synchronous_commit`,
+);
+const probe = prepare<[]>("UPDATE probes SET value = value + 1 WHERE one = 1");
+
+/**
+ * Opens the store and brings the database to this version's schema. Rejects with a sentence for the person who started the process when
+ * the server is too old, keeps text in another encoding than UTF-8 or may lose what it has committed, when a much newer version has been
+ * at the database, or when it cannot be reached.
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const connections = new Connections(options);
+  try {
+    await checkServer(connections);
+    await migrate(connections, readMigrations(join(import.meta.dirname, "migrations")));
+  } catch (error) {
+    await connections.end();
+    throw error;
+  }
+  const calls = new CallQueue({ connections, clock: options.clock ?? null, lanes: options.lanes ?? 2 });
+  let closed: Promise<void> | null = null;
+  return {
+    sessions: sessionsOf(calls),
+    turns: turnsOf(calls),
+    actions: actionsOf(calls),
+    events: eventsOf(calls),
+    jobs: jobsOf(calls),
+    keys: keysOf(calls),
+    secrets: secretsOf(calls),
+    probe: () => calls.alone("probe", async (connection) => void (await probe.run(connection))),
+    close: () => (closed ??= calls.close().then(() => connections.end())),
+  };
+}
+
+async function checkServer(connections: Connections): Promise<void> {
+  const found = await connections.use((connection) => server.get(connection));
+  if (found === undefined) throw new Error("The database does not say which version it is");
+  if (found.version < OLDEST_VERSION) {
+    throw new Error(`The database is PostgreSQL ${found.name}. Colloquy needs version 15 or newer.`);
+  }
+  if (found.encoding !== "UTF8") {
+    throw new Error(
+      `The database keeps text as ${found.encoding}. Colloquy needs one that was created with ENCODING 'UTF8'.`,
+    );
+  }
+  if (found.synchronous_commit === "off") {
+    throw new Error(
+      "The database may lose what it has just committed (synchronous_commit is off), and this service promises not to. " +
+        "Turn it on for this database: ALTER DATABASE … SET synchronous_commit = 'on'.",
+    );
+  }
+}

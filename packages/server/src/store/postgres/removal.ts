@@ -1,0 +1,25 @@
+// Removing lives of sessions: every table that has rows of them, one indexed delete each.
+
+import type { Connection } from "./connections.ts";
+import { prepare } from "./statement.ts";
+
+const removals = [
+  "messages",
+  "turns",
+  "steps",
+  "checkpoints",
+  "events",
+  "system_events",
+  "leases",
+  "idempotency_keys",
+  "title_jobs",
+  "actions",
+]
+  .map((table) => `DELETE FROM ${table} WHERE session_key = ANY($1::bigint[])`)
+  .concat("DELETE FROM sessions WHERE key = ANY($1::bigint[])")
+  .map((text) => prepare<[readonly number[]]>(text));
+
+/** Removes all that belongs to the sessions with these keys, which are locked. */
+export async function removeSessions(connection: Connection, keys: readonly number[]): Promise<void> {
+  if (keys.length > 0) await Promise.all(removals.map((removal) => removal.run(connection, keys)));
+}

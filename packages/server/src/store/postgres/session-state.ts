@@ -1,0 +1,144 @@
+// A session as one transaction sees it: read once under its lock, then changed by one call after the other, so that several calls to one
+// session in one transaction see each other.
+
+import type { ActionRecord } from "../../core/action.ts";
+import type { IdempotencyKey } from "../../core/decisions/chat.ts";
+import type { SessionDraft } from "../../core/decisions/draft.ts";
+import type { PartialText } from "../../core/decisions/interrupt.ts";
+import { joinStepText, waitsForPerson, type MessageRecord } from "../../core/message.ts";
+import type { StoredSession } from "../../core/ports/session-store.ts";
+import type { SessionRecord } from "../../core/session.ts";
+import { SYSTEM_EVENTS_SHOWN, type SystemEventRecord } from "../../core/system-event.ts";
+import type { OpenTurn, TurnRecord } from "../../core/turn.ts";
+
+/** A chat that was sent with an idempotency key before. */
+export interface UsedKey {
+  readonly digest: string;
+  readonly turn: number;
+  readonly at: number;
+}
+
+export class SessionState {
+  /** As it was read; `null` when its life begins in this transaction. */
+  readonly before: SessionRecord | null;
+  readonly #turns = new Map<number, TurnRecord>();
+  readonly #messages = new Map<number, MessageRecord>();
+  readonly #pending = new Map<string, ActionRecord>();
+  readonly #actions = new Map<string, ActionRecord>();
+  readonly #usedKeys = new Map<string, UsedKey>();
+  /** Text that was checkpointed beyond the last finished step, by turn. */
+  readonly #streamed = new Map<number, string>();
+  #systemEvents: readonly SystemEventRecord[] = [];
+  #session: SessionRecord;
+
+  constructor(session: SessionRecord, before: SessionRecord | null) {
+    this.#session = session;
+    this.before = before;
+  }
+
+  get session(): SessionRecord {
+    return this.#session;
+  }
+
+  addTurn(turn: TurnRecord): void {
+    if (turn.endedAt === null) this.#turns.set(turn.number, turn);
+    else this.#turns.delete(turn.number);
+  }
+
+  addMessage(message: MessageRecord): void {
+    this.#messages.set(message.position, message);
+  }
+
+  addAction(action: ActionRecord): void {
+    this.#actions.set(action.id, action);
+    if (action.status === "pending") this.#pending.set(action.id, action);
+    else this.#pending.delete(action.id);
+  }
+
+  addSystemEvents(events: readonly SystemEventRecord[]): void {
+    this.#systemEvents = [...this.#systemEvents, ...events].slice(-SYSTEM_EVENTS_SHOWN);
+  }
+
+  addUsedKey(key: string, used: UsedKey): void {
+    this.#usedKeys.set(key, used);
+  }
+
+  /** `text` follows the first `offset` characters of what was checkpointed of the turn. */
+  addCheckpoint(turn: number, offset: number, text: string): void {
+    this.#streamed.set(turn, this.#streamedOf(turn).slice(0, offset) + text);
+  }
+
+  /** What a decision has left in a draft of this session. */
+  apply(draft: SessionDraft): void {
+    this.#session = draft.session;
+    for (const message of draft.addedMessages) this.addMessage(message);
+    for (const message of draft.changedMessages.values()) this.addMessage(message);
+    for (const turn of draft.addedTurns) this.addTurn(turn);
+    for (const turn of draft.changedTurns.values()) this.addTurn(turn);
+    for (const action of draft.addedActions) this.addAction(action);
+    for (const action of draft.changedActions.values()) this.addAction(action);
+    if (draft.systemEvents.length > 0) this.addSystemEvents(draft.systemEvents);
+    for (const turn of draft.settledTurns) this.#streamed.delete(turn);
+  }
+
+  countOpenTurns(): number {
+    return this.#turns.size;
+  }
+
+  /** The session's turns that have not ended, with their messages, oldest first. */
+  openTurns(): readonly OpenTurn[] {
+    const pending = this.#pendingActions();
+    return [...this.#turns.values()]
+      .toSorted((left, right) => left.number - right.number)
+      .map((turn) => {
+        const userMessage = this.#messageAt(turn.userPosition);
+        const agentMessage = turn.agentPosition === null ? null : this.#messageAt(turn.agentPosition);
+        // A session has one turn at a time that has started, so that what it asks is what its session asks.
+        const asks = agentMessage !== null && waitsForPerson(agentMessage);
+        return { turn, userMessage, agentMessage, actions: asks ? pending : [] };
+      });
+  }
+
+  /** The whole text of the running turn's agent message as it was checkpointed last. */
+  checkpointed(): PartialText | null {
+    const running = this.openTurns().find(({ agentMessage }) => agentMessage !== null);
+    if (running === undefined || running.agentMessage === null) return null;
+    const { turn, agentMessage } = running;
+    const text = joinStepText(agentMessage.content, this.#streamedOf(turn.number));
+    return { turn: turn.number, epoch: turn.epoch, text };
+  }
+
+  action(id: string): ActionRecord | null {
+    return this.#actions.get(id) ?? null;
+  }
+
+  usedKey(idempotency: IdempotencyKey | null): UsedKey | null {
+    return idempotency === null ? null : (this.#usedKeys.get(idempotency.key) ?? null);
+  }
+
+  /** Everything that a snapshot shows; all of it must have been read. */
+  load(): StoredSession {
+    return {
+      session: this.#session,
+      messages: [...this.#messages.values()].toSorted((left, right) => left.position - right.position),
+      systemEvents: this.#systemEvents,
+      pendingActions: this.#pendingActions(),
+      checkpointed: [...this.#streamed.values()].at(-1) ?? "",
+    };
+  }
+
+  #pendingActions(): readonly ActionRecord[] {
+    return [...this.#pending.values()].toSorted((left, right) => left.number - right.number);
+  }
+
+  #streamedOf(turn: number): string {
+    return this.#streamed.get(turn) ?? "";
+  }
+
+  #messageAt(position: number): MessageRecord {
+    const message = this.#messages.get(position);
+    if (message === undefined)
+      throw new Error(`Message ${position} of session ${this.#session.key} is missing`);
+    return message;
+  }
+}

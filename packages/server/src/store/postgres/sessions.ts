@@ -1,0 +1,119 @@
+import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
+import type { SessionStore } from "../../core/ports/session-store.ts";
+import { DEFAULT_APP } from "../../core/session.ts";
+import { toMessage, toSession, type MessageRow, type SessionRow } from "../rows.ts";
+import { ofSession, type Calls } from "./calls.ts";
+import { expireSessions } from "./expiry.ts";
+import { removeSessions } from "./removal.ts";
+import { prepare } from "./statement.ts";
+import { MESSAGE, SESSION } from "./columns.ts";
+
+const byId = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1`);
+const lockById = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1 FOR UPDATE`);
+
+export function sessionsOf(calls: Calls): SessionStore {
+  const existing = (id: string) => ({ id, birth: null, load: false });
+  return {
+    open: (target, input) =>
+      calls.change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
+        transaction.change(
+          at,
+          target,
+          (draft) => decideOpen(draft, input),
+          (outcome) => outcome !== "ok",
+        ),
+      ),
+    find: (id) =>
+      calls.read(ofSession(id), async (connection) => {
+        const row = await byId.get(connection, id);
+        return row === undefined ? null : toSession(row);
+      }),
+    list: listWith(calls),
+    rename: (id, title) =>
+      calls.change(id, {}, (transaction, at) =>
+        transaction.change(at, existing(id), (draft) => {
+          decideRename(draft, title);
+          return "ok";
+        }),
+      ),
+    setModel: (target, choice) =>
+      calls.change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
+        transaction.change(
+          at,
+          target,
+          (draft) => (decideModel(draft, choice) ? "ok" : "app_mismatch"),
+          (outcome) => outcome !== "ok",
+        ),
+      ),
+    remove: (id) =>
+      calls.alone(ofSession(id), async (connection) => {
+        const row = await lockById.get(connection, id);
+        if (row === undefined) return null;
+        await removeSessions(connection, [row.key]);
+        return { life: row.life };
+      }),
+    messages: messagesWith(calls),
+    touch: touchWith(calls),
+    expire: (input) => calls.alone("expiry", (connection) => expireSessions(connection, input)),
+  };
+}
+
+const OF_APPS = `public_key = $1 AND coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])`;
+const NEWEST_FIRST = "ORDER BY updated_at DESC, key DESC LIMIT $3";
+const firstOfWallet = prepare<[string, readonly string[], number], SessionRow>(
+  `SELECT ${SESSION} FROM sessions WHERE ${OF_APPS} ${NEWEST_FIRST}`,
+);
+const furtherOfWallet = prepare<[string, readonly string[], number, number, number], SessionRow>(
+  `SELECT ${SESSION} FROM sessions WHERE ${OF_APPS} AND (updated_at, key) < ($4, $5) ${NEWEST_FIRST}`,
+);
+
+function listWith(calls: Calls): SessionStore["list"] {
+  return ({ publicKey, apps, limit, after }) =>
+    calls.read(null, async (connection) => {
+      const rows =
+        after === null
+          ? await firstOfWallet.all(connection, publicKey, apps, limit)
+          : await furtherOfWallet.all(connection, publicKey, apps, limit, after.updatedAt, after.key);
+      return rows.map(toSession);
+    });
+}
+
+const positionOf = prepare<[number, string], { readonly position: number }>(
+  "SELECT position FROM messages WHERE session_key = $1 AND id = $2",
+);
+const messagesAfter = prepare<[number, number, number], MessageRow>(
+  `SELECT ${MESSAGE} FROM messages WHERE session_key = $1 AND position > $2 ORDER BY position LIMIT $3`,
+);
+
+function messagesWith(calls: Calls): SessionStore["messages"] {
+  return (id, after, limit) =>
+    calls.read(ofSession(id), async (connection) => {
+      const session = await byId.get(connection, id);
+      if (session === undefined) return null;
+      const position = after === null ? 0 : (await positionOf.get(connection, session.key, after))?.position;
+      if (position === undefined) return null;
+      return (await messagesAfter.all(connection, session.key, position, limit)).map(toMessage);
+    });
+}
+
+const noteUse = prepare<
+  [readonly string[], readonly string[], number],
+  { readonly id: string; readonly life: string }
+>(
+  `WITH used AS (
+     SELECT s.key FROM sessions s JOIN unnest($1::text[], $2::text[]) AS u (id, life) USING (id, life)
+     ORDER BY s.id FOR UPDATE OF s
+   )
+   UPDATE sessions SET used_at = greatest(used_at, $3) WHERE key IN (SELECT key FROM used) RETURNING id, life`,
+);
+
+function touchWith(calls: Calls): SessionStore["touch"] {
+  return (used) =>
+    calls.alone("use", async (connection, at) => {
+      const ids = used.map(({ id }) => id);
+      const lives = used.map(({ life }) => life);
+      const noted = await noteUse.all(connection, ids, lives, at);
+      const alive = new Set(noted.map(({ id, life }) => `${life} ${id}`));
+      return used.filter(({ id, life }) => !alive.has(`${life} ${id}`)).map(({ id }) => id);
+    });
+}

@@ -1,0 +1,146 @@
+// One transaction from beginning to end: lock the sessions, read what is to be known of them, decide call by call, write everything at once.
+// What every method that changes a session has in common.
+
+import { SessionDraft } from "../../core/decisions/draft.ts";
+import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
+import type { MessageRecord } from "../../core/message.ts";
+import type { Committed, SessionTarget } from "../../core/ports/session-store.ts";
+import { newSession, type SessionRecord } from "../../core/session.ts";
+import type { OpenTurn, TurnIdentity } from "../../core/turn.ts";
+import type { SessionRow } from "../rows.ts";
+import { Changes } from "./changes.ts";
+import type { Connection } from "./connections.ts";
+import { lockSessions, readStates, type Needs } from "./facts.ts";
+import { takeNumbers, type Numbers } from "./numbers.ts";
+import { SessionState, type UsedKey } from "./session-state.ts";
+
+export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
+
+/** Which sessions a transaction locks, and what its calls have to know of them. */
+export interface Locked {
+  readonly sessions: { readonly ids: readonly string[] } | { readonly keys: readonly number[] };
+  readonly needsOf: (row: Pick<SessionRow, "id" | "key">) => readonly Needs[];
+  /** Epochs that the calls take at most. */
+  readonly epochs: number;
+  /** Ids of the sessions that begin their life where there is none. */
+  readonly births: readonly string[];
+}
+
+export class Transaction {
+  /** Time of the database in milliseconds since the Unix epoch, from behind the locks: in one session it never goes back. */
+  readonly at: number;
+  readonly id: string;
+  readonly changes = new Changes();
+  readonly #numbers: Numbers;
+  readonly #byKey: Map<number, SessionState>;
+  readonly #byId: Map<string, SessionState>;
+  /** Keys of lives that a call wanted to begin here and another one may. */
+  readonly #unborn = new Map<string, number>();
+
+  private constructor(numbers: Numbers, states: ReadonlyMap<number, SessionState>) {
+    this.at = numbers.at;
+    this.id = numbers.transactionId;
+    this.#numbers = numbers;
+    this.#byKey = new Map(states);
+    this.#byId = new Map(Array.from(states.values(), (state) => [state.session.id, state]));
+  }
+
+  static async begin(connection: Connection, locked: Locked): Promise<Transaction> {
+    const rows = await lockSessions(connection, locked.sessions);
+    // Epochs are taken behind the locks, so that whoever locks a session later has a higher one.
+    const existing = new Set(rows.map(({ id }) => id));
+    const keys = locked.births.filter((id) => !existing.has(id)).length;
+    const [numbers, states] = await Promise.all([
+      takeNumbers(connection, { epochs: locked.epochs, keys }),
+      readStates(connection, rows, locked.needsOf),
+    ]);
+    return new Transaction(numbers, states);
+  }
+
+  byId(id: string): SessionState | null {
+    return this.#byId.get(id) ?? null;
+  }
+
+  byKey(key: number): SessionState | null {
+    return this.#byKey.get(key) ?? null;
+  }
+
+  draft(state: SessionState, at: number): SessionDraft {
+    return new SessionDraft(state.session, at, () => this.#numbers.takeEpoch());
+  }
+
+  /** Keeps what a decision has left in a draft, and answers it. */
+  keep<Outcome>(state: SessionState, draft: SessionDraft, outcome: Outcome): Committed<Outcome> {
+    this.changes.add(state, draft);
+    state.apply(draft);
+    return { outcome, session: draft.session, created: false, events: draft.events, loaded: null };
+  }
+
+  /**
+   * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. What `isRejected` says of
+   * an outcome is answered too, but then nothing is kept.
+   */
+  change<Outcome>(
+    at: number,
+    { id, birth, load }: SessionTarget,
+    decide: (draft: SessionDraft, state: SessionState) => Outcome,
+    isRejected: (outcome: Outcome) => boolean = () => false,
+  ): Committed<Outcome> | null {
+    const known = this.byId(id);
+    if (known === null && birth === null) return null;
+    const state =
+      known ?? (birth === null ? null : new SessionState(newSession(this.#keyFor(id), id, birth, at), null));
+    if (state === null) return null;
+    const draft = this.draft(state, at);
+    const outcome = decide(draft, state);
+    if (isRejected(outcome)) {
+      const loaded = load && known !== null ? state.load() : null;
+      return { outcome, session: state.session, created: false, events: [], loaded };
+    }
+    const committed = this.keep(state, draft, outcome);
+    this.#byId.set(id, state);
+    this.#byKey.set(state.session.key, state);
+    return { ...committed, created: known === null, loaded: load ? state.load() : null };
+  }
+
+  /** Changes a session for a turn of it; `null`, with nothing changed, when that turn may no longer write. */
+  changeForTurn(
+    at: number,
+    identity: TurnIdentity,
+    decide: (draft: SessionDraft, open: WritingTurn, openTurns: readonly OpenTurn[]) => void,
+  ): Committed<"ok"> | null {
+    const state = this.byKey(identity.sessionKey);
+    if (state === null) return null;
+    const openTurns = state.openTurns();
+    const open = turnThatWrites(state.session, openTurns, identity);
+    if (open === null) return null;
+    const draft = this.draft(state, at);
+    decide(draft, open, openTurns);
+    return this.keep(state, draft, "ok");
+  }
+
+  /** Keeps text that the turn has streamed, and answers that it did. */
+  checkpoint({ sessionKey, turn }: TurnIdentity, offset: number, text: string): true {
+    this.byKey(sessionKey)?.addCheckpoint(turn, offset, text);
+    this.changes.addCheckpoint(sessionKey, turn, offset, text);
+    return true;
+  }
+
+  /** Notes that a chat of this session was accepted under an idempotency key. */
+  rememberKey({ key: sessionKey }: SessionRecord, key: string, used: UsedKey): void {
+    this.byKey(sessionKey)?.addUsedKey(key, used);
+    this.changes.addUsedKey(sessionKey, key, used);
+  }
+
+  /** The turn if it may still write. */
+  writingTurn(identity: TurnIdentity): WritingTurn | null {
+    const state = this.byKey(identity.sessionKey);
+    return state === null ? null : turnThatWrites(state.session, state.openTurns(), identity);
+  }
+
+  #keyFor(id: string): number {
+    const key = this.#unborn.get(id) ?? this.#numbers.takeKey();
+    this.#unborn.set(id, key);
+    return key;
+  }
+}

@@ -1,0 +1,124 @@
+import { decideWait } from "../../core/decisions/asking.ts";
+import { decideChat } from "../../core/decisions/chat.ts";
+import { decideInterrupt } from "../../core/decisions/interrupt.ts";
+import {
+  decideFailure,
+  decideLastStep,
+  decideStepWithCalls,
+  decideToolProgress,
+  decideToolResult,
+} from "../../core/decisions/turn-progress.ts";
+import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { Calls } from "./calls.ts";
+import { historyWith } from "./history.ts";
+import { queueOf } from "./queue.ts";
+
+export function turnsOf(calls: Calls): TurnStore {
+  return {
+    chat: chatWith(calls),
+    interrupt: (target, streamed) =>
+      calls.change(
+        target.id,
+        { turns: true, streamed: true, all: target.load, epochs: 1, mayBegin: target.birth !== null },
+        (transaction, at) =>
+          transaction.change(at, target, (draft, state) => {
+            decideInterrupt(draft, state.openTurns(), [streamed, state.checkpointed()]);
+            return "ok";
+          }),
+      ),
+    ...queueOf(calls),
+    history: historyWith(calls),
+    ...progressOf(calls),
+  };
+}
+
+function chatWith(calls: Calls): TurnStore["chat"] {
+  return (target, input) => {
+    const { idempotency, onBusy, claim } = input;
+    const interrupts = onBusy === "interrupt";
+    const needs = {
+      turns: true,
+      streamed: interrupts,
+      all: target.load,
+      idempotencyKey: idempotency?.key ?? null,
+      epochs: (interrupts ? 1 : 0) + (claim === null ? 0 : 1),
+      mayBegin: target.birth !== null,
+    };
+    return calls.change(target.id, needs, (transaction, at) => {
+      const committed = transaction.change(
+        at,
+        target,
+        (draft, state) => {
+          const openTurns = state.countOpenTurns();
+          const interrupted =
+            interrupts && openTurns > 0
+              ? { openTurns: state.openTurns(), checkpointed: state.checkpointed() }
+              : null;
+          const previous = state.usedKey(idempotency);
+          return decideChat(draft, { openTurns, interrupted, previous }, input);
+        },
+        ({ kind }) => kind === "rejected",
+      );
+      if (committed === null) throw new Error("A chat needs to know what its session begins as");
+      const { outcome } = committed;
+      if (idempotency !== null && outcome.kind === "accepted") {
+        const { key, digest } = idempotency;
+        transaction.rememberKey(committed.session, key, { digest, turn: outcome.turn, at });
+      }
+      return committed;
+    });
+  };
+}
+
+type Progress = Pick<
+  TurnStore,
+  "checkpoint" | "stepWithCalls" | "wait" | "toolProgress" | "toolResult" | "complete" | "fail"
+>;
+
+function progressOf(calls: Calls): Progress {
+  const needs = { turns: true };
+  return {
+    checkpoint: (identity, offset, text) =>
+      calls.change(identity.sessionId, needs, (transaction) =>
+        transaction.writingTurn(identity) === null ? null : transaction.checkpoint(identity, offset, text),
+      ),
+    stepWithCalls: (identity, step, toolCalls, asked) =>
+      calls.change(identity.sessionId, needs, (transaction, at) =>
+        transaction.changeForTurn(at, identity, (draft, open) => {
+          decideStepWithCalls(draft, open, step, toolCalls, asked);
+          transaction.changes.addStep(identity.sessionKey, identity.turn, step);
+        }),
+      ),
+    wait: (identity) =>
+      calls.change(identity.sessionId, { ...needs, epochs: 1 }, (transaction, at) => {
+        let outcome: ReturnType<typeof decideWait> = "waits";
+        const committed = transaction.changeForTurn(at, identity, (draft, open) => {
+          outcome = decideWait(draft, open);
+        });
+        return committed === null ? null : { ...committed, outcome };
+      }),
+    toolProgress: (identity, callId, progress) =>
+      calls.change(identity.sessionId, needs, (transaction, at) =>
+        transaction.changeForTurn(at, identity, (draft, open) =>
+          decideToolProgress(draft, open, callId, progress),
+        ),
+      ),
+    toolResult: (identity, outcome) =>
+      calls.change(identity.sessionId, needs, (transaction, at) =>
+        transaction.changeForTurn(at, identity, (draft, open) => void decideToolResult(draft, open, outcome)),
+      ),
+    complete: (identity, step) =>
+      calls.change(identity.sessionId, needs, (transaction, at) =>
+        transaction.changeForTurn(at, identity, (draft, open, openTurns) => {
+          decideLastStep(draft, openTurns, open, step);
+          transaction.changes.addStep(identity.sessionKey, identity.turn, step);
+        }),
+      ),
+    fail: (identity, text, failure) =>
+      calls.change(identity.sessionId, needs, (transaction, at) =>
+        transaction.changeForTurn(at, identity, (draft, open, openTurns) =>
+          decideFailure(draft, openTurns, open, text, failure),
+        ),
+      ),
+  };
+}

@@ -1,0 +1,44 @@
+// What the failures of a store say to whoever called, whichever adapter it is.
+
+import { Unavailable } from "../core/errors.ts";
+
+export function storeFull(cause: unknown): Unavailable {
+  return new Unavailable(
+    507,
+    "insufficient_storage",
+    "The disk of this service is full, and nothing was changed. Try again later.",
+    30,
+    cause,
+  );
+}
+
+export function storeUnavailable(cause: unknown): Unavailable {
+  return new Unavailable(
+    503,
+    "store_unavailable",
+    "The store of this service cannot be written right now, and nothing was changed. Try again shortly.",
+    1,
+    cause,
+  );
+}
+
+/** The store was lost in the middle of a commit, and nobody could be asked how that ended. */
+export function storeUncertain(cause: unknown): Unavailable {
+  return new Unavailable(
+    503,
+    "store_unavailable",
+    "The store of this service was lost while it was writing. Look at what arrived before you send it again, or send it with the same Idempotency-Key.",
+    1,
+    cause,
+  );
+}
+
+export function storeClosed(cause: unknown): Unavailable {
+  return new Unavailable(
+    503,
+    "store_closed",
+    "This service is stopping. Look at what arrived before you send it again.",
+    5,
+    cause,
+  );
+}

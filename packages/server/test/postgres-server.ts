@@ -1,0 +1,161 @@
+// A PostgreSQL server for the tests of one file: its own, empty, on a free port of the loopback, gone when the file is done.
+
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { chown, mkdtemp, readdir, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { Client } from "pg";
+
+const run = promisify(execFile);
+
+/** Where Debian keeps the server's programs, one folder a version. */
+const DEBIAN = "/usr/lib/postgresql";
+const USER = "colloquy";
+
+/** Folder of the server's programs: the newest that this machine has, or `null`. */
+async function findPostgres(): Promise<string | null> {
+  const versions = await readdir(DEBIAN).catch(() => []);
+  const newest = versions.toSorted((left, right) => Number(right) - Number(left))[0];
+  if (newest !== undefined) return join(DEBIAN, newest, "bin");
+  const found = await run("sh", ["-c", 'dirname "$(readlink -f "$(command -v initdb)")"']).catch(() => null);
+  const folder = found?.stdout.trim() ?? "";
+  return folder === "" || folder === "." ? null : folder;
+}
+
+/** Whether tests that need PostgreSQL are left out: where it is missing, but never where everything has to be tried. */
+export async function isWithoutPostgres(): Promise<boolean> {
+  return process.env["CI"] === undefined && (await findPostgres()) === null;
+}
+
+/** Who the server runs as: it refuses to be root. */
+async function unprivileged(): Promise<{ readonly uid: number; readonly gid: number } | null> {
+  if (process.getuid?.() !== 0) return null;
+  for (const name of ["postgres", "nobody"]) {
+    const uid = await run("id", ["-u", name]).catch(() => null);
+    const gid = await run("id", ["-g", name]).catch(() => null);
+    if (uid !== null && gid !== null) return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+  }
+  throw new Error("PostgreSQL refuses to run as root, and this machine has no user postgres or nobody");
+}
+
+export class PostgresServer {
+  readonly port: number;
+  readonly #programs: string;
+  readonly #folder: string;
+  readonly #user: { readonly uid: number; readonly gid: number } | null;
+  #process: ChildProcess | null = null;
+  #databases = 0;
+
+  private constructor(
+    programs: string,
+    folder: string,
+    port: number,
+    user: { readonly uid: number; readonly gid: number } | null,
+  ) {
+    this.#programs = programs;
+    this.#folder = folder;
+    this.port = port;
+    this.#user = user;
+  }
+
+  /** Makes a server and starts it. Its locale sorts as people do, so that what relies on the order of bytes has to say so. */
+  static async start(): Promise<PostgresServer> {
+    const programs = await findPostgres();
+    if (programs === null) throw new Error("There is no PostgreSQL here: apt-get install postgresql");
+    const user = await unprivileged();
+    const folder = await mkdtemp(join(tmpdir(), "colloquy-postgres-"));
+    if (user !== null) await chown(folder, user.uid, user.gid);
+    const locale = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8"];
+    const access = [`--username=${USER}`, "--auth=trust"];
+    await run(join(programs, "initdb"), ["-D", join(folder, "data"), "--no-sync", ...locale, ...access], {
+      cwd: folder,
+      ...user,
+    });
+    const server = new PostgresServer(programs, folder, await freePort(), user);
+    await server.resume();
+    return server;
+  }
+
+  url(database: string): string {
+    return `postgres://${USER}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  /** Starts the server again after `halt`, on the same port, with what it had. */
+  async resume(): Promise<void> {
+    const settings = {
+      port: this.port,
+      listen_addresses: "127.0.0.1",
+      unix_socket_directories: "",
+      // What a power cut would do is not tried here; what a crash of the server does is.
+      fsync: "off",
+      full_page_writes: "off",
+      autovacuum: "off",
+      max_connections: 200,
+    };
+    const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const child = spawn(join(this.#programs, "postgres"), ["-D", join(this.#folder, "data"), ...options], {
+      cwd: this.#folder,
+      stdio: ["ignore", "ignore", "pipe"],
+      ...this.#user,
+    });
+    this.#process = child;
+    process.once("exit", () => child.kill("SIGKILL"));
+    const said: string[] = [];
+    for await (const line of createInterface(child.stderr)) {
+      said.push(line);
+      if (line.includes("ready to accept connections")) break;
+    }
+    // From here on nobody reads what it says, and it must not wait for that.
+    child.stderr.resume();
+    if (child.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${said.join("\n")}`);
+  }
+
+  /** Ends the server at once, as a crash of it would. */
+  async halt(): Promise<void> {
+    const child = this.#process;
+    this.#process = null;
+    if (child === null || child.exitCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGQUIT");
+    await ended;
+  }
+
+  async stop(): Promise<void> {
+    await this.halt();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** A new database, a copy of another one; answers its name. */
+  async createDatabase(template = "template1"): Promise<string> {
+    this.#databases += 1;
+    const name = `test_${this.#databases}`;
+    await this.query("postgres", `CREATE DATABASE ${name} TEMPLATE ${template}`);
+    return name;
+  }
+
+  /** Runs a statement on a connection of its own. */
+  async query(database: string, text: string): Promise<readonly Record<string, unknown>[]> {
+    const client = new Client({ connectionString: this.url(database) });
+    await client.connect();
+    try {
+      const { rows } = await client.query<Record<string, unknown>>(text);
+      return rows;
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("There is no free port");
+  return address.port;
+}
