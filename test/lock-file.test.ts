@@ -10,6 +10,7 @@ interface LockedPackage {
   readonly resolved?: string;
   readonly integrity?: string;
   readonly link?: boolean;
+  readonly engines?: { readonly node?: string };
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
@@ -34,6 +35,15 @@ it("locks the native binaries of Linux and macOS on x64 and arm64", () => {
       !(`node_modules/${name}` in lock.packages || `${path}/node_modules/${name}` in lock.packages),
   );
   expect(missing).toEqual([]);
+});
+
+it("has native binaries that npm installs whatever Node it runs on, from 20 on: it leaves out those that ask for more", () => {
+  const binaries = installed.filter(([path]) => PLATFORM.test(path));
+  const asking = binaries.filter(([, { engines }]) => {
+    const least = /^\D*(\d+)/.exec(engines?.node ?? "")?.[1];
+    return least !== undefined && Number(least) > 20;
+  });
+  expect(asking.map(([path]) => path)).toEqual([]);
 });
 
 it("locks the Node that everything runs on", () => {
