@@ -94,6 +94,7 @@ export class PostgresServer {
       fsync: "off",
       full_page_writes: "off",
       autovacuum: "off",
+      deadlock_timeout: "100ms",
       max_connections: 200,
     };
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
@@ -138,12 +139,33 @@ export class PostgresServer {
   }
 
   /** Runs a statement on a connection of its own. */
-  async query(database: string, text: string): Promise<readonly Record<string, unknown>[]> {
+  query(database: string, text: string): Promise<readonly Record<string, unknown>[]> {
+    return this.#connected(database, async (client) => {
+      const { rows } = await client.query<Record<string, unknown>>(text);
+      return rows;
+    });
+  }
+
+  /** Runs `work` while a transaction is open that has run the statement, and then undoes that. */
+  async holding(database: string, text: string, work: () => Promise<void>): Promise<void> {
+    await this.#connected(database, async (client) => {
+      await client.query("BEGIN");
+      await client.query(text);
+      await work();
+    });
+  }
+
+  /** Until somebody waits for a lock in this database. */
+  async untilWaiting(database: string): Promise<void> {
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
+    while ((await this.query(database, waiting)).length === 0);
+  }
+
+  async #connected<Result>(database: string, work: (client: Client) => Promise<Result>): Promise<Result> {
     const client = new Client({ connectionString: this.url(database) });
     await client.connect();
     try {
-      const { rows } = await client.query<Record<string, unknown>>(text);
-      return rows;
+      return await work(client);
     } finally {
       await client.end();
     }

@@ -63,8 +63,8 @@ export class CallQueue implements Calls {
     const run = () =>
       repeated(() =>
         this.#options.connections.write(async (connection) => {
-          const { at, transactionId } = await takeNumbers(connection, { epochs: 0, keys: 0 });
-          return { result: await work(connection, now ?? at), transactionId };
+          const { at, transaction } = await takeNumbers(connection, { epochs: 0, keys: 0 });
+          return { result: await work(connection, now ?? at), transaction };
         }),
       );
     return this.#ask(subject, { kind: "alone", run });

@@ -4,20 +4,29 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { storeUnavailable, storeUncertain } from "../unavailable.ts";
 import type { Connection } from "./connections.ts";
 import { isRefusal } from "./failures.ts";
-import { prepare } from "./statement.ts";
+import { prepare, send } from "./statement.ts";
 
-/** How often the database is asked, and the milliseconds between two times. */
-const TIMES_ASKED = 30;
+/** How a transaction is found again. */
+export interface TransactionName {
+  readonly id: string;
+  /** Process of the server that runs it. */
+  readonly backend: number;
+}
+
+/** Milliseconds for which the database is asked, and those between two times. */
+const ASKED_MS = 3000;
 const PAUSE_MS = 100;
 
-const statusOf = prepare<[string], { readonly status: "committed" | "aborted" | "in progress" | null }>(
-  "SELECT pg_xact_status($1::text::xid8) AS status",
+// A server that has not noticed yet that nobody listens is told to end it: then it is one or the other.
+const endOf = prepare<[string, number], { readonly status: "committed" | "aborted" | "in progress" | null }>(
+  `SELECT status, CASE WHEN status = 'in progress' THEN pg_terminate_backend($2::integer) END AS told
+   FROM (SELECT pg_xact_status($1::text::xid8) AS status) AS asked`,
 );
 
 /** Commits. Answers the error when the connection broke meanwhile, so that nobody knows; rejects when nothing was committed. */
 export async function commit(connection: Connection): Promise<unknown> {
   try {
-    const { command } = await connection.query("COMMIT");
+    const { command } = await send(connection, "COMMIT");
     if (command !== "COMMIT") throw new Error(`A transaction ended with ${command} in place of COMMIT`);
     return null;
   } catch (error) {
@@ -31,18 +40,16 @@ export async function commit(connection: Connection): Promise<unknown> {
  * it was not, or when nobody can say in time.
  */
 export async function readBack(
-  transactionId: string,
+  { id, backend }: TransactionName,
   error: unknown,
   onAnother: <Result>(ask: (connection: Connection) => Promise<Result>) => Promise<Result>,
 ): Promise<void> {
-  for (let times = 0; times < TIMES_ASKED; times += 1) {
-    if (times > 0) await sleep(PAUSE_MS);
-    const status = await onAnother(async (connection) => {
-      const row = await statusOf.get(connection, transactionId);
-      return row?.status ?? null;
-    }).catch(() => "unknown" as const);
-    if (status === "committed") return;
-    if (status === "aborted") throw storeUnavailable(error);
+  const deadline = performance.now() + ASKED_MS;
+  while (performance.now() < deadline) {
+    const answer = await onAnother((connection) => endOf.get(connection, id, backend)).catch(() => undefined);
+    if (answer?.status === "committed") return;
+    if (answer?.status === "aborted") throw storeUnavailable(error);
+    await sleep(PAUSE_MS);
   }
   throw storeUncertain(error);
 }

@@ -1,8 +1,10 @@
 // The pool of connections: bounded, with a limit on every wait, so that a database that is down or silent is an error and never a hang.
 
 import { Pool, types, type PoolClient } from "pg";
-import { commit, readBack } from "./commit.ts";
+import { commit, readBack, type TransactionName } from "./commit.ts";
 import { connectionLost } from "./failures.ts";
+import { send } from "./statement.ts";
+import { together } from "./together.ts";
 
 /** One connection. Statements that are not awaited one by one travel together. */
 export type Connection = Pick<PoolClient, "query">;
@@ -18,10 +20,10 @@ export interface ConnectionOptions {
   readonly statementMs?: number;
 }
 
-/** What a transaction answers when it is committed, and its id, which is asked for when the connection breaks just then. */
+/** What a transaction answers when it is committed, and its name, which is asked for when the connection breaks just then. */
 export interface Written<Result> {
   readonly result: Result;
-  readonly transactionId: string;
+  readonly transaction: TransactionName;
 }
 
 const BIGINT = 20;
@@ -62,23 +64,23 @@ export class Connections {
   /** Reads one state of the database, which nobody changes meanwhile. */
   read<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
     return this.#lend(async (connection) => {
-      const begun = connection.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-      const [result] = await Promise.all([work(connection), begun]);
-      await connection.query("COMMIT");
+      const begun = send(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+      const [result] = await together([work(connection), begun]);
+      await send(connection, "COMMIT");
       return result;
     });
   }
 
   /** Changes the database: all that `work` does, or nothing of it. */
   async write<Result>(work: (connection: Connection) => Promise<Written<Result>>): Promise<Result> {
-    const { result, transactionId, lost } = await this.#lend(async (connection, spoil) => {
-      const begun = connection.query("BEGIN ISOLATION LEVEL READ COMMITTED");
-      const [written] = await Promise.all([work(connection), begun]);
+    const { result, transaction, lost } = await this.#lend(async (connection, spoil) => {
+      const begun = send(connection, "BEGIN ISOLATION LEVEL READ COMMITTED");
+      const [written] = await together([work(connection), begun]);
       const lost = await commit(connection);
       if (lost !== null) spoil();
       return { ...written, lost };
     });
-    if (lost !== null) await readBack(transactionId, lost, (ask) => this.use(ask));
+    if (lost !== null) await readBack(transaction, lost, (ask) => this.use(ask));
     return result;
   }
 

@@ -9,6 +9,7 @@ import { prepareDelete, prepareInsert, prepareUpdate, type Row } from "./bulk.ts
 import type { Changes } from "./changes.ts";
 import type { Connection } from "./connections.ts";
 import { writeSessions } from "./session-writer.ts";
+import { together } from "./together.ts";
 
 const PLACE = { session_key: "bigint", number: "bigint" } as const;
 
@@ -109,7 +110,7 @@ const rememberKeys = prepareInsert(
 /** Statements of one connection run in the order in which they are sent: what is removed is so before the new is there. */
 export async function writeChanges(connection: Connection, changes: Changes): Promise<void> {
   const streamed = [...changes.streamed.values()];
-  await Promise.all([
+  await together([
     writeSessions(connection, [...changes.sessions.values()]),
     insertMessages(connection, changes.messages.added(messageRow)),
     updateMessages(connection, changes.messages.changed(changedMessageRow)),

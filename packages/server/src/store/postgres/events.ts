@@ -5,6 +5,7 @@ import type { Connection } from "./connections.ts";
 import { lockSessions } from "./facts.ts";
 import { prepareDelete, prepareUpdate } from "./bulk.ts";
 import { prepare } from "./statement.ts";
+import { together } from "./together.ts";
 
 interface LogRow {
   readonly key: number;
@@ -100,7 +101,7 @@ async function trimLogs(connection: Connection, rows: readonly TrimmableRow[]): 
   const locked = await lockSessions(connection, { keys: rows.map(({ key }) => key) });
   const alive = new Set(locked.map(({ key }) => key));
   const trimmed = rows.filter(({ key }) => alive.has(key));
-  await Promise.all([
+  await together([
     forget(
       connection,
       trimmed.map(({ key, floor }) => [key, floor]),

@@ -16,6 +16,7 @@ import type { Connection } from "./connections.ts";
 import { SessionState } from "./session-state.ts";
 import { prepare } from "./statement.ts";
 import { ACTION, MESSAGE, SESSION, TURN, of } from "./columns.ts";
+import { together } from "./together.ts";
 
 /** What a call has to know of its session, beside its row. */
 export interface Needs {
@@ -114,7 +115,7 @@ export async function readStates(
     if (state === undefined) throw new Error(`The session ${session_key} was not locked`);
     return state;
   };
-  await Promise.all([
+  await together([
     ...readTurns(connection, wanted, stateOf),
     ...readAll(connection, wanted, stateOf),
     ...readNamed(connection, wanted, stateOf),

@@ -73,6 +73,6 @@ function commitTogether(connections: Connections, changes: readonly Change[]): P
     });
     const result = changes.map((change) => change.decide(transaction, change.at ?? transaction.at));
     await writeChanges(connection, transaction.changes);
-    return { result, transactionId: transaction.id };
+    return { result, transaction: transaction.name };
   });
 }

@@ -16,6 +16,7 @@ import type { Connection } from "./connections.ts";
 import { readStates } from "./facts.ts";
 import { prepare } from "./statement.ts";
 import { MESSAGE, SESSION, STEP, TURN } from "./columns.ts";
+import { together } from "./together.ts";
 
 /** Turns that are read at once: a long past costs little more than what is sent of it. */
 const READ_AT_ONCE = 16;
@@ -72,7 +73,7 @@ async function readTurns(
   const positions = turns.flatMap(({ user_position, agent_position }) =>
     agent_position === null ? [user_position] : [user_position, agent_position],
   );
-  const [messageRows, stepRows] = await Promise.all([
+  const [messageRows, stepRows] = await together([
     messagesAt.all(connection, key, positions),
     stepsOf.all(
       connection,

@@ -1,12 +1,13 @@
 // Numbers that only the database gives out: its time, epochs, keys of sessions. One statement for all that a transaction may need.
 
 import type { Connection } from "./connections.ts";
+import type { TransactionName } from "./commit.ts";
 import { prepare } from "./statement.ts";
 
 export interface Numbers {
   /** Milliseconds since the Unix epoch. */
   readonly at: number;
-  readonly transactionId: string;
+  readonly transaction: TransactionName;
   /** A number of the store-wide sequence, higher than every one that was taken before. */
   takeEpoch(): number;
   takeKey(): number;
@@ -15,9 +16,16 @@ export interface Numbers {
 /** What is taken and not used is never used: gaps are fine. */
 const take = prepare<
   [number, number],
-  { readonly at: number; readonly id: string; readonly epochs: string; readonly keys: string }
+  {
+    readonly at: number;
+    readonly id: string;
+    readonly backend: number;
+    readonly epochs: string;
+    readonly keys: string;
+  }
 >(
   `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AS at, pg_current_xact_id()::text AS id,
+     pg_backend_pid() AS backend,
      array_to_string(ARRAY(SELECT nextval('epochs') FROM generate_series(1, $1::integer)), ' ') AS epochs,
      array_to_string(ARRAY(SELECT nextval('session_keys') FROM generate_series(1, $2::integer)), ' ') AS keys`,
 );
@@ -30,7 +38,7 @@ export async function takeNumbers(
   if (row === undefined) throw new Error("The database gave no numbers");
   return {
     at: row.at,
-    transactionId: row.id,
+    transaction: { id: row.id, backend: row.backend },
     takeEpoch: giveOut("epochs", row.epochs),
     takeKey: giveOut("session keys", row.keys),
   };

@@ -2,6 +2,7 @@
 
 import type { Connection } from "./connections.ts";
 import { prepare } from "./statement.ts";
+import { together } from "./together.ts";
 
 const removals = [
   "messages",
@@ -21,5 +22,5 @@ const removals = [
 
 /** Removes all that belongs to the sessions with these keys, which are locked. */
 export async function removeSessions(connection: Connection, keys: readonly number[]): Promise<void> {
-  if (keys.length > 0) await Promise.all(removals.map((removal) => removal.run(connection, keys)));
+  if (keys.length > 0) await together(removals.map((removal) => removal.run(connection, keys)));
 }

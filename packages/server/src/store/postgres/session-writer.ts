@@ -5,6 +5,7 @@ import { retentionOf } from "../rows.ts";
 import { prepareInsert, prepareUpdate, type Row } from "./bulk.ts";
 import type { Connection } from "./connections.ts";
 import type { SessionState } from "./session-state.ts";
+import { together } from "./together.ts";
 
 const CHANGING = {
   app: "text",
@@ -43,7 +44,7 @@ export async function writeSessions(
   const born = used.filter(({ state }) => state.before === null);
   const changed = used.filter(({ state }) => state.before !== null && state.before !== state.session);
   const unchanged = used.filter(({ state }) => state.before === state.session);
-  await Promise.all([
+  await together([
     insert(
       connection,
       inOrder(born).map(({ state: { session }, at }) => [

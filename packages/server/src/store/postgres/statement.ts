@@ -1,6 +1,7 @@
 // Statements by a name of their own, which a connection prepares when it first meets them.
 
 import { createHash } from "node:crypto";
+import type { QueryResult } from "pg";
 import type { Connection } from "./connections.ts";
 import { connectionLost } from "./failures.ts";
 
@@ -12,6 +13,15 @@ export interface Statement<Parameters extends readonly Value[], Row = never> {
   all(connection: Connection, ...parameters: Parameters): Promise<Row[]>;
   /** Answers how many rows it changed. */
   run(connection: Connection, ...parameters: Parameters): Promise<number>;
+}
+
+/** Runs a text without parameters, which may hold several statements, unprepared. */
+export async function send(connection: Connection, text: string): Promise<QueryResult> {
+  try {
+    return await connection.query(text);
+  } catch (error) {
+    throw connectionLost(error);
+  }
 }
 
 export function prepare<Parameters extends readonly Value[], Row = never>(

@@ -9,10 +9,12 @@ import { newSession, type SessionRecord } from "../../core/session.ts";
 import type { OpenTurn, TurnIdentity } from "../../core/turn.ts";
 import type { SessionRow } from "../rows.ts";
 import { Changes } from "./changes.ts";
+import type { TransactionName } from "./commit.ts";
 import type { Connection } from "./connections.ts";
 import { lockSessions, readStates, type Needs } from "./facts.ts";
 import { takeNumbers, type Numbers } from "./numbers.ts";
 import { SessionState, type UsedKey } from "./session-state.ts";
+import { together } from "./together.ts";
 
 export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
 
@@ -29,7 +31,7 @@ export interface Locked {
 export class Transaction {
   /** Time of the database in milliseconds since the Unix epoch, from behind the locks: in one session it never goes back. */
   readonly at: number;
-  readonly id: string;
+  readonly name: TransactionName;
   readonly changes = new Changes();
   readonly #numbers: Numbers;
   readonly #byKey: Map<number, SessionState>;
@@ -39,7 +41,7 @@ export class Transaction {
 
   private constructor(numbers: Numbers, states: ReadonlyMap<number, SessionState>) {
     this.at = numbers.at;
-    this.id = numbers.transactionId;
+    this.name = numbers.transaction;
     this.#numbers = numbers;
     this.#byKey = new Map(states);
     this.#byId = new Map(Array.from(states.values(), (state) => [state.session.id, state]));
@@ -50,7 +52,7 @@ export class Transaction {
     // Epochs are taken behind the locks, so that whoever locks a session later has a higher one.
     const existing = new Set(rows.map(({ id }) => id));
     const keys = locked.births.filter((id) => !existing.has(id)).length;
-    const [numbers, states] = await Promise.all([
+    const [numbers, states] = await together([
       takeNumbers(connection, { epochs: locked.epochs, keys }),
       readStates(connection, rows, locked.needsOf),
     ]);

@@ -55,7 +55,7 @@ CREATE TABLE messages (
 CREATE TABLE turns (
   session_key bigint NOT NULL,
   number bigint NOT NULL,
-  state text NOT NULL,
+  state text COLLATE "C" NOT NULL,
   user_position bigint NOT NULL,
   agent_position bigint,
   attempts integer NOT NULL,

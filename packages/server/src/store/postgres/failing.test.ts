@@ -1,0 +1,196 @@
+// What the store answers when the database, the way to it or a single row fails.
+
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { TcpProxy, type FromClient } from "../../../test/tcp-proxy.ts";
+import type { Store } from "../../core/ports/store.ts";
+import { NOTHING, chat, everything, record, startTurn, target } from "../contract/scenario.suite.ts";
+import { openPostgresStore } from "./open.ts";
+
+const UNAVAILABLE = { status: 503, code: "store_unavailable" };
+
+describe.skipIf(await isWithoutPostgres())("a store on a database that fails", () => {
+  let server: PostgresServer;
+  let proxy: TcpProxy;
+  let database: string;
+  let store: Store;
+  let direct: Store;
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    proxy = await TcpProxy.start(server.port);
+    database = await server.createDatabase();
+    const url = server.url(database).replace(`:${server.port}/`, `:${proxy.port}/`);
+    store = await openPostgresStore({ url, connectMs: 500, statementMs: 500, connections: 3 });
+    direct = await openPostgresStore({ url: server.url(database) });
+  });
+  afterEach(async () => {
+    proxy.fromClient = null;
+    proxy.isSilent = false;
+    await Promise.all([store.close(), direct.close()]);
+    await proxy.stop();
+  });
+
+  /** Does `what` with the next COMMIT, once; what comes before and after passes. */
+  function atNextCommit(what: FromClient): void {
+    proxy.fromClient = (bytes, link) => {
+      if (!bytes.includes("COMMIT\0")) {
+        link.server.write(bytes);
+        return;
+      }
+      proxy.fromClient = null;
+      what(bytes, link);
+    };
+  }
+
+  it("answers what was committed when the connection breaks before it is told so", async () => {
+    const id = randomUUID();
+    atNextCommit((bytes, { client, server }) => {
+      server.removeAllListeners("data");
+      server.once("data", () => client.destroy());
+      server.write(bytes);
+    });
+    const committed = await chat(store, id, "hello");
+    expect(committed).toMatchObject({ created: true, outcome: { kind: "accepted", turn: 1 } });
+    expect(await record(direct, id)).toEqual(committed.session);
+  });
+
+  it("says that nothing was changed when the connection breaks before the database is told to commit", async () => {
+    const id = randomUUID();
+    atNextCommit((_bytes, { client, server }) => {
+      client.destroy();
+      server.destroy();
+    });
+    const refused = await chat(store, id, "hello").catch((error: unknown) => error);
+    expect(refused).toMatchObject({ ...UNAVAILABLE, headers: { "retry-after": "1" } });
+    expect(refused).toHaveProperty("detail", expect.stringContaining("nothing was changed"));
+    expect(await direct.sessions.find(id)).toBeNull();
+    expect((await chat(store, id, "hello")).created).toBe(true);
+  });
+
+  it("ends a transaction of which the database has not noticed that it is lost", async () => {
+    const id = randomUUID();
+    await store.sessions.open(target(id), NOTHING);
+    atNextCommit((_bytes, { client, server }) => {
+      client.removeAllListeners("close");
+      client.destroy();
+      void once(server, "close");
+    });
+    const refused = await store.sessions.rename(id, "lost").catch((error: unknown) => error);
+    expect(refused).toMatchObject(UNAVAILABLE);
+    expect(refused).toHaveProperty("detail", expect.stringContaining("nothing was changed"));
+    // The lock went with the transaction.
+    expect((await direct.sessions.rename(id, "next"))?.session.title).toBe("next");
+  });
+
+  it("does not say that nothing was changed where nobody can be asked", async () => {
+    const id = randomUUID();
+    atNextCommit((bytes, { client, server }) => {
+      server.removeAllListeners("data");
+      server.once("data", () => {
+        proxy.fromClient = (_bytes, { client }) => void client.destroy();
+        client.destroy();
+      });
+      server.write(bytes);
+    });
+    const refused = await chat(store, id, "hello").catch((error: unknown) => error);
+    expect(refused).toMatchObject(UNAVAILABLE);
+    expect(refused).toHaveProperty("detail", expect.stringContaining("Look at what arrived"));
+    expect(await direct.sessions.find(id)).not.toBeNull();
+  });
+
+  it("refuses at once while the database is down, and goes on by itself when it is back", async () => {
+    const id = randomUUID();
+    await chat(store, id, "before");
+    const before = await everything(store, id);
+    await server.halt();
+    try {
+      const refused = await Promise.allSettled([
+        chat(store, id, "meanwhile"),
+        chat(store, randomUUID(), "meanwhile"),
+        store.sessions.find(id),
+        store.turns.claim("owner", [randomUUID()], [], {}),
+        store.probe(),
+      ]);
+      for (const answer of refused) expect(answer).toMatchObject({ reason: UNAVAILABLE });
+    } finally {
+      await server.resume();
+    }
+    expect(await everything(store, id)).toEqual(before);
+    await chat(store, id, "after");
+    expect((await record(store, id)).messageCount).toBe(2);
+  });
+
+  it("does not wait for a database that is silent", async () => {
+    const id = randomUUID();
+    await chat(store, id, "before");
+    proxy.isSilent = true;
+    const calls = Array.from({ length: 8 }, () => store.sessions.find(id));
+    const refused = await Promise.allSettled([...calls, chat(store, id, "meanwhile"), store.probe()]);
+    for (const answer of refused) expect(answer).toMatchObject({ reason: UNAVAILABLE });
+    proxy.isSilent = false;
+    proxy.cut();
+    await chat(store, id, "after");
+    expect((await record(store, id)).messageCount).toBe(2);
+  });
+
+  it("answers 507 when the disk is full, and lets the neighbours through", async () => {
+    await server.query(
+      database,
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+       CREATE TRIGGER full_disk BEFORE INSERT ON messages
+         FOR EACH ROW WHEN (NEW.content = 'too much') EXECUTE FUNCTION refuse()`,
+    );
+    const [first, second, third] = await Promise.allSettled([
+      chat(store, randomUUID(), "one"),
+      chat(store, randomUUID(), "too much"),
+      chat(store, randomUUID(), "two"),
+    ]);
+    expect(second).toMatchObject({ reason: { status: 507, code: "insufficient_storage" } });
+    expect([first.status, third.status]).toEqual(["fulfilled", "fulfilled"]);
+  });
+
+  it("does not let a text that the database cannot keep hurt others, and keeps what JSON can", async () => {
+    const [id, other] = [randomUUID(), randomUUID()];
+    const [bad, good] = await Promise.allSettled([chat(store, id, "a\0b"), chat(store, other, "fine")]);
+    expect([bad.status, good.status]).toEqual(["rejected", "fulfilled"]);
+    expect(await store.sessions.find(id)).toBeNull();
+    const userState = { nul: "a\0b", emoji: "👍🏽", quotes: `{"\\,'}` };
+    await store.sessions.open(target(id), { userState, publicKey: null });
+    expect((await record(store, id)).userState).toEqual(userState);
+  });
+
+  it("does not wait long for a session that somebody holds, nor lets others wait for it", async () => {
+    const [held, free] = [randomUUID(), randomUUID()];
+    await chat(store, held, "one");
+    await server.holding(database, `SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`, async () => {
+      const [first, second] = await Promise.allSettled([
+        store.sessions.rename(held, "waits"),
+        chat(store, free, "goes on"),
+      ]);
+      expect(first).toMatchObject({ reason: UNAVAILABLE });
+      expect(second.status).toBe("fulfilled");
+      // Reading waits for nobody.
+      expect((await record(store, held)).messageCount).toBe(1);
+    });
+    expect((await store.sessions.rename(held, "next"))?.session.title).toBe("next");
+  });
+
+  it("holds no connection while a turn runs", async () => {
+    for (let count = 0; count < 10; count += 1) await startTurn(store, randomUUID(), "runs");
+    const rows = await server.query(
+      database,
+      `SELECT count(*)::integer AS open, count(*) FILTER (WHERE state <> 'idle')::integer AS busy
+       FROM pg_stat_activity WHERE application_name = 'colloquy' AND datname = '${database}' AND pid <> pg_backend_pid()`,
+    );
+    expect(rows[0]).toMatchObject({ busy: 0 });
+    // Three of this store and the connections of the one beside it.
+    expect(rows[0]?.["open"]).toBeLessThanOrEqual(6);
+  });
+});

@@ -1,0 +1,105 @@
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { readMigrations, type Migration } from "../migrations.ts";
+import { Connections } from "./connections.ts";
+import { migrate } from "./migrate.ts";
+
+const OURS = readMigrations(join(import.meta.dirname, "migrations"));
+
+function migration(version: number, sql: string): Migration {
+  return { version, name: `000${version}_test.sql`, sql };
+}
+
+it("migrations have the numbers and the meaning of those of SQLite", () => {
+  const theirs = readMigrations(join(import.meta.dirname, "../sqlite/migrations"));
+  expect(OURS.map(({ name }) => name)).toEqual(theirs.map(({ name }) => name));
+});
+
+describe.skipIf(await isWithoutPostgres())("migrate", () => {
+  let server: PostgresServer;
+  let database: string;
+  let connections: Connections;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    database = await server.createDatabase();
+    connections = new Connections({ url: server.url(database) });
+  });
+  afterEach(() => connections.end());
+
+  const applied = () =>
+    server.query(database, "SELECT version, name FROM schema_migrations ORDER BY version");
+  const tables = async () => {
+    const rows = await server.query(
+      database,
+      "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_migrations' ORDER BY 1",
+    );
+    return rows.map((row) => row["tablename"]);
+  };
+
+  it("runs what the database has not seen, in order, and records it", async () => {
+    const first = migration(1, "CREATE TABLE a (x integer)");
+    const second = migration(2, "ALTER TABLE a RENAME TO b");
+    await migrate(connections, [first]);
+    await migrate(connections, [first, second]);
+    await migrate(connections, [first, second]);
+    expect(await tables()).toEqual(["b"]);
+    expect(await applied()).toEqual([
+      { version: 1, name: "0001_test.sql" },
+      { version: 2, name: "0002_test.sql" },
+    ]);
+  });
+
+  it("runs each once when five begin at the same time, also where one takes its time", async () => {
+    const slow = migration(
+      3,
+      "SELECT pg_sleep(0.3); CREATE TABLE slow (x integer); INSERT INTO slow VALUES (1)",
+    );
+    const nodes = Array.from(
+      { length: 5 },
+      () => new Connections({ url: server.url(database), statementMs: 100 }),
+    );
+    try {
+      await Promise.all(nodes.map((node) => migrate(node, [...OURS, slow])));
+    } finally {
+      await Promise.all(nodes.map((node) => node.end()));
+    }
+    expect((await applied()).map(({ version }) => version)).toEqual([1, 2, 3]);
+    expect(await server.query(database, "SELECT x FROM slow")).toEqual([{ x: 1 }]);
+  });
+
+  it("leaves nothing of a migration that fails", async () => {
+    const broken = migration(2, "CREATE TABLE b (x integer); INSERT INTO nowhere VALUES (1)");
+    const first = migration(1, "CREATE TABLE a (x integer)");
+    await expect(migrate(connections, [first, broken])).rejects.toThrow(/nowhere/);
+    expect(await tables()).toEqual(["a"]);
+    await migrate(connections, [first, migration(2, "CREATE TABLE b (x integer)")]);
+    expect(await tables()).toEqual(["a", "b"]);
+  });
+
+  it("works with a database that is one version ahead, and refuses one that is more", async () => {
+    const three = [1, 2, 3].map((version) => migration(version, "SELECT 1"));
+    await migrate(connections, three);
+    await migrate(connections, three.slice(0, 2));
+    await expect(migrate(connections, three.slice(0, 1))).rejects.toThrow(
+      "The database has schema version 3, but this version of Colloquy knows versions up to 1. " +
+        "Start a newer Colloquy on it, or restore a backup from before the upgrade.",
+    );
+  });
+
+  it("compares all text that is looked up or sorted by its bytes", async () => {
+    await migrate(connections, OURS);
+    const rows = await server.query(
+      database,
+      `SELECT DISTINCT c.relname || '.' || a.attname AS column
+       FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+       JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(i.indkey)
+       JOIN pg_collation l ON l.oid = a.attcollation
+       WHERE n.nspname = 'public' AND l.collname <> 'C'`,
+    );
+    expect(rows).toEqual([]);
+  });
+});

@@ -1,0 +1,181 @@
+// Several nodes on one database: what one of them commits, all of them see, and nothing is done twice.
+
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
+import type { Store } from "../../core/ports/store.ts";
+import {
+  NOTHING,
+  allEvents,
+  chat,
+  claimOf,
+  complete,
+  record,
+  startTurn,
+  target,
+} from "../contract/scenario.suite.ts";
+import { openPostgresStore } from "./open.ts";
+
+describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
+  let server: PostgresServer;
+  let database: string;
+  let nodes: Store[];
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    database = await server.createDatabase();
+    const url = server.url(database);
+    nodes = await Promise.all(Array.from({ length: 5 }, () => openPostgresStore({ url, connections: 4 })));
+  });
+  afterEach(async () => {
+    await Promise.all(nodes.map((node) => node.close()));
+  });
+
+  it("migrate it once, however many start at the same time", async () => {
+    const rows = await server.query(database, "SELECT version FROM schema_migrations ORDER BY version");
+    expect(rows).toEqual([{ version: 1 }, { version: 2 }]);
+  });
+
+  it("begin each session once, whoever is asked first, and lose no message", async () => {
+    const ids = Array.from({ length: 40 }, () => randomUUID());
+    const answers = await Promise.all(
+      nodes.flatMap((node, index) =>
+        // Each in an order of its own, so that their transactions meet.
+        ids
+          .toSorted(() => (index % 2 === 0 ? 1 : -1))
+          .map((id) => chat(node, id, `from ${index}`, { maxQueued: 10 })),
+      ),
+    );
+    expect(answers.filter(({ created }) => created)).toHaveLength(ids.length);
+    for (const id of ids) {
+      const messages = await nodes[0]!.sessions.messages(id, null, 10);
+      expect(messages?.map(({ content }) => content).toSorted()).toEqual(
+        nodes.map((_node, index) => `from ${index}`),
+      );
+      const events = await allEvents(nodes[1]!, id);
+      expect(events.map(({ number }) => number)).toEqual(events.map((_event, index) => index + 1));
+    }
+  });
+
+  it("answer a request of an idempotency key once, wherever it is sent to", async () => {
+    const id = randomUUID();
+    const idempotency = { key: "k", digest: "d" };
+    const answers = await Promise.all(nodes.map((node) => chat(node, id, "hello", { idempotency })));
+    const kinds = answers.map(({ outcome }) => outcome.kind).toSorted();
+    expect(kinds).toEqual(["accepted", "replayed", "replayed", "replayed", "replayed"]);
+    expect((await record(nodes[0]!, id)).messageCount).toBe(1);
+  });
+
+  it("give no turn to two of them, and leave none behind", async () => {
+    const ids = Array.from({ length: 60 }, () => randomUUID());
+    await Promise.all(ids.map((id) => chat(nodes[0]!, id, "hello")));
+    const claims = await Promise.all(
+      nodes.map((node, index) =>
+        node.turns.claim(
+          `node ${index}`,
+          Array.from({ length: 20 }, () => randomUUID()),
+          [],
+          {},
+        ),
+      ),
+    );
+    const claimed = claims.flat().map(({ session }) => session.id);
+    expect(new Set(claimed)).toEqual(new Set(ids));
+    expect(claimed).toHaveLength(ids.length);
+    const epochs = claims.flat().map(({ session }) => session.epoch);
+    expect(new Set(epochs).size).toBe(ids.length);
+  });
+
+  it("claim a turn also when its session is held for another reason at that moment", async () => {
+    const [held, free] = [randomUUID(), randomUUID()];
+    await chat(nodes[0]!, held, "hello");
+    await chat(nodes[0]!, free, "hello");
+    let claim: ReturnType<Store["turns"]["claim"]> | undefined;
+    await server.holding(database, `SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`, async () => {
+      claim = nodes[1]!.turns.claim("me", [randomUUID(), randomUUID(), randomUUID()], [], {});
+      await server.untilWaiting(database);
+    });
+    const claimed = await claim;
+    expect(claimed?.map(({ session }) => session.id)).toEqual([free, held]);
+  });
+
+  it("refuse what an owner writes whose turn another node has taken", async () => {
+    const id = randomUUID();
+    const late = await startTurn(nodes[0]!, id, "hello", { claim: claimOf("paused") });
+    await nodes[1]!.turns.releaseDeadLeases("other");
+    const [again] = await nodes[1]!.turns.claim("other", [randomUUID()], [], {});
+    expect(again?.session.epoch).toBeGreaterThan(late.epoch);
+    expect(await nodes[0]!.turns.checkpoint(late, 0, "late")).toBeNull();
+    expect(await nodes[0]!.turns.renew("paused", [late.epoch], 10_000)).toEqual([]);
+    await complete(nodes[1]!, again!.outcome!, "answer");
+  });
+
+  it("go by the clock of the database, which none of them can be ahead of", async () => {
+    const before = Number(
+      (await server.query(database, "SELECT extract(epoch FROM now()) * 1000 AS at"))[0]?.["at"],
+    );
+    const { session } = await chat(nodes[0]!, randomUUID(), "hello");
+    const after = Number(
+      (await server.query(database, "SELECT extract(epoch FROM now()) * 1000 AS at"))[0]?.["at"],
+    );
+    expect(session.createdAt).toBeGreaterThanOrEqual(Math.floor(before));
+    expect(session.createdAt).toBeLessThanOrEqual(after);
+    const turn = await startTurn(nodes[1]!, randomUUID(), "hello");
+    const [lease] = await server.query(
+      database,
+      "SELECT expires_at - extract(epoch FROM now()) * 1000 AS left FROM leases",
+    );
+    expect(Number(lease?.["left"])).toBeGreaterThan(5000);
+    expect(await nodes[2]!.turns.renew("owner", [turn.epoch], 10_000)).toEqual([turn.epoch]);
+    expect(await nodes[2]!.turns.releaseDeadLeases(null)).toBe(0);
+  });
+
+  it("share out titles that are owed", async () => {
+    const ids = Array.from({ length: 10 }, () => randomUUID());
+    await Promise.all(ids.map((id) => chat(nodes[0]!, id, "hello")));
+    await server.query(database, `UPDATE title_jobs SET due_at = due_at - ${TITLE_LEASE_MS}`);
+    const jobs = await Promise.all(nodes.map((node) => node.jobs.claimTitles(10, 60_000)));
+    expect(
+      jobs
+        .flat()
+        .map(({ sessionId }) => sessionId)
+        .toSorted(),
+    ).toEqual(ids.toSorted());
+  });
+
+  it("go on when transactions lock each other out", async () => {
+    const ids = Array.from({ length: 12 }, () => randomUUID());
+    for (const id of ids) await nodes[0]!.sessions.open(target(id), NOTHING);
+    const stop = Promise.withResolvers<void>();
+    // Somebody who takes the same locks in the wrong order, again and again.
+    const disturbing = disturb(ids.toSorted().toReversed(), stop.promise);
+    const renamed: Promise<unknown>[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const all = nodes.flatMap((node, index) =>
+        ids.map((id) => node.sessions.rename(id, `round ${round} of ${index}`)),
+      );
+      renamed.push(...all);
+      await Promise.allSettled(all);
+    }
+    stop.resolve();
+    await disturbing;
+    const answers = await Promise.allSettled(renamed);
+    expect(answers.filter(({ status }) => status === "rejected")).toEqual([]);
+    for (const id of ids) expect((await record(nodes[0]!, id)).head).toBe(25);
+  });
+
+  async function disturb(ids: readonly string[], stopped: Promise<void>): Promise<void> {
+    let isStopped = false;
+    void stopped.then(() => {
+      isStopped = true;
+    });
+    while (!isStopped) {
+      const locks = ids.map((id) => `PERFORM 1 FROM sessions WHERE id = '${id}' FOR UPDATE;`).join(" ");
+      await server.query(database, `DO $$ BEGIN ${locks} END $$`).catch(() => undefined);
+    }
+  }
+});

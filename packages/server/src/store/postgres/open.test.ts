@@ -1,0 +1,80 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import type { Store } from "../../core/ports/store.ts";
+import { chat, everything, startTurn, step } from "../contract/scenario.suite.ts";
+import { openPostgresStore } from "./open.ts";
+
+describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  it("refuses a database that it cannot reach, and one that is not there", async () => {
+    await expect(openPostgresStore({ url: "postgres://colloquy@127.0.0.1:1/none" })).rejects.toThrow(
+      /ECONNREFUSED/,
+    );
+    await expect(openPostgresStore({ url: server.url("none") })).rejects.toThrow(/"none" does not exist/);
+  });
+
+  it("refuses a database that keeps text in another encoding", async () => {
+    const settings = "TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'";
+    await server.query("postgres", `CREATE DATABASE ascii ${settings}`);
+    await expect(openPostgresStore({ url: server.url("ascii") })).rejects.toThrow(/SQL_ASCII.*UTF8/);
+  });
+
+  it("refuses a database that may lose what it has committed", async () => {
+    const database = await server.createDatabase();
+    await server.query(database, `ALTER DATABASE ${database} SET synchronous_commit = off`);
+    await expect(openPostgresStore({ url: server.url(database) })).rejects.toThrow(
+      /synchronous_commit is off/,
+    );
+  });
+
+  it("refuses a database that a much newer version has been at", async () => {
+    const database = await server.createDatabase();
+    const url = server.url(database);
+    await (await openPostgresStore({ url })).close();
+    await server.query(database, "INSERT INTO schema_migrations VALUES (99, '0099_later.sql', 0)");
+    await expect(openPostgresStore({ url })).rejects.toThrow(/schema version 99.*Start a newer Colloquy/);
+  });
+
+  it("goes on while a newer version adds a column to every table", async () => {
+    const database = await server.createDatabase();
+    const store = await openPostgresStore({ url: server.url(database), connections: 1 });
+    const id = randomUUID();
+    await live(store, id);
+    const before = await everything(store, id);
+    const tables = await server.query(
+      database,
+      "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
+    );
+    for (const { tablename } of tables) {
+      await server.query(
+        database,
+        `ALTER TABLE ${String(tablename)} ADD COLUMN added_later text DEFAULT 'x'`,
+      );
+    }
+    expect(await everything(store, id)).toEqual(before);
+    await live(store, randomUUID());
+    await store.close();
+  });
+});
+
+/** Something of everything that a store does for a session. */
+async function live(store: Store, id: string): Promise<void> {
+  const idempotency = { key: "k", digest: "d" };
+  const turn = await startTurn(store, id, "hello", { publicKey: "0xa", idempotency });
+  await chat(store, id, "hello", { idempotency });
+  await store.turns.checkpoint(turn, 0, "Hel");
+  await store.turns.stepWithCalls(turn, step(1, "Hello."), [], []);
+  await store.turns.history(turn, 1000);
+  await store.turns.complete(turn, step(2, "Bye."));
+  await store.sessions.list({ publicKey: "0xa", apps: ["default"], limit: 10, after: null });
+  await store.sessions.messages(id, null, 10);
+  await store.actions.list(id, 10);
+  await store.secrets.of("default", "client");
+  await store.keys.list();
+}
