@@ -46,7 +46,6 @@ export interface ColloquyServer {
 
 /** Milliseconds that answers which are on their way get when everything else has stopped. */
 const CLOSING_MS = 2_000;
-const DRAIN_LOOK_MS = 20;
 
 /** Builds the service. Rejects with an Error that says what to do when the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
@@ -120,9 +119,7 @@ async function closeWithin(
 ): Promise<void> {
   const timer = clock.after(ms, () => http.server.closeAllConnections());
   try {
-    // Closing cuts off connections that look idle, and one whose answer was written but not taken does.
-    for (let waited = 0; waited < ms && !connections.areDrained; waited += DRAIN_LOOK_MS)
-      await clock.sleep(DRAIN_LOOK_MS);
+    connections.closeWhenIdle();
     await http.close();
   } finally {
     timer.stop();
