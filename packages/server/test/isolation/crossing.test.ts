@@ -45,6 +45,21 @@ describe.each([
     expect(after.text).toBe(before.text);
   });
 
+  it("do not mix by repeating a chat with its Idempotency-Key", async () => {
+    const { session } = service.apps[of].conversation;
+    const repeated = { "Idempotency-Key": newSession(), Prefer: "wait=20" };
+    const first = { session, headers: { ...key("own key", of), ...repeated } };
+    const sent = await send(service.url, "POST", `/api/chat?message=hello&app=${of}`, first);
+    expect(sent.status).toBe(200);
+    for (const [path, headers] of [
+      ["/api/chat?message=hello", repeated],
+      ["/api/chat?message=other", repeated],
+      [`/api/chat?message=hello&app=${other}`, { ...key("own key", other), ...repeated }],
+    ] as const) {
+      expectRefused(await send(service.url, "POST", path, { session, headers }), 409, of);
+    }
+  });
+
   it("do not mix by a model of the other one", async () => {
     const { session } = service.apps[of].conversation;
     const { rig } = service.apps[other];

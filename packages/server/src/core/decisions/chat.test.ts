@@ -122,10 +122,24 @@ describe("an idempotency key", () => {
     one.start("hello", { idempotency });
     const before = one.session;
     const previous = { digest: "d", turn: 1, at: one.at };
-    expect(one.chat("hello", { idempotency, onBusy: "reject", app: "other" }, { previous })).toEqual({
+    expect(one.chat("hello", { idempotency, onBusy: "reject" }, { previous })).toEqual({
       kind: "replayed",
       turn: 1,
     });
+    expect(one.session).toBe(before);
+  });
+
+  it("answers nothing to a chat of another App", () => {
+    const one = new DecidedSession();
+    one.start("hello", { idempotency });
+    const before = one.session;
+    for (const digest of ["d", "other"]) {
+      const previous = { digest, turn: 1, at: one.at };
+      expect(one.chat("hello", { idempotency, app: "other" }, { previous })).toEqual({
+        kind: "rejected",
+        reason: "app_mismatch",
+      });
+    }
     expect(one.session).toBe(before);
   });
 

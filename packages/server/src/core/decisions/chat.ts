@@ -76,12 +76,13 @@ export type ChatOutcome =
 /** A message arrives. A rejected one must leave no trace: the draft is then thrown away. */
 export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInput): ChatOutcome {
   const { openTurns, interrupted, previous } = facts;
+  // Before anything else, a replay too: what follows answers with the session, and the caller has shown a key for this App at most.
+  if (draft.session.app !== null && draft.session.app !== input.app) return rejected("app_mismatch");
   if (previous !== null && previous.at > draft.at - IDEMPOTENCY_KEPT_MS) {
     return previous.digest === input.idempotency?.digest
       ? { kind: "replayed", turn: previous.turn }
       : rejected("idempotency_key_reused");
   }
-  if (draft.session.app !== null && draft.session.app !== input.app) return rejected("app_mismatch");
   if (openTurns > 0 && input.onBusy === "reject") return rejected("session_busy");
   const ahead = input.onBusy === "interrupt" ? 0 : openTurns;
   if (ahead > input.maxQueued) return rejected("queue_full");
