@@ -3,15 +3,17 @@ import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { ScriptedModel } from "../../test/scripted-model.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
+import { TOO_MANY_CALLS } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
 import type { Tool } from "../core/ports/tool.ts";
-import { NO_USAGE, type StartedTurn, type StepRecord, type TokenUsage } from "../core/turn.ts";
+import { MAX_CALLS, NO_USAGE, type StartedTurn, type StepRecord, type TokenUsage } from "../core/turn.ts";
 import { createModelCatalog } from "../models/catalog.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { ModelCaller } from "./model-step.ts";
 import { runTurn, type RunEnd } from "./run.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
+import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 
 const MINUTE = 60_000;
@@ -89,9 +91,17 @@ class GatedTool implements Tool {
   }
 
   finish(callId: string, value: JsonValue): void {
-    this.#gates.get(callId)?.(value);
+    this.#gates.get(callKey(startedTurn(), callId))?.(value);
   }
 }
+
+const echo: Tool = {
+  name: "echo",
+  description: "Answers at once",
+  effect: "read",
+  inputSchema: { type: "object" },
+  execute: (input) => Promise.resolve(input as JsonValue),
+};
 
 async function until(condition: () => boolean): Promise<void> {
   for (let round = 0; round < 1_000 && !condition(); round += 1) {
@@ -181,6 +191,31 @@ describe("a turn", () => {
     expect(output("misfits")).toMatch(/\bn\b/);
     expect(output("unknown")).toContain("There is no tool");
     expect(output("broken")).toEqual(expect.any(String));
+  });
+
+  it("keeps a call of a tool that is not offered as one that may have effects: it may be offered when the turn runs again", async () => {
+    const { model, journal, end } = run();
+    (await model.next()).callTool("gone", {}, "a").finish("tool-calls");
+    (await model.next()).say("Sorry.").finish();
+    expect(await end).toBe("complete");
+    expect(journal.calls).toMatchObject([{ id: "a", name: "gone", effect: "unsafe" }]);
+  });
+
+  it("makes as many calls of a step as it may, asks about no others, and tells the model of them", async () => {
+    let made = 0;
+    const tool = { ...echo, execute: () => Promise.resolve((made += 1)) };
+    const other = { ...echo, name: "other" };
+    const { model, journal, end } = run({ tools: [tool, other], approvals: { other: "always" } });
+    const first = await model.next();
+    for (let n = 0; n < MAX_CALLS; n += 1) first.callTool("echo", {}, `c${n}`);
+    first.callTool("echo", {}, "over").callTool("other", {}, "asks").finish("tool-calls");
+    const told = (await model.next()).prompt.at(-1) ?? "";
+    expect(made).toBe(MAX_CALLS);
+    expect(journal.asked).toEqual([]);
+    expect(journal.outcomes).toHaveLength(MAX_CALLS);
+    expect(told.split(TOO_MANY_CALLS)).toHaveLength(3);
+    expect(journal.calls).toHaveLength(MAX_CALLS + 2);
+    expect(await Promise.race([end, Promise.resolve("runs")])).toBe("runs");
   });
 
   it("stops a tool that takes longer than it may, and goes on with that", async () => {
@@ -503,7 +538,7 @@ describe("a turn that goes on after a crash", () => {
       steps: [{ number: 1, text: "", parts, usage: NO_USAGE, finishReason: "tool-calls" }],
     });
     await until(() => tool.started.length === 1);
-    expect(tool.started).toEqual(["b"]);
+    expect(tool.started).toEqual([callKey(startedTurn(), "b")]);
     tool.finish("b", 2);
     const next = await model.next();
     expect(next.prompt.at(-1)).toContain('"value":2');

@@ -175,7 +175,7 @@ class TurnRun {
   async #runCalls(calls: readonly ToolCallRecord[]): Promise<ToolResults | null> {
     const { tools, clock, limits, signal } = this.#options;
     const onProgress = (): void => this.#deadline.progress();
-    const run: ToolRun = { tools, clock, timeoutMs: limits.toolMs, signal, onProgress };
+    const run: ToolRun = { turn: this.#turn, tools, clock, timeoutMs: limits.toolMs, signal, onProgress };
     return await runToolCalls(calls, this.#journal, run);
   }
 

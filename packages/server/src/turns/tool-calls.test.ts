@@ -3,6 +3,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { ToolCallRecord } from "../core/message.ts";
 import type { Tool } from "../core/ports/tool.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
+import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
 import { runToolCalls } from "./tool-calls.ts";
@@ -28,7 +29,7 @@ async function run(count: number, onWrite: RecordingJournal["onWrite"] = () => t
     effect: "read",
     execute: (_input, { callId, signal }) => {
       const { promise, resolve } = Promise.withResolvers<number>();
-      started.set(callId, { at: clock.monotonic(), signal, end: resolve });
+      started.set(idByKey.get(callId)!, { at: clock.monotonic(), signal, end: resolve });
       return promise;
     },
   };
@@ -39,8 +40,10 @@ async function run(count: number, onWrite: RecordingJournal["onWrite"] = () => t
   const calls = Array.from({ length: count }, (_, index): ToolCallRecord => {
     return { id: `${index + 1}`, name: "tool", arguments: {}, status: "running", effect: "read", step: 1 };
   });
+  const idByKey = new Map(calls.map(({ id }) => [callKey(turn, id), id]));
   const tools = await fixedTools({ default: [tool] }).open(turn, controller.signal);
   const results = runToolCalls(calls, journal, {
+    turn,
     tools,
     clock,
     timeoutMs: TIMEOUT_MS,

@@ -2,6 +2,8 @@ import type { JsonValue } from "../core/json.ts";
 import type { ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { TurnTools } from "../core/ports/tool.ts";
+import type { StartedTurn } from "../core/turn.ts";
+import { callKey } from "./call-key.ts";
 import type { TurnJournal } from "./journal.ts";
 
 /** Calls of one step that run at the same time. A model may ask for any number of them, and each may hold a connection or a process. */
@@ -10,6 +12,7 @@ const MAX_AT_ONCE = 8;
 export type ToolResults = ReadonlyMap<string, { readonly output: JsonValue; readonly is_error: boolean }>;
 
 export interface ToolRun {
+  readonly turn: Pick<StartedTurn, "sessionId" | "life" | "turn">;
   readonly tools: TurnTools;
   readonly clock: Clock;
   /** Milliseconds that one call may take. */
@@ -31,7 +34,7 @@ export async function runToolCalls(
   const runCall = async (call: ToolCallRecord): Promise<boolean> => {
     const began = run.clock.monotonic();
     const { output, isError, ...more } = await run.tools.call(call.name, call.arguments, {
-      callId: call.id,
+      callId: callKey(run.turn, call.id),
       timeoutMs: run.timeoutMs,
       signal: run.signal,
       clock: run.clock,

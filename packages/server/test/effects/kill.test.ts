@@ -106,6 +106,15 @@ describe("a process that is killed while a tool works", () => {
     expect(new Set(keys)).toHaveLength(1);
   });
 
+  it("never gives the calls of two sessions one key, though the model calls both by the same id", async () => {
+    service.call = ({ params }) => ({ content: [{ type: "text", text: `done ${String(params["name"])}` }] });
+    for (const session of [randomUUID(), randomUUID()]) {
+      await chat(program.url, session, "idempotent");
+      await answerTo(session);
+    }
+    expect(new Set(counted("idempotent"))).toHaveLength(2);
+  });
+
   it("has one result for each of many calls, and no unsafe call reached the service twice", async () => {
     const session = randomUUID();
     const killed = killAt(3, "before");

@@ -17,7 +17,10 @@ export interface ToolTurn {
 }
 
 export interface ToolContext {
-  /** The call's id: the same when the call is run again after a crash, so it serves as an idempotency key. */
+  /**
+   * The call's id in the world: no other call of any session has it, and it is the same when the call is run again after a crash, so it
+   * serves as an idempotency key. Not the id that the model has given the call.
+   */
   readonly callId: string;
   /** Aborted when the turn ends early or the tool's time is over. */
   readonly signal: AbortSignal;
@@ -68,6 +71,7 @@ export interface Tool extends ToolDefinition {
 }
 
 export interface ToolCallOptions {
+  /** Becomes `ToolContext.callId`. */
   readonly callId: string;
   /** How long the tool may take, in milliseconds. */
   readonly timeoutMs: number;
