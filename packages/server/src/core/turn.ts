@@ -8,6 +8,9 @@ export type TurnState = "queued" | "running" | "waiting" | "complete" | "interru
 /** A turn that has crashed its process this often is not tried again (contract section 3, "Crash"). */
 export const MAX_ATTEMPTS = 3;
 
+/** Calls of one step that are made. Each result announces the whole message again, so their cost grows with the square of their number. */
+export const MAX_CALLS = 128;
+
 /** How long a lease holds from the moment it is taken, in milliseconds on the store's clock; renewing prolongs it. */
 export const LEASE_MS = 10_000;
 

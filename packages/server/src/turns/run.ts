@@ -2,12 +2,13 @@
 // next one begins, so that a turn that is run again after a crash goes on where it was and repeats nothing that had ended.
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { TOO_MANY_CALLS } from "../core/decisions/turn-progress.ts";
 import { waitsForPerson, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { ModelCatalog } from "../core/ports/model.ts";
 import type { ToolRegistry, TurnTools } from "../core/ports/tool.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
-import type { StartedTurn, StepRecord, TokenUsage } from "../core/turn.ts";
+import { MAX_CALLS, type StartedTurn, type StepRecord, type TokenUsage } from "../core/turn.ts";
 import { askAbout } from "./ask-person.ts";
 import { HistoryWindow, historyBudget } from "./history.ts";
 import { instructionsFor } from "./instructions.ts";
@@ -147,7 +148,8 @@ class TurnRun {
     const { tools, limits, signal } = this.#options;
     const { definitions } = tools;
     const calls = step.calls.map((call): ToolCallRecord => {
-      const effect = definitions.find(({ name }) => name === call.name)?.effect ?? "read";
+      // A tool that is not offered now may be there when the turn is run again: what it does nobody knows.
+      const effect = definitions.find(({ name }) => name === call.name)?.effect ?? "unsafe";
       return {
         id: call.id,
         name: call.name,
@@ -159,12 +161,15 @@ class TurnRun {
     });
     this.#callIds.push(...calls.map(({ id }) => id));
     const onProgress = (): void => this.#deadline.progress();
-    const asked = await askAbout(calls, { tools, validMs: limits.actionMs, signal, onProgress });
+    const mayRun = calls.slice(0, MAX_CALLS);
+    const asked = await askAbout(mayRun, { tools, validMs: limits.actionMs, signal, onProgress });
     if (asked === null || !(await this.#journal.stepWithCalls(record, calls, asked))) return "stopped";
     const waiting = new Set(asked.map(({ callId }) => callId));
-    const results = await this.#runCalls(calls.filter(({ id }) => !waiting.has(id)));
+    const results = await this.#runCalls(mayRun.filter(({ id }) => !waiting.has(id)));
     if (results === null) return "stopped";
-    return asked.length > 0 ? await this.#wait() : results;
+    if (asked.length > 0) return await this.#wait();
+    const refused = { output: TOO_MANY_CALLS, is_error: true };
+    return new Map([...results, ...calls.slice(MAX_CALLS).map(({ id }) => [id, refused] as const)]);
   }
 
   /** All that may run has run. Whoever claims the turn when nobody is asked any more goes on with it. */

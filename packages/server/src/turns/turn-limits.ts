@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { TurnFailure } from "./journal.ts";
 
 export interface TurnLimits {
-  /** Milliseconds that a turn may run, and that it may run without progress. */
+  /** Milliseconds that a turn may run since its last claim, and that it may run without progress. */
   readonly turnMs: number;
   readonly idleMs: number;
   readonly maxSteps: number;

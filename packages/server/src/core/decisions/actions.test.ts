@@ -229,6 +229,29 @@ describe("an action that nobody decides", () => {
     expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", resumes: false });
   });
 
+  it("and the others of its turn that are due change the message once, with a result for each call", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a"), call("b"), call("c")], [ask("a"), ask("b"), ask("c")]);
+    one.wait(turn);
+    one.decide("action-b", "deny");
+    expect(one.expire(VALID_MS)).toBe(true);
+    expect(one.types.toSorted()).toEqual([
+      "message_updated",
+      "system_event",
+      "system_event",
+      "tool_complete",
+      "tool_complete",
+    ]);
+    expect(one.types.at(-1)).toBe("message_updated");
+    expect(resultsOf(one)).toEqual([
+      ["b", DENIED, true],
+      ["a", EXPIRED, true],
+      ["c", EXPIRED, true],
+    ]);
+    expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
+  });
+
   it("cannot be decided from that moment on, whoever notices first", () => {
     const { one } = waiting();
     one.at = one.actions[0]!.expiresAt - 1;

@@ -6,7 +6,7 @@ import { sameJson, type JsonValue } from "../json.ts";
 import type { MessageRecord, ToolCallRecord } from "../message.ts";
 import type { OpenTurn } from "../turn.ts";
 import type { SessionDraft } from "./draft.ts";
-import { decideToolResult } from "./turn-progress.ts";
+import { decideToolResults, type ToolOutcomeInput } from "./turn-progress.ts";
 
 /** What a person says. */
 export interface ActionAnswer {
@@ -66,9 +66,11 @@ export function decideExpiry(draft: SessionDraft, openTurns: readonly OpenTurn[]
   for (const open of openTurns) {
     const due = open.actions.filter((action) => isDue(action, draft.at));
     if (due.length === 0) continue;
-    let turn = withMessage(open);
-    for (const action of due) turn = settleCall(draft, turn, draft.resolveAction(action, "expired", null));
-    resumes = goOn(draft, turn) || resumes;
+    const turn = withMessage(open);
+    const outcomes = due.map((action) => outcomeOf(draft, draft.resolveAction(action, "expired", null)));
+    const agentMessage = decideToolResults(draft, turn, outcomes);
+    const actions = open.actions.filter((action) => !isDue(action, draft.at));
+    resumes = goOn(draft, { ...turn, agentMessage, actions }) || resumes;
   }
   return resumes;
 }
@@ -93,12 +95,13 @@ function settleCall(draft: SessionDraft, turn: AskingTurn, action: ActionRecord)
   const agentMessage =
     action.asked.kind === "approval" && action.status === "approved"
       ? allowCall(draft, turn.agentMessage, action.callId)
-      : decideToolResult(draft, turn, {
-          callId: action.callId,
-          ...resultOf(action),
-          durationMs: Math.max(0, draft.at - action.createdAt),
-        });
+      : decideToolResults(draft, turn, [outcomeOf(draft, action)]);
   return { ...turn, agentMessage, actions };
+}
+
+function outcomeOf(draft: SessionDraft, action: ActionRecord): ToolOutcomeInput {
+  const durationMs = Math.max(0, draft.at - action.createdAt);
+  return { callId: action.callId, ...resultOf(action), durationMs };
 }
 
 function resultOf({ status, result }: ActionRecord): {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { openCalls } from "../message.ts";
 import { call, DecidedSession } from "./decided-session.suite.ts";
-import { decideToolProgress, decideToolResult, turnThatWrites } from "./turn-progress.ts";
+import { MAX_CALLS } from "../turn.ts";
+import { decideToolProgress, decideToolResult, TOO_MANY_CALLS, turnThatWrites } from "./turn-progress.ts";
 
 const outcome = (callId: string, isError = false) => ({
   callId,
@@ -34,6 +36,26 @@ describe("a running turn", () => {
     ]);
     expect(one.turns[0]).toMatchObject({ steps: 1, usage: { totalTokens: 11 } });
     expect([...one.last.settledTurns]).toEqual([1]);
+  });
+
+  it("keeps calls beyond the limit of a step with a result that says so, and the message once", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    const calls = Array.from({ length: MAX_CALLS + 2 }, (_, n) => call(`c${n}`));
+    one.callTools(turn, "", calls);
+    expect(one.types).toEqual([
+      "message_updated",
+      ...Array<string>(MAX_CALLS).fill("tool_update"),
+      "tool_complete",
+      "tool_complete",
+    ]);
+    const message = one.messages[1]!;
+    expect(openCalls(message).map(({ id }) => id)).toEqual(calls.slice(0, MAX_CALLS).map(({ id }) => id));
+    expect(message.toolCalls.slice(MAX_CALLS).map(({ status }) => status)).toEqual(["failed", "failed"]);
+    expect(message.toolResults).toMatchObject([
+      { call_id: `c${MAX_CALLS}`, output: TOO_MANY_CALLS, is_error: true, duration_ms: 0 },
+      { call_id: `c${MAX_CALLS + 1}`, output: TOO_MANY_CALLS, is_error: true, duration_ms: 0 },
+    ]);
   });
 
   it("completes with its last step: the text of all steps, the tokens of all, the session idle", () => {

@@ -3,8 +3,8 @@
 import type { ToolResult } from "@colloquy/protocol";
 import type { AskedAction } from "../action.ts";
 import type { JsonValue } from "../json.ts";
-import { joinStepText, type MessageRecord, type ToolCallRecord } from "../message.ts";
-import { addUsage, type OpenTurn, type StepRecord, type TurnIdentity } from "../turn.ts";
+import { joinStepText, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import { addUsage, MAX_CALLS, type OpenTurn, type StepRecord, type TurnIdentity } from "../turn.ts";
 import type { SessionRecord } from "../session.ts";
 import { askPerson } from "./asking.ts";
 import type { SessionDraft } from "./draft.ts";
@@ -19,6 +19,9 @@ export interface ToolOutcomeInput {
   /** Slot of a secret that the call found empty. */
   readonly missingSecret?: string;
 }
+
+/** What the model reads as the result of a call beyond the limit of its step. */
+export const TOO_MANY_CALLS = `This call was not made: one step may make ${MAX_CALLS} calls at most. Make the others in the next step.`;
 
 /** The open turn that may write, or `null` when it was interrupted, deleted or taken over. */
 export function turnThatWrites(
@@ -35,7 +38,7 @@ export function turnThatWrites(
 
 /**
  * A model step that asks for tools: the step, and the intent of every call, before any of them runs. Of a call that is among `asked`, a
- * person is asked instead.
+ * person is asked instead. Calls beyond `MAX_CALLS` have their result with the step: they are never made.
  */
 export function decideStepWithCalls(
   draft: SessionDraft,
@@ -45,18 +48,23 @@ export function decideStepWithCalls(
   asked: readonly AskedAction[],
 ): void {
   const waiting = new Set(asked.map(({ callId }) => callId));
-  const kept = calls.map(
-    (call): ToolCallRecord => (waiting.has(call.id) ? { ...call, phase: "asked" } : call),
-  );
+  const kept = calls
+    .slice(0, MAX_CALLS)
+    .map((call): ToolCallRecord => (waiting.has(call.id) ? { ...call, phase: "asked" } : call));
+  const refused = calls
+    .slice(MAX_CALLS)
+    .map((call) => endCall(call, { output: TOO_MANY_CALLS, isError: true, durationMs: 0 }));
   draft.changeMessage(
     {
       ...open.agentMessage,
       content: joinStepText(open.agentMessage.content, step.text),
-      toolCalls: [...open.agentMessage.toolCalls, ...kept],
+      toolCalls: [...open.agentMessage.toolCalls, ...kept, ...refused.map(({ call }) => call)],
+      toolResults: [...open.agentMessage.toolResults, ...refused.map(({ result }) => result)],
     },
     "message_updated",
   );
   for (const call of kept) emitToolUpdate(draft, call, null);
+  for (const ended of refused) emitToolComplete(draft, ended);
   askPerson(draft, open.turn.number, kept, asked);
   draft.changeTurn({ ...open.turn, steps: step.number, usage: addUsage(open.turn.usage, step.usage) });
   draft.settledTurns.add(open.turn.number);
@@ -94,31 +102,35 @@ export function decideToolResult(
   open: { readonly agentMessage: MessageRecord },
   outcome: ToolOutcomeInput,
 ): MessageRecord {
+  return decideToolResults(draft, open, [outcome]);
+}
+
+/** As `decideToolResult`, of several calls at once: the message, which holds them all, is announced once. */
+export function decideToolResults(
+  draft: SessionDraft,
+  open: { readonly agentMessage: MessageRecord },
+  outcomes: readonly ToolOutcomeInput[],
+): MessageRecord {
   const message = open.agentMessage;
-  const call = message.toolCalls.find(({ id }) => id === outcome.callId);
-  if (call === undefined || message.toolResults.some(({ call_id }) => call_id === outcome.callId)) {
-    return message;
+  const unanswered = new Map(openCalls(message).map((call) => [call.id, call]));
+  const ended = new Map<string, EndedCall>();
+  for (const outcome of outcomes) {
+    const call = unanswered.get(outcome.callId);
+    if (call !== undefined && !ended.has(call.id)) ended.set(call.id, endCall(call, outcome));
   }
-  const status = outcome.isError ? "failed" : "complete";
-  const result: ToolResult = {
-    call_id: call.id,
-    name: call.name,
-    output: outcome.output,
-    is_error: outcome.isError,
-    duration_ms: outcome.durationMs,
-  };
-  const { call_id, name, ...shown } = result;
-  draft.emit({ type: "tool_complete", call_id, name, status, arguments: call.arguments, result: shown });
+  if (ended.size === 0) return message;
+  for (const end of ended.values()) emitToolComplete(draft, end);
   const changed = draft.changeMessage(
     {
       ...message,
-      toolCalls: message.toolCalls.map((other) => (other === call ? { ...call, status } : other)),
-      toolResults: [...message.toolResults, result],
+      toolCalls: message.toolCalls.map((call) => ended.get(call.id)?.call ?? call),
+      toolResults: [...message.toolResults, ...[...ended.values()].map(({ result }) => result)],
     },
     "message_updated",
   );
-  if (outcome.missingSecret !== undefined) {
-    const missing = `The assistant needs the secret "${outcome.missingSecret}", which is not set. Set it and ask again.`;
+  for (const { callId, missingSecret } of outcomes) {
+    if (missingSecret === undefined || !ended.has(callId)) continue;
+    const missing = `The assistant needs the secret "${missingSecret}", which is not set. Set it and ask again.`;
     draft.notify("warning", "secret_missing", missing);
   }
   return changed;
@@ -133,6 +145,28 @@ export function decideToolProgress(
 ): void {
   const call = open.agentMessage.toolCalls.find(({ id, status }) => id === callId && status === "running");
   if (call !== undefined) emitToolUpdate(draft, call, progress);
+}
+
+interface EndedCall {
+  readonly call: ToolCallRecord;
+  readonly result: ToolResult;
+}
+
+function endCall(call: ToolCallRecord, outcome: Omit<ToolOutcomeInput, "callId">): EndedCall {
+  const result = {
+    call_id: call.id,
+    name: call.name,
+    output: outcome.output,
+    is_error: outcome.isError,
+    duration_ms: outcome.durationMs,
+  };
+  return { call: { ...call, status: outcome.isError ? "failed" : "complete" }, result };
+}
+
+function emitToolComplete(draft: SessionDraft, { call, result }: EndedCall): void {
+  const { call_id, name, ...shown } = result;
+  const { status, arguments: input } = call;
+  draft.emit({ type: "tool_complete", call_id, name, status, arguments: input, result: shown });
 }
 
 function emitToolUpdate(draft: SessionDraft, call: ToolCallRecord, progress: JsonValue | null): void {
