@@ -61,7 +61,7 @@ export function createTools(config: Config, { clock, logger, vault }: ToolFounda
       ? []
       : [fixedSource("wallet tools", createWalletTools(tools.wallet, { clock }))]),
     ...Object.entries(tools.mcp).map(([server, settings]) =>
-      planMcpServer(server, settings, { clock, logger }),
+      planMcpServer(server, settings, { clock, logger, effects: tools.effects }),
     ),
     ...Object.entries(tools.openapi).map(([name, settings]) =>
       planOpenApi(name, settings, { clock, logger, outbound }),

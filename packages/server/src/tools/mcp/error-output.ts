@@ -1,9 +1,13 @@
 import type { Readable } from "node:stream";
 
-const MAX_LINE = 1_000;
+/** Characters of a line that is heard. */
+const MAX_LINE = 16 * 1_024;
 const MAX_LINES = 1_000;
 
-/** The error output of a process, line by line. Long lines are cut, and after many the rest is read and forgotten. */
+/**
+ * The error output of a process, line by line. Lines are heard whole or not at all: half a key could not be found in them. After many the
+ * rest is read and forgotten.
+ */
 export class ErrorOutput {
   readonly #onLine: (line: string) => void;
   #rest = "";
@@ -22,13 +26,14 @@ export class ErrorOutput {
   #take(text: string): void {
     if (this.#lines > MAX_LINES) return;
     const lines = (this.#rest + text).split("\n");
-    this.#rest = (lines.pop() ?? "").slice(0, MAX_LINE);
-    for (const line of lines) this.#tell(line.slice(0, MAX_LINE).trimEnd());
+    this.#rest = (lines.pop() ?? "").slice(0, MAX_LINE + 1);
+    for (const line of lines) this.#tell(line.trimEnd());
   }
 
   #tell(line: string): void {
     if (line === "" || this.#lines > MAX_LINES) return;
     this.#lines += 1;
-    this.#onLine(this.#lines > MAX_LINES ? "[no more of this process is logged]" : line);
+    if (this.#lines > MAX_LINES) this.#onLine("[no more of this process is logged]");
+    else this.#onLine(line.length > MAX_LINE ? `[a line of more than ${MAX_LINE} characters]` : line);
   }
 }

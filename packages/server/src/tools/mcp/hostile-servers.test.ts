@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-
+import type { ToolEffect } from "../../core/ports/tool.ts";
 import { httpServer, mcpTools } from "./testing/opened-mcp.ts";
 import { until } from "./testing/until.ts";
 import { ScriptedMcp, sendResult, writeMessage, writeProgress } from "./testing/scripted-mcp.ts";
@@ -16,8 +16,11 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-function open(headers: Readonly<Record<string, string>> = {}) {
-  return mcpTools({ srv: httpServer(server.url, headers) }, { clock });
+function open(
+  headers: Readonly<Record<string, string>> = {},
+  effects: Readonly<Record<string, ToolEffect>> = {},
+) {
+  return mcpTools({ srv: httpServer(server.url, headers) }, { clock, effects });
 }
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] });
@@ -109,26 +112,77 @@ describe("a server that is away", () => {
     await tools.registry.close();
   });
 
-  it("and has forgotten the session is told who we are again, and the call is made once", async () => {
-    server.before = (request, response) => {
-      if (request.method !== "initialize") return undefined;
-      response.setHeader("mcp-session-id", `session-${server.of("initialize").length}`);
+  /** Gives sessions, and answers with `status` to the first from now on. */
+  async function forgetSession(tools: ReturnType<typeof open>, status: number): Promise<void> {
+    const giveSession: typeof server.before = ({ method }, response) => {
+      if (method === "initialize")
+        response.setHeader("mcp-session-id", `session-${server.of("initialize").length}`);
       return undefined;
     };
-    const tools = open();
+    server.before = giveSession;
     await tools.open();
     const first = server.of("initialize").length;
-    const giveSession = server.before;
     server.before = (request, response) => {
       if (request.headers["mcp-session-id"] !== `session-${first}`) return giveSession(request, response);
-      response.writeHead(404).end();
+      response.writeHead(status).end("no such session");
       return "answered";
     };
     let calls = 0;
     server.call = () => text(`call ${(calls += 1)}`);
+  }
+
+  it("and has forgotten the session is told who we are again, and a call that may be repeated is", async () => {
+    const tools = open({}, { srv_work: "idempotent" });
+    await forgetSession(tools, 404);
     expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
     await tools.registry.close();
   });
+
+  it.each([
+    ["nothing is said of", undefined, {}],
+    ["the server calls harmless and the operator does not", { readOnlyHint: true }, { srv_work: "unsafe" }],
+  ] as const)(
+    "and has forgotten the session gets no call again that %s",
+    async (_case, annotations, effects) => {
+      server.tools = [{ name: "work", annotations, inputSchema: { type: "object" } }];
+      const tools = open({}, effects);
+      await forgetSession(tools, 404);
+      const { output, isError } = await tools.call("srv_work");
+      expect(isError).toBe(true);
+      expect(output).toMatch(/It may have had its effect\.$/);
+      expect(server.of("tools/call")).toHaveLength(1);
+      expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
+      await tools.registry.close();
+    },
+  );
+
+  it("and says 400 to a session that it has forgotten has refused the call, and gets a new session", async () => {
+    const tools = open({}, { srv_work: "idempotent" });
+    await forgetSession(tools, 400);
+    expect((await tools.call("srv_work")).output).toBe(
+      'The MCP server "srv" refused the call with status 400.',
+    );
+    expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
+    await tools.registry.close();
+  });
+
+  it.each([404, 400])(
+    "that gave no session and says %i has refused the call, which is not repeated",
+    async (status) => {
+      server.before = ({ method }, response) => {
+        if (method !== "tools/call") return undefined;
+        response.writeHead(status).end("no session of the shop");
+        return "answered";
+      };
+      const tools = open({}, { srv_work: "read" });
+      expect(await tools.call("srv_work")).toEqual({
+        output: `The MCP server "srv" refused the call with status ${status}.`,
+        isError: true,
+      });
+      expect(server.of("tools/call")).toHaveLength(1);
+      await tools.registry.close();
+    },
+  );
 });
 
 describe("a call", () => {
@@ -210,18 +264,19 @@ describe("a call", () => {
     await tools.registry.close();
   });
 
-  it("is refused in the server's words, which are cut", async () => {
+  it("is refused in the server's words, which are cut when its keys are out of them", async () => {
     server.before = ({ method, id }, response) => {
       if (method !== "tools/call") return undefined;
       response.writeHead(200, { "content-type": "application/json" });
-      const error = { code: -32_602, message: `bad ${"x".repeat(100_000)}` };
+      const error = { code: -32_602, message: `bad ${"operators-key-1 ".repeat(10_000)}` };
       response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
       return "answered";
     };
-    const tools = open();
+    const tools = open({ Authorization: "Bearer operators-key-1" });
     const { output } = await tools.call("srv_work");
-    expect(output).toMatch(/^The MCP server "srv" refused the call: .*bad xxx/);
-    expect(JSON.stringify(output).length).toBeLessThan(1_200);
+    expect(output).toMatch(/^The MCP server "srv" refused the call: .*bad \[secret\] \[secret\]/);
+    expect(output).not.toContain("oper");
+    expect(JSON.stringify(output).length).toBeLessThan(5_000);
     await tools.registry.close();
   });
 

@@ -3,6 +3,7 @@
 import type { CallToolResult, Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import type { Clock, Timer } from "../../core/ports/clock.ts";
 import type { Logger } from "../../core/ports/logger.ts";
+import type { ToolEffect } from "../../core/ports/tool.ts";
 import type { Scrubber } from "../scrub.ts";
 import { failureText } from "./failure-text.ts";
 import { McpUnavailable, SessionLost } from "./mcp-failure.ts";
@@ -33,6 +34,8 @@ export interface McpConnectionOptions {
 export interface McpCall {
   readonly tool: ListedTool;
   readonly input: Readonly<Record<string, unknown>>;
+  /** As the operator says it, or else the server. */
+  readonly effect: ToolEffect;
   readonly callId: string;
   readonly signal: AbortSignal;
   readonly onProgress: (progress: object) => void;
@@ -94,12 +97,14 @@ export class McpConnection {
       for (let attempt = 1; ; attempt += 1) {
         const client = await this.#connect();
         call.signal.throwIfAborted();
+        // Read now: a client that is closed does not know it any more.
+        const hasSession = client.transport?.sessionId !== undefined;
         try {
           return await this.#callOn(client, call);
         } catch (error) {
-          const failure = await this.#judge(client, error, call.signal);
-          if (attempt > 1 || !(failure instanceof SessionLost)) throw failure;
-          this.#plan.skip();
+          const failure = await this.#judge(client, error, hasSession, call.signal);
+          const mayRepeat = failure instanceof SessionLost && call.effect !== "unsafe";
+          if (attempt > 1 || !mayRepeat) throw failure;
         }
       }
     } finally {
@@ -150,14 +155,15 @@ export class McpConnection {
     }
   }
 
-  async #judge(client: Client, error: unknown, signal: AbortSignal): Promise<Error> {
+  async #judge(client: Client, error: unknown, hasSession: boolean, signal: AbortSignal): Promise<Error> {
     const { server } = this.#options;
     // With the SDK, which is there by now.
     const { describeCallFailure } = await import("./call-failure.ts");
-    const { failure, connection } = describeCallFailure(server, error);
+    const { failure, connection } = describeCallFailure(server, error, hasSession);
     if (signal.aborted || connection === "stands") return failure;
     this.#warn(error, "the connection to an MCP server is lost");
     this.#lose(client);
+    if (connection === "forgotten") this.#plan.skip();
     return failure;
   }
 

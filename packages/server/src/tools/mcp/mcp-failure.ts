@@ -27,5 +27,5 @@ export class McpRefusal extends Error {
   }
 }
 
-/** The server does not know the session any more, so nothing was called. */
-export class SessionLost extends McpUnavailable {}
+/** The server says that it does not know the session (404 while there is one), so a call has most probably not been run. */
+export class SessionLost extends McpBroken {}

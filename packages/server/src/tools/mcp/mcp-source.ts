@@ -5,7 +5,8 @@ import type { Tool as ListedTool } from "@modelcontextprotocol/client";
 import type { McpServerSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/clock.ts";
 import type { Logger } from "../../core/ports/logger.ts";
-import { SecretMissing, type ToolContext } from "../../core/ports/tool.ts";
+import { SecretMissing, type ToolContext, type ToolEffect } from "../../core/ports/tool.ts";
+import { cleanText } from "../../core/text.ts";
 import type { Scrubber } from "../scrub.ts";
 import { fillSecrets, secretsIn } from "../secret-headers.ts";
 import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "../tool-source.ts";
@@ -19,19 +20,23 @@ import { ownScrubber } from "./own-values.ts";
 
 /** A turn waits this long for the first list of a server's tools. */
 const FIRST_LIST_MS = 5_000;
+/** Characters of a line of a server's error output. */
+const MAX_LOGGED_LINE = 1_000;
 const CLIENT_IDLE_MS = 5 * 60_000;
 const MAX_CLIENTS = 200;
 
 export interface McpOptions {
   readonly clock: Clock;
   readonly logger: Logger;
+  /** What the operator says of tools, by the name that the model sees; absent for nothing. */
+  readonly effects?: Readonly<Record<string, ToolEffect>>;
   /** From 0 to 1; absent for the machine's own. */
   readonly random?: () => number;
 }
 
 /** The source of an MCP server's tools, named `SERVER_TOOL`. It connects when the first turn needs it. */
 export function planMcpServer(server: string, settings: McpServerSettings, options: McpOptions): SourcePlan {
-  return { key: keyOf(server, settings), create: () => new McpSource(server, settings, options) };
+  return { key: keyOf(server, settings, options), create: () => new McpSource(server, settings, options) };
 }
 
 class McpSource implements ToolSource {
@@ -39,6 +44,7 @@ class McpSource implements ToolSource {
   readonly #server: string;
   readonly #logger: Logger;
   readonly #connections: Connections;
+  readonly #effects: NonNullable<McpOptions["effects"]>;
   readonly #read = new WeakMap<readonly ListedTool[], readonly SourceTool[]>();
   readonly #standIns = new Map<string, readonly SourceTool[]>();
 
@@ -46,6 +52,7 @@ class McpSource implements ToolSource {
     this.label = `mcp ${server}`;
     this.#server = server;
     this.#logger = options.logger;
+    this.#effects = options.effects ?? {};
     this.#connections = connectionsTo(server, settings, options);
   }
 
@@ -77,7 +84,7 @@ class McpSource implements ToolSource {
   #readTool(listed: ListedTool, scrub: Scrubber): readonly SourceTool[] {
     try {
       const connect = (context: ToolContext): McpConnection => this.#connections.for(context);
-      return [readMcpTool(this.#server, listed, { connect, scrub })];
+      return [readMcpTool(this.#server, listed, { connect, scrub, effects: this.#effects })];
     } catch (error) {
       const fields = { server: this.#server, failure: failureText(error, scrub) };
       this.#logger.warn(fields, "a tool of an MCP server is left out");
@@ -113,8 +120,11 @@ function connectionsTo(server: string, settings: McpServerSettings, options: Mcp
     kept: Pick<McpConnectionOptions, "isKept" | "idleMs" | "onIdle">,
   ): McpConnection => {
     const scrub = ownScrubber(settings, secrets);
-    const onErrorLine = (line: string): void =>
-      logger.debug({ server, line: scrub(line) }, "an MCP server says");
+    const onErrorLine = (line: string): void => {
+      const said = scrub(cleanText(line));
+      const fields = { server, line: typeof said === "string" ? said.slice(0, MAX_LOGGED_LINE) : "" };
+      logger.debug(fields, "an MCP server says");
+    };
     return new McpConnection({
       scrub,
       server,
@@ -142,10 +152,11 @@ function connectionsTo(server: string, settings: McpServerSettings, options: Mcp
 }
 
 /** A digest: what is in the headers and the environment must not be readable from it. */
-function keyOf(server: string, settings: McpServerSettings): string {
+function keyOf(server: string, settings: McpServerSettings, { effects = {} }: McpOptions): string {
+  const own = Object.entries(effects).filter(([name]) => name.startsWith(toolNameOf(server, "")));
   const all =
     settings.transport === "http"
-      ? [server, settings.url, settings.headers.reveal()]
-      : [server, settings.command, settings.args, settings.env.reveal()];
+      ? [server, own, settings.url, settings.headers.reveal()]
+      : [server, own, settings.command, settings.args, settings.env.reveal()];
   return `mcp ${createHash("sha256").update(JSON.stringify(all)).digest("base64")}`;
 }

@@ -20,6 +20,8 @@ export interface McpToolOptions {
   readonly connect: (context: ToolContext) => McpConnection;
   /** Takes out the keys that the server is sent: it may have written them into what the model is told. */
   readonly scrub: Scrubber;
+  /** What the operator says of tools, by the name that the model sees. */
+  readonly effects: Readonly<Record<string, ToolEffect>>;
 }
 
 /**
@@ -30,23 +32,26 @@ export interface McpToolOptions {
 export function readMcpTool(
   server: string,
   listed: ListedTool,
-  { connect, scrub }: McpToolOptions,
+  { connect, scrub, effects }: McpToolOptions,
 ): SourceTool {
   const name = toolNameOf(server, textOf(scrub(listed.name)));
   const inputSchema = scrub(listed.inputSchema as JsonValue) as JSONSchema7;
   const checkable = checkableSchema(listed.inputSchema as JsonValue) as JSONSchema7;
   const checkOutput = outputCheck(listed);
+  const claimed = effectOf(listed);
+  const effect = (Object.hasOwn(effects, name) ? effects[name] : undefined) ?? claimed;
   return {
     name,
     description: cut(textOf(scrub(listed.description ?? listed.title ?? ""))),
     inputSchema,
-    effect: effectOf(listed),
+    effect: claimed,
     scrub,
     checkInput: createInputCheck({ name, inputSchema: checkable }, DIALECT),
     async execute(input, context) {
       const result = await connect(context).call({
         tool: listed,
         input: isJsonObject(input) ? input : {},
+        effect,
         callId: context.callId,
         signal: context.signal,
         onProgress: (progress) => context.progress(progress),

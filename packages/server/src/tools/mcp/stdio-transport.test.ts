@@ -119,7 +119,7 @@ describe("a server that is a process", () => {
   it("may print what is no message, and has its error output in the log: in parts, and without its keys", async () => {
     const tools = await open(
       `process.stdout.write("hello\\n");
-       process.stderr.write("my key is " + process.env.API_KEY + "\\n" + "x".repeat(100000) + "\\n");
+       process.stderr.write("my key is " + process.env.API_KEY + "\\n" + ("x".repeat(990) + process.env.API_KEY + "y".repeat(990)) + "\\n" + "z".repeat(100000) + "\\n");
        for (let line = 0; line < 5000; line += 1) process.stderr.write("line " + line + "\\n");
        process.stderr.write("", () => { ${DONE} });`,
       { API_KEY: "operators-key-9" },
@@ -131,6 +131,8 @@ describe("a server that is a process", () => {
         .map(({ fields }) => fields);
     await until(() => JSON.stringify(said()).includes("no more of this process"));
     expect(said()[0]).toEqual({ server: "srv", line: "my key is [secret]" });
+    expect(said()[1]).toEqual({ server: "srv", line: `${"x".repeat(990)}[secret]yy` });
+    expect(said()[2]).toEqual({ server: "srv", line: "[a line of more than 16384 characters]" });
     expect(said()).toHaveLength(1_001);
     expect(JSON.stringify(said()).length).toBeLessThan(100_000);
     expect(tools.logger.lines.every(({ level }) => level === "debug")).toBe(true);

@@ -2,7 +2,6 @@
 
 import type { JsonValue } from "../../core/json.ts";
 import { OutboundError } from "../outbound/outbound-error.ts";
-import { cutText } from "./fields.ts";
 
 export interface Answer {
   readonly status: number;
@@ -10,14 +9,12 @@ export interface Answer {
   readonly body: JsonValue;
 }
 
-const maximumErrorBody = 2_000;
-
-/** @throws Error with the status and the beginning of the body for an answer from 400 on. */
+/** @throws Error with the status and the body for an answer from 400 on; it is cut after the secrets are taken out of it. */
 export async function readAnswer(response: Response, host: string): Promise<Answer> {
   const body = await readBody(response);
   if (response.status < 400) return { status: response.status, body };
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  const said = body === null ? "." : `: ${cutText(text, maximumErrorBody)}`;
+  const said = body === null ? "." : `: ${text.trim()}`;
   throw new Error(`${host} answered ${response.status}${said}`);
 }
 

@@ -6,7 +6,7 @@ import { Hidden } from "../../../core/hidden.ts";
 import type { JsonValue } from "../../../core/json.ts";
 import type { Clock } from "../../../core/ports/clock.ts";
 import type { SecretVault } from "../../../core/ports/secret-vault.ts";
-import type { ToolOutcome, TurnTools } from "../../../core/ports/tool.ts";
+import type { ToolEffect, ToolOutcome, TurnTools } from "../../../core/ports/tool.ts";
 import { AppTools } from "../../registry.ts";
 import { recordingLogger } from "../../testing/recording-logger.ts";
 import { toolTurn } from "../../testing/tool-turn.ts";
@@ -34,16 +34,17 @@ interface McpToolsOptions {
   /** By client, then by slot. */
   readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly slots?: readonly string[];
+  readonly effects?: Readonly<Record<string, ToolEffect>>;
 }
 
 export function mcpTools(
   servers: Readonly<Record<string, McpServerSettings>>,
-  { clock = new ManualClock(), secrets = {}, slots = [] }: McpToolsOptions = {},
+  { clock = new ManualClock(), secrets = {}, slots = [], effects = {} }: McpToolsOptions = {},
 ): McpTools {
   const logger = recordingLogger();
   const settingsOf = (mcp: Readonly<Record<string, McpServerSettings>>) => ({
     default: {
-      tools: { builtIn: [], own: {}, mcp, openapi: {}, wallet: null, effects: {}, approvals: {} },
+      tools: { builtIn: [], own: {}, mcp, openapi: {}, wallet: null, effects, approvals: {} },
       secrets: slots.map((name) => ({ name, description: "", required: false })),
     },
   });
@@ -61,7 +62,7 @@ export function mcpTools(
     vault,
     plan: (_app, { tools }) =>
       Object.entries(tools.mcp).map(([name, settings]) =>
-        planMcpServer(name, settings, { clock, logger, random }),
+        planMcpServer(name, settings, { clock, logger, random, effects: tools.effects }),
       ),
   });
   const open: McpTools["open"] = (clientId = null, signal = new AbortController().signal) =>
