@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
+import type { ActionRequest } from "../core/action.ts";
+import type { JsonValue } from "../core/json.ts";
 import type { Tool } from "../core/ports/tool.ts";
 import { builtInTools } from "./built-in/built-in-tools.ts";
 import { fixedTools } from "./testing/fixed-tools.ts";
@@ -74,25 +76,54 @@ describe("before a call a person", () => {
     expect(await tools.ask("constructor", {})).toBeNull();
   });
 
-  it("is shown no secret", async () => {
-    const vault = {
-      isOpen: true,
-      names: () => Promise.resolve([]),
-      set: () => Promise.resolve(),
-      remove: () => Promise.resolve(0),
-      open: () => Promise.resolve(new Map([["KEY", "s3cret-value"]])),
-    };
-    const options = { approvals: { note: "always" }, secrets: ["KEY"], vault, clock } as const;
-    const note: Tool = { ...pay, name: "note", inputSchema: { type: "object" } };
-    const tools = await fixedTools({ default: [note] }, options).open(
-      toolTurn("default", { clientId: "a" }),
-      signal,
+  it("is asked nothing about input that is nested too deep to be shown, and the call says so", async () => {
+    const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`) as JsonValue;
+    const tool: Tool = { ...pay, inputSchema: { type: "object" } };
+    expect(await ask("always", { amount: nested(59) }, tool)).toEqual(approval({ amount: nested(59) }));
+    for (const levels of [60, 64, 10_000]) {
+      const input = { amount: nested(levels) };
+      expect(await ask("always", input, tool)).toBeNull();
+      const tools = await fixedTools({ default: [tool] }, { clock }).open(toolTurn(), signal);
+      const options = { callId: "1", timeoutMs: 1_000, signal, clock };
+      expect(await tools.call("pay", input, options)).toEqual({
+        output: "The input does not fit the tool pay: it is nested deeper than 60 levels.",
+        isError: true,
+      });
+    }
+  });
+
+  it("is asked about what cannot be shown all the same, without it", async () => {
+    expect(await ask("always", { amount: 1, when: new Map() }, pay)).toEqual(
+      approval("The input cannot be shown."),
     );
+  });
+
+  it("is asked of a tool that has no rule and a name that every object has: nothing", async () => {
+    const tool: Tool = { ...pay, name: "constructor" };
+    const tools = await fixedTools({ default: [tool] }, { clock }).open(toolTurn(), signal);
+    expect(await tools.ask("constructor", { amount: 1 })).toBeNull();
+  });
+
+  it("is shown no secret", async () => {
+    const note: Tool = { ...pay, name: "note", inputSchema: { type: "object" } };
+    const tools = await withSecret("s3cret-value", note, { note: "always" });
     expect(await tools.ask("note", { text: "my s3cret-value" })).toMatchObject({
       request: { input: { text: "my [secret]" } },
     });
   });
 });
+
+async function withSecret(value: string, tool: Tool, approvals: Readonly<Record<string, ApprovalRule>> = {}) {
+  const vault = {
+    isOpen: true,
+    names: () => Promise.resolve([]),
+    set: () => Promise.resolve(),
+    remove: () => Promise.resolve(0),
+    open: () => Promise.resolve(new Map([["KEY", value]])),
+  };
+  const registry = fixedTools({ default: [tool] }, { approvals, secrets: ["KEY"], vault, clock });
+  return await registry.open(toolTurn("default", { clientId: "a" }), signal);
+}
 
 describe("a tool that asks itself", () => {
   const asking = builtInTools(clock).ask_user;
@@ -113,4 +144,30 @@ describe("a tool that asks itself", () => {
     const failing = { ...pay, ask: () => Promise.reject(new Error("no")) };
     expect(await ask(undefined, { amount: 1 }, failing)).toEqual(approval({ amount: 1 }));
   });
+
+  it.each([
+    [
+      "a transaction",
+      { kind: "wallet_transaction", request: { to: "0x1155", value: "0", data: "0x", chain_id: 1 } },
+    ],
+    [
+      "a chain",
+      { kind: "wallet_transaction", request: { to: "0x", value: "0", data: "0x", chain_id: 1155 } },
+    ],
+    ["a text to sign", { kind: "wallet_signature", request: { typed_data: { message: "1155 coins" } } }],
+  ] as const)(
+    "asks a wallet for nothing else than it meant: not with a secret in %s",
+    async (_case, request) => {
+      const sending: Tool = { ...pay, ask: (): ActionRequest => request };
+      const input = { amount: 1 };
+      const options = { callId: "1", timeoutMs: 1_000, signal, clock };
+      const tools = await withSecret("1155", sending);
+      expect(await tools.ask("pay", { ...input })).toBeNull();
+      const outcome = await tools.call("pay", input, options);
+      expect(outcome.isError).toBe(true);
+      expect(outcome.output).toMatch(/^The user's wallet was not asked, because/);
+      expect((await tools.call("pay", { amount: 2 }, options)).isError).toBe(false);
+      expect(await (await withSecret("another-secret", sending)).ask("pay", input)).toEqual(request);
+    },
+  );
 });

@@ -11,7 +11,7 @@ import {
   type ToolOutcome,
 } from "../core/ports/tool.ts";
 import { cleanText } from "../core/text.ts";
-import type { InputCheck } from "./input-check.ts";
+import { complaintOfDepth, type InputCheck } from "./input-check.ts";
 import { fitJson, toJson } from "./json-output.ts";
 import { ProgressBudget } from "./progress-budget.ts";
 import type { SourceTool, ToolScope } from "./tool-source.ts";
@@ -81,6 +81,8 @@ export function checkSafely({ tool, checkInput }: CallableTool, input: unknown):
   const describe = (error: unknown): string =>
     `The input of the tool ${tool.name} could not be checked: ${messageOf(error)}.`;
   try {
+    const tooDeep = complaintOfDepth(tool.name, input);
+    if (tooDeep !== null) return tooDeep;
     const checked = checkInput(input);
     return checked instanceof Promise ? checked.catch(describe) : checked;
   } catch (error) {

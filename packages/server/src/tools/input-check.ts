@@ -8,6 +8,8 @@ export type InputCheck = (input: unknown) => string | null | Promise<string | nu
 export type SchemaDialect = "draft-7" | "draft-2020-12";
 
 const maximumIssues = 5;
+/** Levels of lists and objects in an input. What is shown to a person and stored may have 64, and is the input with something around it. */
+const maximumDepth = 60;
 
 /**
  * How calls of a tool are checked against its input schema.
@@ -23,6 +25,17 @@ export function createInputCheck(
     const issues = findIssues(input);
     return issues === null ? null : describeMisfit(tool.name, issues);
   };
+}
+
+/** The sentence about an input of more levels than can be shown to a person; `null` for any other. */
+export function complaintOfDepth(tool: string, input: unknown): string | null {
+  if (!isDeeperThan(maximumDepth, input)) return null;
+  return describeMisfit(tool, [`it is nested deeper than ${maximumDepth} levels`]);
+}
+
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item));
 }
 
 /** The sentence for a model whose input does not fit. */

@@ -132,6 +132,8 @@ interface TurnOptions {
 class ToolsOfTurn implements TurnTools {
   readonly #tools: JoinedTools;
   readonly #options: TurnOptions;
+  /** What a person could not be asked about, with the sentence that the call then answers. */
+  readonly #refused = new Map<string, string>();
 
   constructor(tools: JoinedTools, options: TurnOptions) {
     this.#tools = tools;
@@ -147,14 +149,23 @@ class ToolsOfTurn implements TurnTools {
     if (callable === undefined) return null;
     const { scope, clock, approvals } = this.#options;
     const rule = (Object.hasOwn(approvals, name) ? approvals[name] : undefined) ?? "never";
-    return await askBefore(callable, input, { rule, scope, clock });
+    const asked = await askBefore(callable, input, { rule, scope, clock });
+    if (asked?.kind !== "refused") return asked;
+    this.#refused.set(callOf(name, input), asked.message);
+    return null;
   }
 
   async call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome> {
+    const refused = this.#refused.size > 0 ? this.#refused.get(callOf(name, input)) : undefined;
+    if (refused !== undefined) return { output: refused, isError: true };
     const callable = this.#tools.byName.get(name);
     if (callable !== undefined) return await callTool(callable, input, this.#options.scope, options);
     const names = [...this.#tools.byName.keys()];
     const offer = names.length === 0 ? "There are no tools." : `The tools are ${names.join(", ")}.`;
     return { output: `There is no tool with this name. ${offer}`, isError: true };
   }
+}
+
+function callOf(name: string, input: unknown): string {
+  return JSON.stringify([name, input]);
 }

@@ -97,7 +97,8 @@ export interface TurnTools {
   readonly definitions: readonly ToolDefinition[];
   /**
    * What a person is asked before a call may run, `null` for nothing. Never rejects: a rule that fails asks for approval, and input that
-   * does not fit its schema asks nothing, because the call will say so. Secrets are scrubbed from what is asked.
+   * does not fit its schema asks nothing, because the call will say so. Secrets are scrubbed from what is asked; where that would change
+   * what a wallet does nothing is asked, and the call says so.
    */
   ask(name: string, input: unknown): Promise<ActionRequest | null>;
   /**
