@@ -8,11 +8,10 @@ import type {
   TransportSendOptions,
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../core/ports/clock.ts";
+import { FlowLimit } from "./flow-limit.ts";
 
 /** Messages of one server within ten seconds. */
-const MAX_MESSAGES = 5_000;
-const WINDOW_MS = 10_000;
-
+export const MAX_MESSAGES = 5_000;
 /** How long a server may take to end a session that is not needed any more. */
 const END_SESSION_MS = 1_000;
 
@@ -27,14 +26,13 @@ export class BoundedTransport implements Transport {
   readonly #clock: Clock;
   /** Requests without an answer, with what ends their connection. */
   readonly #open = new Map<string | number, AbortController>();
-  #windowStart: number;
-  #messages = 0;
+  readonly #messages: FlowLimit;
   #closing: Promise<void> | null = null;
 
   constructor(inner: Transport, clock: Clock) {
     this.#inner = inner;
     this.#clock = clock;
-    this.#windowStart = clock.monotonic();
+    this.#messages = new FlowLimit(clock, MAX_MESSAGES);
   }
 
   get hasPerRequestStream(): boolean {
@@ -128,16 +126,11 @@ export class BoundedTransport implements Transport {
 
   /** Whether a message may pass; closes the connection when there are too many. */
   #count(): boolean {
-    const now = this.#clock.monotonic();
-    if (now - this.#windowStart >= WINDOW_MS) {
-      this.#windowStart = now;
-      this.#messages = 0;
-    }
-    this.#messages += 1;
-    if (this.#messages === MAX_MESSAGES + 1) {
+    if (this.#messages.take(1)) return true;
+    if (this.#closing === null) {
       this.onerror?.(new Error(`The server sent more than ${MAX_MESSAGES} messages in ten seconds.`));
       void this.close().catch(() => undefined);
     }
-    return this.#messages <= MAX_MESSAGES;
+    return false;
   }
 }

@@ -1,5 +1,7 @@
 // Servers that are processes of ours: what they get, what they say on the side, and that nothing of them is left.
 
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -98,6 +100,33 @@ describe("a server that is a process", () => {
     await tools.registry.close();
   });
 
+  it("does not outlive a service that ends all of a sudden", async () => {
+    const transport = JSON.stringify(new URL("stdio-transport.ts", import.meta.url).href);
+    const pids = join(directory, "survivor");
+    const server = join(directory, "survivor.cjs");
+    const service = join(directory, "service.mjs");
+    await writeFile(
+      server,
+      `require("node:fs").writeFileSync(${JSON.stringify(pids)}, String(process.pid));
+       setInterval(() => {}, 1000);
+       process.stdout.write('{"jsonrpc":"2.0","method":"ready"}\\n');`,
+    );
+    await writeFile(
+      service,
+      `const { StdioTransport } = await import(${transport});
+       const args = [${JSON.stringify(server)}];
+       const clock = { monotonic: () => 0 };
+       const options = { command: process.execPath, args, env: {}, clock, onErrorLine: () => {} };
+       const transport = new StdioTransport(options);
+       transport.onmessage = () => process.exit(1);
+       await transport.start();`,
+    );
+    await once(spawn(process.execPath, [service], { stdio: "ignore" }), "exit");
+    const pid = Number(await readFile(pids, "utf8"));
+    expect(pid).toBeGreaterThan(0);
+    await until(() => !isRunning(pid));
+  });
+
   it("that dies in the middle of a call costs that call, and is started again", async () => {
     const tools = await open("process.exit(3);");
     const outcome = await tools.call("srv_work");
@@ -139,8 +168,13 @@ describe("a server that is a process", () => {
     await tools.registry.close();
   });
 
-  it("that prints without end is cut off", async () => {
-    const tools = await open(`const more = () => process.stdout.write("x".repeat(65536), more); more();`);
+  it.each([
+    ["one line", "x"],
+    ["lines that are no messages", "garbage\\n"],
+  ])("that prints %s without end is cut off", async (_case, text) => {
+    const tools = await open(
+      `const more = () => process.stdout.write("${text}".repeat(8192), more); more();`,
+    );
     expect((await tools.call("srv_work")).output).toMatch(/broke before the tool answered/);
     await tools.registry.close();
   });

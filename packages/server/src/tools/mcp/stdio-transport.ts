@@ -8,8 +8,15 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import type { Clock } from "../../core/ports/clock.ts";
 import { MAX_MESSAGE_BYTES } from "./bounded-fetch.ts";
+import { MAX_MESSAGES } from "./bounded-transport.ts";
 import { ErrorOutput } from "./error-output.ts";
-import { signalGroup } from "./process-group.ts";
+import { FlowLimit } from "./flow-limit.ts";
+import { killGroupAtExit, signalGroup } from "./process-group.ts";
+
+/** What a server may print within ten seconds. It is counted before it is read: lines that are no messages take time too. */
+const MAX_LINES = MAX_MESSAGES;
+const MAX_BYTES = 16 * MAX_MESSAGE_BYTES;
+const LINE_END = 0x0a;
 
 /** How long a server that is asked to end may take before it is made to, each time. */
 const PATIENCE_MS = 1_000;
@@ -32,9 +39,16 @@ export class StdioTransport implements Transport {
   readonly #buffer = new ReadBuffer({ maxBufferSize: MAX_MESSAGE_BYTES });
   #child: ChildProcessWithoutNullStreams | null = null;
   #exited: Promise<unknown> = Promise.resolve();
+  #forgetAtExit: () => void = () => undefined;
+  readonly #lines: FlowLimit;
+  readonly #bytes: FlowLimit;
+  /** What it prints from now on is not read. */
+  #isCutOff = false;
 
   constructor(options: StdioOptions) {
     this.#options = options;
+    this.#lines = new FlowLimit(options.clock, MAX_LINES);
+    this.#bytes = new FlowLimit(options.clock, MAX_BYTES);
   }
 
   /** Rejects when the program cannot be started. */
@@ -49,6 +63,7 @@ export class StdioTransport implements Transport {
     });
     const spawned = once(child, "spawn");
     this.#child = child;
+    if (child.pid !== undefined) this.#forgetAtExit = killGroupAtExit(child.pid);
     this.#exited = new Promise((resolve) => child.once("exit", resolve));
     child.once("exit", () => this.#end(child));
     child.on("error", (error) => this.onerror?.(error));
@@ -92,11 +107,15 @@ export class StdioTransport implements Transport {
   }
 
   #read(chunk: Buffer): void {
+    if (this.#isCutOff) return;
+    if (!this.#bytes.take(chunk.length) || !this.#lines.take(linesIn(chunk))) {
+      this.#cutOff(new Error("The server prints too much in ten seconds."));
+      return;
+    }
     try {
       this.#buffer.append(chunk);
     } catch (error) {
-      this.onerror?.(error as Error);
-      void this.close();
+      this.#cutOff(error as Error);
       return;
     }
     for (;;) {
@@ -110,14 +129,27 @@ export class StdioTransport implements Transport {
     }
   }
 
+  #cutOff(error: Error): void {
+    this.#isCutOff = true;
+    this.onerror?.(error);
+    void this.close();
+  }
+
   /** The process has ended; what it leaves behind is ended too. */
   #end(child: ChildProcessWithoutNullStreams): void {
     if (this.#child !== child) return;
     this.#child = null;
     if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
+    this.#forgetAtExit();
     // A process that has left the group may hold the other ends.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
     this.#buffer.clear();
     this.onclose?.();
   }
+}
+
+function linesIn(chunk: Buffer): number {
+  let lines = 0;
+  for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, at + 1)) lines += 1;
+  return lines;
 }

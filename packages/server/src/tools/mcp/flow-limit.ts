@@ -1,0 +1,29 @@
+import type { Clock } from "../../core/ports/clock.ts";
+
+/** Milliseconds for which a limit holds. */
+const WINDOW_MS = 10_000;
+
+/** How much of something may come within ten seconds. */
+export class FlowLimit {
+  readonly #clock: Clock;
+  readonly #limit: number;
+  #since: number;
+  #count = 0;
+
+  constructor(clock: Clock, limit: number) {
+    this.#clock = clock;
+    this.#limit = limit;
+    this.#since = clock.monotonic();
+  }
+
+  /** Counts what has come; answers whether it was not too much. */
+  take(count: number): boolean {
+    const now = this.#clock.monotonic();
+    if (now - this.#since >= WINDOW_MS) {
+      this.#since = now;
+      this.#count = 0;
+    }
+    this.#count += count;
+    return this.#count <= this.#limit;
+  }
+}
