@@ -327,6 +327,19 @@ describe("reports of progress that have no end", () => {
   });
 });
 
+describe("progress of more than anybody reads", () => {
+  it("is not shown, and is not scrubbed", async () => {
+    const heard: JsonValue[] = [];
+    const tool = toolThat(async (_input, context) => {
+      context.progress("x".repeat(16_382));
+      context.progress("x".repeat(16_383));
+    });
+    await call(tool, { onProgress: (value) => void heard.push(value) });
+    expect(heard[0]).toContain("xxx");
+    expect(heard[1]).toBe("Progress of 16385 bytes is not shown: at most 16384 are.");
+  });
+});
+
 describe("secrets of the turn's client", () => {
   it("are in nothing that leaves a call: output, error, progress", async () => {
     const heard: JsonValue[] = [];

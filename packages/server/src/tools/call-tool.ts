@@ -12,13 +12,16 @@ import {
 } from "../core/ports/tool.ts";
 import { cleanText } from "../core/text.ts";
 import { complaintOfDepth, type InputCheck } from "./input-check.ts";
-import { fitJson, toJson } from "./json-output.ts";
+import { fitJson, jsonBytes, toJson } from "./json-output.ts";
 import { ProgressBudget } from "./progress-budget.ts";
+import { scrubbedToFit } from "./scrubbed-beginning.ts";
 import type { SourceTool, ToolScope } from "./tool-source.ts";
 
 /** Bytes of JSON that an output may have; what a model reads, and what is stored for each call. */
 const maximumOutputBytes = 64 * 1_024;
 const maximumProgressBytes = 4 * 1_024;
+/** Nobody reads it: it is not worth the time of scrubbing, which a tool could ask for ten times a second. */
+const refusedProgressBytes = 16 * 1_024;
 const maximumMessageBytes = 4 * 1_024;
 
 /** What the call waited for: the tool's end, its time, or the turn's end. */
@@ -139,11 +142,11 @@ function openContext(
   return { context, end: () => void (running = false) };
 }
 
-// Secrets are taken out before anything is cut, because the cut could leave one half.
+// Secrets are taken out before anything is cut, because the cut could leave one half; `scrubbedToFit` is the exception, and takes care of halves.
 
 function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
   try {
-    return { output: fitJson(scope.scrub(toJson(value)), maximumOutputBytes), isError: false };
+    return { output: scrubbedToFit(toJson(value), maximumOutputBytes, scope.scrub), isError: false };
   } catch (error) {
     // Its effect has happened all the same; only the answer is lost.
     return failed(`The tool ${tool.name} finished, but its answer is not JSON: ${messageOf(error)}.`, scope);
@@ -151,7 +154,7 @@ function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
 }
 
 function failed(message: string, scope: CallScope): ToolOutcome {
-  return { output: fitJson(scope.scrub(cleanText(message)), maximumMessageBytes), isError: true };
+  return { output: scrubbedToFit(cleanText(message), maximumMessageBytes, scope.scrub), isError: true };
 }
 
 function describeFailure(tool: Tool, error: unknown): string {
@@ -167,7 +170,12 @@ function describeTimeout({ tool, effect }: CallableTool, timeoutMs: number): str
 
 function readProgress(value: unknown, scope: CallScope): JsonValue {
   try {
-    return fitJson(scope.scrub(toJson(value)), maximumProgressBytes);
+    const progress = toJson(value);
+    const size = jsonBytes(progress);
+    if (size > refusedProgressBytes) {
+      return `Progress of ${size} bytes is not shown: at most ${refusedProgressBytes} are.`;
+    }
+    return fitJson(scope.scrub(progress), maximumProgressBytes);
   } catch (error) {
     // A report that cannot be shown is no reason to fail the call; its author sees here what was wrong.
     return `Progress that is not JSON: ${messageOf(error)}.`;

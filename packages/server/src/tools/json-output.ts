@@ -57,10 +57,10 @@ function convertObject(value: object, path: string, depth: number): JsonValue {
 
 /**
  * The value itself when its JSON text has at most `limit` bytes of UTF-8; otherwise a text of at most `limit` bytes as JSON: the
- * beginning of the value (of its JSON text, where it is not a text itself) and a note that it was cut.
+ * beginning of the value (of its JSON text, where it is not a text itself) and a note that it was cut. `size` is how many bytes it had as a
+ * whole, where it has been shortened already.
  */
-export function fitJson(value: JsonValue, limit: number): JsonValue {
-  const size = jsonBytes(value);
+export function fitJson(value: JsonValue, limit: number, size = jsonBytes(value)): JsonValue {
   if (size <= limit) return value;
   const note = `\n[Cut: this is the beginning of ${size} bytes.]`;
   const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -76,6 +76,7 @@ export function fitJson(value: JsonValue, limit: number): JsonValue {
   return text.slice(0, whole) + note;
 }
 
-function jsonBytes(value: JsonValue): number {
+/** Bytes of UTF-8 that the value has as JSON text. */
+export function jsonBytes(value: JsonValue): number {
   return Buffer.byteLength(JSON.stringify(value));
 }

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import type { JsonValue } from "../core/json.ts";
+import { createScrubber } from "./scrub.ts";
+import { scrubbedToFit } from "./scrubbed-beginning.ts";
+
+const LIMIT = 65_536;
+const MEGABYTES = 4 * 1_024 * 1_024;
+const SECRET = "s3cret-value";
+
+/** The result, and how many bytes of JSON were scrubbed for it. */
+function fit(value: JsonValue) {
+  const scrubber = createScrubber([SECRET]);
+  let scrubbed = 0;
+  const result = scrubbedToFit(value, LIMIT, (part) => {
+    scrubbed += Buffer.byteLength(JSON.stringify(part));
+    return scrubber(part);
+  });
+  if (typeof result !== "string") throw new TypeError("a cut value is a text");
+  return { result, scrubbed };
+}
+
+const LARGE: ReadonlyArray<readonly [string, JsonValue]> = [
+  ["a text", "x".repeat(MEGABYTES)],
+  ["a text of long characters", "😀".repeat(MEGABYTES / 4)],
+  ["one text of an object", { a: 1, text: "x".repeat(MEGABYTES), b: 2 }],
+  ["many texts", { rows: Array.from({ length: 80_000 }, (_, row) => ({ row, text: `the text of ${row}` })) }],
+  ["many numbers", Array.from({ length: MEGABYTES / 4 }, (_, index) => index)],
+];
+
+describe("a value of megabytes", () => {
+  it.each(LARGE)("is scrubbed where it will be shown, and nowhere else: %s", (_case, value) => {
+    const { result, scrubbed } = fit(value);
+    const size = Buffer.byteLength(JSON.stringify(value));
+    expect(scrubbed).toBeLessThan(MEGABYTES / 4);
+    expect(result.endsWith(`\n[Cut: this is the beginning of ${size} bytes.]`)).toBe(true);
+    const beginning = result.slice(0, result.lastIndexOf("\n[Cut"));
+    expect((typeof value === "string" ? value : JSON.stringify(value)).startsWith(beginning)).toBe(true);
+    expect(Buffer.byteLength(JSON.stringify(result))).toBeGreaterThan(LIMIT - 20);
+    expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(LIMIT);
+  });
+
+  // Marks are shorter than what they stand for, so what lay behind the cut moves before it.
+  it.each(["", "x", "xy", "xyz", "1234567"])("has no half of a secret at its end, behind %o", (before) => {
+    const many = before + SECRET.repeat(MEGABYTES / SECRET.length);
+    for (const value of [many, { many }, [many, many], { [many]: 1 }]) {
+      expect(fit(value).result.replaceAll("[secret]", "")).not.toMatch(/s3|val|ret|cre/);
+    }
+  });
+
+  it("has no secret across the place where it is cut", () => {
+    for (let place = LIMIT - 100; place < LIMIT + 20; place += 9) {
+      const { result } = fit("x".repeat(place) + SECRET + "y".repeat(MEGABYTES / 16));
+      expect(result).not.toContain("s3");
+    }
+  });
+});
