@@ -158,25 +158,25 @@ describe("a title", () => {
 });
 
 describe("many titles at once", () => {
-  const jobsOf = (count: number): TitleJob[] =>
+  const jobsOf = (count: number, app = "default"): TitleJob[] =>
     Array.from({ length: count }, (_, index) => ({
       sessionId: newId(),
       life: "none",
-      app: "default",
+      app,
       utilityModel: "test/model",
       text: `message ${index}`,
     }));
 
-  /** Titles whose model waits until it is let go. */
+  /** Titles whose model waits until it is let go. There is no App but the default one. */
   function waitingTitles(
-    app: Partial<AppDefinition> | null = { models: ["test/model"] },
+    app: Partial<AppDefinition> = { models: ["test/model"], utilityModel: "test/model" },
     rigs: string[] = [],
   ) {
     const asked: ((title: string) => void)[] = [];
     const titles = new Titles({
       jobs: service.store.jobs,
       registry: service.registry,
-      apps: { names: () => ["default"], get: () => app as AppDefinition | null },
+      apps: { names: () => ["default"], get: (name) => (name === "default" ? (app as AppDefinition) : null) },
       clock,
       logger: { debug() {}, info() {}, warn() {}, error() {} },
       generate: (rig) => (rigs.push(rig), new Promise((resolve) => asked.push(resolve))),
@@ -200,11 +200,11 @@ describe("many titles at once", () => {
     titles.stop();
   });
 
-  it("of an App that is gone are made of the message: what was said to it goes to no model", async () => {
+  it("of an App that is gone are made of the message: what was said to it goes to no model, the default App's neither", async () => {
     const stored: unknown[] = [];
     before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));
-    const { titles, asked } = waitingTitles(null);
-    titles.start(jobsOf(1)[0]!);
+    const { titles, asked } = waitingTitles();
+    titles.start(jobsOf(1, "gone")[0]!);
     await until(() => stored.length > 0);
     expect(stored).toEqual(["message 0"]);
     expect(asked).toEqual([]);
