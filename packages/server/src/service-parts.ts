@@ -81,7 +81,7 @@ export function buildParts(base: Foundations): ServiceParts {
   const models = createModels(config, clock, base.extraModels);
   const caller = new ModelCaller();
   const running = new RunningTurns(placesOf(config));
-  const cache = buildCache(base, running);
+  const cache = buildCache(base, running, ({ id }) => feed.release(id));
   const registry = new Registry({
     store: store.sessions,
     bus,
@@ -208,10 +208,14 @@ async function openJournal(
   return journal;
 }
 
-function buildCache({ config, clock }: Foundations, running: RunningTurns): SessionCache {
+function buildCache(
+  { config, clock }: Foundations,
+  running: RunningTurns,
+  onLeft: (session: Session) => void,
+): SessionCache {
   const { memoryBytes, idleMemoryMs } = config.limits;
   const isWorkedOn = ({ key }: Session): boolean => running.ofSession(key) !== null;
-  return new SessionCache(memoryBytes, idleMemoryMs, () => clock.monotonic(), isWorkedOn);
+  return new SessionCache(memoryBytes, idleMemoryMs, () => clock.monotonic(), isWorkedOn, onLeft);
 }
 
 function placesOf({ limits, providers }: Config): Places {

@@ -50,3 +50,9 @@ export function positionText(source: EventSource, number: number): Buffer {
 function withSession(source: EventSource, type: string, fields: object): string {
   return JSON.stringify({ type, session_id: source.sessionId, ...fields });
 }
+
+/** Tells a reader whose place in the log is gone to fetch the snapshot; `head`: where its stream begins instead. */
+export function resyncText(source: EventSource, head: number): Buffer {
+  const message = "Events after your Last-Event-ID are not available. Fetch the session's state again.";
+  return streamNoticeText(source, { code: "resync", level: "info", message }, head);
+}

@@ -15,7 +15,7 @@ import type {
 } from "../core/ports/services.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { eventText, RETRY_TEXT, streamNoticeText, type EventSource } from "./event-text.ts";
+import { eventText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
 import { appAfter, growReaders, moveHead, type FeedChannel } from "./feed-channel.ts";
 import { Reader } from "./reader.ts";
 import { StreamingTexts } from "./streaming-texts.ts";
@@ -73,6 +73,11 @@ export class Feed implements UpdateService {
     return count;
   }
 
+  /** Sessions of which text is held. */
+  get heldTexts(): number {
+    return this.#texts.size;
+  }
+
   async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
     if (this.#stopped)
       throw new Unavailable(503, "stopping", "The service is being stopped. Connect again shortly.", 2);
@@ -127,6 +132,11 @@ export class Feed implements UpdateService {
     const isNews = this.#texts.recover(sessionId, life, streaming);
     if (isNews && channel !== undefined)
       growReaders(channel, { kind: "delta", life, offset: 0, ...streaming });
+  }
+
+  /** A session has left memory, and nobody works on it: its text is held no longer. `recover` brings it back when it is loaded. */
+  release(sessionId: string): void {
+    this.#texts.release(sessionId);
   }
 
   /** Notes the use of every session that is being read. Never rejects: what fails now is noted the next time. */
@@ -237,9 +247,4 @@ export class Feed implements UpdateService {
     };
     next(0);
   }
-}
-
-function resyncText(source: EventSource, head: number): Buffer {
-  const message = "Events after your Last-Event-ID are not available. Fetch the session's state again.";
-  return streamNoticeText(source, { code: "resync", level: "info", message }, head);
 }

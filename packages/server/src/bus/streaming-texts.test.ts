@@ -81,6 +81,18 @@ describe("what streams in a session", () => {
     expect(textsAfter(BEGUN, { kind: "deleted", life: "an older one" })).not.toBeNull();
   });
 
+  it("is nothing after it was let go of, whatever changes meanwhile, until it is loaded again", () => {
+    const texts = new StreamingTexts();
+    texts.take(ID, BEGUN);
+    texts.release(ID);
+    texts.take(ID, note("message_updated", message("m1", "so far", "streaming")));
+    texts.take(ID, delta("m1", 6, " lost"));
+    expect(texts.size).toBe(0);
+    expect(texts.recover(ID, "a", { messageId: "m1", text: "so far" })).toBe(true);
+    texts.take(ID, note("message_updated", message("m1", "so far so good", "streaming")));
+    expect(texts.get(ID)?.text).toBe("so far so good");
+  });
+
   it("is not ended by other messages", () => {
     const user = { ...message("m2", "hello", "complete"), sender: "user" } as const;
     expect(textsAfter(BEGUN, note("message_created", user))).toMatchObject({ messageId: "m1" });

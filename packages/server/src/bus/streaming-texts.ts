@@ -24,6 +24,15 @@ export class StreamingTexts {
     return true;
   }
 
+  /** How many sessions' texts are held. */
+  get size(): number {
+    return this.#bySession.size;
+  }
+
+  release(sessionId: string): void {
+    this.#bySession.delete(sessionId);
+  }
+
   take(sessionId: string, note: SessionNote): void {
     if (note.kind === "deleted") {
       if (this.#bySession.get(sessionId)?.life === note.life) this.#bySession.delete(sessionId);
@@ -36,8 +45,10 @@ export class StreamingTexts {
           : streaming.text.slice(0, note.offset) + note.text;
     } else {
       for (const { event } of note.events) {
-        if (event.type !== "system_notice" && "message" in event)
-          this.#follow(sessionId, note.life, event.message);
+        if (event.type === "system_notice" || !("message" in event)) continue;
+        // An answer that was let go of may change while it waits; whoever goes on with it loads it, and it is recovered.
+        if (event.type === "message_updated" && !this.#bySession.has(sessionId)) continue;
+        this.#follow(sessionId, note.life, event.message);
       }
     }
   }

@@ -211,6 +211,43 @@ describe("while a turn waits for a person", () => {
     expect(await pending()).toHaveLength(1);
   });
 
+  it("the feed holds no text of a session that has left, and goes on with it for who reads", async () => {
+    await service.close();
+    await start({ actionMs: 120 * MINUTE });
+    const reader = new FoldingReader(service, id);
+    await reader.connect();
+    await service.say(id, "charge me");
+    const call = await service.model.next();
+    call.say("Let me see.").callTool("charge", { amount: 7 }, "c1").callTool("charge", { amount: 8 }, "c2");
+    call.finish("tool-calls");
+    await until(() => calls.includes("turns.wait"));
+    await service.store.probe();
+    const [first, second] = await pending();
+    expect(service.feed.heldTexts).toBe(1);
+    await service.evict();
+    expect(service.feed.heldTexts).toBe(0);
+    const approve = { decision: "approve", result: null } as const;
+    await service.actions.decide(id, first!.id, approve);
+    expect(service.registry.inMemory(id)).toBeNull();
+    expect(service.feed.heldTexts).toBe(0);
+    await service.actions.decide(id, second!.id, approve);
+    (await service.model.next()).say("Charged");
+    await until(async () => (await snapshot()).messages[1]?.content.endsWith("Charged") === true);
+    expect(service.feed.heldTexts).toBe(1);
+    const shown = await snapshot();
+    await until(() => reader.snapshot?.messages[1]?.content === shown.messages[1]?.content);
+    expect(reader.snapshot).toEqual(shown);
+    expect(reader.faults).toEqual([]);
+  });
+
+  it("the feed holds no text of a session that does not even fit into memory", async () => {
+    await waiting();
+    await restart({ memoryBytes: 0 });
+    expect(await pending()).toHaveLength(1);
+    expect(service.registry.inMemory(id)).toBeNull();
+    expect(service.feed.heldTexts).toBe(0);
+  });
+
   it("no limit of time counts, and what it crashed before is forgotten", async () => {
     const limits = { turnMs: 5_000, idleMs: 3_000, actionMs: MINUTE };
     await service.close();

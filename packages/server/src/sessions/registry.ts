@@ -137,11 +137,12 @@ export class Registry {
     if (session !== null) {
       // Whatever changes a session notes its use on the way, at the time of the change.
       session.noteUse(record.updatedAt);
-      cache.put(session);
     }
     if (events.length > 0)
       this.#options.bus.publish(record.id, { kind: "events", life: record.life, events });
     if (session !== null && answer !== null) this.#options.onAnswerLoaded(session, answer);
+    // Last, because it may leave at once again, and what readers were told of goes with it.
+    if (session !== null) cache.put(session);
     this.#options.onCommitted(record);
     return { outcome: committed.outcome, record, created: committed.created, session };
   }

@@ -7,12 +7,15 @@ import { SessionCache } from "./session-cache.ts";
 let now = 0;
 /** Ids of the sessions whose turn runs here. */
 const workedOn = new Set<string>();
+/** Ids of the sessions that were let go. */
+const left: string[] = [];
 const cacheOf = (budget: number): SessionCache =>
   new SessionCache(
     budget,
     1000,
     () => now,
     ({ id }) => workedOn.has(id),
+    ({ id }) => left.push(id),
   );
 
 function session(id: string, content: string | null, status: "complete" | "streaming" = "complete"): Session {
@@ -103,5 +106,16 @@ describe("the cache of live sessions", () => {
     cache.dropIdle();
     expect(cache.get("old")).toBeUndefined();
     expect(cache.get("new")).toBeDefined();
+  });
+
+  it("says which ones it has let go of, and not which were deleted or weighed anew", () => {
+    left.length = 0;
+    const cache = cacheOf(50_000);
+    for (const id of ["a", "a", "b", "c", "d"]) cache.put(session(id, "x".repeat(5_000)));
+    cache.delete("c");
+    expect(left).toEqual(["a"]);
+    now += 1_001;
+    cache.dropIdle();
+    expect(left).toEqual(["a", "b", "d"]);
   });
 });

@@ -22,19 +22,25 @@ export class SessionCache {
   readonly #idleMs: number;
   readonly #monotonic: () => number;
   readonly #isWorkedOn: (session: Session) => boolean;
+  readonly #onLeft: (session: Session) => void;
   #weight = 0;
 
-  /** `budget` in bytes of snapshots; `idleMs` after which an unused session leaves; `isWorkedOn`: whether a turn of it runs here. */
+  /**
+   * `budget` in bytes of snapshots; `idleMs` after which an unused session leaves; `isWorkedOn`: whether a turn of it runs here;
+   * `onLeft` hears of each session that was not deleted but let go.
+   */
   constructor(
     budget: number,
     idleMs: number,
     monotonic: () => number,
     isWorkedOn: (session: Session) => boolean,
+    onLeft: (session: Session) => void,
   ) {
     this.#budget = budget;
     this.#idleMs = idleMs;
     this.#monotonic = monotonic;
     this.#isWorkedOn = isWorkedOn;
+    this.#onLeft = onLeft;
   }
 
   get size(): number {
@@ -84,29 +90,34 @@ export class SessionCache {
   dropIdle(): void {
     const before = this.#monotonic() - this.#idleMs;
     for (const place of [this.#filled, this.#empty]) {
-      for (const [id, entry] of place) {
+      for (const entry of place.values()) {
         if (entry.usedAt > before) break;
-        if (this.#mayLeave(entry.session)) this.delete(id);
+        if (this.#mayLeave(entry.session)) this.#letGo(entry.session);
       }
     }
   }
 
   #evict(): void {
-    for (const id of this.#leavers(this.#empty)) {
+    for (const session of this.#leavers(this.#empty)) {
       if (this.#empty.size <= MAX_EMPTY) break;
-      this.delete(id);
+      this.#letGo(session);
     }
     if (this.#weight <= this.#budget) return;
     for (const place of [this.#empty, this.#filled]) {
-      for (const id of this.#leavers(place)) {
+      for (const session of this.#leavers(place)) {
         if (this.#weight <= this.#budget) return;
-        this.delete(id);
+        this.#letGo(session);
       }
     }
   }
 
-  *#leavers(place: ReadonlyMap<string, Entry>): Generator<string> {
-    for (const [id, entry] of place) if (this.#mayLeave(entry.session)) yield id;
+  *#leavers(place: ReadonlyMap<string, Entry>): Generator<Session> {
+    for (const { session } of place.values()) if (this.#mayLeave(session)) yield session;
+  }
+
+  #letGo(session: Session): void {
+    this.delete(session.id);
+    this.#onLeft(session);
   }
 
   /**
