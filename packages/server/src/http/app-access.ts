@@ -1,28 +1,20 @@
 // Who may use which App (interface specification, "Authentication"; contract section 4): the one place that decides it for requests.
 // It does so in two steps, because 401 goes before what is wrong with a request and 403 after it (contract section 6): a hook finds out,
-// before the body is read, what the key opens; and the route asks when it knows that the request is right.
+// before the body is read, what the key opens; and the route asks when it knows that the request is right. What takes time in between, the
+// client's sending of a body or an answer that waits, is followed by the same question again: keys end, and sessions come to Apps.
 
-import type { FastifyRequest, preParsingHookHandler, RequestPayload } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
 import { ServiceError } from "../core/errors.ts";
-import type { AppKeys, KeyGrant } from "../core/ports/app-keys.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { AppKeys } from "../core/ports/app-keys.ts";
 import type { AppCatalog } from "../core/ports/apps.ts";
 import type { ConversationService, StreamAccess } from "../core/ports/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
+import { type AccessHooks, forget, hooks } from "./access-hooks.ts";
 import { appKey, SESSION_HEADER } from "./headers.ts";
+import { KeyedStream } from "./keyed-stream.ts";
 import type { Query } from "./query.ts";
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** What the request's key opens; `null` while nobody has looked, and for none or one that is not good. */
-    keyGrant: KeyGrant | null;
-    /** The App of the session that the request is about, where it matters; else `default`. */
-    sessionApp: string;
-  }
-}
-
-/** What the decorated properties are before a hook has run. */
-export const NO_ACCESS = { keyGrant: null, sessionApp: DEFAULT_APP } as const;
 
 export interface AppAccessParts {
   readonly keys: AppKeys;
@@ -41,51 +33,44 @@ export class AppAccess {
     this.#conversations = conversations;
   }
 
-  /** Hook of operations on the App that the query names: 401 unless it is the default one or the key is good. */
-  readonly ofQuery: preParsingHookHandler = (request, _reply, payload, done) =>
-    goOn(this.requireKeyFor(request, appOfQuery(request)), payload, done);
+  /** Hooks of operations on the App that the query names: 401 unless it is the default one or the key is good. */
+  readonly ofQuery = hooks((request) => this.#requireKeyFor(request, appOfQuery(request)));
 
-  /** Hook of operations that answer what a key opens: 401 when one is sent that is not good. */
-  readonly ofKey: preParsingHookHandler = (request, _reply, payload, done) =>
-    goOn(appKey(request.raw) === null ? undefined : this.#requireGrant(request), payload, done);
+  /** As `ofQuery`, of an operation whose App the body may name too. */
+  readonly ofQueryOrBody = hooks(
+    (request) =>
+      this.#requireKeyFor(request, appOfQuery(request)) ?? this.#requireKeyFor(request, appOfBody(request)),
+  );
 
-  /** Hook of operations on the session that `X-Session-Id` names. */
-  readonly ofSession: preParsingHookHandler = (request, _reply, payload, done) =>
-    goOn(this.requireKeyForSession(request, sessionOfHeader(request)), payload, done);
+  /** Hooks of operations that answer what a key opens: 401 when one is sent that is not good. */
+  readonly ofKey = hooks((request) =>
+    appKey(request.raw) === null ? undefined : this.#requireGrant(request),
+  );
+
+  /** Hooks of operations on the session that `X-Session-Id` names. */
+  readonly ofSession = hooks((request) => this.requireKeyForSession(request, sessionOfHeader(request)));
 
   /** As `ofSession`, for an operation that outlives its answer: the session may come to an App while it lasts. */
-  readonly ofOpenSession: preParsingHookHandler = (request, _reply, payload, done) => {
-    const check = async (): Promise<void> => {
-      await this.#look(request);
-      await this.requireKeyForSession(request, sessionOfHeader(request));
-    };
-    goOn(check(), payload, done);
-  };
+  readonly ofOpenSession = hooks(async (request) => {
+    await this.#look(request);
+    await this.requireKeyForSession(request, sessionOfHeader(request));
+  });
 
-  /** Hook of operations on the session that the path names. */
-  readonly ofPath: preParsingHookHandler = (request, _reply, payload, done) =>
-    goOn(this.requireKeyForSession(request, sessionOfPath(request)), payload, done);
+  /** Hooks of operations on the session that the path names. */
+  readonly ofPath = hooks((request) => this.requireKeyForSession(request, sessionOfPath(request)));
 
   /**
-   * Hook of operations on the models of an App: the one that the query names, else that of the session in `X-Session-Id`, else the one that a
+   * Hooks of operations on the models of an App: the one that the query names, else that of the session in `X-Session-Id`, else the one that a
    * sent key opens. `changes` where the operation needs the App's key whatever the App says.
    */
-  ofModels({ changes }: { readonly changes: boolean }): preParsingHookHandler {
-    return (request, _reply, payload, done) => goOn(this.#requireForModels(request, changes), payload, done);
+  ofModels({ changes }: { readonly changes: boolean }): AccessHooks {
+    return hooks((request) => this.#requireForModels(request, changes));
   }
 
   /**
-   * Finds out what the request's key opens, where it names another App than the default one. The same for Apps that exist and those that
-   * do not: who has no key learns nothing of them.
+   * Finds out what the request's key opens for an operation on a session: a key that is sent is checked unless the session is the default
+   * App's, and one must be sent where the App says so. Answers at once, without a promise, where nothing can be wrong.
    * @throws ServiceError 401
-   */
-  requireKeyFor(request: FastifyRequest, app: unknown): Promise<void> | undefined {
-    return app === undefined || app === DEFAULT_APP ? undefined : this.#requireGrant(request);
-  }
-
-  /**
-   * As `requireKeyFor` for an operation on a session: a key that is sent is checked unless the session is the default App's, and
-   * one must be sent where the App says so. Answers at once, without a promise, where nothing can be wrong.
    */
   requireKeyForSession(request: FastifyRequest, sessionId: string | null): Promise<void> | undefined {
     if (sessionId === null) return undefined;
@@ -122,6 +107,20 @@ export class AppAccess {
     this.mayUseSession(request, request.sessionApp);
   }
 
+  /**
+   * Everything once more, for an answer that has waited (`Prefer: wait`): it may come from another life of the session, and the key may have
+   * ended. `app` is the one that the request named, where it did.
+   * @throws ServiceError 401 or 403
+   */
+  async mayStillUse(request: FastifyRequest, sessionId: string, app: string = DEFAULT_APP): Promise<void> {
+    forget(request);
+    // The session goes first, at once: after the key it may be another one than the one that the answer shows.
+    await this.requireKeyForSession(request, sessionId);
+    await this.#requireKeyFor(request, app);
+    this.mustOpen(request, app);
+    this.mayUseItsSession(request);
+  }
+
   /** Who an event stream is for, kept as long as it is open. */
   ofStream(request: FastifyRequest): StreamAccess {
     const key = appKey(request.raw);
@@ -138,6 +137,15 @@ export class AppAccess {
     request.sessionApp = await this.#conversations.appOf(session);
     if (request.sessionApp === DEFAULT_APP || request.keyGrant !== null) return;
     if ((changes && named === undefined) || this.#matters(request, request.sessionApp)) throw unknownKey();
+  }
+
+  /**
+   * Finds out what the request's key opens, where it names another App than the default one. The same for Apps that exist and those that
+   * do not: who has no key learns nothing of them.
+   * @throws ServiceError 401
+   */
+  #requireKeyFor(request: FastifyRequest, app: unknown): Promise<void> | undefined {
+    return app === undefined || app === DEFAULT_APP ? undefined : this.#requireGrant(request);
   }
 
   #requireForSession(request: FastifyRequest, app: string): Promise<void> | undefined {
@@ -168,45 +176,16 @@ export class AppAccess {
   }
 }
 
-/** The key of an open stream, looked at again and again. */
-class KeyedStream implements StreamAccess {
-  readonly #keys: AppKeys;
-  readonly #key: string;
-  #grant: KeyGrant | null;
-
-  constructor(keys: AppKeys, key: string, grant: KeyGrant | null) {
-    this.#keys = keys;
-    this.#key = key;
-    this.#grant = grant;
-  }
-
-  opens(app: string): boolean {
-    return app === DEFAULT_APP || this.#grant?.apps.has(app) === true;
-  }
-
-  readonly refresh = async (): Promise<void> => {
-    this.#grant = await this.#keys.check(this.#key);
-  };
-}
-
-/** Goes on with the request when what is checked has come out well. */
-function goOn(
-  checked: Promise<void> | undefined,
-  payload: RequestPayload,
-  done: (error: Error | null, payload?: RequestPayload) => void,
-): void {
-  if (checked === undefined) done(null, payload);
-  else
-    void checked.then(
-      () => done(null, payload),
-      (error: Error) => done(error),
-    );
-}
-
 /** Whatever is wrong with it (sent twice, say), validation says later; nothing but text names an App. */
 function appOfQuery(request: FastifyRequest): string | undefined {
   const named = (request.query as Query)["app"];
   return typeof named === "string" ? named : undefined;
+}
+
+/** Nothing before the body was read. */
+function appOfBody({ body }: FastifyRequest): unknown {
+  const named = isJsonObject(body) ? body["app"] : undefined;
+  return named === null || typeof named === "object" ? undefined : named;
 }
 
 function sessionOfHeader({ raw }: FastifyRequest): string | null {

@@ -1,5 +1,6 @@
 // Requests that mix two Apps: one in the path, the header or the session, another in the key or a parameter.
 
+import { request, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chat, expectProblem, newSession, send, type Answer } from "../black-box/client.ts";
 import { EventReader } from "../black-box/event-reader.ts";
@@ -128,6 +129,47 @@ describe.each([
     expect(text).not.toContain(service.apps[of].conversation.session);
     expectNothingOf(of, text);
   });
+});
+
+describe("a session that is nobody's when a request on it begins", () => {
+  /** Sends the head of the request; answers what sends its body and reads the answer. */
+  async function begin(method: string, path: string, session: string) {
+    const headers = { "X-Session-Id": session, "Transfer-Encoding": "chunked" };
+    const outgoing = request(new URL(path, service.url), { method, headers });
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      outgoing.once("response", resolve).once("error", reject);
+    });
+    outgoing.flushHeaders();
+    // The service has seen the head when it has answered this.
+    await send(service.url, "GET", "/api/state", { session: newSession() });
+    return async (body: unknown) => {
+      outgoing.end(JSON.stringify(body));
+      const answer = await answered;
+      const text = Buffer.concat(await answer.toArray()).toString("utf8");
+      return { status: answer.statusCode, text: text + JSON.stringify(answer.headers) };
+    };
+  }
+
+  it.each([
+    ["POST", () => "/api/sessions", {}],
+    ["POST", () => "/api/interrupt", {}],
+    ["PATCH", (session: string) => `/api/sessions/${session}`, { title: "Mine now" }],
+    ["DELETE", (session: string) => `/api/sessions/${session}`, {}],
+  ] as const)(
+    "is closed to %s when an App has come to it before the body: %s",
+    async (method, path, body) => {
+      const session = newSession();
+      const finish = await begin(method, path(session), session);
+      const { canaries } = service.apps.closed;
+      const call = { session, headers: { ...key("own key", "closed"), Prefer: "wait=20" } };
+      const chatting = `/api/chat?app=closed&message=${canaries.conversation[0]}`;
+      expect((await send(service.url, "POST", chatting, call)).status).toBe(200);
+      const { status, text } = await finish(body);
+      expectNothingOf("closed", text);
+      expect(status).toBe(401);
+      expect((await send(service.url, "GET", "/api/state", call)).text).toContain(canaries.conversation[0]);
+    },
+  );
 });
 
 describe("an event stream", () => {

@@ -37,7 +37,7 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
           ...refusals(401, 429, 503, 507),
         },
       },
-      preParsing: access.ofSession,
+      ...access.ofSession,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -60,7 +60,7 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
         body: DecisionBody,
         response: { 200: Action, ...refusals(401, 404, 409, 410, 413, 415, 503, 507) },
       },
-      preParsing: access.ofSession,
+      ...access.ofSession,
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);

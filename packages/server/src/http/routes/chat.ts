@@ -1,7 +1,5 @@
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidRequest, ServiceError } from "../../core/errors.ts";
-import { isJsonObject } from "../../core/json.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { untilGone } from "../client-gone.ts";
 import { Snapshot } from "../documented.ts";
@@ -65,12 +63,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
         body: ChatBody,
         response: { 200: Snapshot, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
-      preParsing: access.ofQuery,
-      preValidation: (request, _reply, done) => {
-        const checked = access.requireKeyFor(request, appOfBody(request));
-        if (checked === undefined) done();
-        else void checked.then(() => done(), done);
-      },
+      ...access.ofQueryOrBody,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -95,15 +88,10 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
         },
         admission.newSession(request),
       );
+      if (waitMs > 0) await access.mayStillUse(request, sessionId, appName);
       answers.snapshot({ request, reply, route: ROUTE, waitMs }, view);
     },
   );
-}
-
-/** The App that the body names, whatever else is wrong with the request. */
-function appOfBody({ body }: FastifyRequest): unknown {
-  const named = isJsonObject(body) ? body["app"] : undefined;
-  return named === null || typeof named === "object" ? undefined : named;
 }
 
 type QueryParameters = z.output<typeof ChatQuery>;

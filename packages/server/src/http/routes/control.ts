@@ -41,7 +41,7 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
         querystring: SetModelQuery,
         response: { 200: SetModelResult, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
-      preParsing: access.ofModels({ changes: true }),
+      ...access.ofModels({ changes: true }),
     },
     (request) => {
       const { rig, baml, app: name } = request.query;
@@ -78,7 +78,7 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
           ...refusals(401, 503),
         },
       },
-      preParsing: access.ofModels({ changes: false }),
+      ...access.ofModels({ changes: false }),
     },
     async (request, reply) => {
       const models = await conversations.listModels({
@@ -105,7 +105,7 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
           ...refusals(401, 429, 503, 507),
         },
       },
-      preParsing: access.ofKey,
+      ...access.ofKey,
     },
     async (request, reply) => {
       await conversations.ensure(requiredSessionId(request.raw), admission.newSession(request));

@@ -19,7 +19,7 @@ export function interruptRoute(app: HttpApp, { services, answers, admission, acc
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         response: { 200: Snapshot, ...refusals(401, 413, 415, 429, 503, 507) },
       },
-      preParsing: access.ofSession,
+      ...access.ofSession,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);

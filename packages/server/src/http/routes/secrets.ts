@@ -82,7 +82,7 @@ function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): voi
         querystring: Client,
         response: { 200: Names, ...refusals(401, 429, 503) },
       },
-      preParsing: access.ofQuery,
+      ...access.ofQuery,
     },
     async (request, reply) => {
       const name = admit(request, request.query.app);
@@ -106,7 +106,7 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
         body: Values,
         response: { 200: Names, ...refusals(401, 413, 415, 429, 503, 507) },
       },
-      preParsing: access.ofQuery,
+      ...access.ofQuery,
     },
     async (request, reply) => {
       const name = admit(request, request.query.app);
@@ -130,7 +130,7 @@ function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): v
         querystring: ClientAndSlot,
         response: { 200: Removed, ...refusals(401, 429, 503, 507) },
       },
-      preParsing: access.ofQuery,
+      ...access.ofQuery,
     },
     async (request) => {
       const name = admit(request, request.query.app);

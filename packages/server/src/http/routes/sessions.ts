@@ -66,7 +66,7 @@ function createSession(app: HttpApp, { services, admission, access }: RouteParts
         body: CreateBody,
         response: { 200: Thread, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
-      preParsing: access.ofSession,
+      ...access.ofSession,
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
@@ -96,7 +96,7 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
           ...refusals(401, 429, 503, 507),
         },
       },
-      preParsing: access.ofKey,
+      ...access.ofKey,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
@@ -135,7 +135,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: Thread, ...refusals(401, 404, 503) },
       },
-      preParsing: access.ofPath,
+      ...access.ofPath,
     },
     (request) => {
       access.mayUseItsSession(request);
@@ -159,7 +159,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
           ...refusals(401, 404, 503),
         },
       },
-      preParsing: access.ofPath,
+      ...access.ofPath,
     },
     async (request, reply) => {
       access.mayUseItsSession(request);
@@ -184,7 +184,7 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         body: RenameBody,
         response: { 200: Thread, ...refusals(401, 404, 413, 415, 503, 507) },
       },
-      preParsing: access.ofPath,
+      ...access.ofPath,
     },
     (request) => {
       access.mayUseItsSession(request);
@@ -204,7 +204,7 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: DeletedThread, ...refusals(401, 404, 503, 507) },
       },
-      preParsing: access.ofPath,
+      ...access.ofPath,
     },
     async (request) => {
       access.mayUseItsSession(request);

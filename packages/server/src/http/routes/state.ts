@@ -69,5 +69,9 @@ function answer(
   const send = (view: SnapshotView): void => answers.taggedSnapshot(exchange, view);
   if (!(found instanceof Promise)) return send(found);
   if (request.startedAt === UNTIMED) log.started(request);
-  return found.then(send);
+  if (waitMs === 0) return found.then(send);
+  return found.then(async (view) => {
+    await access.mayStillUse(request, sessionId);
+    send(view);
+  });
 }

@@ -68,7 +68,7 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
           ...refusals(401, 406, 429, 503, 507),
         },
       },
-      preParsing: access.ofOpenSession,
+      ...access.ofOpenSession,
     },
     (request, reply) => {
       const sessionId = requiredSessionId(request.raw);

@@ -1,0 +1,173 @@
+// What happens to keys and sessions while a request lasts: while the client sends a body, and while an answer waits.
+
+import { Readable } from "node:stream";
+import type { InjectOptions } from "fastify";
+import { describe, expect, it } from "vitest";
+import type { SnapshotView } from "../core/ports/services.ts";
+import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
+import { ACTION } from "./testing/in-memory-actions.ts";
+import { expectProblem } from "./testing/expect-problem.ts";
+
+type Method = NonNullable<InjectOptions["method"]>;
+
+/** An edge with the App `vault` that requires its key (`to-vault`) for everything; `to-defi` opens another one. */
+function edgeWithVault(): TestEdge {
+  const edge = testEdge();
+  edge.services.apps.requireKey.set("defi", "chat").set("vault", "all");
+  edge.services.keys.grants.set("to-defi", ["defi"]).set("to-vault", ["vault"]);
+  return edge;
+}
+
+/** Makes SESSION one of `vault`. */
+async function comesToVault({ services: { conversations } }: TestEdge): Promise<void> {
+  await conversations.ensure(SESSION, null);
+  conversations.sessions.get(SESSION)!.app = "vault";
+}
+
+/** A body that is sent when it is told to, and says when it is waited for. */
+function slowBody(value: unknown) {
+  const { promise: waitedFor, resolve } = Promise.withResolvers<void>();
+  const text = JSON.stringify(value);
+  const stream = new Readable({ read: () => resolve() });
+  const finish = (): void => {
+    stream.push(text);
+    stream.push(null);
+  };
+  return { stream, waitedFor, finish };
+}
+
+async function sendSlowly(
+  edge: TestEdge,
+  request: { readonly method: Method; readonly url: string; readonly body: unknown },
+  key: string | null,
+  meanwhile: () => unknown,
+) {
+  const body = slowBody(request.body);
+  const answer = edge.send(request.method, request.url, {
+    payload: body.stream,
+    headers: {
+      "content-type": "application/json",
+      "transfer-encoding": "chunked",
+      ...(key !== null && { "service-app-key": key }),
+    },
+  });
+  await body.waitedFor;
+  await meanwhile();
+  body.finish();
+  return await answer;
+}
+
+/** What callers get of a session that has come to `vault`. */
+const REFUSED = [
+  [null, 401, "app_key_invalid"],
+  ["to-defi", 403, "app_forbidden"],
+] as const;
+
+/** Every operation that reads a body, its own or one that it does not need. */
+const OPERATIONS: readonly (readonly [Method, string, unknown])[] = [
+  ["POST", "/api/sessions", {}],
+  ["POST", "/api/interrupt", {}],
+  ["POST", `/api/actions/${ACTION.id}`, { decision: "deny" }],
+  ["PATCH", `/api/sessions/${SESSION}`, { title: "Mine" }],
+  ["DELETE", `/api/sessions/${SESSION}`, {}],
+  ["POST", "/api/control/model?rig=demo/assistant", {}],
+];
+const FOR_APP: readonly (readonly [Method, string, unknown])[] = [
+  ["POST", "/api/chat?app=vault", { message: "hello" }],
+  ["POST", "/api/control/model?rig=demo/assistant&app=vault", {}],
+  ["PUT", "/api/secrets?app=vault&client_id=somebody", { ALCHEMY_KEY: "x" }],
+  ["DELETE", "/api/secrets?app=vault&client_id=somebody", {}],
+];
+
+describe.each(OPERATIONS)("%s %s, whose body takes long,", (method, url, body) => {
+  it("is refused when the session has come to an App meanwhile that it may not use", async () => {
+    for (const [key, status, code] of REFUSED) {
+      const edge = edgeWithVault();
+      const answer = await sendSlowly(edge, { method, url, body }, key, () => comesToVault(edge));
+      expectProblem(answer, status, code);
+      expect(edge.services.conversations.sessions.get(SESSION)?.thread.title).toBe("New Chat");
+    }
+  });
+
+  it("is refused when its key was revoked meanwhile", async () => {
+    const edge = edgeWithVault();
+    await comesToVault(edge);
+    const revoke = () => edge.services.keys.grants.delete("to-vault");
+    expectProblem(await sendSlowly(edge, { method, url, body }, "to-vault", revoke), 401, "app_key_invalid");
+    expect(edge.services.conversations.sessions.get(SESSION)?.thread.title).toBe("New Chat");
+  });
+
+  it("is done when nothing has changed", async () => {
+    const edge = edgeWithVault();
+    await comesToVault(edge);
+    const answer = await sendSlowly(edge, { method, url, body }, "to-vault", () => undefined);
+    expect(answer.statusCode).toBe(200);
+  });
+});
+
+describe.each(FOR_APP)("%s %s, whose body takes long,", (method, url, body) => {
+  it("is refused when its key was revoked meanwhile", async () => {
+    const edge = edgeWithVault();
+    const revoke = () => edge.services.keys.grants.delete("to-vault");
+    expectProblem(await sendSlowly(edge, { method, url, body }, "to-vault", revoke), 401, "app_key_invalid");
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+});
+
+describe.each([
+  ["GET", "/api/state"],
+  ["POST", "/api/chat?message=hello"],
+] as const)("%s %s that has waited", (method, url) => {
+  /** Sends it, and answers it when `meanwhile` has happened. */
+  async function wait(edge: TestEdge, path: string, key: string | null, meanwhile: () => unknown) {
+    const { conversations } = edge.services;
+    await conversations.ensure(SESSION, null);
+    const asked = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    const view = (): Promise<SnapshotView> => conversations.interrupt(SESSION, null);
+    conversations.state = conversations.chat = async () => {
+      asked.resolve();
+      await over.promise;
+      return await view();
+    };
+    const headers = { prefer: "wait=30", ...(key !== null && { "service-app-key": key }) };
+    const answer = edge.send(method, path, { headers });
+    await asked.promise;
+    await meanwhile();
+    over.resolve();
+    return await answer;
+  }
+
+  it("is not answered when the session has come to an App meanwhile that the caller may not use", async () => {
+    for (const [key, status, code] of REFUSED) {
+      const edge = edgeWithVault();
+      expectProblem(await wait(edge, url, key, () => comesToVault(edge)), status, code);
+    }
+  });
+
+  it("is not answered when the key was revoked meanwhile", async () => {
+    const edge = edgeWithVault();
+    await comesToVault(edge);
+    const path = method === "POST" ? `${url}&app=vault` : url;
+    const revoke = () => edge.services.keys.grants.delete("to-vault");
+    expectProblem(await wait(edge, path, "to-vault", revoke), 401, "app_key_invalid");
+  });
+
+  it("is answered when nothing has changed", async () => {
+    const edge = edgeWithVault();
+    await comesToVault(edge);
+    const path = method === "POST" ? `${url}&app=vault` : url;
+    const answer = await wait(edge, path, "to-vault", () => undefined);
+    expect([answer.statusCode, answer.headers["preference-applied"]]).toEqual([200, "wait=30"]);
+  });
+});
+
+describe("a chat whose slow body names the App", () => {
+  it("is let through with its key, and refused when that was revoked before it came", async () => {
+    const request = { method: "POST", url: "/api/chat", body: { message: "hello", app: "vault" } } as const;
+    const edge = edgeWithVault();
+    expect((await sendSlowly(edge, request, "to-vault", () => undefined)).statusCode).toBe(200);
+    const revoke = () => edge.services.keys.grants.delete("to-vault");
+    expectProblem(await sendSlowly(edge, request, "to-vault", revoke), 401, "app_key_invalid");
+  });
+});
