@@ -16,6 +16,7 @@ import type {
 import { askBefore } from "./approval.ts";
 import { callTool, type CallScope } from "./call-tool.ts";
 import { type JoinedTools, NO_TOOLS, ToolJoiner } from "./joined-tools.ts";
+import { standInFor } from "./stand-in.ts";
 import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "./tool-source.ts";
 import { openScope } from "./turn-secrets.ts";
 
@@ -158,8 +159,8 @@ class ToolsOfTurn implements TurnTools {
   async call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome> {
     const refused = this.#refused.size > 0 ? this.#refused.get(callOf(name, input)) : undefined;
     if (refused !== undefined) return { output: refused, isError: true };
-    const callable = this.#tools.byName.get(name);
-    if (callable !== undefined) return await callTool(callable, input, this.#options.scope, options);
+    const callable = this.#tools.byName.get(name) ?? standInFor(name, this.#tools.byName);
+    if (callable !== null) return await callTool(callable, input, this.#options.scope, options);
     const names = [...this.#tools.byName.keys()];
     const offer = names.length === 0 ? "There are no tools." : `The tools are ${names.join(", ")}.`;
     return { output: `There is no tool with this name. ${offer}`, isError: true };

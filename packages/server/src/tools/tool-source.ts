@@ -17,6 +17,8 @@ export interface SourceTool extends Tool {
   readonly checkInput?: InputCheck;
   /** Takes the source's own keys out of what leaves a call. */
   readonly scrub?: (value: JsonValue) => JsonValue;
+  /** For a tool that stands for others while they are not known: what their names begin with. */
+  readonly standsFor?: string;
 }
 
 export interface ToolSource {

@@ -10,9 +10,11 @@ import { until } from "./testing/until.ts";
 let server: ScriptedMcp;
 let clock: ManualClock;
 let secrets: Record<string, Record<string, string>>;
+let isVaultBroken: boolean;
 
 beforeEach(async () => {
   clock = new ManualClock();
+  isVaultBroken = false;
   secrets = { ada: { KEY: "adas-canary-1" }, bob: { KEY: "bobs-canary-2" } };
   server = await new ScriptedMcp().start();
   server.call = ({ headers }) => ({
@@ -23,7 +25,15 @@ afterEach(() => server.stop());
 
 function open() {
   const headers = { "X-Api-Key": "Token {{secret.KEY}}", "X-Static": "all" };
-  return mcpTools({ srv: httpServer(server.url, headers) }, { clock, secrets, slots: ["KEY"] });
+  return mcpTools(
+    { srv: httpServer(server.url, headers) },
+    {
+      clock,
+      secrets,
+      slots: ["KEY"],
+      isVaultBroken: () => isVaultBroken,
+    },
+  );
 }
 
 describe("a server that wants the client's own key", () => {
@@ -110,12 +120,40 @@ describe("a server that wants the client's own key", () => {
   it("cannot be given another header by what a client has put into a slot", async () => {
     secrets["ada"] = { KEY: "x\r\nX-Admin: canary" };
     const tools = open();
-    expect((await tools.open("ada")).definitions).toEqual([]);
+    const { definitions } = await tools.open("ada");
+    expect(definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
+    const said = 'The secret "KEY" has characters that cannot be sent. Tell the user to set it again.';
+    expect(definitions[0]?.description).toContain(said);
+    expect(await tools.call("srv_work", {}, { clientId: "ada" })).toEqual({ output: said, isError: true });
     expect(server.requests).toEqual([]);
     const logged = inspect(tools.logger.lines, { depth: 10 });
     expect(logged).not.toMatch(/canary/);
     expect(logged).toContain('The secret "KEY" has characters that cannot be sent.');
     await tools.registry.close();
+  });
+
+  it("says so when what the client has set cannot be read, and is there when it can", async () => {
+    const tools = open();
+    isVaultBroken = true;
+    const said = "Secrets cannot be read at the moment. Try again later.";
+    expect((await tools.open("ada")).definitions[0]?.description).toContain(said);
+    expect(await tools.call("srv_work", {}, { clientId: "ada" })).toEqual({ output: said, isError: true });
+    isVaultBroken = false;
+    expect((await tools.call("srv_work", {}, { clientId: "ada" })).isError).toBe(false);
+    await tools.registry.close();
+  });
+
+  it("is not connected again by a call that comes after the end", async () => {
+    const tools = open();
+    const turn = await tools.open("ada");
+    await tools.registry.close();
+    const before = server.of("initialize").length;
+    const options = { callId: "1", timeoutMs: 60_000, signal: new AbortController().signal, clock };
+    expect(await turn.call("srv_work", {}, options)).toEqual({
+      output: "The service does not use this server any more.",
+      isError: true,
+    });
+    expect(server.of("initialize")).toHaveLength(before);
   });
 
   it("serves so many clients at a time, and the ones that have long been quiet make room", async () => {

@@ -7,6 +7,7 @@ export interface Connections {
   /** Throws `SecretMissing` when the turn's client has an empty slot that the server's headers need. */
   for(scope: ToolScope): McpConnection;
   retire(): void;
+  /** Nothing is opened afterwards. */
   close(): Promise<void>;
 }
 
@@ -41,12 +42,14 @@ export class ClientConnections implements Connections {
   /** By client, the least recently used first. */
   readonly #open = new Map<string, ClientConnection>();
   #isRetired = false;
+  #isClosed = false;
 
   constructor(options: ClientConnectionsOptions) {
     this.#options = options;
   }
 
   for(scope: ToolScope): McpConnection {
+    if (this.#isClosed) throw new Error("The service does not use this server any more.");
     const filled = this.#options.headersFor(scope);
     const headers = JSON.stringify(filled);
     const client = scope.turn.clientId ?? "";
@@ -71,6 +74,7 @@ export class ClientConnections implements Connections {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const all = [...this.#open.values()];
     this.#open.clear();
     await Promise.allSettled(all.map(({ connection }) => connection.close()));

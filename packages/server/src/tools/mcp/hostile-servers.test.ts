@@ -26,10 +26,10 @@ function open(
 const text = (value: string) => ({ content: [{ type: "text", text: value }] });
 
 describe("a server that is away", () => {
-  it("is left out of turns, tried again with growing pauses, and there when it is back", async () => {
+  it("is said to be away in turns, tried again with growing pauses, and there when it is back", async () => {
     await server.stop();
     const tools = open();
-    expect((await tools.open()).definitions).toEqual([]);
+    expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     const attempts = () =>
       tools.logger.lines.filter(({ message }) => message === "an MCP server cannot be reached").length;
     expect(attempts()).toBe(1);
@@ -42,10 +42,33 @@ describe("a server that is away", () => {
     await until(() => attempts() === 2);
     await server.start();
     await clock.advance(4_000);
-    await until(async () => (await tools.open()).definitions.length === 1);
+    await until(async () => (await tools.open()).definitions[0]?.name === "srv_work");
     expect(await tools.call("srv_work")).toEqual({ output: "done", isError: false });
     await tools.registry.close();
     expect(clock.timers).toBe(0);
+  });
+
+  it("and was never there answers a call of any of its tools, and says when it is back", async () => {
+    await server.stop();
+    const tools = open();
+    const turn = await tools.open();
+    const away = 'The MCP server "srv" cannot be reached at the moment. The tool was not called.';
+    const call = (name: string) => turn.call(name, {}, options);
+    const options = { callId: "1", timeoutMs: 60_000, signal: new AbortController().signal, clock };
+    expect(await call("srv_work")).toEqual({ output: away, isError: true });
+    expect(await call("srv_unavailable")).toEqual({ output: away, isError: true });
+    expect((await call("other_work")).output).toMatch(/^There is no tool with this name/);
+    await server.start();
+    await clock.advance(2_000);
+    await until(async () => (await tools.open()).definitions[0]?.name === "srv_work");
+    expect(await call("srv_unavailable")).toMatchObject({ isError: false });
+    // It was meant for the tool itself, which has not run.
+    expect(await call("srv_work")).toEqual({
+      output: expect.stringMatching(/^The tool was not called/),
+      isError: true,
+    });
+    expect(server.of("tools/call")).toEqual([]);
+    await tools.registry.close();
   });
 
   it("keeps its tools in turns that go on without it, and a call costs one result that says so", async () => {
@@ -72,7 +95,7 @@ describe("a server that is away", () => {
     await clock.advance(4_999);
     expect(isOpen).toBe(false);
     await clock.advance(1);
-    expect((await opened).definitions).toEqual([]);
+    expect((await opened).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     await clock.advance(25_000);
     await server.of("tools/list")[0]!.closed;
     await tools.registry.close();
@@ -84,10 +107,10 @@ describe("a server that is away", () => {
     const first = tools.open();
     await until(() => server.of("tools/list").length === 1);
     await clock.advance(30_000);
-    expect((await first).definitions).toEqual([]);
+    expect((await first).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     await clock.advance(2_000);
     await until(() => server.of("tools/list").length === 2);
-    expect((await tools.open()).definitions).toEqual([]);
+    expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     await tools.registry.close();
   });
 
@@ -108,7 +131,7 @@ describe("a server that is away", () => {
     const stop = new AbortController();
     const opened = tools.open(null, stop.signal);
     stop.abort();
-    expect((await opened).definitions).toEqual([]);
+    expect((await opened).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     await tools.registry.close();
   });
 
@@ -268,7 +291,7 @@ describe("a call", () => {
     server.before = ({ method, id }, response) => {
       if (method !== "tools/call") return undefined;
       response.writeHead(200, { "content-type": "application/json" });
-      const error = { code: -32_602, message: `bad ${"operators-key-1 ".repeat(10_000)}` };
+      const error = { code: -32_602, message: `bad ${"operators-key-1 ".repeat(400)}` };
       response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
       return "answered";
     };

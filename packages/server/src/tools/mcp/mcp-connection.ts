@@ -13,7 +13,6 @@ import { ToolList } from "./tool-list.ts";
 
 /** Milliseconds that a connection may take to be opened, with the first list of tools. */
 const CONNECT_MS = 30_000;
-const NO_TOOLS: readonly ListedTool[] = [];
 
 export interface McpConnectionOptions {
   /** Its name in the configuration. */
@@ -76,17 +75,17 @@ export class McpConnection {
   }
 
   /**
-   * The last list of tools, the first time after `waitMs` at most; empty when there is none yet. What has failed before is not waited
+   * The last list of tools, the first time after `waitMs` at most; `null` when there is none yet. What has failed before is not waited
    * for. Never rejects.
    */
-  async list(waitMs: number, signal: AbortSignal): Promise<readonly ListedTool[]> {
+  async list(waitMs: number, signal: AbortSignal): Promise<readonly ListedTool[] | null> {
     this.#touch();
     const client = this.#client;
     if (client === null) {
       const connected = this.#connect().catch(() => undefined);
       if (this.#list.tools === null && !this.#plan.hasFailed) await this.#waitFor(connected, waitMs, signal);
     } else if (this.#list.isStale) this.#list.renew(client, this.#end.signal);
-    return this.#list.tools ?? NO_TOOLS;
+    return this.#list.tools;
   }
 
   /** Calls a tool. Rejects with an Error whose message a model can be shown. */

@@ -8,10 +8,13 @@ import type { Logger } from "../../core/ports/logger.ts";
 import { SecretMissing, type ToolContext, type ToolEffect } from "../../core/ports/tool.ts";
 import { cleanText } from "../../core/text.ts";
 import type { Scrubber } from "../scrub.ts";
+import { messageOf } from "../call-tool.ts";
+import { createStandIn } from "../stand-in.ts";
 import { fillSecrets, secretsIn } from "../secret-headers.ts";
 import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "../tool-source.ts";
 import { ClientConnections, oneConnection, type Connections } from "./connections.ts";
 import { failureText } from "./failure-text.ts";
+import { McpUnavailable } from "./mcp-failure.ts";
 import { McpConnection, type McpConnectionOptions } from "./mcp-connection.ts";
 import { toolNameOf } from "./mcp-names.ts";
 import { readMcpTool } from "./mcp-tool.ts";
@@ -61,10 +64,15 @@ class McpSource implements ToolSource {
     try {
       connection = this.#connections.for(scope);
     } catch (error) {
-      if (error instanceof SecretMissing) return this.#standIn(error.slot);
-      throw error;
+      if (error instanceof SecretMissing)
+        return this.#standIn(`The user has not set the secret "${error.slot}".`);
+      // A sentence of ours: an unreadable vault, a value that no header can carry, too many clients.
+      const failure = messageOf(error);
+      this.#logger.warn({ server: this.#server, failure }, "an MCP server cannot be used in a turn");
+      return this.#standIn(failure);
     }
     const listed = await connection.list(FIRST_LIST_MS, signal);
+    if (listed === null) return this.#standIn("Their server cannot be reached at the moment.");
     let tools = this.#read.get(listed);
     if (tools === undefined) {
       tools = listed.flatMap((tool) => this.#readTool(tool, connection.scrub));
@@ -92,22 +100,16 @@ class McpSource implements ToolSource {
     }
   }
 
-  /** Without its secret the server's tools are not known, so one stands for them all and says which slot is empty. */
-  #standIn(slot: string): readonly SourceTool[] {
-    const known = this.#standIns.get(slot);
+  /** While the server's tools are not known, one stands for them all. The same list for the same reason. */
+  #standIn(reason: string): readonly SourceTool[] {
+    const known = this.#standIns.get(reason);
     if (known !== undefined) return known;
-    const standIn: SourceTool = {
-      name: toolNameOf(this.#server, "unavailable"),
-      description: `The tools of "${this.#server}" cannot be used, because the user has not set the secret "${slot}". Call this when they are needed: it tells the user.`,
-      inputSchema: { type: "object", properties: {} },
-      effect: "read",
-      execute: async (_input, context) => {
-        this.#connections.for(context);
-        return `The secret "${slot}" is set now. The tools are there from the next message on.`;
-      },
+    const look = async (context: ToolContext): Promise<void> => {
+      const listed = await this.#connections.for(context).list(FIRST_LIST_MS, context.signal);
+      if (listed === null) throw new McpUnavailable(this.#server);
     };
-    const list = [standIn];
-    this.#standIns.set(slot, list);
+    const list = [createStandIn({ prefix: toolNameOf(this.#server, ""), reason, look })];
+    this.#standIns.set(reason, list);
     return list;
   }
 }

@@ -140,7 +140,7 @@ describe("a server that is a process", () => {
 
   it("that cannot be started costs nothing but a line in the log", async () => {
     const tools = mcpTools({ srv: stdioServer(join(directory, "nothing-here"), []) }, { clock });
-    expect((await tools.open()).definitions).toEqual([]);
+    expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     expect(tools.logger.lines.map(({ message }) => message)).toEqual(["an MCP server cannot be reached"]);
     await tools.registry.close();
   });

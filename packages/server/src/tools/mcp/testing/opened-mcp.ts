@@ -34,12 +34,19 @@ interface McpToolsOptions {
   /** By client, then by slot. */
   readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly slots?: readonly string[];
+  readonly isVaultBroken?: () => boolean;
   readonly effects?: Readonly<Record<string, ToolEffect>>;
 }
 
 export function mcpTools(
   servers: Readonly<Record<string, McpServerSettings>>,
-  { clock = new ManualClock(), secrets = {}, slots = [], effects = {} }: McpToolsOptions = {},
+  {
+    clock = new ManualClock(),
+    secrets = {},
+    slots = [],
+    effects = {},
+    isVaultBroken = () => false,
+  }: McpToolsOptions = {},
 ): McpTools {
   const logger = recordingLogger();
   const settingsOf = (mcp: Readonly<Record<string, McpServerSettings>>) => ({
@@ -53,7 +60,10 @@ export function mcpTools(
     names: () => Promise.resolve([]),
     set: () => Promise.resolve(),
     remove: () => Promise.resolve(0),
-    open: (_app, client) => Promise.resolve(new Map(Object.entries(secrets[client] ?? {}))),
+    open: (_app, client) =>
+      isVaultBroken()
+        ? Promise.reject(new Error("The vault is broken."))
+        : Promise.resolve(new Map(Object.entries(secrets[client] ?? {}))),
   };
   const random = (): number => 1;
   const registry = new AppTools(settingsOf(servers), {
