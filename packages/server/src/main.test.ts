@@ -26,6 +26,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
+const WRONG_PLACEHOLDER = {
+  apps: { default: { mcp: { maps: { url: "https://x.test", headers: { A: "{{env.toString}}" } } } } },
+};
+
 interface Started {
   readonly child: ChildProcessWithoutNullStreams;
   readonly output: () => string;
@@ -185,6 +189,39 @@ describe("SIGHUP", () => {
     await configure({ default: {}, shop: {} });
     child.kill("SIGHUP");
     await find(/"msg":"the configuration was taken over"/);
+  });
+});
+
+describe("SIGHUP with a file that cannot be read", () => {
+  it.each([
+    ["never comes", "await new Promise(() => {}); export default {};", "was not read within 15 s"],
+    ["names no variable", `export default ${JSON.stringify(WRONG_PLACEHOLDER)};`, "toString is not set"],
+    [
+      "throws nothing that can be shown",
+      "throw { toString() { throw 1; } };",
+      "threw something that is no Error",
+    ],
+  ])("leaves the old configuration in force, and the next one is read: it %s", async (_case, text, told) => {
+    const file = join(directory, "colloquy.config.mjs");
+    await writeFile(file, "export default {};");
+    // For the file that never comes the time is over at once.
+    const plant = `let readings = 0;
+      process.on("SIGHUP", () => (readings += 1));
+      const isOver = (ms) => ms === 15_000 && readings === 1 && ${text.startsWith("await")};
+      const wait = setTimeout;
+      globalThis.setTimeout = (run, ms) => wait(run, isOver(ms) ? 0 : ms);`;
+    const { address, child, find } = await startListening({
+      COLLOQUY_CONFIG: file,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(plant)}`,
+    });
+    await writeFile(file, text);
+    child.kill("SIGHUP");
+    await find(new RegExp(`"msg":"[^\n]*${told}`));
+    await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
+    expect((await fetch(`${address}/healthz`)).status).toBe(200);
+    await writeFile(file, "export default { apps: { default: {}, shop: {} } };");
+    child.kill("SIGHUP");
+    await find(/"apps":\["default","shop"\],"msg":"the configuration was taken over"/);
   });
 });
 

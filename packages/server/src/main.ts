@@ -172,17 +172,17 @@ async function reload(
   log: Log,
   reading: number,
 ): Promise<void> {
-  const { server } = await started;
-  const loaded = await readConfig(reading);
-  if (!loaded.ok) {
-    for (const { source, place, message } of loaded.problems) log.logger.error({ source, place }, message);
-    log.logger.error(
-      { problems: loaded.problems.length },
-      "the configuration was not taken over: the old one stays in force",
-    );
-    return;
-  }
   try {
+    const { server } = await started;
+    const loaded = await readConfig(reading);
+    if (!loaded.ok) {
+      for (const { source, place, message } of loaded.problems) log.logger.error({ source, place }, message);
+      log.logger.error(
+        { problems: loaded.problems.length },
+        "the configuration was not taken over: the old one stays in force",
+      );
+      return;
+    }
     const warnings = server.reload(loaded.config);
     for (const warning of [...loaded.warnings, ...warnings]) log.logger.warn({}, warning);
     log.logger.info({ apps: Object.keys(loaded.config.apps) }, "the configuration was taken over");

@@ -46,14 +46,30 @@ export function readTools(section: Unchecked, reader: ToolReader): ToolSettings 
     ),
     approvals: readEntries(section["approvals"], ApprovalValue, (_name, rule) => rule),
   };
-  for (const name of Object.keys(settings.openapi).filter((server) => server in settings.mcp)) {
+  for (const name of Object.keys(settings.openapi).filter((server) => Object.hasOwn(settings.mcp, server))) {
     reader.findings.problem(
       [...reader.path, "openapi", name],
       "is also the name of an MCP server, so the names of their tools would be mixed up. Choose another one.",
     );
   }
+  refuseCommonPrefixes(settings, reader);
   warnOfUnknownTools(settings, reader.path, reader.findings);
   return settings;
+}
+
+/** The tools of a server `pay` and of a server `pay_eu` could both be called `pay_eu_send`: what a person approves would go to either. */
+function refuseCommonPrefixes({ mcp, openapi }: ToolSettings, { path, findings }: ToolReader): void {
+  const servers = Object.entries({ mcp, openapi }).flatMap(([section, entries]) =>
+    Object.keys(entries).map((name) => ({ section, name })),
+  );
+  for (const { section, name } of servers) {
+    const other = servers.find((one) => one.name !== name && `${name}_`.startsWith(`${one.name}_`));
+    if (other === undefined) continue;
+    findings.problem(
+      [...path, section, name],
+      `begins with the name of the server "${other.name}" and "_", so the names of their tools could be mixed up. Choose another one.`,
+    );
+  }
 }
 
 /** Each sound entry of a section, read. */

@@ -265,6 +265,8 @@ describe("MCP servers", () => {
               C: "{{MY_KEY}}",
               D: "{{env.BROKEN}}",
               "E F": "x",
+              G: "{{sk-live-1}}",
+              H: "{{env.toString}}",
             },
           },
           process: { command: "npx", args: ["--key={{env.MY_KEY}}"], env: { A: "{{secret.TOKEN}}" } },
@@ -273,6 +275,8 @@ describe("MCP servers", () => {
       { MY_KEY: "sk-1", BROKEN: "sk-2\nsk-3" },
     );
     const url = "must be an http or https URL without user name and password; keys stand in headers.";
+    const none =
+      "has braces {{…}} around something else than a placeholder. There are {{env.NAME}} and {{secret.NAME}}.";
     const placeholder = "has a placeholder. They are filled in headers, env and rpcURL alone.";
     expect(found.toSorted()).toEqual(
       [
@@ -288,7 +292,9 @@ describe("MCP servers", () => {
         `mcp.keys.url: ${placeholder}`,
         "mcp.keys.headers.A: {{env.NOT_SET}}: the environment variable NOT_SET is not set.",
         'mcp.keys.headers.B: {{secret.TOKEM}} is no slot of this App\'s "secrets". Did you mean "TOKEN"?',
-        "mcp.keys.headers.C: {{MY_KEY}} is no placeholder. There are {{env.NAME}} and {{secret.NAME}}.",
+        `mcp.keys.headers.C: ${none}`,
+        `mcp.keys.headers.G: ${none}`,
+        "mcp.keys.headers.H: {{env.toString}}: the environment variable toString is not set.",
         "mcp.keys.headers.D: with its placeholders filled in must be the value of a header field: one line of Latin-1 text.",
         'mcp.keys.headers["E F"]: must be the name of a header field.',
         `mcp.command.args[0]: ${placeholder}`,
@@ -345,6 +351,22 @@ describe("OpenAPI services", () => {
     const result = await loadConfig({ environment, workingDirectory: tmpdir() });
     expect(result.ok && result.config.apps["defi"]?.tools.openapi["here"]?.document).toBe(
       join(directory, "colloquy.config.json"),
+    );
+  });
+
+  it("may not begin with the name of another server: two of their tools could have one name", async () => {
+    const server = { url: "https://x.test" };
+    const service = { document: "http://x.test" };
+    const clash = (name: string) =>
+      `begins with the name of the server "${name}" and "_", so the names of their tools could be mixed up. Choose another one.`;
+    const mcp = { pay_eu: server, pay: server, payment: server, constructor: server };
+    expect(await problems({ mcp, openapi: { pay_us: service, payment_a: service } })).toEqual([
+      `mcp.pay_eu: ${clash("pay")}`,
+      `openapi.pay_us: ${clash("pay")}`,
+      `openapi.payment_a: ${clash("payment")}`,
+    ]);
+    expect(await problems({ mcp: { pay: server, "pay-eu": server }, openapi: { payer: service } })).toEqual(
+      [],
     );
   });
 

@@ -83,4 +83,18 @@ describe("a module that is read again", () => {
     await write("colloquy.config.js", "export default {};");
     expect(await instructions(2)).toBeNull();
   });
+
+  it.each([
+    ["export default { key: sk_live_1 };", "ReferenceError: a name in it is not defined."],
+    ["export default { key: 1 sk_live_1 };", "SyntaxError: "],
+    ["enum Key { sk_live_1 }", "SyntaxError: "],
+    ["export default JSON.parse('sk_live_1 x');", "SyntaxError: Unexpected token … is not valid JSON."],
+    ["export default 'sk_live_1'();", "TypeError: something in it is not a function."],
+    ["throw 'sk_live_1';", "It threw something that is no Error while it was read."],
+  ])("and is wrong is not quoted, because a key may stand in it: %s", async (text, told) => {
+    await write("colloquy.config.ts", text);
+    const error: unknown = await instructions(1).catch((thrown: unknown) => thrown);
+    expect(String(error)).toContain(told);
+    expect(String(error)).not.toMatch(/sk_live|\n/);
+  });
 });

@@ -21,7 +21,11 @@ export function fillPlaceholders(value: string, path: readonly PropertyKey[], fi
   return value.replaceAll(PLACEHOLDER, (whole, inner: string) => {
     const [, kind, name = ""] = /^\s*(env|secret)\.([a-zA-Z_][a-zA-Z0-9_]*)\s*$/.exec(inner) ?? [];
     if (kind === undefined) {
-      findings.problem(path, `${whole} is no placeholder. There are {{env.NAME}} and {{secret.NAME}}.`);
+      // Not what stands between the braces: somebody may have put the key itself there.
+      findings.problem(
+        path,
+        "has braces {{…}} around something else than a placeholder. There are {{env.NAME}} and {{secret.NAME}}.",
+      );
       return whole;
     }
     if (kind === "secret") {
@@ -30,7 +34,7 @@ export function fillPlaceholders(value: string, path: readonly PropertyKey[], fi
       return `{{secret.${name}}}`;
     }
     findings.variables.add(name);
-    const filled = environment[name]?.trim() ?? "";
+    const filled = (Object.hasOwn(environment, name) ? environment[name] : undefined)?.trim() ?? "";
     if (filled === "")
       findings.problem(path, `{{env.${name}}}: the environment variable ${name} is not set.`);
     return filled === "" ? whole : filled;

@@ -10,6 +10,9 @@ import type { ConfigProblem } from "./problem.ts";
 /** In this order; the first that is there counts. */
 const FILE_NAMES = ["colloquy.config.ts", "colloquy.config.js", "colloquy.config.json"] as const;
 
+/** How long a module may take until it is there, in milliseconds. */
+const READ_MS = 15_000;
+
 const MODULES: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
 
 export interface FileReading {
@@ -90,7 +93,7 @@ async function readJson(path: string): Promise<unknown> {
 }
 
 async function readModule(path: string, reading: number): Promise<unknown> {
-  const module = await importAnew(path, reading);
+  const module = await inTime(importAnew(path, reading));
   if (module.default === undefined) {
     throw new Unreadable("", "has no default export. Write `export default { … }`.");
   }
@@ -100,18 +103,50 @@ async function readModule(path: string, reading: number): Promise<unknown> {
   return module.default;
 }
 
+/** A module that awaits what never comes would hold up this reading and all that follow. */
+async function inTime<Result>(work: Promise<Result>): Promise<Result> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const message = `was not read within ${READ_MS / 1_000} s: it awaits something that does not come. Take that await out of it.`;
+    late.reject(new Unreadable("", message));
+  }, READ_MS);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** What went wrong while a module was imported, with the line in the file when the error names it. */
 function describeImportError(
   error: unknown,
   path: string,
 ): { readonly place: string; readonly message: string } {
   if (!(error instanceof Error))
-    return { place: "", message: `It threw ${String(error)} while it was read.` };
+    return { place: "", message: "It threw something that is no Error while it was read." };
   const position = positionIn(error.stack ?? "", path);
   const [line, column] = [position?.[1], position?.[2]];
   const place =
     line === undefined ? "" : column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
-  return { place, message: `${error.name}: ${error.message}.` };
+  return { place, message: `${error.name}: ${withoutSource(error)}.` };
+}
+
+/** What the language says of a file may quote it, and a key may stand there. What the file itself throws is meant to be read. */
+function withoutSource(error: Error): string {
+  const [line = ""] = error.message.split("\n");
+  switch (error.name) {
+    case "ReferenceError":
+      return "a name in it is not defined";
+    case "TypeError":
+      return error.message.replace(
+        /^.* (?=is not (?:a function|a constructor|iterable))/s,
+        "something in it ",
+      );
+    case "SyntaxError":
+      return line.startsWith("The requested module ") ? line : line.replace(/["'`].*["'`]/, "…");
+    default:
+      return error.message;
+  }
 }
 
 /** Line and column of the first place in the file that a stack names. */
