@@ -42,11 +42,15 @@ async function unprivileged(): Promise<{ readonly uid: number; readonly gid: num
   throw new Error("PostgreSQL refuses to run as root, and this machine has no user postgres or nobody");
 }
 
+/** Settings of the server beside those for tests, as in postgresql.conf. */
+type Settings = Readonly<Record<string, string | number>>;
+
 export class PostgresServer {
   readonly port: number;
   readonly #programs: string;
   readonly #folder: string;
   readonly #user: { readonly uid: number; readonly gid: number } | null;
+  readonly #settings: Settings;
   #process: ChildProcess | null = null;
   #databases = 0;
 
@@ -55,15 +59,17 @@ export class PostgresServer {
     folder: string,
     port: number,
     user: { readonly uid: number; readonly gid: number } | null,
+    settings: Settings,
   ) {
     this.#programs = programs;
     this.#folder = folder;
     this.port = port;
     this.#user = user;
+    this.#settings = settings;
   }
 
   /** Makes a server and starts it. Its locale sorts as people do, so that what relies on the order of bytes has to say so. */
-  static async start(): Promise<PostgresServer> {
+  static async start(settings: Settings = {}): Promise<PostgresServer> {
     const programs = await findPostgres();
     if (programs === null) throw new Error("There is no PostgreSQL here: apt-get install postgresql");
     const user = await unprivileged();
@@ -75,7 +81,7 @@ export class PostgresServer {
       cwd: folder,
       ...user,
     });
-    const server = new PostgresServer(programs, folder, await freePort(), user);
+    const server = new PostgresServer(programs, folder, await freePort(), user, settings);
     await server.resume();
     return server;
   }
@@ -94,8 +100,9 @@ export class PostgresServer {
       fsync: "off",
       full_page_writes: "off",
       autovacuum: "off",
-      deadlock_timeout: "100ms",
+      deadlock_timeout: "300ms",
       max_connections: 200,
+      ...this.#settings,
     };
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     const child = spawn(join(this.#programs, "postgres"), ["-D", join(this.#folder, "data"), ...options], {
@@ -147,11 +154,15 @@ export class PostgresServer {
   }
 
   /** Runs `work` while a transaction is open that has run the statement, and then undoes that. */
-  async holding(database: string, text: string, work: () => Promise<void>): Promise<void> {
+  async holding(
+    database: string,
+    text: string,
+    work: (run: (text: string) => Promise<unknown>) => Promise<void>,
+  ): Promise<void> {
     await this.#connected(database, async (client) => {
       await client.query("BEGIN");
       await client.query(text);
-      await work();
+      await work((further) => client.query(further));
     });
   }
 

@@ -41,7 +41,7 @@ export function actionsOf(calls: Calls): ActionStore {
         ),
       ),
     isAnyDue: () =>
-      calls.read("actions", async (connection, at) => (await isDue.get(connection, at))?.due ?? false),
+      calls.look("actions", async (connection, at) => (await isDue.get(connection, at))?.due ?? false),
     expire: (limit) =>
       calls.alone("actions", async (connection, at) => {
         const keys = (await due.all(connection, at, limit)).map(({ session_key }) => session_key);

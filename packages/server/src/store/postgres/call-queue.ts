@@ -27,15 +27,14 @@ interface Subject {
   isBusy: boolean;
 }
 
-/** Changes that are committed together at most, so that none waits for too many others. */
-const MOST_TOGETHER = 256;
-
 export interface CallQueueOptions {
   readonly connections: Connections;
   /** `null` for the database's own time. */
   readonly clock: Pick<Clock, "now"> | null;
   /** Commits that may be under way at once. */
   readonly lanes: number;
+  /** Changes that are committed together at most, so that none waits for too many others. */
+  readonly mostTogether: number;
 }
 
 export class CallQueue implements Calls {
@@ -70,9 +69,14 @@ export class CallQueue implements Calls {
     return this.#ask(subject, { kind: "alone", run });
   };
 
-  read: Calls["read"] = (subject, work) => {
+  look: Calls["look"] = (subject, work) => {
     const now = this.#now();
-    const run = () => this.#options.connections.read((connection) => work(connection, now));
+    const run = () => this.#options.connections.use((connection) => work(connection, now));
+    return this.#ask(subject, { kind: "read", run });
+  };
+
+  read: Calls["read"] = (subject, work) => {
+    const run = () => this.#options.connections.read(work);
     return this.#ask(subject, { kind: "read", run });
   };
 
@@ -105,6 +109,10 @@ export class CallQueue implements Calls {
 
   #makeReady(subject: Subject): void {
     this.#ready.add(subject);
+    this.#schedule();
+  }
+
+  #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => {
@@ -139,7 +147,7 @@ export class CallQueue implements Calls {
     const tasks: (Task & { readonly kind: "change" })[] = [];
     const subjects: Subject[] = [];
     for (const subject of this.#ready) {
-      if (tasks.length >= MOST_TOGETHER) break;
+      if (tasks.length >= this.#options.mostTogether) break;
       subjects.push(subject);
       this.#takeUp(subject);
       for (let [head] = subject.waiting; head?.kind === "change"; [head] = subject.waiting) {
@@ -153,6 +161,7 @@ export class CallQueue implements Calls {
     tasks.forEach((task, index) => this.#settle(task, outcomes[index]));
     this.#lanesInUse -= 1;
     for (const subject of subjects) this.#free(subject);
+    if (this.#ready.size > 0) this.#schedule();
   }
 
   async #runTask(task: Task): Promise<void> {

@@ -22,11 +22,13 @@ export interface Calls {
     subject: string,
     work: (connection: Connection, at: number) => Promise<Answer>,
   ): Promise<Answer>;
-  /** One state of the database, read with as many statements as it takes. `at` is `null` where the database's own time counts. */
-  read<Answer>(
+  /** What one statement answers. `at` is `null` where the database's own time counts. */
+  look<Answer>(
     subject: string | null,
     work: (connection: Connection, at: number | null) => Promise<Answer>,
   ): Promise<Answer>;
+  /** One state of the database, read with as many statements as it takes. */
+  read<Answer>(subject: string, work: (connection: Connection) => Promise<Answer>): Promise<Answer>;
 }
 
 /** The subject of calls about a session. */

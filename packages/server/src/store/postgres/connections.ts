@@ -28,6 +28,12 @@ export interface Written<Result> {
 
 const BIGINT = 20;
 
+/**
+ * Statements are planned once for a connection, when tables may still be empty. Every one of them has its index, and is to use it from the
+ * first row on; a table that is read as a whole is so all the same.
+ */
+const PLANNING = "SET enable_seqscan = off; SET jit = off";
+
 export class Connections {
   readonly #pool: Pool;
 
@@ -53,7 +59,10 @@ export class Connections {
     });
     // A connection may break while nobody uses it or between two statements: whoever uses it next is told.
     this.#pool.on("error", () => undefined);
-    this.#pool.on("connect", (client) => client.on("error", () => undefined));
+    this.#pool.on("connect", (client) => {
+      client.on("error", () => undefined);
+      client.query(PLANNING).catch(() => undefined);
+    });
   }
 
   /** Runs `work` on a connection of its own, without a transaction. */

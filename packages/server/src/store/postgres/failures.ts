@@ -14,7 +14,6 @@ const CLASSES_OF_THE_WORLD: ReadonlySet<string> = new Set(["08", "53", "57", "58
 const STATES_OF_THE_WORLD: ReadonlySet<string> = new Set(["55P03", "25006", "28000", "28P01", "3D000"]);
 
 const UNIQUE_VIOLATION = "23505";
-const IN_FAILED_TRANSACTION = "25P02";
 /** Deadlocks, serialization failures. */
 const ROLLBACKS: ReadonlySet<string> = new Set(["40P01", "40001"]);
 
@@ -40,11 +39,6 @@ export function connectionLost(error: unknown): Error {
 export function isRefusal(error: unknown): boolean {
   if (error instanceof DatabaseError) return error.severity === "ERROR";
   return false;
-}
-
-/** Whether a statement failed only because another one of its transaction had. */
-export function isAftermath(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code === IN_FAILED_TRANSACTION;
 }
 
 /** Whether the same transaction may succeed when it is run again at once. */

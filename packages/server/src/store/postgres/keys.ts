@@ -31,8 +31,8 @@ const endEarlier = prepare<[number, string, number]>(
 export function keysOf(calls: Calls): KeyStore {
   return {
     add: (key) => calls.alone("keys", (connection) => add(connection, key)),
-    find: (id) => calls.read("keys", (connection) => find(connection, id)),
-    list: () => calls.read("keys", async (connection) => (await all.all(connection)).map(toKey)),
+    find: (id) => calls.look("keys", (connection) => find(connection, id)),
+    list: () => calls.look("keys", async (connection) => (await all.all(connection)).map(toKey)),
     revoke: (id) =>
       calls.alone("keys", async (connection, at) => {
         await revoke.run(connection, at, id);

@@ -147,6 +147,20 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     ).toEqual(ids.toSorted());
   });
 
+  it("run a transaction again that was undone because of a deadlock", async () => {
+    const id = randomUUID();
+    const { session } = await chat(nodes[0]!, id, "hello");
+    let renamed: ReturnType<Store["sessions"]["rename"]> | undefined;
+    const job = `SELECT 1 FROM title_jobs WHERE session_key = ${session.key} FOR UPDATE`;
+    // It does not look for deadlocks itself, so that the one who came first, the node, is the one who is undone.
+    await server.holding(database, `SET LOCAL deadlock_timeout = '1h'; ${job}`, async (run) => {
+      renamed = nodes[0]!.sessions.rename(id, "Mine");
+      await server.untilWaiting(database);
+      await run(`SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`);
+    });
+    expect((await renamed)?.session.title).toBe("Mine");
+  });
+
   it("go on when transactions lock each other out", async () => {
     const ids = Array.from({ length: 12 }, () => randomUUID());
     for (const id of ids) await nodes[0]!.sessions.open(target(id), NOTHING);

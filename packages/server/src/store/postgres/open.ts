@@ -22,6 +22,8 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly clock?: Pick<Clock, "now"> | null;
   /** Commits that may be under way at once; 2 when absent. */
   readonly lanes?: number;
+  /** Changes that one commit holds at most; 256 when absent. */
+  readonly mostTogether?: number;
 }
 
 /** PostgreSQL 15, as `server_version_num`. */
@@ -55,7 +57,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await connections.end();
     throw error;
   }
-  const calls = new CallQueue({ connections, clock: options.clock ?? null, lanes: options.lanes ?? 2 });
+  const { clock = null, lanes = 2, mostTogether = 256 } = options;
+  const calls = new CallQueue({ connections, clock, lanes, mostTogether });
   let closed: Promise<void> | null = null;
   return {
     sessions: sessionsOf(calls),

@@ -32,7 +32,7 @@ export function queueOf(calls: Calls): Queue {
   return {
     claim: claimWith(calls),
     countWaiting: (limit) =>
-      calls.read("claims", async (connection) => (await waiting.get(connection, limit))?.count ?? 0),
+      calls.look("claims", async (connection) => (await waiting.get(connection, limit))?.count ?? 0),
     renew: (owner, epochs, leaseMs) =>
       calls.alone("leases", async (connection, at) => {
         const held = await prolong.all(connection, at + leaseMs, owner, at, epochs);

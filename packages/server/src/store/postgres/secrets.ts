@@ -53,7 +53,7 @@ const letGo = prepare<[string, string, string, string, string]>(`DELETE FROM sec
 
 export function secretsOf(calls: Calls): SecretStore {
   const alone = <Answer>(work: (connection: Connection) => Promise<Answer>) => calls.alone("secrets", work);
-  const read = <Answer>(work: (connection: Connection) => Promise<Answer>) => calls.read("secrets", work);
+  const read = <Answer>(work: (connection: Connection) => Promise<Answer>) => calls.look("secrets", work);
   return {
     put: (secrets) =>
       alone(async (connection) => {

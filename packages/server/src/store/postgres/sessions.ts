@@ -24,7 +24,7 @@ export function sessionsOf(calls: Calls): SessionStore {
         ),
       ),
     find: (id) =>
-      calls.read(ofSession(id), async (connection) => {
+      calls.look(ofSession(id), async (connection) => {
         const row = await byId.get(connection, id);
         return row === undefined ? null : toSession(row);
       }),
@@ -69,7 +69,7 @@ const furtherOfWallet = prepare<[string, readonly string[], number, number, numb
 
 function listWith(calls: Calls): SessionStore["list"] {
   return ({ publicKey, apps, limit, after }) =>
-    calls.read(null, async (connection) => {
+    calls.look(null, async (connection) => {
       const rows =
         after === null
           ? await firstOfWallet.all(connection, publicKey, apps, limit)
