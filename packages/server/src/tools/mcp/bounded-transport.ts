@@ -9,6 +9,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../core/ports/clock.ts";
 import { FlowLimit } from "./flow-limit.ts";
+import { withoutDeepTools } from "./tool-depth.ts";
 
 /** Messages of one server within ten seconds. */
 export const MAX_MESSAGES = 5_000;
@@ -97,7 +98,7 @@ export class BoundedTransport implements Transport {
     }
     if (message.id !== undefined) this.#open.delete(message.id);
     // After the notifications before it, which the client takes up a moment later: the last progress would be lost.
-    queueMicrotask(() => this.onmessage?.(message, extra));
+    queueMicrotask(() => this.onmessage?.(withoutDeepTools(message), extra));
   };
 
   async #endSession(): Promise<void> {

@@ -253,6 +253,7 @@ describe("a call", () => {
 
   it.each([
     ["not a result at all", 5, "not what the protocol allows"],
+    ["nothing", null, "not what the protocol allows"],
     ["content that is a text", { content: "x" }, "not what the protocol allows"],
     ["content of an unknown kind", { content: [{ type: "hologram" }] }, "not what the protocol allows"],
     ["an error of its own", { ...text("no such city"), isError: true }, "no such city"],
@@ -427,6 +428,33 @@ describe("a list of tools", () => {
     expect(names).toEqual(["srv_get_it", expect.stringMatching(/^srv_n{51}_[0-9a-f]{8}$/)]);
     const warned = tools.logger.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
     expect(warned).toEqual(["a tool of an MCP server is left out", "a tool is left out"]);
+    await tools.registry.close();
+  });
+
+  it("leaves out a tool that is nested without end, and no other", async () => {
+    const levels = 20_000;
+    const deep = `${'{"items":'.repeat(levels)}{}${"}".repeat(levels)}`;
+    const listed = `[{"name":"deep","inputSchema":{"type":"object","properties":{"a":${deep}}}},{"name":"work","inputSchema":{"type":"object"}}]`;
+    server.before = ({ method, id }, response) => {
+      if (method !== "tools/list") return undefined;
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":${listed}}}`);
+      return "answered";
+    };
+    const tools = open();
+    expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_work"]);
+    expect(JSON.stringify(tools.logger.lines)).toContain("deep is nested more than 64 levels deep");
+    await tools.registry.close();
+  });
+
+  it("is told to models without what no provider takes", async () => {
+    const inputSchema = { type: "object", properties: { a: { pattern: "(" } } };
+    server.tools = [{ name: "work", description: "a\0b", inputSchema }];
+    const tools = open();
+    expect((await tools.open()).definitions).toMatchObject([
+      { description: "ab", inputSchema: { type: "object", properties: { a: {} } } },
+    ]);
+    expect((await tools.open()).definitions[0]?.inputSchema.properties?.["a"]).toEqual({});
     await tools.registry.close();
   });
 

@@ -4,6 +4,7 @@ import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { Tool as ListedTool } from "@modelcontextprotocol/client";
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
 import type { ToolContext, ToolEffect } from "../../core/ports/tool.ts";
+import { cleanText } from "../../core/text.ts";
 import { createInputCheck, createSchemaCheck } from "../input-check.ts";
 import type { Scrubber } from "../scrub.ts";
 import type { SourceTool } from "../tool-source.ts";
@@ -11,6 +12,7 @@ import { readResult } from "./call-result.ts";
 import { checkableSchema } from "./checkable-schema.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { toolNameOf } from "./mcp-names.ts";
+import { toldSchema } from "./told-schema.ts";
 
 const DIALECT = "draft-2020-12";
 const MAX_DESCRIPTION = 4_000;
@@ -35,14 +37,14 @@ export function readMcpTool(
   { connect, scrub, effects }: McpToolOptions,
 ): SourceTool {
   const name = toolNameOf(server, textOf(scrub(listed.name)));
-  const inputSchema = scrub(listed.inputSchema as JsonValue) as JSONSchema7;
+  const inputSchema = scrub(toldSchema(listed.inputSchema as JsonValue)) as JSONSchema7;
   const checkable = checkableSchema(listed.inputSchema as JsonValue) as JSONSchema7;
   const checkOutput = outputCheck(listed);
   const claimed = effectOf(listed);
   const effect = (Object.hasOwn(effects, name) ? effects[name] : undefined) ?? claimed;
   return {
     name,
-    description: cut(textOf(scrub(listed.description ?? listed.title ?? ""))),
+    description: cut(textOf(scrub(cleanText(listed.description ?? listed.title ?? "")))),
     inputSchema,
     effect: claimed,
     scrub,

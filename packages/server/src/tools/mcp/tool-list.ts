@@ -4,6 +4,7 @@ import type { Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../core/ports/clock.ts";
 import { NO_TIMEOUT_MS } from "./open-client.ts";
+import { isTooDeep, MAX_DEPTH } from "./tool-depth.ts";
 
 const MAX_PAGES = 64;
 /** Tools of one server that an App takes. Models choose badly from so many, and each is sent with every call of a model. */
@@ -109,8 +110,13 @@ export class ToolList {
   }
 
   #fits(tool: ListedTool): boolean {
-    const fits = JSON.stringify(tool).length <= MAX_TOOL_LENGTH;
-    if (!fits) this.#options.onLeftOut(`${tool.name.slice(0, 100)} takes too long to describe`);
-    return fits;
+    const reason = whyNot(tool);
+    if (reason !== null) this.#options.onLeftOut(`${tool.name.slice(0, 100)} ${reason}`);
+    return reason === null;
   }
+}
+
+function whyNot(tool: ListedTool): string | null {
+  if (isTooDeep(tool)) return `is nested more than ${MAX_DEPTH} levels deep`;
+  return JSON.stringify(tool).length > MAX_TOOL_LENGTH ? "takes too long to describe" : null;
 }
