@@ -1,22 +1,33 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId, startService, until, type TestService } from "../../test/service.ts";
 import { Unavailable } from "../core/errors.ts";
+import type { Logger } from "../core/ports/logger.ts";
 
 let service: TestService;
 let calls: string[];
 /** Expiries of the store that fail. */
 let failures = 0;
+/** Whether they fail after they were committed. */
+let isLost = false;
+let warnings: string[];
 
 beforeEach(async () => {
   calls = [];
   failures = 0;
+  isLost = false;
+  warnings = [];
+  const warn: Logger["warn"] = (_fields, text) => void warnings.push(text);
   service = await startService({
     beforeCall: (method) => {
       calls.push(method);
       if (method !== "actions.expire" || failures === 0) return undefined;
       failures -= 1;
-      return Promise.reject(new Unavailable(507, "insufficient_storage", "The disk is full.", 30));
+      const fail = (): never => {
+        throw new Unavailable(507, "insufficient_storage", "The disk is full.", 30);
+      };
+      return isLost ? service.store.actions.expire(64).then(fail) : Promise.resolve().then(fail);
     },
+    logger: { debug() {}, info() {}, warn, error() {} },
     adjust: (config) => {
       const app = config.apps["default"]!;
       const tools = { ...app.tools, approvals: { current_time: "always" } as const };
@@ -53,13 +64,28 @@ describe("the expiry of actions", () => {
     expect(await service.store.actions.isAnyDue()).toBe(false);
   });
 
-  it("tries again when the store fails", async () => {
+  it("tries again when the store fails, which it says once", async () => {
     failures = 2;
     await waiting(1);
     await service.pass(5_000);
     await service.pass(2_000);
     (await service.model.next()).say("Too late.").finish();
     expect(calls.filter((method) => method === "actions.expire")).toHaveLength(3);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain("trying again");
+  });
+
+  it("lets turns go on of which it never heard that they may, and shows nothing that is over", async () => {
+    const [id = ""] = await waiting(1);
+    failures = 1;
+    isLost = true;
+    await service.pass(5_000);
+    await until(() => warnings.length === 1);
+    await service.pass(1_000);
+    const call = await service.model.next();
+    expect((await service.snapshot(id)).pending_actions).toEqual([]);
+    call.say("Too late.").finish();
+    await until(async () => !(await service.snapshot(id)).is_processing);
   });
 
   it("does nothing any more when it was stopped", async () => {

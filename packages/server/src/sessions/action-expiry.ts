@@ -24,6 +24,8 @@ export class ActionExpiry {
   #timer: Timer | null = null;
   #running: Promise<void> | null = null;
   #stopped = false;
+  /** Whether the last look has failed. */
+  #isFailing = false;
 
   constructor(options: ActionExpiryOptions) {
     this.#options = options;
@@ -50,11 +52,22 @@ export class ActionExpiry {
   async #expire(): Promise<void> {
     const { store, logger } = this.#options;
     try {
-      if (!(await store.isAnyDue())) return;
-      for (let done = PORTION; done === PORTION && !this.#stopped; ) done = await this.#expireSome();
+      let more = await store.isAnyDue();
+      while (more && !this.#stopped) more = (await this.#expireSome()) === PORTION;
+      if (this.#isFailing) this.#makeUp();
     } catch (error) {
-      logger.warn({ err: error }, "actions that nobody decided in time could not be ended; trying again");
+      // It is tried again every second, and a full disk would be full of this line otherwise.
+      if (!this.#isFailing)
+        logger.warn({ err: error }, "actions that nobody decided in time could not be ended; trying again");
+      this.#isFailing = true;
     }
+  }
+
+  /** Nobody knows whether what failed was stored: if it was, memory lacks it, and nobody has rung for the turns. */
+  #makeUp(): void {
+    this.#isFailing = false;
+    this.#options.registry.reloadAsking();
+    this.#options.dispatcher.ring();
   }
 
   async #expireSome(): Promise<number> {

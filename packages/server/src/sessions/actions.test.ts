@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Config } from "../config/config.ts";
+import { Unavailable } from "../core/errors.ts";
+import type { Store } from "../core/ports/store.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { FoldingReader } from "../../test/folding-reader.ts";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
@@ -22,6 +24,8 @@ let gate: Promise<unknown>;
 /** Calls of the store. */
 let calls: string[];
 let id: string;
+/** Whether the answer of the next decision is lost after it was committed. */
+let losesDecision = false;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "colloquy-"));
@@ -41,7 +45,15 @@ async function start(limits: Partial<Config["limits"]> = {}): Promise<void> {
   service = await startService({
     directory,
     clock,
-    beforeCall: (method) => void calls.push(method),
+    beforeCall: (method, parameters) => {
+      calls.push(method);
+      if (method !== "actions.decide" || !losesDecision) return undefined;
+      losesDecision = false;
+      const given = parameters as Parameters<Store["actions"]["decide"]>;
+      return service.store.actions.decide(...given).then(() => {
+        throw new Unavailable(503, "store_unavailable", "The store was lost.", 1);
+      });
+    },
     adjust: (config) => ({
       ...config,
       limits: { ...config.limits, ...limits },
@@ -179,6 +191,21 @@ describe("a turn that asks for approval", () => {
     expect(told).toContain('"result":2');
     expect(told).toContain("at last");
     expect(charged).toEqual([]);
+  });
+});
+
+describe("a decision whose answer is lost after it was stored", () => {
+  it("lets its turn go on, is shown, and can be sent again", async () => {
+    await waiting();
+    const [action] = await pending();
+    losesDecision = true;
+    const approve = { decision: "approve", result: null } as const;
+    const answer = service.actions.decide(id, action!.id, approve);
+    await expect(answer).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await pending()).toEqual([]);
+    expect(await service.actions.decide(id, action!.id, approve)).toMatchObject({ status: "approved" });
+    expect(await resultTold()).toContain('"value":{"charged":7}');
+    expect(charged).toHaveLength(1);
   });
 });
 

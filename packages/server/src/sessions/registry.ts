@@ -157,6 +157,21 @@ export class Registry {
     this.#options.bus.publish(id, { kind: "deleted", life });
   }
 
+  /** What was committed may not have come back, so the live session may lack it: it is loaded anew for whoever asks next. */
+  reload(id: string): void {
+    const session = this.#options.cache.peek(id);
+    if (session === undefined) return;
+    this.#options.cache.delete(id);
+    session.replace();
+  }
+
+  /** As `reload`, of all that wait for a person as far as memory knows. */
+  reloadAsking(): void {
+    for (const { id, hasPendingActions } of this.#options.cache.sessions()) {
+      if (hasPendingActions) this.reload(id);
+    }
+  }
+
   /** Applies what was committed; `false` when the session in memory cannot follow and is of no use any more. */
   #follows(session: Session, { session: record, events }: Committed<unknown>): boolean {
     if (session.life !== record.life) session.end();

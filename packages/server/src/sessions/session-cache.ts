@@ -86,6 +86,11 @@ export class SessionCache {
     }
   }
 
+  /** All that are in memory now; they may be deleted meanwhile. */
+  sessions(): readonly Session[] {
+    return [...this.#filled.values(), ...this.#empty.values()].map(({ session }) => session);
+  }
+
   /** Lets go of what nobody used for long. */
   dropIdle(): void {
     const before = this.#monotonic() - this.#idleMs;

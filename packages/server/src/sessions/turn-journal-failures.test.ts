@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lines, newId } from "../../test/service.ts";
+import type { StartedTurn } from "../core/turn.ts";
 import { call, step } from "../core/decisions/decided-session.suite.ts";
-import { failing, JournaledTurn } from "./journaled-turn.suite.ts";
+import { failing, fullDisk, JournaledTurn } from "./journaled-turn.suite.ts";
 
 let one: JournaledTurn;
 beforeEach(async () => {
@@ -46,6 +47,22 @@ describe("a store that fails for a while", () => {
     const tried = times();
     await one.service.clock.advance(10_000);
     expect(times()).toEqual(tried);
+  });
+
+  it("rings for a turn that may have been given up before the store failed", async () => {
+    one.before = (method, parameters) => {
+      if (method !== "turns.wait") return undefined;
+      one.before = () => undefined;
+      const [turn] = parameters as [StartedTurn];
+      return one.service.store.turns.wait(turn).then(() => {
+        throw fullDisk();
+      });
+    };
+    const waits = one.journal.wait();
+    await one.round();
+    await one.service.clock.advance(200);
+    expect(await waits).toBe(false);
+    expect(one.more).toBe(1);
   });
 
   it("is not waited for when it is a defect that fails", async () => {

@@ -97,11 +97,16 @@ export class StoredTurnJournal implements TurnJournal {
 
   async wait(): Promise<boolean> {
     const { store, registry, onMore } = this.#options;
-    const outcome = await this.#persist(
-      () => store.wait(this.#turn),
-      (committed) => registry.settle(committed).outcome,
-    );
+    let isUncertain = false;
+    const attempt = (): ReturnType<TurnStore["wait"]> =>
+      store.wait(this.#turn).catch((error: unknown) => {
+        isUncertain = true;
+        throw error;
+      });
+    const outcome = await this.#persist(attempt, (committed) => registry.settle(committed).outcome);
     if (outcome === "runnable") onMore(1);
+    // The attempt before may have been stored, and then the turn may go on already.
+    else if (outcome === null && isUncertain) onMore(0);
     return outcome !== null;
   }
 
