@@ -1,12 +1,11 @@
 // The operations of one OpenAPI document as tools of an App.
 
 import type { OpenApiSettings } from "../../core/app-settings.ts";
-import type { JsonValue } from "../../core/json.ts";
 import type { Clock } from "../../core/ports/clock.ts";
 import type { Logger } from "../../core/ports/logger.ts";
+import { headerScrubber } from "../mcp/own-values.ts";
 import { reconnectDelay } from "../mcp/reconnect-delay.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import { createScrubber } from "../scrub.ts";
 import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "../tool-source.ts";
 import { readDocument } from "./document.ts";
 import { readTools } from "./openapi-tools.ts";
@@ -79,7 +78,7 @@ class OpenApiSource implements ToolSource {
       const headers = this.#settings.headers.reveal();
       this.#tools = readTools(name, document, this.#settings, {
         outbound,
-        scrub: ownScrubber(headers),
+        scrub: headerScrubber(headers),
         onLeftOut: (operation, reason) =>
           logger.warn(
             { openapi: name, operation, reason },
@@ -107,12 +106,4 @@ class OpenApiSource implements ToolSource {
 function placeOf(document: string): string {
   const url = /^https?:/i.test(document) ? URL.parse(document) : null;
   return url === null ? document : url.origin + url.pathname;
-}
-
-/** The operator's keys, should the service repeat them. */
-function ownScrubber(headers: Readonly<Record<string, string>>): (value: JsonValue) => JsonValue {
-  const values = Object.values(headers)
-    .flatMap((value) => [value, ...value.split(/\s+/)])
-    .filter((value) => value.length >= 8 && !value.includes("{{"));
-  return createScrubber(values);
 }
