@@ -10,10 +10,11 @@ export function prepareActions(database: DatabaseSync, transaction: Transaction)
   const { facts, change, draft, write } = transaction;
   const shown = prepare<[number, number], ActionRow>(
     database,
-    `SELECT * FROM actions WHERE session_key = ?1 AND (status = 'pending' OR number >=
-       coalesce((SELECT number FROM actions WHERE session_key = ?1 AND status <> 'pending'
-         ORDER BY number DESC LIMIT 1 OFFSET ?2 - 1), 0))
-     ORDER BY number`,
+    `SELECT * FROM (
+       SELECT * FROM actions INDEXED BY actions_pending WHERE session_key = ?1 AND status = 'pending'
+       UNION ALL
+       SELECT * FROM (SELECT * FROM actions WHERE session_key = ?1 AND status <> 'pending' ORDER BY number DESC LIMIT ?2)
+     ) ORDER BY number`,
   );
   const byId = prepare<[number, string], ActionRow>(
     database,
