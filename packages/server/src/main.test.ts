@@ -145,6 +145,21 @@ describe("starting", () => {
   });
 });
 
+describe("a configuration that holds a timer", () => {
+  it.each([
+    ["export default {};", "check", 0],
+    ["export default { colour: 1 };", "check --json", 2],
+    ["export default { colour: 1 };", "serve", 2],
+    ["export default { colour: 1 };", "", 2],
+  ])("keeps no process that has nothing to serve: %s %s", async (text, parameters, code) => {
+    await writeFile(join(directory, "colloquy.config.mjs"), `setInterval(() => {}, 1_000); ${text}`);
+    const given = parameters.split(" ").filter((parameter) => parameter !== "");
+    const { exited, output, errors } = start({ COLLOQUY_CONFIG: "colloquy.config.mjs" }, ...given);
+    expect(await exited()).toEqual({ code, signal: null });
+    expect(output() + errors()).toMatch(code === 0 ? /is in order/ : /colour/);
+  });
+});
+
 describe("SIGHUP", () => {
   const configure = (apps: unknown, more: object = {}) =>
     writeFile(join(directory, "colloquy.config.json"), JSON.stringify({ apps, ...more }));

@@ -20,10 +20,12 @@ const GRACE_MS = 20_000;
 const SAME_SIGNAL_MS = 100;
 const LAST_LINE_MS = 1_000;
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+type Starting = Promise<{ readonly server: ColloquyServer }>;
 
 const parameters = process.argv.slice(2);
 readEnvironmentFile();
 process.exitCode = parameters.length === 0 ? await serve() : await runCommand(parameters);
+if ((parameters[0] ?? "serve") !== "serve" || process.exitCode !== 0) await endWhenWritten();
 
 async function runCommand(given: readonly string[]): Promise<ExitCode> {
   const { runCommandLine } = await import("./cli/run.ts");
@@ -123,7 +125,7 @@ async function start(
   }
 }
 
-function stopOnSignals(started: Promise<{ readonly server: ColloquyServer }>, log: Log): void {
+function stopOnSignals(started: Starting, log: Log): void {
   let first: number | null = null;
   const stop = async (signal: string): Promise<never> => {
     log.logger.info({ signal, graceMs: GRACE_MS }, "stopping");
@@ -150,7 +152,7 @@ function stopOnSignals(started: Promise<{ readonly server: ColloquyServer }>, lo
  * SIGHUP makes the service read its configuration file again. It is also what a terminal sends that is closed: the service then ends
  * at once, as it would without this. There is nobody left to read its log, and what it was doing is in the store.
  */
-function reloadOnHangUp(started: Promise<{ readonly server: ColloquyServer }>, log: Log): void {
+function reloadOnHangUp(started: Starting, log: Log): void {
   const hadTerminal = process.stdin.isTTY || process.stdout.isTTY;
   let reading = 0;
   // One after the other, so that the last file that was written is the one in force.
@@ -167,11 +169,7 @@ function reloadOnHangUp(started: Promise<{ readonly server: ColloquyServer }>, l
   });
 }
 
-async function reload(
-  started: Promise<{ readonly server: ColloquyServer }>,
-  log: Log,
-  reading: number,
-): Promise<void> {
+async function reload(started: Starting, log: Log, reading: number): Promise<void> {
   try {
     const { server } = await started;
     const loaded = await readConfig(reading);
@@ -230,6 +228,14 @@ function codeOf(error: unknown): unknown {
 function end(log: Log, code: number): never {
   log.flush();
   process.exit(code);
+}
+
+/** Ends the process though the configuration file may hold a timer or a connection. */
+async function endWhenWritten(): Promise<never> {
+  for (const stream of [process.stdout, process.stderr]) {
+    await new Promise((resolve) => stream.write("", resolve));
+  }
+  process.exit();
 }
 
 function welcome(url: string, config: Config): string {

@@ -94,8 +94,13 @@ describe("secrets rotate-master", () => {
     await fill(KEY);
     const first = await run([], KEY);
     expect(first.code).toBe(0);
-    const next = /^ {2}(\S+,\S+)$/m.exec(first.output)?.[1] ?? "";
-    expect(JSON.parse((await run(["--json"], KEY)).output)).toMatchObject({ outcome: "key_needed" });
+    const next = `${/^ {2}(\S+)$/m.exec(first.output)?.[1] ?? ""},${KEY}`;
+    const { output } = await run(["--json"], KEY);
+    expect(JSON.parse(output)).toEqual({
+      outcome: "key_needed",
+      new_key: expect.stringMatching(/^[^,]{32,}$/) as string,
+    });
+    for (const printed of [first.output, first.errors, output]) expect(printed).not.toContain(KEY);
     const second = await run([], next);
     expect(second).toMatchObject({ code: 0, errors: "" });
     expect(second.output).toContain("2 secrets sealed anew");

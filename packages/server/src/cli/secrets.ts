@@ -59,7 +59,7 @@ function asJson(rotation: Rotation): object {
       return { outcome, key_id: keyId, resealed, unreadable: places };
     }
     case "key_needed":
-      return { outcome: rotation.outcome, secret_key: rotation.secretKey };
+      return { outcome: rotation.outcome, new_key: newKeyOf(rotation) };
     case "no_key":
       return rotation;
   }
@@ -79,14 +79,19 @@ function describe(rotation: Rotation): string {
     case "unreadable":
       return `${counted(rotation.resealed)} sealed anew by the master key ${rotation.keyId}. The old key is kept.`;
     case "key_needed":
-      return `COLLOQUY_SECRET_KEY holds one key. Set it to this, a new key before the old one, and restart every server:
+      return `COLLOQUY_SECRET_KEY holds one key. Put this new key and a comma before it, leave the old key behind them, and restart every server:
 
-  ${rotation.secretKey}
+  ${newKeyOf(rotation)}
 
 Then run colloquy secrets rotate-master again, with the same variable.`;
     case "no_key":
       return "There is nothing to rotate: no secret was ever set here, so there is no master key yet.";
   }
+}
+
+/** Without the old one: what is printed may be kept by a terminal or a log, and until all is sealed anew the old key opens it. */
+function newKeyOf({ secretKey }: Extract<Rotation, { readonly outcome: "key_needed" }>): string {
+  return secretKey.split(",", 1).join("");
 }
 
 function explainUnreadable({ unreadable }: Extract<Rotation, { readonly outcome: "unreadable" }>): string {
