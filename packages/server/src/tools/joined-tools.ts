@@ -27,6 +27,7 @@ export class ToolJoiner {
   readonly #settings: ToolSettings;
   readonly #logger: Logger;
   readonly #app: string;
+  readonly #warned = new Set<string>();
   readonly #start: Step = { next: new WeakMap(), joined: null };
 
   constructor(app: string, settings: ToolSettings, logger: Logger) {
@@ -54,6 +55,7 @@ export class ToolJoiner {
       if (reason === null) byName.set(tool.name, this.#callable(tool));
       else this.#logger.warn({ app: this.#app, tool: tool.name.slice(0, 100), reason }, "a tool is left out");
     }
+    this.#warnOfMissing(byName);
     const definitions = [...byName.values()].map(({ tool, effect }) => ({
       name: tool.name,
       description: tool.description,
@@ -61,6 +63,28 @@ export class ToolJoiner {
       effect,
     }));
     return { definitions: Object.freeze(definitions), byName };
+  }
+
+  /**
+   * What is said of a tool that a server does not have is without effect, and where the name is misspelt a call goes unapproved. A server
+   * without any tool is not there at the moment.
+   */
+  #warnOfMissing(byName: JoinedTools["byName"]): void {
+    const { mcp, openapi, effects, approvals } = this.#settings;
+    const names = [...byName.keys()];
+    const present = [...Object.keys(mcp), ...Object.keys(openapi)]
+      .map((server) => `${server}_`)
+      .filter((prefix) => names.some((name) => name.startsWith(prefix)));
+    for (const [section, said] of Object.entries({ effects, approvals })) {
+      for (const tool of Object.keys(said)) {
+        const place = `${section} ${tool}`;
+        const isMissing = present.some((prefix) => tool.startsWith(prefix)) && !byName.has(tool);
+        if (!isMissing || this.#warned.has(place)) continue;
+        this.#warned.add(place);
+        const fields = { app: this.#app, section, tool };
+        this.#logger.warn(fields, "the configuration speaks of a tool that its server does not have");
+      }
+    }
   }
 
   #callable(tool: SourceTool): CallableTool {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
+import { Hidden } from "../core/hidden.ts";
 import type { SecretVault } from "../core/ports/secret-vault.ts";
 import type { Tool, ToolEffect, ToolRegistry, TurnTools } from "../core/ports/tool.ts";
 import { AppTools } from "./registry.ts";
@@ -89,6 +90,28 @@ describe("the tools of an App", () => {
     ];
     const { definitions } = await toolsOf(fixedTools({ default: tools }, { effects }));
     expect(definitions.map(({ effect }) => effect)).toEqual(["idempotent", "unsafe"]);
+  });
+
+  it("that the configuration names, but their server does not have, are warned about once", async () => {
+    const logger = recordingLogger();
+    const server = { document: "a.json", baseURL: null, operations: null, headers: new Hidden({}) };
+    const openapi = { shop: server, down: server };
+    const approvals = { shop_pay: "always", shop_pya: "always", down_pay: "always" } as const;
+    const effects = { shop_pay: "read", shop_constructor: "read" } as const;
+    const tools = { ...settings.tools, openapi, approvals, effects };
+    let list = [named("shop_pay")];
+    const plan = (): SourcePlan[] => [
+      { key: null, create: () => ({ ...quietSource, list: () => Promise.resolve(list) }) },
+    ];
+    const registry = new AppTools({ default: { ...settings, tools } }, { clock, logger, vault: null, plan });
+    await toolsOf(registry);
+    list = [named("shop_pay"), named("shop_list")];
+    await toolsOf(registry);
+    const fields = logger.lines.filter(({ level }) => level === "warn").map((line) => line.fields);
+    expect(fields).toEqual([
+      { app: "default", section: "effects", tool: "shop_constructor" },
+      { app: "default", section: "approvals", tool: "shop_pya" },
+    ]);
   });
 
   it("are told by sources, of which the first wins and one that fails is left out", async () => {
