@@ -56,6 +56,10 @@ function list(source: ToolSource, signal = new AbortController().signal): Promis
   return source.list({ turn: toolTurn(), secret: noSecret }, signal);
 }
 
+function namesOf(tools: readonly SourceTool[]): readonly string[] {
+  return tools.map(({ name }) => name);
+}
+
 function call(
   tool: SourceTool | undefined,
   input: JsonObject,
@@ -337,7 +341,7 @@ describe("the keys of an operator", () => {
       response.end(JSON.stringify({ openapi: "3.1.0", info: {}, servers: [{ url: otherUrl }], paths })),
     );
     const source = open({ document: url, headers: new Hidden({ authorization: "Bearer token" }) });
-    expect(await list(source)).toEqual([]);
+    expect(namesOf(await list(source))).toEqual(["pets_unavailable"]);
     expect(log[0]?.message).toBe("an OpenAPI document cannot be used");
     expect(other.connections()).toBe(0);
   });
@@ -392,25 +396,30 @@ describe("a call that breaks", () => {
 describe("a document that cannot be used", () => {
   const good = JSON.stringify({ openapi: "3.1.0", info: {}, paths: { "/a": { get: { operationId: "a" } } } });
 
-  it("adds no tools, is logged with what is wrong, and is read again after a while that grows", async () => {
+  it("has one tool that says so, is logged with what is wrong, and is read again after a while that grows", async () => {
     let broken = true;
     const [server, url] = await startServer((_, response) => response.end(broken ? "openapi: [" : good));
     const source = open({ document: `${url}/a?key=hidden` });
-    expect(await list(source)).toEqual([]);
-    expect(await list(source)).toEqual([]);
+    expect(namesOf(await list(source))).toEqual(["pets_unavailable"]);
+    expect(namesOf(await list(source))).toEqual(["pets_unavailable"]);
     expect(server.seen).toHaveLength(1);
     expect(log).toHaveLength(1);
     expect(log[0]?.fields).toMatchObject({ openapi: "pets", document: `${url}/a`, retryInMs: 1_000 });
     expect((log[0]!.fields["err"] as Error).message).toMatch(/^It cannot be understood: .*\(/);
     await clock.advance(999);
-    expect([await list(source), server.seen.length]).toEqual([[], 1]);
+    expect([namesOf(await list(source)), server.seen.length]).toEqual([["pets_unavailable"], 1]);
+    const [standIn] = await list(source);
+    await expect(call(standIn, {})).rejects.toThrow(
+      '"pets" cannot be read at the moment. Nothing was called.',
+    );
     await clock.advance(1);
-    expect([await list(source), server.seen.length]).toEqual([[], 2]);
+    expect([namesOf(await list(source)), server.seen.length]).toEqual([["pets_unavailable"], 2]);
     expect(log[1]?.fields["retryInMs"]).toBe(2_000);
     broken = false;
     await clock.advance(2_000);
+    expect(await call(standIn, {})).toMatch(/can be used again/);
     const tools = await list(source);
-    expect(tools).toHaveLength(1);
+    expect(namesOf(tools)).toEqual(["pets_a"]);
     expect(await list(source)).toBe(tools);
     expect(server.seen).toHaveLength(3);
   });
@@ -426,14 +435,14 @@ describe("a document that cannot be used", () => {
     const both = Promise.all([list(source), list(source)]);
     await arrived.promise;
     await clock.advance(5_000);
-    expect(await both).toEqual([[], []]);
+    expect((await both).map(namesOf)).toEqual([["pets_unavailable"], ["pets_unavailable"]]);
     const stop = new AbortController();
     const impatient = list(source, stop.signal);
     stop.abort();
-    expect(await impatient).toEqual([]);
+    expect(namesOf(await impatient)).toEqual(["pets_unavailable"]);
     const patient = list(source);
     answer.resolve();
-    expect(await patient).toHaveLength(1);
+    expect(namesOf(await patient)).toEqual(["pets_a"]);
     expect([server.seen.length, clock.timers]).toEqual([1, 0]);
   });
 
@@ -444,7 +453,7 @@ describe("a document that cannot be used", () => {
     const listing = list(source);
     await arrived.promise;
     await source.close();
-    expect([await listing, log]).toEqual([[], []]);
+    expect([namesOf(await listing), log]).toEqual([["pets_unavailable"], []]);
   });
 
   it("is read again by a reload: nothing is kept for it", () => {

@@ -3,9 +3,12 @@
 import type { OpenApiSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/clock.ts";
 import type { Logger } from "../../core/ports/logger.ts";
+import type { ToolContext } from "../../core/ports/tool.ts";
 import { headerScrubber } from "../mcp/own-values.ts";
 import { reconnectDelay } from "../mcp/reconnect-delay.ts";
+import { toolNameOf } from "../mcp/mcp-names.ts";
 import type { Outbound } from "../outbound/outbound.ts";
+import { createStandIn } from "../stand-in.ts";
 import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "../tool-source.ts";
 import { readDocument } from "./document.ts";
 import { readTools } from "./openapi-tools.ts";
@@ -20,7 +23,6 @@ export interface OpenApiOptions {
 
 /** A turn waits this long for a document that is being read. */
 const firstListMs = 5_000;
-const noTools: readonly SourceTool[] = [];
 
 /** The source of a document's operations, named `NAME_OPERATION`. The document is read when the first turn needs it, and again at each reload. */
 export function planOpenApi(name: string, settings: OpenApiSettings, options: OpenApiOptions): SourcePlan {
@@ -33,6 +35,8 @@ class OpenApiSource implements ToolSource {
   readonly #settings: OpenApiSettings;
   readonly #options: OpenApiOptions;
   readonly #closed = new AbortController();
+  /** In the place of the tools while the document has not been read. */
+  readonly #standIn: readonly SourceTool[];
   #tools: readonly SourceTool[] | null = null;
   #reading: Promise<void> | null = null;
   #failures = 0;
@@ -44,12 +48,25 @@ class OpenApiSource implements ToolSource {
     this.#name = name;
     this.#settings = settings;
     this.#options = options;
+    const look = async ({ signal }: ToolContext): Promise<void> => {
+      if ((await this.#known(signal)) !== null) return;
+      throw new Error(
+        `The description of the service "${name}" cannot be read at the moment. Nothing was called.`,
+      );
+    };
+    const reason = "The description of their service cannot be read at the moment.";
+    this.#standIn = [createStandIn({ prefix: toolNameOf(name, ""), reason, look })];
   }
 
   async list(_scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]> {
+    return (await this.#known(signal)) ?? this.#standIn;
+  }
+
+  /** `null` where the document cannot be read now; it is tried again from time to time. */
+  async #known(signal: AbortSignal): Promise<readonly SourceTool[] | null> {
     const { clock } = this.#options;
     if (this.#tools !== null) return this.#tools;
-    if (this.#reading === null && clock.monotonic() < this.#nextAttempt) return noTools;
+    if (this.#reading === null && clock.monotonic() < this.#nextAttempt) return null;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null;
     });
@@ -57,7 +74,7 @@ class OpenApiSource implements ToolSource {
     const waited = clock.sleep(firstListMs, AbortSignal.any([signal, stop.signal])).catch(() => undefined);
     await Promise.race([this.#reading, waited]);
     stop.abort();
-    return this.#tools ?? noTools;
+    return this.#tools;
   }
 
   retire(): void {
