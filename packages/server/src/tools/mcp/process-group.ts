@@ -1,12 +1,12 @@
 // Signals to a process and all that it has started. The one file beside main.ts that knows `process` (docs/adr/0009): Node can
 // signal a group in no other way.
 
-import process from "node:process";
+import ownProcess from "node:process";
 
 /** Signals the group that `pid` leads; answers whether there was anybody to hear it. */
 export function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {
   try {
-    return process.kill(-pid, signal);
+    return ownProcess.kill(-pid, signal);
   } catch {
     // Nobody is left, or what is left belongs to somebody else.
     return false;
@@ -20,13 +20,13 @@ export function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean
 export function killGroupAtExit(pid: number): () => void {
   const onExit = (): void => void signalGroup(pid, "SIGKILL");
   // As many as there are servers: that is no leak.
-  process.setMaxListeners(process.getMaxListeners() + 1);
-  process.once("exit", onExit);
+  ownProcess.setMaxListeners(ownProcess.getMaxListeners() + 1);
+  ownProcess.once("exit", onExit);
   let isTakenBack = false;
   return () => {
     if (isTakenBack) return;
     isTakenBack = true;
-    process.off("exit", onExit);
-    process.setMaxListeners(process.getMaxListeners() - 1);
+    ownProcess.off("exit", onExit);
+    ownProcess.setMaxListeners(ownProcess.getMaxListeners() - 1);
   };
 }
