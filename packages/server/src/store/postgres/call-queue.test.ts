@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
-import { NOTHING, chat, target } from "../contract/scenario.suite.ts";
+import { NOTHING, chat, existing, load, startTurn, step, target } from "../contract/scenario.suite.ts";
 import { openPostgresStore } from "./open.ts";
 
 describe.skipIf(await isWithoutPostgres())("calls that wait for the database", () => {
@@ -24,18 +24,72 @@ describe.skipIf(await isWithoutPostgres())("calls that wait for the database", (
     await store.close();
   });
 
+  it("see each other in one transaction as they would in several", async () => {
+    const store = await openPostgresStore({ url });
+    const id = randomUUID();
+    const turn = await startTurn(store, id, "hello");
+    const calls = [
+      store.turns.checkpoint(turn, 0, "Let "),
+      store.turns.checkpoint(turn, 4, "me"),
+      store.sessions.open(existing(id, true), NOTHING),
+      store.turns.stepWithCalls(turn, step(1, "Let me see."), [], []),
+      store.turns.checkpoint(turn, 0, "It"),
+      store.turns.complete(turn, step(2, "It is so.")),
+      store.sessions.open(existing(id, true), NOTHING),
+      store.turns.checkpoint(turn, 0, "late"),
+    ] as const;
+    const [, , streaming, , , , ended, late] = await Promise.all(calls);
+    expect(streaming?.loaded).toMatchObject({
+      checkpointed: "Let me",
+      messages: [{}, { status: "streaming" }],
+    });
+    expect(ended?.loaded).toMatchObject({
+      checkpointed: "",
+      messages: [{}, { content: "Let me see.\n\nIt is so.", status: "complete" }],
+    });
+    expect(late).toBeNull();
+    expect(await load(store, id)).toEqual(ended?.loaded);
+    await store.close();
+  });
+
+  it("change a session only when those that read it before are done", async () => {
+    const store = await openPostgresStore({ url });
+    const id = randomUUID();
+    await store.sessions.open(target(id), NOTHING);
+    const done: string[] = [];
+    const calls: Promise<unknown>[] = [];
+    await server.holding(databaseOf(url), "LOCK TABLE messages IN ACCESS EXCLUSIVE MODE", async () => {
+      calls.push(store.sessions.messages(id, null, 10).then(() => done.push("read")));
+      await server.untilWaiting(databaseOf(url));
+      calls.push(store.sessions.rename(id, "later").then(() => done.push("renamed")));
+      // Time enough for a change that does not wait.
+      for (let count = 0; count < 20; count += 1) await store.probe();
+      expect(done).toEqual([]);
+    });
+    await Promise.all(calls);
+    expect(done).toEqual(["read", "renamed"]);
+    await store.close();
+  });
+
   it("do not wait for what is held elsewhere, while a lane is free", async () => {
     const store = await openPostgresStore({ url, lanes: 2 });
     const [held, free] = [randomUUID(), randomUUID()];
     for (const id of [held, free]) await store.sessions.open(target(id), NOTHING);
-    const database = url.slice(url.lastIndexOf("/") + 1);
     let waiting: Promise<unknown> | undefined;
-    await server.holding(database, `SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`, async () => {
-      waiting = store.sessions.rename(held, "waits");
-      await server.untilWaiting(database);
-      expect((await store.sessions.rename(free, "goes on"))?.session.title).toBe("goes on");
-    });
+    await server.holding(
+      databaseOf(url),
+      `SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`,
+      async () => {
+        waiting = store.sessions.rename(held, "waits");
+        await server.untilWaiting(databaseOf(url));
+        expect((await store.sessions.rename(free, "goes on"))?.session.title).toBe("goes on");
+      },
+    );
     await waiting;
     await store.close();
   });
 });
+
+function databaseOf(url: string): string {
+  return url.slice(url.lastIndexOf("/") + 1);
+}

@@ -20,11 +20,13 @@ type Asked =
 
 type Task = Settle & Asked;
 
-/** What calls are about. While it is busy, those that come wait. */
+/** What calls are about. While it is busy, those that come wait; while it is read, those that change it. */
 interface Subject {
   readonly name: string;
   readonly waiting: Task[];
   isBusy: boolean;
+  /** Reads that are under way. */
+  reads: number;
 }
 
 export interface CallQueueOptions {
@@ -100,7 +102,7 @@ export class CallQueue implements Calls {
       void this.#runTask(task);
       return promise;
     }
-    const subject = this.#subjects.get(name) ?? { name, waiting: [], isBusy: false };
+    const subject = this.#subjects.get(name) ?? { name, waiting: [], isBusy: false, reads: 0 };
     this.#subjects.set(name, subject);
     subject.waiting.push(task);
     if (!subject.isBusy) this.#makeReady(subject);
@@ -128,19 +130,22 @@ export class CallQueue implements Calls {
 
   /** Starts what a subject has at its head that does not travel with others. What is left, if it is ready still, is a change. */
   #startOwn(subject: Subject): void {
-    for (
-      let [head] = subject.waiting;
-      head !== undefined && head.kind !== "change";
-      [head] = subject.waiting
-    ) {
+    for (let [head] = subject.waiting; head?.kind === "read"; [head] = subject.waiting) {
       subject.waiting.shift();
-      const run = this.#runTask(head);
-      if (head.kind === "read") continue;
-      this.#takeUp(subject);
-      void run.then(() => this.#free(subject));
-      return;
+      subject.reads += 1;
+      void this.#runTask(head).then(() => {
+        subject.reads -= 1;
+        if (!subject.isBusy) this.#free(subject);
+      });
     }
-    if (subject.waiting.length === 0) this.#free(subject);
+    const [head] = subject.waiting;
+    if (subject.reads > 0 || head === undefined) {
+      this.#ready.delete(subject);
+    } else if (head.kind === "alone") {
+      subject.waiting.shift();
+      this.#takeUp(subject);
+      void this.#runTask(head).then(() => this.#free(subject));
+    }
   }
 
   async #commitNext(): Promise<void> {
@@ -185,7 +190,7 @@ export class CallQueue implements Calls {
       return;
     }
     this.#ready.delete(subject);
-    this.#subjects.delete(subject.name);
+    if (subject.reads === 0) this.#subjects.delete(subject.name);
   }
 
   #settle(task: Task, outcome: Outcome | undefined): void {

@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import type { ManualClock } from "../../../test/manual-clock.ts";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import type { Store } from "../../core/ports/store.ts";
+import { describeFold } from "../contract/fold.suite.ts";
 import type { OpenedStore } from "../contract/given-store.suite.ts";
+import { describeInterrupt } from "../contract/interrupt.suite.ts";
+import { describeSessions } from "../contract/sessions.suite.ts";
 import { describeStoreContract } from "../contract/store-contract.suite.ts";
+import { describeTurnProgress } from "../contract/turn-progress.suite.ts";
 import { openPostgresStore } from "./open.ts";
 
 describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
@@ -28,4 +33,44 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
   }
 
   describeStoreContract("PostgreSQL", openStore);
+
+  /** Every call is made on another node than the one before. */
+  async function openNodes(clock: ManualClock): Promise<OpenedStore> {
+    const url = server.url(await server.createDatabase(template));
+    const nodes = await Promise.all(
+      Array.from({ length: 3 }, () => openPostgresStore({ url, clock, connections: 3 })),
+    );
+    return { store: inRotation(nodes), reopen: null, dispose: async () => undefined };
+  }
+
+  describe("three nodes, asked in turn", () => {
+    describeSessions(openNodes);
+    describeInterrupt(openNodes);
+    describeTurnProgress(openNodes);
+    describeFold(openNodes);
+  });
 });
+
+function inRotation(nodes: readonly Store[]): Store {
+  let calls = 0;
+  const next = (): Store => {
+    calls += 1;
+    return nodes[calls % nodes.length]!;
+  };
+  const aggregate = <Name extends "sessions" | "turns" | "actions" | "events" | "jobs" | "keys" | "secrets">(
+    name: Name,
+  ): Store[Name] => new Proxy(nodes[0]![name], { get: (_of, method) => Reflect.get(next()[name], method) });
+  return {
+    sessions: aggregate("sessions"),
+    turns: aggregate("turns"),
+    actions: aggregate("actions"),
+    events: aggregate("events"),
+    jobs: aggregate("jobs"),
+    keys: aggregate("keys"),
+    secrets: aggregate("secrets"),
+    probe: () => next().probe(),
+    close: async () => {
+      await Promise.all(nodes.map((node) => node.close()));
+    },
+  };
+}
