@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Action, type Snapshot } from "@colloquy/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { callKey } from "../../src/turns/call-key.ts";
 import { chat, expectProblem, newSession, send, settled, state } from "./client.ts";
 import { EventReader } from "./event-reader.ts";
 import { fold } from "./reference-fold.ts";
@@ -247,10 +248,11 @@ describe("a process that is killed", () => {
     const ran = await Promise.all(sessions.map((session) => settled(program.url, session)));
     const calls = await runs(program);
     expect(new Set(calls).size).toBe(calls.length);
-    for (const { messages, status } of ran) {
+    for (const { messages, status, session_id: sessionId, last_event_id } of ran) {
       expect(status).toBe("idle");
       const [result] = messages[1]?.tool_results ?? [];
-      if (result?.is_error === false) expect(calls).toContain(result.call_id);
+      const first = { sessionId, life: last_event_id.split("-")[0]!, turn: 1 };
+      if (result?.is_error === false) expect(calls).toContain(callKey(first, result.call_id));
       else expect(result?.output).toBe("outcome unknown");
     }
   });
