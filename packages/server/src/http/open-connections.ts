@@ -3,26 +3,23 @@ import type { Socket } from "node:net";
 
 /**
  * The connections of a server, for the moment when it closes. Node's own closing of idle connections cuts off an answer that was
- * written and not yet taken by its client; this one waits for that.
+ * written and not yet taken by its client; this one waits for that. Until then a request costs one entry and no listener.
  */
 export class OpenConnections {
   readonly #server: Server;
-  /** How many answers are under way on each. */
-  readonly #answers = new Map<Socket, number>();
+  /** The answer that was begun last on each: answers of a connection end in their order. */
+  readonly #lastAnswers = new Map<Socket, ServerResponse | null>();
   #closing = false;
 
   constructor(server: Server) {
     this.#server = server;
     server.on("connection", (socket: Socket) => {
-      this.#answers.set(socket, 0);
-      socket.once("close", () => this.#answers.delete(socket));
+      this.#lastAnswers.set(socket, null);
+      socket.once("close", () => this.#lastAnswers.delete(socket));
     });
     server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
-      this.#count(socket, 1);
-      response.once("close", () => {
-        this.#count(socket, -1);
-        this.#closeIfIdle(socket);
-      });
+      this.#lastAnswers.set(socket, response);
+      if (this.#closing) response.once("close", () => this.#closeIfIdle(socket));
     });
   }
 
@@ -30,15 +27,14 @@ export class OpenConnections {
   closeWhenIdle(): void {
     this.#closing = true;
     this.#server.closeIdleConnections = () => undefined;
-    for (const socket of this.#answers.keys()) this.#closeIfIdle(socket);
-  }
-
-  #count(socket: Socket, by: number): void {
-    const answers = this.#answers.get(socket);
-    if (answers !== undefined) this.#answers.set(socket, answers + by);
+    for (const [socket, response] of this.#lastAnswers) {
+      response?.once("close", () => this.#closeIfIdle(socket));
+      this.#closeIfIdle(socket);
+    }
   }
 
   #closeIfIdle(socket: Socket): void {
-    if (this.#closing && this.#answers.get(socket) === 0) socket.destroy();
+    const response = this.#lastAnswers.get(socket);
+    if (response === null || response?.closed === true) socket.destroy();
   }
 }
