@@ -31,7 +31,7 @@ export const COMMANDS = [
   "let time pass",
 ] as const;
 
-/** What "let time pass" may pass at once. */
+/** An action expires within one "let time pass", or within a few. */
 const ACTION_MS = 3_000;
 
 export interface Command {
@@ -164,9 +164,16 @@ export class Interleaving {
     const { pending_actions: pending } = await this.#service.snapshot(id);
     const action = pending[choice % Math.max(1, pending.length)];
     if (action === undefined) return;
-    const decided = await this.#service.actions.decide(id, action.id, { decision, result: null });
-    if (decided.status !== (decision === "approve" ? "approved" : "denied"))
-      this.#found.push(`an answer to "${decision}" was ${decided.status}`);
+    const isDue = this.#clock.now() >= Date.parse(action.expires_at);
+    const status = await this.#service.actions.decide(id, action.id, { decision, result: null }).then(
+      (decided) => decided.status,
+      (error: unknown) => {
+        if (error instanceof ServiceError && error.code === "action_expired") return "expired";
+        throw error;
+      },
+    );
+    const expected = isDue ? "expired" : decision === "approve" ? "approved" : "denied";
+    if (status !== expected) this.#found.push(`an answer to "${decision}" was ${status}, not ${expected}`);
   }
 
   async #rename(session: Promised): Promise<void> {

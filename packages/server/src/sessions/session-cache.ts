@@ -23,6 +23,8 @@ export class SessionCache {
   readonly #monotonic: () => number;
   readonly #isWorkedOn: (session: Session) => boolean;
   readonly #onLeft: (session: Session) => void;
+  /** The entry that was used last is where it belongs: a Map copies itself every few times when entries move in it, which costs a poll. */
+  #newest: Entry | null = null;
   #weight = 0;
 
   /**
@@ -58,12 +60,16 @@ export class SessionCache {
   }
 
   get(id: string): Session | undefined {
-    const place = this.#filled.has(id) ? this.#filled : this.#empty;
-    const entry = place.get(id);
+    const filled = this.#filled.get(id);
+    const entry = filled ?? this.#empty.get(id);
     if (entry === undefined) return undefined;
     entry.usedAt = this.#monotonic();
-    place.delete(id);
-    place.set(id, entry);
+    if (entry !== this.#newest) {
+      const place = filled === undefined ? this.#empty : this.#filled;
+      place.delete(id);
+      place.set(id, entry);
+      this.#newest = entry;
+    }
     return entry.session;
   }
 
@@ -74,6 +80,7 @@ export class SessionCache {
     const entry = { session, weight, usedAt: this.#monotonic() };
     this.#weight += weight;
     (session.isEmpty ? this.#empty : this.#filled).set(session.id, entry);
+    this.#newest = entry;
     this.#evict();
   }
 
@@ -82,6 +89,7 @@ export class SessionCache {
       const entry = place.get(id);
       if (entry === undefined) continue;
       place.delete(id);
+      if (entry === this.#newest) this.#newest = null;
       this.#weight -= entry.weight;
     }
   }
