@@ -36,7 +36,7 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   const commit = (sessionId: string, life: string, first: number, last: number) => {
     Object.assign(log, { life, head: last });
     const numbers = Array.from({ length: last - first + 1 }, (_, index) => titled(first + index));
-    bus.publish(sessionId, { kind: "events", life, events: numbers } satisfies SessionNote);
+    bus.publish(sessionId, { kind: "events", life, epoch: 1, events: numbers } satisfies SessionNote);
   };
   return { bus, clock, touched, log, position, where, feed, read, commit };
 }

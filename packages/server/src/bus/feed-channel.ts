@@ -40,7 +40,10 @@ export function appAfter(events: readonly NumberedEvent[]): string | null {
 }
 
 /** Sends text that streams to the readers of its life. */
-export function growReaders(channel: FeedChannel, note: Extract<SessionNote, { kind: "delta" }>): void {
+export function growReaders(
+  channel: FeedChannel,
+  note: Omit<Extract<SessionNote, { kind: "delta" }>, "kind" | "epoch">,
+): void {
   let text: Buffer | null = null;
   for (const reader of channel.readers) {
     if (reader.source.life !== note.life) continue;

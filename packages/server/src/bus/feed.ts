@@ -58,7 +58,7 @@ export class Feed implements UpdateService {
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    this.#stopListening = options.bus.listen((sessionId, note) => this.#take(sessionId, note));
+    this.#stopListening = options.bus.listen({ onNote: (sessionId, note) => this.#take(sessionId, note) });
     this.#timers = [
       options.clock.every(HEARTBEAT_MS, () => this.#beat()),
       options.clock.every(NOTE_USE_MS, () => void this.noteUse()),
@@ -130,8 +130,7 @@ export class Feed implements UpdateService {
   ): void {
     const channel = this.#channels.get(sessionId);
     const isNews = this.#texts.recover(sessionId, life, streaming);
-    if (isNews && channel !== undefined)
-      growReaders(channel, { kind: "delta", life, offset: 0, ...streaming });
+    if (isNews && channel !== undefined) growReaders(channel, { life, offset: 0, ...streaming });
   }
 
   /** A session has left memory, and nobody works on it: its text is held no longer. `recover` brings it back when it is loaded. */
@@ -215,7 +214,7 @@ export class Feed implements UpdateService {
     if (channel === undefined) return;
     if (note.kind === "events") this.#announce(channel, note.life, note.events);
     else if (note.kind === "delta") growReaders(channel, note);
-    else {
+    else if (note.kind === "deleted") {
       channel.ended.add(note.life);
       for (const reader of channel.readers) if (reader.source.life === note.life) reader.finishDeleted();
     }

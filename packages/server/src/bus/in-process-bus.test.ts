@@ -13,8 +13,8 @@ describe("the bus of one process", () => {
   it("has told every listener when a publish returns, and tells one that stopped nothing more", () => {
     const { bus } = busAndErrors();
     const heard: string[] = [];
-    const stop = bus.listen((id, { kind }) => heard.push(`first ${id} ${kind}`));
-    bus.listen((id, { kind }) => heard.push(`second ${id} ${kind}`));
+    const stop = bus.listen({ onNote: (id, { kind }) => heard.push(`first ${id} ${kind}`) });
+    bus.listen({ onNote: (id, { kind }) => heard.push(`second ${id} ${kind}`) });
     bus.publish("x", DELETED);
     stop();
     bus.publish("y", DELETED);
@@ -24,10 +24,12 @@ describe("the bus of one process", () => {
   it("lets no listener that fails fail the others, or the one who announces", () => {
     const { bus, errors } = busAndErrors();
     let heard = 0;
-    bus.listen(() => {
-      throw new Error("broken");
+    bus.listen({
+      onNote: () => {
+        throw new Error("broken");
+      },
     });
-    bus.listen(() => (heard += 1));
+    bus.listen({ onNote: () => (heard += 1) });
     bus.publish("x", DELETED);
     expect(heard).toBe(1);
     expect(errors).toMatchObject([{ kind: "deleted" }]);

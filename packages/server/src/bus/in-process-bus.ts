@@ -1,11 +1,11 @@
-import type { Bus, SessionNote } from "../core/ports/bus.ts";
+import type { Bus, BusListener, Following, SessionNote } from "../core/ports/bus.ts";
 import type { Logger } from "../core/ports/logger.ts";
 
-type Listener = (sessionId: string, note: SessionNote) => void;
+const FOLLOWED: Following = { ready: Promise.resolve(), stop: () => undefined };
 
 /** The bus of a service that is one process: a publish calls every listener before it returns. */
 export class InProcessBus implements Bus {
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new Set<BusListener>();
   readonly #logger: Logger;
 
   constructor(logger: Logger) {
@@ -15,7 +15,7 @@ export class InProcessBus implements Bus {
   publish(sessionId: string, note: SessionNote): void {
     for (const listener of this.#listeners) {
       try {
-        listener(sessionId, note);
+        listener.onNote(sessionId, note, "here");
       } catch (error) {
         // What was committed stays committed: a listener that fails must not fail the one who announces.
         this.#logger.error({ err: error, kind: note.kind }, "a listener of the bus failed");
@@ -23,8 +23,20 @@ export class InProcessBus implements Bus {
     }
   }
 
-  listen(listener: Listener): () => void {
+  ring(): void {
+    // Nobody else is there to be told.
+  }
+
+  listen(listener: BusListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  follow(): Following {
+    return FOLLOWED;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
   }
 }

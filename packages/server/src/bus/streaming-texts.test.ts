@@ -19,12 +19,14 @@ const note = (
 ): SessionNote => ({
   kind: "events",
   life: "a",
+  epoch: 1,
   events: [{ number: 1, event: { type, message: shown } }],
 });
 
 const delta = (messageId: string, offset: number, text: string): SessionNote => ({
   kind: "delta",
   life: "a",
+  epoch: 1,
   messageId,
   offset,
   text,

@@ -43,7 +43,7 @@ export class StreamingTexts {
         note.offset === streaming.text.length
           ? streaming.text + note.text
           : streaming.text.slice(0, note.offset) + note.text;
-    } else {
+    } else if (note.kind === "events") {
       for (const { event } of note.events) {
         if (event.type === "system_notice" || !("message" in event)) continue;
         // An answer that was let go of may change while it waits; whoever goes on with it loads it, and it is recovered.

@@ -138,8 +138,8 @@ export class Registry {
       // Whatever changes a session notes its use on the way, at the time of the change.
       session.noteUse(record.updatedAt);
     }
-    if (events.length > 0)
-      this.#options.bus.publish(record.id, { kind: "events", life: record.life, events });
+    const { life, epoch } = record;
+    if (events.length > 0) this.#options.bus.publish(record.id, { kind: "events", life, epoch, events });
     if (session !== null && answer !== null) this.#options.onAnswerLoaded(session, answer);
     // Last, because it may leave at once again, and what readers were told of goes with it.
     if (session !== null) cache.put(session);

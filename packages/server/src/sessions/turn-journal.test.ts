@@ -87,7 +87,9 @@ describe("text that streams", () => {
 
   it("is announced with its place in the message, a step's first text apart from the steps before", async () => {
     const deltas: unknown[] = [];
-    one.service.bus.listen((_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]));
+    one.service.bus.listen({
+      onNote: (_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]),
+    });
     one.journal.say("one");
     one.journal.say(" step");
     await one.journal.stepWithCalls(step(1, "one step"), [], []);
@@ -101,7 +103,9 @@ describe("text that streams", () => {
 
   it("goes on at its place when its session was loaded again in the middle of it", async () => {
     const deltas: unknown[] = [];
-    one.service.bus.listen((_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]));
+    one.service.bus.listen({
+      onNote: (_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]),
+    });
     await one.journal.stepWithCalls(step(1, "one"), [], []);
     one.journal.say("on disk,");
     await one.service.clock.advance(200);
@@ -142,10 +146,12 @@ describe("what a turn writes", () => {
     await one.journal.stepWithCalls(step(1, ""), [call("a"), call("b")], []);
     const numbers: number[] = [];
     const heads: number[] = [];
-    one.service.bus.listen((_id, note: SessionNote) => {
-      if (note.kind !== "events") return;
-      numbers.push(...note.events.map(({ number }) => number));
-      heads.push(one.service.registry.inMemory(one.id)!.head);
+    one.service.bus.listen({
+      onNote: (_id, note: SessionNote) => {
+        if (note.kind !== "events") return;
+        numbers.push(...note.events.map(({ number }) => number));
+        heads.push(one.service.registry.inMemory(one.id)!.head);
+      },
     });
     const result = (callId: string) =>
       one.journal.toolResult({ callId, output: 1, isError: false, durationMs: 1 });

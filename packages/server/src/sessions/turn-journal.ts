@@ -76,10 +76,10 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   say(text: string): void {
-    const session = this.#options.registry.live(this.#turn.sessionId, this.#turn.life);
-    const growth = session?.grow(this.#said, text) ?? null;
+    const { sessionId, life, epoch } = this.#turn;
+    const growth = this.#options.registry.live(sessionId, life)?.grow(this.#said, text) ?? null;
     if (growth !== null) {
-      this.#options.bus.publish(this.#turn.sessionId, { kind: "delta", life: this.#turn.life, ...growth });
+      this.#options.bus.publish(sessionId, { kind: "delta", life, epoch, ...growth });
     }
     this.#said += text;
     this.#unsaved += text;
