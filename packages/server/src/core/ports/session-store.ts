@@ -52,6 +52,28 @@ export interface ThreadQuery {
   readonly after: { readonly updatedAt: number; readonly key: number } | null;
 }
 
+/** What tells a process whether the session that it has in memory is the one in the store. */
+export interface SessionVersion {
+  readonly id: string;
+  readonly life: string;
+  readonly app: string | null;
+  /** Number of its last event: all that a snapshot shows, but text that streams, is told of in events. */
+  readonly head: number;
+  readonly epoch: number;
+  /** Changes with each checkpoint of text that streams; `null` when there is none. */
+  readonly streamed: string | null;
+}
+
+/** The text of a running turn beyond its last finished step, as it was checkpointed last. */
+export interface StreamedText {
+  readonly life: string;
+  readonly head: number;
+  readonly epoch: number;
+  readonly text: string;
+  /** As in `SessionVersion`. */
+  readonly streamed: string | null;
+}
+
 export interface SessionStore {
   /** The session, created when there is none; merges user state and binds a wallet on the way when they are given. */
   open(
@@ -59,6 +81,10 @@ export interface SessionStore {
     input: { readonly userState: JsonObject | null; readonly publicKey: string | null },
   ): Promise<Committed<"ok" | "user_state_too_large" | "wallet_mismatch"> | null>;
   find(id: string): Promise<SessionRecord | null>;
+  /** Where the sessions stand that exist, in no order; one read, whatever their number. */
+  versions(ids: readonly string[]): Promise<readonly SessionVersion[]>;
+  /** Its numbers and its text belong together; `null` when there is no such session. */
+  streamedText(id: string): Promise<StreamedText | null>;
   /** Newest activity first. */
   list(query: ThreadQuery): Promise<readonly SessionRecord[]>;
   rename(id: string, title: string): Promise<Committed<"ok"> | null>;

@@ -18,10 +18,12 @@ import type { OpenStore } from "./given-store.suite.ts";
 import { describeSecrets } from "./secrets.suite.ts";
 import { describeSessions } from "./sessions.suite.ts";
 import { describeTurnProgress } from "./turn-progress.suite.ts";
+import { describeVersions } from "./versions.suite.ts";
 
 export function describeStoreContract(name: string, openStore: OpenStore): void {
   describe(`the store's contract, ${name}`, () => {
     describeSessions(openStore);
+    describeVersions(openStore);
     describeLists(openStore);
     describeExpiry(openStore);
     describeChat(openStore);

@@ -1,5 +1,5 @@
 import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
-import type { SessionStore } from "../../core/ports/session-store.ts";
+import type { SessionStore, SessionVersion, StreamedText } from "../../core/ports/session-store.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { toMessage, toSession, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
@@ -28,6 +28,7 @@ export function sessionsOf(calls: Calls): SessionStore {
         const row = await byId.get(connection, id);
         return row === undefined ? null : toSession(row);
       }),
+    ...versionsWith(calls),
     list: listWith(calls),
     rename: (id, title) =>
       calls.change(id, {}, (transaction, at) =>
@@ -56,6 +57,34 @@ export function sessionsOf(calls: Calls): SessionStore {
     touch: touchWith(calls),
     expire: (input) => calls.alone("expiry", (connection) => expireSessions(connection, input)),
   };
+}
+
+const STREAMED = `(
+  SELECT max(turn) || ' ' || max("offset") || ' ' || sum(length(text)) FROM checkpoints WHERE session_key = sessions.key
+) AS streamed`;
+const versions = prepare<[readonly string[]], SessionVersion>(
+  `SELECT id, life, app, head, epoch, ${STREAMED} FROM sessions WHERE id = ANY($1::text[])`,
+);
+const streamedText = prepare<[string], Omit<StreamedText, "text"> & { readonly text: string | null }>(
+  `SELECT life, head, epoch, ${STREAMED}, (
+     SELECT json_agg(json_build_array("offset", text) ORDER BY turn, "offset") FROM checkpoints WHERE session_key = sessions.key
+   )::text AS text FROM sessions WHERE id = $1`,
+);
+
+function versionsWith(calls: Calls): Pick<SessionStore, "versions" | "streamedText"> {
+  return {
+    versions: (ids) => calls.look(null, (connection) => versions.all(connection, ids)),
+    streamedText: (id) =>
+      calls.look(ofSession(id), async (connection) => {
+        const row = await streamedText.get(connection, id);
+        return row === undefined ? null : { ...row, text: joinPieces(row.text) };
+      }),
+  };
+}
+
+function joinPieces(json: string | null): string {
+  const pieces = json === null ? [] : (JSON.parse(json) as readonly [number, string][]);
+  return pieces.reduce((text, [offset, piece]) => text.slice(0, offset) + piece, "");
 }
 
 const OF_APPS = `public_key = $1 AND coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])`;

@@ -9,6 +9,8 @@ export const METHODS = {
   sessions: {
     open: "write",
     find: "read",
+    versions: "read",
+    streamedText: "read",
     list: "read",
     rename: "write",
     setModel: "write",

@@ -29,6 +29,8 @@ export interface Facts {
   /** The whole text of the running turn's agent message as it was checkpointed last. */
   checkpointed(openTurns: readonly OpenTurn[], session: SessionRecord): PartialText | null;
   load(session: SessionRecord): StoredSession;
+  /** Text that was checkpointed beyond the last finished step of the turn that runs. */
+  streamed(session: SessionRecord): string;
 }
 
 export function prepareFacts(database: DatabaseSync): Facts {
@@ -50,6 +52,8 @@ export function prepareFacts(database: DatabaseSync): Facts {
   const pendingActions = ({ key, status }: SessionRecord) =>
     status === "processing" ? pending.all(key).map(toAction) : [];
   const streamed = prepareStreamedText(database);
+  const streamedOf = ({ key, status }: SessionRecord): string =>
+    status === "processing" ? streamed(key, null) : "";
   const sessionFrom = (row: SessionRow | undefined) => (row === undefined ? null : toSession(row));
   return {
     sessionById: (id) => sessionFrom(byId.get(id)),
@@ -69,8 +73,9 @@ export function prepareFacts(database: DatabaseSync): Facts {
         .all(session.key)
         .map(({ number, item }) => ({ number, item: JSON.parse(item) as SystemEventRecord["item"] })),
       pendingActions: pendingActions(session),
-      checkpointed: session.status === "processing" ? streamed(session.key, null) : "",
+      checkpointed: streamedOf(session),
     }),
+    streamed: streamedOf,
   };
 }
 

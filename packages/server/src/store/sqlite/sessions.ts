@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
-import type { SessionStore } from "../../core/ports/session-store.ts";
+import type { SessionStore, SessionVersion } from "../../core/ports/session-store.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./removal.ts";
@@ -27,6 +27,7 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
         (outcome) => outcome !== "ok",
       ),
     find: (_at, id) => facts.sessionById(id),
+    ...prepareVersions(database, transaction),
     list: prepareList(database),
     rename: (at, id, title) =>
       change(at, existing(id), (draft) => {
@@ -49,6 +50,33 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
     messages: prepareMessages(database, transaction),
     touch: prepareTouch(database),
     expire: prepareExpire(database, remove),
+  };
+}
+
+function prepareVersions(
+  database: DatabaseSync,
+  { facts }: Transaction,
+): Pick<Synchronous<SessionStore>, "versions" | "streamedText"> {
+  const version = prepare<[string], SessionVersion>(
+    database,
+    `SELECT id, life, app, head, epoch, (
+       SELECT max(turn) || ' ' || max("offset") || ' ' || sum(length(text)) FROM checkpoints WHERE session_key = sessions.key
+     ) AS streamed FROM sessions WHERE id = ?`,
+  );
+  return {
+    versions: (_at, ids) => ids.flatMap((id) => version.get(id) ?? []),
+    streamedText: (_at, id) => {
+      const session = facts.sessionById(id);
+      if (session === null) return null;
+      const { life, head, epoch } = session;
+      return {
+        life,
+        head,
+        epoch,
+        text: facts.streamed(session),
+        streamed: version.get(id)?.streamed ?? null,
+      };
+    },
   };
 }
 

@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { chat, complete, identityOf, record, startTurn } from "./scenario.suite.ts";
+
+export function describeVersions(openStore: OpenStore): void {
+  describe("versions", () => {
+    const given = givenStore(openStore, "all");
+    const newId = () => randomUUID();
+    const versionOf = async (id: string) => (await given.store.sessions.versions([id]))[0];
+
+    it("are those of the sessions that exist", async () => {
+      const one = newId();
+      const other = newId();
+      await chat(given.store, one, "hello");
+      await startTurn(given.store, other, "hello", { app: "shop" });
+      const versions = await given.store.sessions.versions([other, newId(), one]);
+      const expected = [];
+      for (const id of [one, other]) {
+        const { life, app, head, epoch } = await record(given.store, id);
+        expected.push({ id, life, app, head, epoch, streamed: null });
+      }
+      expect(versions.toSorted((left, right) => left.head - right.head)).toEqual(
+        expected.toSorted((left, right) => left.head - right.head),
+      );
+      expect(await given.store.sessions.versions([])).toEqual([]);
+    });
+
+    it("change with everything that a snapshot shows", async () => {
+      const id = newId();
+      const turn = await startTurn(given.store, id, "hello");
+      const seen = [await versionOf(id)];
+      await given.store.sessions.rename(id, "other");
+      seen.push(await versionOf(id));
+      await given.store.turns.checkpoint(turn, 0, "so ");
+      seen.push(await versionOf(id));
+      await given.store.turns.checkpoint(turn, 3, "far");
+      seen.push(await versionOf(id));
+      // What was stored and not acknowledged is sent again with what came since.
+      await given.store.turns.checkpoint(turn, 3, "far as");
+      seen.push(await versionOf(id));
+      await complete(given.store, turn, "so far as that");
+      seen.push(await versionOf(id));
+      expect(new Set(seen.map((version) => JSON.stringify(version))).size).toBe(seen.length);
+      expect(seen.at(-1)?.streamed).toBeNull();
+    });
+
+    it("come with the text that they are of", async () => {
+      const id = newId();
+      expect(await given.store.sessions.streamedText(id)).toBeNull();
+      const turn = await startTurn(given.store, id, "hello");
+      const { life, epoch, head } = await record(given.store, id);
+      expect(await given.store.sessions.streamedText(id)).toEqual({
+        life,
+        epoch,
+        head,
+        text: "",
+        streamed: null,
+      });
+      await given.store.turns.checkpoint(identityOf(turn), 0, "on 👍 ");
+      await given.store.turns.checkpoint(identityOf(turn), 6, "and of");
+      await given.store.turns.checkpoint(identityOf(turn), 10, "on");
+      const streamed = await given.store.sessions.streamedText(id);
+      expect(streamed).toEqual({
+        life,
+        epoch,
+        head,
+        text: "on 👍 and on",
+        streamed: (await versionOf(id))?.streamed,
+      });
+      await complete(given.store, turn, "on and on");
+      expect(await given.store.sessions.streamedText(id)).toMatchObject({ text: "", streamed: null });
+    });
+  });
+}
