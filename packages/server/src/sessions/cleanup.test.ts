@@ -3,7 +3,9 @@ import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
 import { Unavailable } from "../core/errors.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
+import { Cleanup } from "./cleanup.ts";
 
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /** Shorter than in life, so that no test has to live through thirty days. */
@@ -186,6 +188,23 @@ describe("the cleanup", () => {
   it("runs once however often it is asked for at a time", async () => {
     await Promise.all([service.cleanup.run(), service.cleanup.run(), service.cleanup.run()]);
     expect(count("sessions.expire")).toBe(1);
+  });
+
+  it("runs in one of several processes on a store, and in another when that one is gone", async () => {
+    const { store, registry, dispatcher, clock, apps } = service;
+    const events = { keepCount: 10, keepMs: HOUR };
+    const other = new Cleanup({ store, registry, dispatcher, clock, logger: SILENT, apps, events });
+    const look = () => Promise.all([service.cleanup.runIfDue(), other.runIfDue()]);
+    await look();
+    expect(count("sessions.expire")).toBe(1);
+    await clock.advance(5 * MINUTE);
+    // Those whose timers have just asked the same.
+    await look();
+    expect(count("sessions.expire")).toBe(2);
+    await service.cleanup.stop();
+    await clock.advance(5 * MINUTE);
+    await until(async () => count("sessions.expire") === 3);
+    await other.stop();
   });
 
   it("is put off, and fails nobody, when the store cannot do it", async () => {

@@ -10,6 +10,9 @@ import type { Dispatcher } from "../turns/dispatcher.ts";
 import { USE_NOTED_MS, type Registry } from "./registry.ts";
 
 const EVERY_MS = 5 * 60_000;
+/** Of several processes on one store, one cleans up: less than the time between two looks, so that one alone does it at each of them. */
+const HELD_MS = EVERY_MS - 30_000;
+const DUTY = "cleanup";
 const PORTION = 200;
 
 export interface CleanupOptions {
@@ -31,7 +34,19 @@ export class Cleanup {
 
   constructor(options: CleanupOptions) {
     this.#options = options;
-    this.#timer = options.clock.every(EVERY_MS, () => void this.run());
+    this.#timer = options.clock.every(EVERY_MS, () => void this.runIfDue());
+  }
+
+  /** Runs a cleanup unless another process has run one in this period. Never rejects. */
+  async runIfDue(): Promise<void> {
+    const { store, logger } = this.#options;
+    try {
+      if (this.#stopped || !(await store.jobs.takeDuty(DUTY, HELD_MS))) return;
+    } catch (error) {
+      logger.warn({ err: error }, "the cleanup could not be begun; it is tried again in five minutes");
+      return;
+    }
+    await this.run();
   }
 
   /** Runs a cleanup now, or waits for the one that runs. Never rejects. */

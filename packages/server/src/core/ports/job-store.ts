@@ -1,4 +1,4 @@
-// Work that is owed and survives a crash: titles, and the retention of idempotency keys.
+// Work that is owed and survives a crash: titles, the retention of idempotency keys, and what one process does for all that share the store.
 
 import type { Committed } from "./session-store.ts";
 
@@ -22,4 +22,9 @@ export interface JobStore {
   finishTitle(sessionId: string, life: string, title: string): Promise<Committed<"ok"> | null>;
   /** Forgets idempotency keys older than 24 hours, at most `limit`. Answers how many. */
   forgetIdempotencyKeys(limit: number): Promise<number>;
+  /**
+   * Whether the caller is the one who does this duty now; then nobody else is for `heldMs`, on the store's clock. Whoever takes it may
+   * die over it: the next one who asks when that time is over does it again.
+   */
+  takeDuty(name: string, heldMs: number): Promise<boolean>;
 }

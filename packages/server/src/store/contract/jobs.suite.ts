@@ -121,4 +121,23 @@ export function describeJobs(openStore: OpenStore): void {
       expect((await chat(given.store, id, "hello", { idempotency })).outcome.kind).toBe("replayed");
     });
   });
+
+  describe("a duty", () => {
+    const given = givenStore(openStore, "each");
+    const take = (name = "cleanup") => given.store.jobs.takeDuty(name, 60_000);
+
+    it("is one's who asks, however many do, until the time is over for which it is held", async () => {
+      const taken = await Promise.all([take(), take(), take()]);
+      expect(taken.filter(Boolean)).toHaveLength(1);
+      await given.clock.advance(59_999);
+      expect(await take()).toBe(false);
+      await given.clock.advance(1);
+      expect(await take()).toBe(true);
+      expect(await take()).toBe(false);
+    });
+
+    it("says nothing of another one", async () => {
+      expect([await take("cleanup"), await take("another")]).toEqual([true, true]);
+    });
+  });
 }

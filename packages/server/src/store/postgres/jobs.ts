@@ -29,6 +29,9 @@ const forget = prepare<[number, number]>(
   `DELETE FROM idempotency_keys WHERE (session_key, key) IN
      (SELECT session_key, key FROM idempotency_keys WHERE at <= $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
 );
+const takeDuty = prepare<[string, number, number]>(
+  `INSERT INTO duties AS d (name, due_at) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET due_at = $2 WHERE d.due_at <= $3`,
+);
 
 export function jobsOf(calls: Calls): JobStore {
   return {
@@ -58,6 +61,11 @@ export function jobsOf(calls: Calls): JobStore {
     forgetIdempotencyKeys: (limit) =>
       calls.alone("idempotency keys", (connection, at) =>
         forget.run(connection, at - IDEMPOTENCY_KEPT_MS, limit),
+      ),
+    takeDuty: (name, heldMs) =>
+      calls.alone(
+        "duties",
+        async (connection, at) => (await takeDuty.run(connection, name, at + heldMs, at)) > 0,
       ),
   };
 }

@@ -32,6 +32,10 @@ export function prepareJobs(database: DatabaseSync, transaction: Transaction): S
     `DELETE FROM idempotency_keys WHERE (session_key, key) IN
        (SELECT session_key, key FROM idempotency_keys WHERE at <= ? ORDER BY at LIMIT ?)`,
   );
+  const takeDuty = prepare<[string, number, number]>(
+    database,
+    `INSERT INTO duties (name, due_at) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET due_at = ?2 WHERE due_at <= ?3`,
+  );
   return {
     claimTitles: (at, limit, leaseMs) =>
       due.all(at, limit).map((row) => {
@@ -48,5 +52,6 @@ export function prepareJobs(database: DatabaseSync, transaction: Transaction): S
       return answer(facts, change, "ok", false, false);
     },
     forgetIdempotencyKeys: (at, limit) => forget.run(at - IDEMPOTENCY_KEPT_MS, limit),
+    takeDuty: (at, name, heldMs) => takeDuty.run(name, at + heldMs, at) > 0,
   };
 }
