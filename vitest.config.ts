@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LeftOutReporter } from "./test/left-out-reporter.ts";
 
 export default defineConfig({
   test: {
@@ -10,5 +11,6 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     passWithNoTests: false,
+    reporters: ["default", new LeftOutReporter()],
   },
 });

@@ -2,29 +2,18 @@
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chown, mkdtemp, readdir, rm } from "node:fs/promises";
+import { chown, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { Client } from "pg";
+import { findPostgres, runnableBy, type SystemUser } from "./postgres-programs.ts";
 
 const run = promisify(execFile);
 
-/** Where Debian keeps the server's programs, one folder a version. */
-const DEBIAN = "/usr/lib/postgresql";
 const USER = "colloquy";
-
-/** Folder of the server's programs: the newest that this machine has, or `null`. */
-async function findPostgres(): Promise<string | null> {
-  const versions = await readdir(DEBIAN).catch(() => []);
-  const newest = versions.toSorted((left, right) => Number(right) - Number(left))[0];
-  if (newest !== undefined) return join(DEBIAN, newest, "bin");
-  const found = await run("sh", ["-c", 'dirname "$(readlink -f "$(command -v initdb)")"']).catch(() => null);
-  const folder = found?.stdout.trim() ?? "";
-  return folder === "" || folder === "." ? null : folder;
-}
 
 /** Whether tests that need PostgreSQL are left out: where it is missing, but never where everything has to be tried. */
 export async function isWithoutPostgres(): Promise<boolean> {
@@ -32,7 +21,7 @@ export async function isWithoutPostgres(): Promise<boolean> {
 }
 
 /** Who the server runs as: it refuses to be root. */
-async function unprivileged(): Promise<{ readonly uid: number; readonly gid: number } | null> {
+async function unprivileged(): Promise<SystemUser | null> {
   if (process.getuid?.() !== 0) return null;
   for (const name of ["postgres", "nobody"]) {
     const uid = await run("id", ["-u", name]).catch(() => null);
@@ -49,7 +38,7 @@ export class PostgresServer {
   readonly port: number;
   readonly #programs: string;
   readonly #folder: string;
-  readonly #user: { readonly uid: number; readonly gid: number } | null;
+  readonly #user: SystemUser | null;
   readonly #settings: Settings;
   #process: ChildProcess | null = null;
   #databases = 0;
@@ -58,7 +47,7 @@ export class PostgresServer {
     programs: string,
     folder: string,
     port: number,
-    user: { readonly uid: number; readonly gid: number } | null,
+    user: SystemUser | null,
     settings: Settings,
   ) {
     this.#programs = programs;
@@ -68,13 +57,21 @@ export class PostgresServer {
     this.#settings = settings;
   }
 
-  /** Makes a server and starts it. Its locale sorts as people do, so that what relies on the order of bytes has to say so. */
-  static async start(settings: Settings = {}): Promise<PostgresServer> {
-    const programs = await findPostgres();
-    if (programs === null) throw new Error("There is no PostgreSQL here: apt-get install postgresql");
+  /**
+   * Makes a server and starts it. Its locale sorts as people do, so that what relies on the order of bytes has to say so.
+   * `from` is the folder of its programs, else the best that there is.
+   */
+  static async start(settings: Settings = {}, from: string | null = null): Promise<PostgresServer> {
+    const found = from ?? (await findPostgres());
+    if (found === null) {
+      throw new Error(
+        "There is no PostgreSQL here: run npm ci without --omit, or apt-get install postgresql",
+      );
+    }
     const user = await unprivileged();
     const folder = await mkdtemp(join(tmpdir(), "colloquy-postgres-"));
     if (user !== null) await chown(folder, user.uid, user.gid);
+    const programs = user === null ? found : await runnableBy(user, found, folder);
     const locale = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8"];
     const access = [`--username=${USER}`, "--auth=trust"];
     await run(join(programs, "initdb"), ["-D", join(folder, "data"), "--no-sync", ...locale, ...access], {

@@ -137,7 +137,8 @@ describe.each(["stdio", "streamableHttp", "sse"] as const)("the reference server
     expect((await tools.call("everything_echo", { message: "still here" })).isError).toBe(false);
   });
 
-  it.runIf(transport === "stdio")("sees its own environment and nothing else of ours", async () => {
+  if (transport !== "stdio") return;
+  it("sees its own environment and nothing else of ours", async () => {
     process.env["COLLOQUY_CANARY"] = "canary";
     const { output } = await tools.call("everything_get-env");
     const seen = JSON.parse(output as string) as Record<string, string>;

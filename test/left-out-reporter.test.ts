@@ -1,0 +1,44 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const VITEST = join(import.meta.dirname, "../node_modules/vitest/vitest.mjs");
+const REPORTER = join(import.meta.dirname, "left-out-reporter.ts");
+
+describe("what a run of tests says at its end", () => {
+  let root: string;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), "colloquy-left-out-"));
+    await writeFile(
+      join(root, "vitest.config.js"),
+      `import { LeftOutReporter } from ${JSON.stringify(REPORTER)};
+       export default { test: { globals: true, reporters: [new LeftOutReporter()] } };`,
+    );
+    await writeFile(
+      join(root, "database.test.js"),
+      `describe.skipIf(true)("a database", () => { it("keeps", () => {}); describe("later", () => it("finds", () => {})); });
+       it("works without", () => {});`,
+    );
+    await writeFile(join(root, "whole.test.js"), `it("is not left out", () => {});`);
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  it("names the files and suites of which tests were left out", async () => {
+    expect(await saidBy([])).toMatch(
+      /\nLeft out, because [^\n]+\n {2}2 of database\.test\.js: a database\n$/,
+    );
+  });
+
+  it("does not count tests that nobody asked for", async () => {
+    expect(await saidBy(["--testNamePattern", "works"])).not.toContain("Left out");
+  });
+
+  async function saidBy(parameters: readonly string[]): Promise<string> {
+    const { stdout } = await run(process.execPath, [VITEST, "run", "--root", root, ...parameters]);
+    return stdout;
+  }
+});
