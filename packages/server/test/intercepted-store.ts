@@ -1,5 +1,6 @@
 // A store whose calls a test sees before they are made, to count them, to hold them back, or to let them fail.
 
+import { OutcomeUnknown } from "../src/core/errors.ts";
 import type { Store } from "../src/core/ports/store.ts";
 
 /** Called before each call, as `sessions.open`. The call is made when the promise resolves, and fails as it rejects or throws. */
@@ -32,5 +33,20 @@ export function interceptStore(store: Store, before: BeforeCall): Store {
     secrets: intercept("secrets", store.secrets),
     probe: () => store.probe(),
     close: () => store.close(),
+  };
+}
+
+/** Lets the answer of the next call of a method be lost: what it asks for is committed, and whoever called hears that nobody knows. */
+export function losingAnswerOf(method: string, store: Store): BeforeCall {
+  let isLost = false;
+  const answered = async (parameters: readonly unknown[]): Promise<void> => {
+    const [aggregate, name] = method.split(".") as ["sessions", "rename"];
+    await (store[aggregate][name] as (...given: readonly unknown[]) => Promise<unknown>)(...parameters);
+    throw new OutcomeUnknown(503, "store_unavailable", "Look at what arrived.", 1);
+  };
+  return (called, parameters) => {
+    if (called !== method || isLost) return undefined;
+    isLost = true;
+    return answered(parameters);
   };
 }

@@ -53,6 +53,9 @@ export class Unavailable extends ServiceError {
   }
 }
 
+/** 503: the store was lost while it was writing, and nobody could be asked how that ended. It may be done, or be done yet. */
+export class OutcomeUnknown extends Unavailable {}
+
 /** 401: the App was taken out of the configuration, so it is as unknown as any other (contract section 4). */
 export class AppGone extends ServiceError {
   constructor() {

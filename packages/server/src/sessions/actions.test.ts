@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Config } from "../config/config.ts";
-import { Unavailable } from "../core/errors.ts";
-import type { Store } from "../core/ports/store.ts";
+import { type BeforeCall, losingAnswerOf } from "../../test/intercepted-store.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { FoldingReader } from "../../test/folding-reader.ts";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
@@ -24,8 +23,7 @@ let gate: Promise<unknown>;
 /** Calls of the store. */
 let calls: string[];
 let id: string;
-/** Whether the answer of the next decision is lost after it was committed. */
-let losesDecision = false;
+let lost: BeforeCall;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "colloquy-"));
@@ -42,17 +40,13 @@ afterEach(async () => {
 
 async function start(limits: Partial<Config["limits"]> = {}): Promise<void> {
   calls = [];
+  lost = () => undefined;
   service = await startService({
     directory,
     clock,
     beforeCall: (method, parameters) => {
       calls.push(method);
-      if (method !== "actions.decide" || !losesDecision) return undefined;
-      losesDecision = false;
-      const given = parameters as Parameters<Store["actions"]["decide"]>;
-      return service.store.actions.decide(...given).then(() => {
-        throw new Unavailable(503, "store_unavailable", "The store was lost.", 1);
-      });
+      return lost(method, parameters);
     },
     adjust: (config) => ({
       ...config,
@@ -198,7 +192,7 @@ describe("a decision whose answer is lost after it was stored", () => {
   it("lets its turn go on, is shown, and can be sent again", async () => {
     await waiting();
     const [action] = await pending();
-    losesDecision = true;
+    lost = losingAnswerOf("actions.decide", service.store);
     const approve = { decision: "approve", result: null } as const;
     const answer = service.actions.decide(id, action!.id, approve);
     await expect(answer).rejects.toMatchObject({ code: "store_unavailable" });

@@ -34,12 +34,10 @@ export class Actions implements ActionService {
 
   async decide(sessionId: string, actionId: string, answer: ActionAnswer): Promise<Action> {
     const { store, registry, dispatcher } = this.#options;
-    const committed = await store.decide(sessionId, actionId, answer).catch((error: unknown) => {
-      // Nobody knows whether it was stored: its turn, if it may go on, must not wait for somebody else to ring.
-      registry.reload(sessionId);
-      dispatcher.ring();
-      throw error;
-    });
+    const decision = registry.orReload(sessionId, store.decide(sessionId, actionId, answer));
+    // Perhaps it was stored: its turn, if it may go on, must not wait for somebody else to ring.
+    decision.catch(() => dispatcher.ring());
+    const committed = await decision;
     if (committed === null) throw refusal({ kind: "unknown" });
     const { outcome } = registry.settle(committed);
     if ("resumes" in outcome && outcome.resumes) dispatcher.ring(1);

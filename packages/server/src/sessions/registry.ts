@@ -2,6 +2,7 @@
 // committed passes here: it is applied to memory and announced, in the order in which the store committed it.
 
 import { randomUUID } from "node:crypto";
+import { OutcomeUnknown } from "../core/errors.ts";
 import type { Bus } from "../core/ports/bus.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
@@ -114,7 +115,8 @@ export class Registry {
   ): Promise<Settled<Outcome>> {
     await this.#admit(id, admit);
     const isLive = this.inMemory(id) !== null;
-    const committed = await transaction({ id, birth: this.newBirth(), load: !isLive });
+    const target = { id, birth: this.newBirth(), load: !isLive };
+    const committed = await this.orReload(id, transaction(target));
     if (committed === null)
       throw new Error("A transaction that may create its session answered that there is none");
     return this.settle(committed);
@@ -163,6 +165,17 @@ export class Registry {
     if (session === undefined) return;
     this.#options.cache.delete(id);
     session.replace();
+  }
+
+  /**
+   * What the store is asked to change of a session: the same promise, so that nothing comes between its answer and `settle`. Where nobody
+   * knows whether it was changed, the live session is loaded anew; where nothing was, memory goes on answering without the store.
+   */
+  orReload<Answer>(id: string, change: Promise<Answer>): Promise<Answer> {
+    change.catch((error: unknown) => {
+      if (error instanceof OutcomeUnknown) this.reload(id);
+    });
+    return change;
   }
 
   /** As `reload`, of all that wait for a person as far as memory knows. */

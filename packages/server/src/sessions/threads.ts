@@ -67,15 +67,17 @@ export class Threads {
   }
 
   async rename(sessionId: string, title: string): Promise<Thread> {
-    const committed = await this.#options.store.sessions.rename(sessionId, title);
+    const { registry, store } = this.#options;
+    const committed = await registry.orReload(sessionId, store.sessions.rename(sessionId, title));
     if (committed === null) throw unknownSession();
-    return toThread(this.#options.registry.settle(committed).record);
+    return toThread(registry.settle(committed).record);
   }
 
   async remove(sessionId: string): Promise<void> {
-    const removed = await this.#options.store.sessions.remove(sessionId);
+    const { registry, store } = this.#options;
+    const removed = await registry.orReload(sessionId, store.sessions.remove(sessionId));
     if (removed === null) throw unknownSession();
-    this.#options.registry.forget(sessionId, removed.life);
+    registry.forget(sessionId, removed.life);
     this.#options.dispatcher.abandon(sessionId, removed.life);
   }
 

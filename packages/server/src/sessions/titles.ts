@@ -87,8 +87,10 @@ export class Titles {
       const title = await this.#title(job, enough);
       // The fallback is for a model that gives none, not for one that was not let.
       if (this.#stopped) return;
-      const committed = await this.#options.jobs.finishTitle(job.sessionId, job.life, title);
-      if (committed !== null) this.#options.registry.settle(committed);
+      const { jobs, registry } = this.#options;
+      const { sessionId, life } = job;
+      const committed = await registry.orReload(sessionId, jobs.finishTitle(sessionId, life, title));
+      if (committed !== null) registry.settle(committed);
     } catch (error) {
       this.#options.logger.warn({ err: error }, "a title was not stored; it will be tried again");
     }

@@ -97,24 +97,20 @@ export class StoredTurnJournal implements TurnJournal {
 
   async wait(): Promise<boolean> {
     const { store, registry, onMore } = this.#options;
-    let isUncertain = false;
-    const attempt = (): ReturnType<TurnStore["wait"]> =>
-      store.wait(this.#turn).catch((error: unknown) => {
-        isUncertain = true;
-        throw error;
-      });
-    const outcome = await this.#persist(attempt, (committed) => registry.settle(committed).outcome);
+    const outcome = await this.#persist(
+      () => store.wait(this.#turn),
+      (committed) => registry.settle(committed).outcome,
+    );
     if (outcome === "runnable") onMore(1);
-    // The attempt before may have been stored, and then the turn may go on already.
-    else if (outcome === null && isUncertain) onMore(0);
     return outcome !== null;
   }
 
   toolProgress(callId: string, progress: JsonValue): void {
     // Progress is worth telling, not worth failing a turn for: what the store does not take is left out.
-    this.#options.store
-      .toolProgress(this.#turn, callId, progress)
-      .then((committed) => committed !== null && this.#options.registry.settle(committed))
+    const { store, registry } = this.#options;
+    registry
+      .orReload(this.#turn.sessionId, store.toolProgress(this.#turn, callId, progress))
+      .then((committed) => committed !== null && registry.settle(committed))
       .catch((error: unknown) =>
         this.#options.logger.warn({ err: error }, "a tool's progress was not stored"),
       );
@@ -158,17 +154,25 @@ export class StoredTurnJournal implements TurnJournal {
    * that commits are announced in their order. Answers `null` when the turn is superseded or was stopped meanwhile.
    */
   async #persist<T, R>(operation: () => Promise<T | null>, take: (committed: T) => R): Promise<R | null> {
-    const { clock, signal, logger } = this.#options;
+    const { clock, signal, logger, registry, onMore } = this.#options;
+    const { sessionId } = this.#turn;
+    let hasFailed = false;
     for (let delay = FIRST_RETRY_MS; !signal.aborted; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
       try {
-        const committed = await operation();
-        return committed === null ? null : take(committed);
+        // It may have been reloaded, and what streams is shown by a session in memory.
+        if (hasFailed) await registry.find(sessionId);
+        const committed = await registry.orReload(sessionId, operation());
+        if (committed === null) break;
+        return take(committed);
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
+        hasFailed = true;
         logger.warn({ code: error.code }, "a turn waits for the store");
         await clock.sleep(delay, signal).catch(() => undefined);
       }
     }
+    // The attempt before may have been stored, and then this turn or the next one may be claimed already.
+    if (hasFailed) onMore(0);
     return null;
   }
 

@@ -1,6 +1,6 @@
 // What the failures of a store say to whoever called, whichever adapter it is.
 
-import { Unavailable } from "../core/errors.ts";
+import { OutcomeUnknown, Unavailable } from "../core/errors.ts";
 
 export function storeFull(cause: unknown): Unavailable {
   return new Unavailable(
@@ -23,8 +23,8 @@ export function storeUnavailable(cause: unknown): Unavailable {
 }
 
 /** The store was lost in the middle of a commit, and nobody could be asked how that ended. */
-export function storeUncertain(cause: unknown): Unavailable {
-  return new Unavailable(
+export function storeUncertain(cause: unknown): OutcomeUnknown {
+  return new OutcomeUnknown(
     503,
     "store_unavailable",
     "The store of this service was lost while it was writing. Look at what arrived before you send it again, or send it with the same Idempotency-Key.",

@@ -1,0 +1,118 @@
+// Commits whose answer is lost: nobody knows whether they happened, and what is shown must be what is stored.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { losingAnswerOf, type BeforeCall } from "../../test/intercepted-store.ts";
+import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
+import { Unavailable } from "../core/errors.ts";
+import { call, step } from "../core/decisions/decided-session.suite.ts";
+import { JournaledTurn } from "./journaled-turn.suite.ts";
+
+const WANTED = { app: null, keyApp: null, authorize: () => undefined, utilityModel: null };
+
+let service: TestService;
+let before: BeforeCall;
+let id: string;
+beforeEach(async () => {
+  before = () => undefined;
+  service = await startService({ beforeCall: (method, parameters) => before(method, parameters) });
+  id = newId();
+});
+afterEach(() => service.close());
+
+/** A session with an answered message, and a title that nobody makes any more. */
+async function talk(): Promise<void> {
+  await service.say(id, "hello");
+  (await service.model.next()).say("hi").finish();
+  await until(async () => !(await service.snapshot(id)).is_processing);
+  await until(async () => (await service.snapshot(id)).title === "hello");
+}
+
+const mergeState = (): Promise<unknown> => {
+  const signal = new AbortController().signal;
+  const request = { sessionId: id, userState: { chain: "1" }, waitMs: 0, signal };
+  return Promise.resolve(service.conversations.state(request, null));
+};
+
+const CHANGES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
+  ["a message", "turns.chat", () => service.say(id, "again")],
+  ["a name", "sessions.rename", () => service.conversations.rename(id, "Mine")],
+  ["user state", "sessions.open", mergeState],
+  ["a deletion", "sessions.remove", () => service.conversations.remove(id)],
+  [
+    "a model",
+    "sessions.setModel",
+    () => service.conversations.setModel({ ...WANTED, sessionId: id, rig: "demo/assistant" }, null),
+  ],
+];
+
+describe("a session in memory, when the answer of the store is lost after the commit", () => {
+  it.each(CHANGES)("shows what is stored: %s", async (_what, method, change) => {
+    await talk();
+    const shown = await service.snapshot(id);
+    before = losingAnswerOf(method, service.store);
+    await expect(change()).rejects.toMatchObject({ status: 503, code: "store_unavailable" });
+    const after = await service.snapshot(id);
+    expect(after).not.toEqual(shown);
+    await service.evict();
+    expect(lines((await service.snapshot(id)).messages).slice(0, 3)).toEqual(
+      lines(after.messages).slice(0, 3),
+    );
+    expect(await service.snapshot(id)).toMatchObject({ title: after.title, user_state: after.user_state });
+  });
+
+  it("shows that it was interrupted, and what ran for it stops", async () => {
+    await service.say(id, "hello");
+    const { options } = await service.model.next();
+    before = losingAnswerOf("turns.interrupt", service.store);
+    await expect(service.conversations.interrupt(id, null)).rejects.toMatchObject({ status: 503 });
+    expect(await service.snapshot(id)).toMatchObject({ status: "interrupted", is_processing: false });
+    expect(options.abortSignal?.aborted).toBe(true);
+  });
+
+  it("shows a title that was made for it", async () => {
+    before = losingAnswerOf("jobs.finishTitle", service.store);
+    await service.say(id, "hello");
+    await until(() => service.registry.inMemory(id) === null);
+    expect((await service.snapshot(id)).title).toBe("hello");
+  });
+
+  it("stays where it is when nothing was changed: without the store it is all there is to show", async () => {
+    await talk();
+    before = () => Promise.reject(new Unavailable(503, "store_unavailable", "Nothing was changed.", 1));
+    await expect(service.conversations.rename(id, "Mine")).rejects.toMatchObject({ status: 503 });
+    expect((await service.snapshot(id)).title).toBe("hello");
+  });
+});
+
+describe("a turn, when the answer of the store is lost after one of its commits", () => {
+  let one: JournaledTurn;
+  beforeEach(async () => {
+    one = await JournaledTurn.start();
+  });
+  afterEach(() => one.close());
+
+  it("is shown with what was stored, and its text goes on streaming", async () => {
+    await one.journal.stepWithCalls(step(1, "first"), [call("a")], []);
+    one.before = losingAnswerOf("turns.toolResult", one.service.store);
+    const result = one.journal.toolResult({ callId: "a", output: 1, isError: false, durationMs: 1 });
+    await until(() => one.warnings.length > 0);
+    expect(one.service.registry.inMemory(one.id)).toBeNull();
+    await one.service.clock.advance(200);
+    expect(await result).toBe(true);
+    const live = one.service.registry.inMemory(one.id)!;
+    expect(parse(live.view()).messages[1]?.tool_results).toHaveLength(1);
+    one.journal.say("second");
+    expect(parse(live.view()).messages[1]?.content).toBe("first\n\nsecond");
+  });
+
+  it("rings for the next one when it was its end that was stored", async () => {
+    await one.service.say(one.id, "next");
+    one.before = losingAnswerOf("turns.complete", one.service.store);
+    const ended = one.journal.complete(step(1, "done"));
+    await until(() => one.warnings.length > 0);
+    await one.service.clock.advance(200);
+    expect(await ended).toBe(false);
+    expect(one.more).toBe(1);
+    expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent complete: done");
+  });
+});
