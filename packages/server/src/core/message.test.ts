@@ -1,7 +1,9 @@
 import { Message, PersistedMessage } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
 import {
+  isUncertain,
   joinStepText,
+  needsIntent,
   openCalls,
   toPersistedMessage,
   toWireMessage,
@@ -78,6 +80,27 @@ describe("calls without a result", () => {
     const open = { ...CALL, id: "c2" };
     expect(openCalls({ ...MESSAGE, toolCalls: [CALL, open] })).toEqual([open]);
   });
+});
+
+describe("an unsafe call without a result", () => {
+  it.each([
+    [undefined, true, false],
+    ["asked", false, false],
+    ["allowed", false, true],
+    ["started", true, false],
+  ] as const)(
+    "in phase %s: its outcome is uncertain %s, its start has to be noted %s",
+    (phase, uncertain, needs) => {
+      const unsafe: ToolCallRecord = { ...CALL, effect: "unsafe", ...(phase !== undefined && { phase }) };
+      expect([isUncertain(unsafe), needsIntent(unsafe)]).toEqual([uncertain, needs]);
+      for (const effect of ["read", "idempotent"] as const) {
+        expect([isUncertain({ ...unsafe, effect }), needsIntent({ ...unsafe, effect })]).toEqual([
+          false,
+          false,
+        ]);
+      }
+    },
+  );
 });
 
 describe("the text of steps", () => {

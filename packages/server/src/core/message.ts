@@ -2,14 +2,15 @@ import type { Message, MessageStatus, PersistedMessage, ToolCall, ToolResult } f
 import type { ToolEffect } from "./ports/tool.ts";
 
 /**
- * How far a call without a result has come: `asked` waits for a person, `allowed` has been approved and may be started by whoever
- * claims the turn next. `started` is the stored intent: from there on the call may have had its effect.
+ * How far a call without a result has come: `asked` waits for a person, `allowed` may begin as soon as there is a place for it. `started`
+ * is the stored intent: from there on the call may have had its effect. It is noted of `unsafe` calls alone: the others run again in any
+ * case, and what a person is told of them is the same.
  */
 export type ToolCallPhase = "started" | "asked" | "allowed";
 
 /** A call as it is kept; `effect`, `step` and `phase` are for recovery and replay and do not go over the wire. */
 export interface ToolCallRecord extends ToolCall {
-  /** Absent for a call that asked nobody: it starts with its step. */
+  /** Absent for a call that asked nobody and found a place at once: it starts with its step. */
   readonly phase?: ToolCallPhase;
   readonly effect: ToolEffect;
   /** The model step that made the call; the first step of a turn is 1. */
@@ -64,9 +65,14 @@ export function openCalls(message: MessageRecord): readonly ToolCallRecord[] {
   return message.toolCalls.filter((call) => !answered.has(call.id));
 }
 
-/** Whether a call may have had its effect. */
-export function hasStarted(call: ToolCallRecord): boolean {
-  return call.phase === undefined || call.phase === "started";
+/** Whether a call without a result must not run again: it has side effects, and may have had them. */
+export function isUncertain({ effect, phase }: ToolCallRecord): boolean {
+  return effect === "unsafe" && (phase === undefined || phase === "started");
+}
+
+/** Whether it has to be on disk that a call starts before it does, so that it runs at most once. */
+export function needsIntent({ effect, phase }: ToolCallRecord): boolean {
+  return effect === "unsafe" && phase === "allowed";
 }
 
 /** Whether a call of the message waits for a person. */

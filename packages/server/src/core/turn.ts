@@ -88,7 +88,10 @@ export interface StartedTurn extends TurnIdentity {
   readonly stepsDone: number;
   readonly userText: string;
   readonly agentMessage: MessageRecord;
-  /** Calls of the last finished step that still need a result: run them before the next step. Without those that wait for a person. */
+  /**
+   * Calls of the last finished step that still need a result: run them before the next step, those that `needsIntent` once it is stored.
+   * Without those that wait for a person.
+   */
   readonly openCalls: readonly ToolCallRecord[];
   readonly clientId: string | null;
   readonly publicKey: string | null;

@@ -116,8 +116,12 @@ export class StoredTurnJournal implements TurnJournal {
       );
   }
 
-  async toolResult(outcome: ToolOutcomeInput): Promise<boolean> {
-    return await this.#write(() => this.#options.store.toolResult(this.#turn, outcome));
+  async startCalls(callIds: readonly string[]): Promise<boolean> {
+    return await this.#write(() => this.#options.store.startCalls(this.#turn, callIds));
+  }
+
+  async toolResult(outcome: ToolOutcomeInput, starts: readonly string[] = []): Promise<boolean> {
+    return await this.#write(() => this.#options.store.toolResult(this.#turn, outcome, starts));
   }
 
   async complete(step: StepRecord): Promise<boolean> {

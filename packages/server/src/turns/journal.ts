@@ -20,7 +20,7 @@ export interface TurnJournal {
   history(maxCharacters: number): Promise<readonly PastTurn[] | null>;
   /** Clean text that the model has just said: shown at once, on disk within 250 ms. */
   say(text: string): void;
-  /** A step that asked for tools; from here on the calls count as started, but those that ask a person first. */
+  /** A step that asked for tools; from here on the calls count as started, but those that ask a person first and those that are `allowed`. */
   stepWithCalls(
     step: StepRecord,
     calls: readonly ToolCallRecord[],
@@ -29,7 +29,10 @@ export interface TurnJournal {
   /** Nothing is left to run but what a person is asked about: the turn is given up here, for whoever claims it afterwards. */
   wait(): Promise<boolean>;
   toolProgress(callId: string, progress: JsonValue): void;
-  toolResult(outcome: ToolOutcomeInput): Promise<boolean>;
+  /** Allowed calls begin: to be on disk before they do, of each that `needsIntent`. */
+  startCalls(callIds: readonly string[]): Promise<boolean>;
+  /** As `startCalls` for `starts`, the calls that begin in place of this one, in one write with its result. */
+  toolResult(outcome: ToolOutcomeInput, starts?: readonly string[]): Promise<boolean>;
   /** The last step; the turn is complete. */
   complete(step: StepRecord): Promise<boolean>;
   /** The turn has failed; what it said so far is kept. */

@@ -15,7 +15,7 @@ import { instructionsFor } from "./instructions.ts";
 import type { TurnFailure, TurnJournal } from "./journal.ts";
 import { retryModel } from "./model-retry.ts";
 import type { ModelCaller, ModelStep } from "./model-step.ts";
-import { runToolCalls, type ToolResults, type ToolRun } from "./tool-calls.ts";
+import { placeCalls, runToolCalls, type ToolResults, type ToolRun } from "./tool-calls.ts";
 import { TurnDeadline, type TurnLimits } from "./turn-limits.ts";
 
 export interface RunOptions {
@@ -140,7 +140,7 @@ class TurnRun {
     return await retryModel(call, { models, clock, signal, maxRetries: limits.maxModelRetries, left });
   }
 
-  /** Keeps the step with its calls as intended, then runs them, but those that a person is asked about. */
+  /** Keeps the step with its calls, then runs them, but those that a person is asked about. */
   async #takeCalls(
     record: StepRecord,
     step: Extract<ModelStep, { kind: "finished" }>,
@@ -163,13 +163,16 @@ class TurnRun {
     const onProgress = (): void => this.#deadline.progress();
     const mayRun = calls.slice(0, MAX_CALLS);
     const asked = await askAbout(mayRun, { tools, validMs: limits.actionMs, signal, onProgress });
-    if (asked === null || !(await this.#journal.stepWithCalls(record, calls, asked))) return "stopped";
+    if (asked === null) return "stopped";
+    const beyond = calls.slice(MAX_CALLS);
     const waiting = new Set(asked.map(({ callId }) => callId));
-    const results = await this.#runCalls(mayRun.filter(({ id }) => !waiting.has(id)));
+    const placed = placeCalls(mayRun, waiting);
+    if (!(await this.#journal.stepWithCalls(record, [...placed, ...beyond], asked))) return "stopped";
+    const results = await this.#runCalls(placed.filter(({ id }) => !waiting.has(id)));
     if (results === null) return "stopped";
     if (asked.length > 0) return await this.#wait();
     const refused = { output: TOO_MANY_CALLS, is_error: true };
-    return new Map([...results, ...calls.slice(MAX_CALLS).map(({ id }) => [id, refused] as const)]);
+    return new Map([...results, ...beyond.map(({ id }) => [id, refused] as const)]);
   }
 
   /** All that may run has run. Whoever claims the turn when nobody is asked any more goes on with it. */

@@ -6,7 +6,7 @@ import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
-import { runToolCalls } from "./tool-calls.ts";
+import { placeCalls, runToolCalls } from "./tool-calls.ts";
 
 const TIMEOUT_MS = 60_000;
 /** Calls of one step that run at the same time. */
@@ -19,7 +19,11 @@ interface StartedCall {
 }
 
 /** Runs so many calls, named by their numbers from 1 on, of a tool whose calls end when a test says so. */
-async function run(count: number, onWrite: RecordingJournal["onWrite"] = () => true) {
+async function run(
+  count: number,
+  onWrite: RecordingJournal["onWrite"] = () => true,
+  kind: Partial<ToolCallRecord> = {},
+) {
   const clock = new ManualClock();
   const started = new Map<string, StartedCall>();
   const tool: Tool = {
@@ -38,7 +42,8 @@ async function run(count: number, onWrite: RecordingJournal["onWrite"] = () => t
   journal.onWrite = onWrite;
   const controller = new AbortController();
   const calls = Array.from({ length: count }, (_, index): ToolCallRecord => {
-    return { id: `${index + 1}`, name: "tool", arguments: {}, status: "running", effect: "read", step: 1 };
+    const call = { id: `${index + 1}`, name: "tool", arguments: {}, status: "running", step: 1 } as const;
+    return { ...call, effect: "read", ...kind };
   });
   const idByKey = new Map(calls.map(({ id }) => [callKey(turn, id), id]));
   const tools = await fixedTools({ default: [tool] }).open(turn, controller.signal);
@@ -114,8 +119,90 @@ describe("the calls of a step", () => {
     expect(broken.ids()).toHaveLength(AT_ONCE);
   });
 
+  it("that are unsafe run when their start is kept: those that begin together at once, the others with a result", async () => {
+    const kept = Promise.withResolvers<boolean>();
+    const hold = (entry: string) => (entry.startsWith("start") ? kept.promise : true);
+    const trial = await run(10, hold, { effect: "unsafe", phase: "allowed" });
+    expect(trial.ids()).toEqual([]);
+    kept.resolve(true);
+    await round();
+    expect(trial.ids()).toHaveLength(AT_ONCE);
+    await trial.end("2");
+    await trial.end("9", "1");
+    await trial.end("3", "4", "5", "6", "7", "8", "10");
+    expect((await trial.results)?.size).toBe(10);
+    expect(trial.journal.entries.slice(0, 4)).toEqual([
+      "start 1 2 3 4 5 6 7 8",
+      "result 2 start 9",
+      "result 9 start 10",
+      "result 1",
+    ]);
+    expect(trial.journal.entries).toHaveLength(11);
+  });
+
+  it("that may run again, or have started with their step, cost nothing but their results", async () => {
+    const allowed = await run(9, () => true, { effect: "idempotent", phase: "allowed" });
+    const placed = await run(AT_ONCE, () => true, { effect: "unsafe" });
+    for (const { end, ids, journal } of [allowed, placed]) {
+      expect(ids()).toHaveLength(AT_ONCE);
+      await end("1");
+      expect(journal.entries).toEqual(["result 1"]);
+    }
+  });
+
+  it("that are unsafe do not begin when their start is refused, or the turn is stopped already", async () => {
+    const unsafe = { effect: "unsafe", phase: "allowed" } as const;
+    const refused = await run(9, (entry) => !entry.startsWith("start"), unsafe);
+    expect(await refused.results).toBeNull();
+    expect(refused.ids()).toEqual([]);
+
+    const clock = new ManualClock();
+    const turn = startedTurn();
+    const journal = new RecordingJournal(turn);
+    const signal = AbortSignal.abort();
+    const tools = await fixedTools({ default: [] }).open(turn, signal);
+    const call = { id: "1", name: "t", arguments: {}, status: "running", step: 1, ...unsafe } as const;
+    const given = { turn, tools, clock, timeoutMs: TIMEOUT_MS, signal, onProgress: () => undefined };
+    expect(await runToolCalls([call], journal, given)).toBeNull();
+    expect(journal.entries).toEqual([]);
+
+    // The result that the ninth would begin with is not taken.
+    const last = await run(10, (entry) => !entry.startsWith("result 1"), unsafe);
+    await last.end("1", "2");
+    await last.end("3", "4", "5", "6", "7", "8");
+    expect(await last.results).toBeNull();
+    expect(last.ids()).toHaveLength(AT_ONCE);
+    expect(last.journal.entries.slice(1)).toEqual([
+      "result 1 start 9",
+      "result 2 start 10",
+      ...["3", "4", "5", "6", "7", "8"].map((id) => `result ${id}`),
+    ]);
+  });
+
   it("may be none", async () => {
     const { results } = await run(0);
     expect(await results).toEqual(new Map());
+  });
+});
+
+describe("the calls of a new step", () => {
+  it("start with it as far as there are places; those that ask a person take none", () => {
+    const calls = Array.from({ length: 11 }, (_, index): ToolCallRecord => {
+      return {
+        id: `${index}`,
+        name: "tool",
+        arguments: {},
+        status: "running",
+        effect: "unsafe",
+        step: 1,
+      };
+    });
+    const placed = placeCalls(calls, new Set(["0", "10"]));
+    expect(placed.map(({ id }) => id)).toEqual(calls.map(({ id }) => id));
+    expect(placed.map(({ phase }) => phase)).toEqual([
+      ...Array<undefined>(AT_ONCE + 1).fill(undefined),
+      "allowed",
+      undefined,
+    ]);
   });
 });

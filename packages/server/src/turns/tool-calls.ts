@@ -1,5 +1,6 @@
+import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
-import type { ToolCallRecord } from "../core/message.ts";
+import { needsIntent, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { TurnTools } from "../core/ports/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
@@ -22,51 +23,99 @@ export interface ToolRun {
 }
 
 /**
- * Runs the calls of a step side by side, some at a time, in their order; each result is on disk as soon as it is there. Answers `null`
- * when the turn was superseded or stopped meanwhile: an aborted call's result belongs to whoever ended the turn.
+ * The calls of a new step, as they are to be stored: the first ones start with it, the others are `allowed` until one of these has ended,
+ * so that they can run later when the turn is stopped before. Those of `waiting`, who wait for a person, take no place.
+ */
+export function placeCalls(
+  calls: readonly ToolCallRecord[],
+  waiting: ReadonlySet<string>,
+): readonly ToolCallRecord[] {
+  const first = new Set(calls.filter(({ id }) => !waiting.has(id)).slice(0, MAX_AT_ONCE));
+  return calls.map((call) =>
+    first.has(call) || waiting.has(call.id) ? call : { ...call, phase: "allowed" },
+  );
+}
+
+/**
+ * Runs the calls of a step side by side, some at a time, in their order; each result is on disk as soon as it is there. An unsafe call runs
+ * only when its intent is on disk, which those that begin together share, and one that begins when another has ended shares with the
+ * result of that. Answers `null` when the turn was superseded or stopped meanwhile: an aborted call's result belongs to whoever ended the
+ * turn.
  */
 export async function runToolCalls(
   calls: readonly ToolCallRecord[],
   journal: TurnJournal,
   run: ToolRun,
 ): Promise<ToolResults | null> {
-  const results = new Map<string, { output: JsonValue; is_error: boolean }>();
-  const runCall = async (call: ToolCallRecord): Promise<boolean> => {
-    const began = run.clock.monotonic();
-    const { output, isError, ...more } = await run.tools.call(call.name, call.arguments, {
-      callId: callKey(run.turn, call.id),
-      timeoutMs: run.timeoutMs,
-      signal: run.signal,
-      clock: run.clock,
-      onProgress: (progress) => {
-        run.onProgress();
-        journal.toolProgress(call.id, progress);
-      },
-    });
-    if (run.signal.aborted) return false;
-    run.onProgress();
-    results.set(call.id, { output, is_error: isError });
-    const durationMs = Math.round(run.clock.monotonic() - began);
-    return await journal.toolResult({ callId: call.id, output, isError, durationMs, ...more });
-  };
-  const waiting = [...calls];
-  const ends = Array.from({ length: MAX_AT_ONCE }, () => runOneByOne(waiting, runCall));
-  return (await Promise.all(ends)).every(Boolean) ? results : null;
+  const first = calls.slice(0, MAX_AT_ONCE);
+  const starts = startsOf(first);
+  // A turn that is stopped already leaves them as they are: none has begun.
+  if (starts.length > 0 && (run.signal.aborted || !(await journal.startCalls(starts)))) return null;
+  return await new StepCalls(calls.slice(MAX_AT_ONCE), journal, run).run(first);
 }
 
-/** Runs what waits, one after the other. After one that the turn does not survive, refused or a defect, nothing that waits begins. */
-async function runOneByOne(
-  waiting: ToolCallRecord[],
-  runCall: (call: ToolCallRecord) => Promise<boolean>,
-): Promise<boolean> {
-  for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) {
-    let goesOn = false;
-    try {
-      goesOn = await runCall(call);
-    } finally {
-      if (!goesOn) waiting.length = 0;
-    }
-    if (!goesOn) return false;
+/** Ids of those calls whose start has to be on disk before it. */
+function startsOf(calls: readonly ToolCallRecord[]): readonly string[] {
+  return calls.filter(needsIntent).map(({ id }) => id);
+}
+
+class StepCalls {
+  readonly #waiting: ToolCallRecord[];
+  readonly #journal: TurnJournal;
+  readonly #run: ToolRun;
+  readonly #results = new Map<string, { output: JsonValue; is_error: boolean }>();
+  /** After a call that the turn does not survive, refused or a defect, nothing begins any more. */
+  #isOver = false;
+
+  constructor(waiting: ToolCallRecord[], journal: TurnJournal, run: ToolRun) {
+    this.#waiting = waiting;
+    this.#journal = journal;
+    this.#run = run;
   }
-  return true;
+
+  async run(first: readonly ToolCallRecord[]): Promise<ToolResults | null> {
+    await Promise.all(first.map((call) => this.#runFrom(call)));
+    return this.#isOver ? null : this.#results;
+  }
+
+  /** Runs a call, then what waits, one after the other. */
+  async #runFrom(first: ToolCallRecord): Promise<void> {
+    let call: ToolCallRecord | undefined = first;
+    try {
+      while (call !== undefined && !this.#isOver) call = await this.#runOne(call);
+    } catch (error) {
+      this.#isOver = true;
+      throw error;
+    }
+  }
+
+  /** Answers the call that begins in this one's place. */
+  async #runOne(call: ToolCallRecord): Promise<ToolCallRecord | undefined> {
+    const outcome = await this.#call(call);
+    const next = this.#isOver || outcome === null ? undefined : this.#waiting.shift();
+    const starts = next === undefined ? [] : startsOf([next]);
+    if (outcome === null || !(await this.#journal.toolResult(outcome, starts))) this.#isOver = true;
+    return next;
+  }
+
+  /** `null` when the turn was stopped meanwhile. */
+  async #call(call: ToolCallRecord): Promise<ToolOutcomeInput | null> {
+    const { clock, signal, timeoutMs, tools, turn, onProgress } = this.#run;
+    const began = clock.monotonic();
+    const { output, isError, ...more } = await tools.call(call.name, call.arguments, {
+      callId: callKey(turn, call.id),
+      timeoutMs,
+      signal,
+      clock,
+      onProgress: (progress) => {
+        onProgress();
+        this.#journal.toolProgress(call.id, progress);
+      },
+    });
+    if (signal.aborted) return null;
+    onProgress();
+    this.#results.set(call.id, { output, is_error: isError });
+    const durationMs = Math.round(clock.monotonic() - began);
+    return { callId: call.id, output, isError, durationMs, ...more };
+  }
 }

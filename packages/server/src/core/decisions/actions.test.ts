@@ -5,7 +5,7 @@ import { openCalls } from "../message.ts";
 import type { StartedTurn } from "../turn.ts";
 import { DENIED, EXPIRED } from "./actions.ts";
 import { call, DecidedSession } from "./decided-session.suite.ts";
-import { decideToolResult } from "./turn-progress.ts";
+import { decideStarts, decideToolResult } from "./turn-progress.ts";
 
 const VALID_MS = 600_000;
 const TO = "0x52908400098527886E0F7030069857D2E4169EE7";
@@ -124,8 +124,9 @@ describe("an approval", () => {
     expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
     expect(one.messages[1]?.toolCalls[0]?.phase).toBe("allowed");
     const again = one.claim()!;
-    expect(again.openCalls).toMatchObject([{ id: "a", arguments: { x: 1 }, phase: "started" }]);
+    expect(again.openCalls).toMatchObject([{ id: "a", arguments: { x: 1 }, phase: "allowed" }]);
     expect(again.attempt).toBe(1);
+    one.write(again, (draft, open) => void decideStarts(draft, open, ["a"]));
     // The crash comes after the call has started, so nobody knows what it has done.
     one.loseOwner();
     expect(one.claim()?.openCalls).toEqual([]);
@@ -137,6 +138,17 @@ describe("an approval", () => {
     one.decide("action-a", "approve");
     one.loseOwner();
     expect(one.claim()?.openCalls).toMatchObject([{ id: "a" }]);
+  });
+
+  it("of a call that never began is good for the next claim, after a crash or stop, and an interrupt says so", () => {
+    const { one } = waiting();
+    one.decide("action-a", "approve");
+    for (let crash = 1; crash <= 2; crash += 1) {
+      expect(one.claim()?.openCalls).toMatchObject([{ id: "a", phase: "allowed" }]);
+      one.loseOwner();
+    }
+    one.interrupt(null);
+    expect(resultsOf(one)).toEqual([["a", "interrupted", true]]);
   });
 
   it("of one of two calls leaves the turn waiting for the other", () => {

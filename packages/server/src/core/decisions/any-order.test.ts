@@ -3,10 +3,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toPendingAction } from "../action.ts";
-import { hasStarted, openCalls } from "../message.ts";
+import { needsIntent, openCalls } from "../message.ts";
 import type { StartedTurn } from "../turn.ts";
 import { call, DecidedSession } from "./decided-session.suite.ts";
-import { decideToolResult } from "./turn-progress.ts";
+import { decideStarts, decideToolResult } from "./turn-progress.ts";
 
 const COMMANDS = [
   "chat",
@@ -15,6 +15,8 @@ const COMMANDS = [
   "claim",
   "call tools",
   "call tools that ask",
+  "call tools that wait for a place",
+  "start the next",
   "wait",
   "wait",
   "approve",
@@ -38,6 +40,8 @@ class Run {
   #lost: StartedTurn | null = null;
   readonly #dead: StartedTurn[] = [];
   #calls = 0;
+  /** Unsafe calls that have begun, which none may do twice. */
+  readonly #begun = new Set<string>();
 
   do(command: (typeof COMMANDS)[number]): void {
     const turn = this.#turn;
@@ -58,13 +62,23 @@ class Run {
 
   #work(command: string, turn: StartedTurn): void {
     const { one } = this;
-    if (command === "call tools")
-      one.callTools(turn, "s", [call(`${(this.#calls += 1)}`), call(`${(this.#calls += 1)}`, "unsafe")]);
-    else if (command === "call tools that ask") this.#ask(turn);
+    if (command === "call tools") {
+      const calls = [call(`${(this.#calls += 1)}`), call(`${(this.#calls += 1)}`, "unsafe")];
+      one.callTools(turn, "s", calls);
+      for (const { id } of calls) this.#begin(id);
+    } else if (command === "call tools that ask") this.#ask(turn);
+    else if (command === "call tools that wait for a place") {
+      const calls = Array.from({ length: 2 }, () => call(`${(this.#calls += 1)}`, "unsafe"));
+      one.callTools(
+        turn,
+        "s",
+        calls.map((call) => ({ ...call, phase: "allowed" })),
+      );
+    } else if (command === "start the next") this.#startNext(turn);
     else if (command === "wait") this.#wait(turn);
     else if (command === "result") {
-      const outcome = { callId: `${this.#calls}`, output: 1, isError: false, durationMs: 1 };
-      one.write(turn, (draft, open) => decideToolResult(draft, open, outcome));
+      const ended = this.#running().at(-1);
+      if (ended !== undefined) this.#end(turn, ended.id);
     } else if (command === "lose the owner") {
       one.loseOwner();
       this.#lost = turn;
@@ -72,7 +86,7 @@ class Run {
     } else if (command === "fail") {
       expect(one.fail(turn, "f")).toBe(true);
       this.#lose();
-    } else if (openCalls(one.openTurns[0]!.agentMessage!).some((open) => !hasStarted(open))) {
+    } else if (this.#openCalls().some(({ phase }) => phase === "asked")) {
       this.#wait(turn);
     } else {
       this.#finishCalls(turn);
@@ -83,10 +97,37 @@ class Run {
 
   /** What does not ask has its result before its turn completes or waits. */
   #finishCalls(turn: StartedTurn): void {
-    for (const { id } of openCalls(this.one.openTurns[0]!.agentMessage!).filter(hasStarted)) {
-      const outcome = { callId: id, output: 1, isError: false, durationMs: 1 };
-      this.one.write(turn, (draft, open) => void decideToolResult(draft, open, outcome));
-    }
+    while (this.#startNext(turn)) continue;
+    for (const { id } of this.#running()) this.#end(turn, id);
+  }
+
+  #openCalls() {
+    return openCalls(this.one.openTurns[0]!.agentMessage!);
+  }
+
+  /** Calls that somebody may be running. */
+  #running() {
+    return this.#openCalls().filter((call) => call.phase !== "asked" && !needsIntent(call));
+  }
+
+  #startNext(turn: StartedTurn): boolean {
+    const next = this.#openCalls().find(needsIntent);
+    if (next === undefined) return false;
+    this.one.write(turn, (draft, open) => void decideStarts(draft, open, [next.id]));
+    this.#begin(next.id);
+    return true;
+  }
+
+  #begin(id: string): void {
+    const effect = this.#openCalls().find((call) => call.id === id)?.effect;
+    if (effect !== "unsafe") return;
+    expect(this.#begun.has(id)).toBe(false);
+    this.#begun.add(id);
+  }
+
+  #end(turn: StartedTurn, callId: string): void {
+    const outcome = { callId, output: 1, isError: false, durationMs: 1 };
+    this.one.write(turn, (draft, open) => void decideToolResult(draft, open, outcome));
   }
 
   /** Three calls, two of which ask. */
@@ -98,6 +139,7 @@ class Run {
       .slice(0, 2)
       .map((id) => ({ id: `action-${id}`, callId: id, asked, validMs: VALID_MS }));
     this.one.callTools(turn, "s", calls, actions);
+    this.#begin(ids[2]!);
   }
 
   #wait(turn: StartedTurn): void {
@@ -120,6 +162,8 @@ class Run {
     if (!this.one.openTurns.some(({ turn }) => turn.runnable)) return;
     this.#lose();
     this.#turn = this.one.claim();
+    const again = this.#turn?.openCalls ?? [];
+    expect(again.filter(({ id }) => this.#begun.has(id))).toEqual([]);
   }
 
   #lose(): void {
@@ -157,8 +201,11 @@ class Run {
         );
       if (role === "assistant") expect(status).not.toBe("queued");
     }
-    const ids = one.messages.flatMap(({ toolResults }) => toolResults.map(({ call_id }) => call_id));
+    const results = one.messages.flatMap(({ toolResults }) => toolResults);
+    const ids = results.map(({ call_id }) => call_id);
     expect(new Set(ids).size).toBe(ids.length);
+    const unknown = results.filter(({ output }) => output === "outcome unknown");
+    expect(unknown.filter(({ call_id }) => !this.#begun.has(call_id))).toEqual([]);
   }
 
   /** Somebody is asked exactly while a call of an open turn waits for it, and the events tell it. */

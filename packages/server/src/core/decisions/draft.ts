@@ -115,10 +115,16 @@ export class SessionDraft {
 
   /** Replaces a message that was read or added before; `completed` when it will not change any more. */
   changeMessage(message: MessageRecord, event: "message_updated" | "message_completed"): MessageRecord {
+    this.keepMessage(message);
+    this.emit({ type: event, message: toWireMessage(message) });
+    return message;
+  }
+
+  /** Replaces a message in what recovery alone needs to know: to readers it is as it was. */
+  keepMessage(message: MessageRecord): MessageRecord {
     const added = this.addedMessages.findIndex((other) => other.position === message.position);
     if (added >= 0) this.addedMessages[added] = message;
     else this.changedMessages.set(message.position, message);
-    this.emit({ type: event, message: toWireMessage(message) });
     return message;
   }
 

@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest";
 import { openCalls } from "../message.ts";
 import { call, DecidedSession } from "./decided-session.suite.ts";
 import { MAX_CALLS } from "../turn.ts";
-import { decideToolProgress, decideToolResult, TOO_MANY_CALLS, turnThatWrites } from "./turn-progress.ts";
+import {
+  decideStarts,
+  decideToolProgress,
+  decideToolResult,
+  TOO_MANY_CALLS,
+  turnThatWrites,
+} from "./turn-progress.ts";
 
 const outcome = (callId: string, isError = false) => ({
   callId,
@@ -90,6 +96,58 @@ describe("a running turn", () => {
     expect(one.session.status).toBe("processing");
     one.fail(one.claim()!, "");
     expect(one.session.status).toBe("idle");
+  });
+});
+
+describe("the start of calls", () => {
+  const APPROVAL = { kind: "approval", request: { tool: "tool_c", input: {} } } as const;
+
+  /** Unsafe calls: `now` starts with the step, `later` and `last` wait for a place, `asked` for a person. */
+  function step() {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    const later = (id: string) => ({ ...call(id, "unsafe"), phase: "allowed" as const });
+    const calls = [call("now", "unsafe"), later("later"), later("last"), call("asked", "unsafe")];
+    one.callTools(turn, "", calls, [{ id: "action", callId: "asked", asked: APPROVAL, validMs: 1_000 }]);
+    const phases = () => one.messages[1]?.toolCalls.map(({ phase }) => phase);
+    return { one, turn, phases };
+  }
+
+  it("is noted of those that were waiting for a place, and told to nobody", () => {
+    const { one, turn, phases } = step();
+    expect(phases()).toEqual([undefined, "allowed", "allowed", "asked"]);
+    const { head, updatedAt } = one.session;
+    one.write(turn, (draft, open) => void decideStarts(draft, open, ["later", "asked", "now", "unknown"]));
+    expect(phases()).toEqual([undefined, "started", "allowed", "asked"]);
+    expect(one.session).toMatchObject({ head, updatedAt });
+    const shown = one.wireMessages();
+    expect(one.foldedMessages()).toEqual(shown);
+  });
+
+  it("is what an interrupt, and a claim after a crash, go by", () => {
+    const { one, turn } = step();
+    one.write(turn, (draft, open) => void decideStarts(draft, open, ["later"]));
+    one.loseOwner();
+    const again = one.claim()!;
+    expect(again.openCalls.map(({ id }) => id)).toEqual(["last"]);
+    one.interrupt(null);
+    expect(one.messages[1]?.toolResults.map(({ call_id, output }) => [call_id, output])).toEqual([
+      ["now", "outcome unknown"],
+      ["later", "outcome unknown"],
+      ["last", "interrupted"],
+      ["asked", "interrupted"],
+    ]);
+    expect(one.write(again, (draft, open) => void decideStarts(draft, open, ["last"]))).toBe(false);
+  });
+
+  it("of a call in place of one that has ended goes with the result of that", () => {
+    const { one, turn, phases } = step();
+    one.write(turn, (draft, open) => void decideToolResult(draft, open, outcome("now"), ["later"]));
+    expect(one.types).toEqual(["tool_complete", "message_updated"]);
+    expect(phases()).toEqual([undefined, "started", "allowed", "asked"]);
+    expect(one.messages[1]?.toolResults.map(({ call_id }) => call_id)).toEqual(["now"]);
+    one.write(turn, (draft, open) => void decideToolResult(draft, open, outcome("later"), ["later"]));
+    expect(phases()).toEqual([undefined, "started", "allowed", "asked"]);
   });
 });
 

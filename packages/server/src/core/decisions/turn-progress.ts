@@ -37,8 +37,9 @@ export function turnThatWrites(
 }
 
 /**
- * A model step that asks for tools: the step, and the intent of every call, before any of them runs. Of a call that is among `asked`, a
- * person is asked instead. Calls beyond `MAX_CALLS` have their result with the step: they are never made.
+ * A model step that asks for tools: the step, and its calls before any of them runs. This is the intent of a call, but of one that is
+ * `allowed` and starts later (`decideStarts`). Of a call that is among `asked`, a person is asked instead. Calls beyond `MAX_CALLS` have
+ * their result with the step: they are never made.
  */
 export function decideStepWithCalls(
   draft: SessionDraft,
@@ -96,16 +97,40 @@ export function decideFailure(
   moveOn(draft, open.turn, openTurns);
 }
 
-/** A call has its result. A second result of one call changes nothing: each call has exactly one. Answers the message as it is then. */
+/**
+ * Allowed calls are about to run: their stored intent, without which an unsafe one must not. Nobody is told, because readers see a call as
+ * running from its step on. Calls that ask or have a result are left as they are. Answers the message as it is then.
+ */
+export function decideStarts(
+  draft: SessionDraft,
+  { agentMessage }: { readonly agentMessage: MessageRecord },
+  callIds: readonly string[],
+): MessageRecord {
+  const starting = new Set(
+    openCalls(agentMessage).filter(({ id, phase }) => phase === "allowed" && callIds.includes(id)),
+  );
+  if (starting.size === 0) return agentMessage;
+  const toolCalls = agentMessage.toolCalls.map(
+    (call): ToolCallRecord => (starting.has(call) ? { ...call, phase: "started" } : call),
+  );
+  return draft.keepMessage({ ...agentMessage, toolCalls });
+}
+
+/**
+ * A call has its result, and those of `starts` are about to run in its place (`decideStarts`). A second result of one call changes
+ * nothing: each call has exactly one. Answers the message as it is then.
+ */
 export function decideToolResult(
   draft: SessionDraft,
   open: { readonly agentMessage: MessageRecord },
   outcome: ToolOutcomeInput,
+  starts: readonly string[] = [],
 ): MessageRecord {
-  return decideToolResults(draft, open, [outcome]);
+  const agentMessage = decideToolResults(draft, open, [outcome]);
+  return decideStarts(draft, { agentMessage }, starts);
 }
 
-/** As `decideToolResult`, of several calls at once: the message, which holds them all, is announced once. */
+/** Several calls have their results at once: the message, which holds them all, is announced once. */
 export function decideToolResults(
   draft: SessionDraft,
   open: { readonly agentMessage: MessageRecord },

@@ -1,7 +1,7 @@
 // How turns begin and end. Used by the decisions that people make (chat, interrupt) and by those of the agent loop.
 
 import type { ToolResult } from "@colloquy/protocol";
-import { hasStarted, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import { isUncertain, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import { appOf } from "../session.ts";
 import { MAX_ATTEMPTS, NO_USAGE, type OpenTurn, type StartedTurn, type TurnRecord } from "../turn.ts";
 import { useAvailableModel } from "./available-model.ts";
@@ -150,17 +150,10 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
   });
 }
 
-/**
- * After a crash readers may have seen text beyond the last finished step, and unsafe calls that had started must not run again. Calls that
- * a person has allowed start here: this is their stored intent, so that an unsafe one runs at most once.
- */
+/** After a crash readers may have seen text beyond the last finished step, and unsafe calls that had started must not run again. */
 function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.settledTurns.add(message.turn);
-  const closed = closeCalls(message, (call) => call.effect === "unsafe" && hasStarted(call));
-  const toolCalls = closed.toolCalls.map(
-    (call): ToolCallRecord => (call.phase === "allowed" ? { ...call, phase: "started" } : call),
-  );
-  return draft.changeMessage({ ...closed, toolCalls }, "message_updated");
+  return draft.changeMessage(closeCalls(message, isUncertain), "message_updated");
 }
 
 function describeStartedTurn(
@@ -182,7 +175,7 @@ function describeStartedTurn(
     stepsDone: turn.steps,
     userText: userMessage.content,
     agentMessage,
-    openCalls: openCalls(agentMessage).filter(hasStarted),
+    openCalls: openCalls(agentMessage).filter(({ phase }) => phase !== "asked"),
     clientId: turn.clientId,
     publicKey: session.publicKey,
     userState: session.userState,
@@ -214,6 +207,6 @@ function closeCalls(
 }
 
 function madeUpResult(call: ToolCallRecord): ToolResult {
-  const output = call.effect === "unsafe" && hasStarted(call) ? "outcome unknown" : "interrupted";
+  const output = isUncertain(call) ? "outcome unknown" : "interrupted";
   return { call_id: call.id, name: call.name, output, is_error: true, duration_ms: 0 };
 }

@@ -60,7 +60,10 @@ export interface TurnStore {
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
   /** Keeps text that was streamed: `text` follows the first `offset` characters of the current step's text. */
   checkpoint(identity: TurnIdentity, offset: number, text: string): Promise<true | null>;
-  /** A step with the intent of its calls. Of a call that is among `asked` a person is asked instead; each of these is one of `calls`. */
+  /**
+   * A step with the intent of its calls, but of those that are `allowed` and start later. Of a call that is among `asked` a person is asked
+   * instead; each of these is one of `calls`.
+   */
   stepWithCalls(
     identity: TurnIdentity,
     step: StepRecord,
@@ -73,7 +76,14 @@ export interface TurnStore {
    */
   wait(identity: TurnIdentity): Promise<Committed<"waits" | "runnable"> | null>;
   toolProgress(identity: TurnIdentity, callId: string, progress: JsonValue): Promise<Committed<"ok"> | null>;
-  toolResult(identity: TurnIdentity, outcome: ToolOutcomeInput): Promise<Committed<"ok"> | null>;
+  /** The intent of calls that are `allowed`: once it is committed they may run, and never again where they are `unsafe`. */
+  startCalls(identity: TurnIdentity, callIds: readonly string[]): Promise<Committed<"ok"> | null>;
+  /** The result of a call, with the intent of those that begin in its place. */
+  toolResult(
+    identity: TurnIdentity,
+    outcome: ToolOutcomeInput,
+    starts?: readonly string[],
+  ): Promise<Committed<"ok"> | null>;
   /** Completes the turn with its last step. */
   complete(identity: TurnIdentity, step: StepRecord): Promise<Committed<"ok"> | null>;
   /** Fails the turn. `text` is the whole text that its message keeps. */

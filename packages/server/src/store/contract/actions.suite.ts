@@ -101,7 +101,7 @@ export function describeActions(openStore: OpenStore): void {
       expect((await load(given.store, id)).session.status).toBe("processing");
     });
 
-    it("let the turn be claimed when the last of them is decided, with what was allowed started", async () => {
+    it("let the turn be claimed when the last of them is decided, with what was allowed, which starts then", async () => {
       const [first, second] = [askOf("a"), askOf("b")];
       const { id } = await waiting(first, second);
       expect((await given.store.actions.decide(id, first.id, APPROVE))?.outcome).toMatchObject({
@@ -116,8 +116,15 @@ export function describeActions(openStore: OpenStore): void {
         turn: 1,
         attempt: 1,
         stepsDone: 1,
-        openCalls: [{ id: "a", arguments: { of: "a" }, phase: "started" }],
+        openCalls: [{ id: "a", arguments: { of: "a" }, phase: "allowed" }],
       });
+      // It has not started: whoever is next may run it.
+      await given.store.turns.releaseDeadLeases("another");
+      const [again] = await claim();
+      expect(again?.outcome?.openCalls).toMatchObject([{ id: "a", phase: "allowed" }]);
+      const head = again?.session.head;
+      const started = await given.store.turns.startCalls(identityOf(again!.outcome!), ["a"]);
+      expect(started).toMatchObject({ outcome: "ok", events: [], session: { head } });
       // The intent is on disk: after a crash the call is not run again.
       await given.store.turns.releaseDeadLeases("another");
       expect((await claim())[0]?.outcome?.openCalls).toEqual([]);

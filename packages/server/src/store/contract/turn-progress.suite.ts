@@ -77,6 +77,36 @@ export function describeTurnProgress(openStore: OpenStore): void {
       ]);
     });
 
+    it("starts calls that waited for a place before they run: apart, or with the result of the one that had it", async () => {
+      const id = randomUUID();
+      const turn = identityOf(await startTurn(given.store, id, "go"));
+      const [now, ...later] = ["a", "b", "c", "d"].map((id): ToolCallRecord => {
+        return { ...CALL, id, effect: "unsafe", ...(id !== "a" && { phase: "allowed" }) };
+      });
+      await given.store.turns.stepWithCalls(turn, step(1, ""), [now!, ...later], []);
+      const phases = async () =>
+        (await load(given.store, id)).messages[1]?.toolCalls.map(({ phase }) => phase);
+      // Asked for together: each sees what the one before has left.
+      const [started, answered] = await Promise.all([
+        given.store.turns.startCalls(turn, ["b"]),
+        given.store.turns.toolResult(turn, { ...OUTCOME, callId: "a" }, ["c"]),
+      ]);
+      expect(started).toMatchObject({ outcome: "ok", events: [] });
+      expect(types(answered?.events ?? [])).toEqual(["tool_complete", "message_updated"]);
+      expect(await phases()).toEqual([undefined, "started", "started", "allowed"]);
+      const target = { id, birth: null, load: false };
+      await given.store.turns.interrupt(target, null);
+      expect(await given.store.turns.startCalls(turn, ["d"])).toBeNull();
+      expect(await phases()).toEqual([undefined, "started", "started", "allowed"]);
+      const { messages } = await load(given.store, id);
+      expect(messages[1]?.toolResults.map(({ call_id, output }) => [call_id, output])).toEqual([
+        ["a", { value: 84 }],
+        ["b", "outcome unknown"],
+        ["c", "outcome unknown"],
+        ["d", "interrupted"],
+      ]);
+    });
+
     it("keeps text that streams beyond the last finished step, without an event", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));

@@ -4,6 +4,7 @@ import { decideInterrupt } from "../../core/decisions/interrupt.ts";
 import {
   decideFailure,
   decideLastStep,
+  decideStarts,
   decideStepWithCalls,
   decideToolProgress,
   decideToolResult,
@@ -72,7 +73,7 @@ function chatWith(calls: Calls): TurnStore["chat"] {
 
 type Progress = Pick<
   TurnStore,
-  "checkpoint" | "stepWithCalls" | "wait" | "toolProgress" | "toolResult" | "complete" | "fail"
+  "checkpoint" | "stepWithCalls" | "wait" | "toolProgress" | "startCalls" | "toolResult" | "complete" | "fail"
 >;
 
 function progressOf(calls: Calls): Progress {
@@ -103,9 +104,17 @@ function progressOf(calls: Calls): Progress {
           decideToolProgress(draft, open, callId, progress),
         ),
       ),
-    toolResult: (identity, outcome) =>
+    startCalls: (identity, callIds) =>
       calls.change(identity.sessionId, needs, (transaction, at) =>
-        transaction.changeForTurn(at, identity, (draft, open) => void decideToolResult(draft, open, outcome)),
+        transaction.changeForTurn(at, identity, (draft, open) => void decideStarts(draft, open, callIds)),
+      ),
+    toolResult: (identity, outcome, starts) =>
+      calls.change(identity.sessionId, needs, (transaction, at) =>
+        transaction.changeForTurn(
+          at,
+          identity,
+          (draft, open) => void decideToolResult(draft, open, outcome, starts),
+        ),
       ),
     complete: (identity, step) =>
       calls.change(identity.sessionId, needs, (transaction, at) =>

@@ -5,6 +5,7 @@ import { decideInterrupt } from "../../core/decisions/interrupt.ts";
 import {
   decideFailure,
   decideLastStep,
+  decideStarts,
   decideStepWithCalls,
   decideToolProgress,
   decideToolResult,
@@ -73,7 +74,7 @@ function prepareChat(database: DatabaseSync, { facts, change }: Transaction): Sy
 
 type Progress = Pick<
   Synchronous<TurnStore>,
-  "checkpoint" | "stepWithCalls" | "wait" | "toolProgress" | "toolResult" | "complete" | "fail"
+  "checkpoint" | "stepWithCalls" | "wait" | "toolProgress" | "startCalls" | "toolResult" | "complete" | "fail"
 >;
 
 function prepareProgress(database: DatabaseSync, transaction: Transaction): Progress {
@@ -116,8 +117,10 @@ function prepareProgress(database: DatabaseSync, transaction: Transaction): Prog
     },
     toolProgress: (at, identity, callId, progress) =>
       changeForTurn(at, identity, (draft, open) => decideToolProgress(draft, open, callId, progress)),
-    toolResult: (at, identity, outcome) =>
-      changeForTurn(at, identity, (draft, open) => void decideToolResult(draft, open, outcome)),
+    startCalls: (at, identity, callIds) =>
+      changeForTurn(at, identity, (draft, open) => void decideStarts(draft, open, callIds)),
+    toolResult: (at, identity, outcome, starts) =>
+      changeForTurn(at, identity, (draft, open) => void decideToolResult(draft, open, outcome, starts)),
     complete: (at, identity, step) =>
       changeForTurn(at, identity, (draft, open, openTurns) => {
         decideLastStep(draft, openTurns, open, step);

@@ -72,9 +72,14 @@ export class RecordingJournal implements TurnJournal {
     this.entries.push(`progress ${callId} ${JSON.stringify(progress)}`);
   }
 
-  async toolResult(outcome: ToolOutcomeInput): Promise<boolean> {
+  async startCalls(callIds: readonly string[]): Promise<boolean> {
+    return await this.#write(`start ${callIds.join(" ")}`);
+  }
+
+  async toolResult(outcome: ToolOutcomeInput, starts: readonly string[] = []): Promise<boolean> {
     this.outcomes.push(outcome);
-    return await this.#write(`result ${outcome.callId}${outcome.isError ? " error" : ""}`);
+    const started = starts.length === 0 ? "" : ` start ${starts.join(" ")}`;
+    return await this.#write(`result ${outcome.callId}${outcome.isError ? " error" : ""}${started}`);
   }
 
   async complete(step: StepRecord): Promise<boolean> {
