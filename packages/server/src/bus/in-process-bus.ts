@@ -1,26 +1,19 @@
 import type { Bus, BusListener, Following, SessionNote } from "../core/ports/bus.ts";
 import type { Logger } from "../core/ports/logger.ts";
+import { Listeners } from "./listeners.ts";
 
 const FOLLOWED: Following = { ready: Promise.resolve(), stop: () => undefined };
 
 /** The bus of a service that is one process: a publish calls every listener before it returns. */
 export class InProcessBus implements Bus {
-  readonly #listeners = new Set<BusListener>();
-  readonly #logger: Logger;
+  readonly #listeners: Listeners;
 
   constructor(logger: Logger) {
-    this.#logger = logger;
+    this.#listeners = new Listeners(logger);
   }
 
   publish(sessionId: string, note: SessionNote): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener.onNote(sessionId, note, "here");
-      } catch (error) {
-        // What was committed stays committed: a listener that fails must not fail the one who announces.
-        this.#logger.error({ err: error, kind: note.kind }, "a listener of the bus failed");
-      }
-    }
+    this.#listeners.note(sessionId, note, "here");
   }
 
   ring(): void {
@@ -28,8 +21,7 @@ export class InProcessBus implements Bus {
   }
 
   listen(listener: BusListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   follow(): Following {

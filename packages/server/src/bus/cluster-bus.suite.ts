@@ -1,0 +1,268 @@
+// What the bus promises between nodes, whatever carries the notes.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { TcpProxy } from "../../test/tcp-proxy.ts";
+import { createSystemClock } from "../clock.ts";
+import type { Clock } from "../core/ports/clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import { ClusterBus, type ClusterBusOptions } from "./cluster-bus.ts";
+import { delta, eventsNote, Hearing } from "./hearing.suite.ts";
+import type { Transport } from "./transport.ts";
+
+/** A server that carries notes between nodes, which a test may take away. */
+export interface Carrier {
+  readonly port: number;
+  /** Bytes of a text that is certainly too long for it. */
+  readonly tooLong: number;
+  /** A transport that reaches it at this port. */
+  transport(options: { readonly port: number; readonly clock: Clock; readonly logger: Logger }): Transport;
+  /** Connections that nodes have to it. */
+  connections(): Promise<number>;
+  halt(): Promise<void>;
+  resume(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const SESSION = "11111111-1111-4111-8111-111111111111";
+const OTHER = "22222222-2222-4222-8222-222222222222";
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+interface Node {
+  readonly bus: ClusterBus;
+  readonly hearing: Hearing;
+  readonly proxy: TcpProxy;
+}
+
+export function describeClusterBus(name: string, start: () => Promise<Carrier>): void {
+  describe(`the bus over ${name}`, () => {
+    let carrier: Carrier;
+    const nodes: Node[] = [];
+    beforeAll(async () => {
+      carrier = await start();
+    }, 60_000);
+    afterAll(() => carrier.stop());
+    afterEach(async () => {
+      await Promise.all(nodes.splice(0).map(close));
+    });
+
+    /** A node that is connected and follows these sessions. */
+    async function node(
+      follows: readonly string[] = [],
+      options: Partial<Pick<ClusterBusOptions, "clock" | "maxWaitingBytes" | "onLoss">> = {},
+    ): Promise<Node> {
+      const proxy = await TcpProxy.start(carrier.port);
+      const clock = options.clock ?? createSystemClock();
+      const transport = carrier.transport({ port: proxy.port, clock, logger: SILENT });
+      const bus = new ClusterBus({
+        node: `node-${crypto.randomUUID()}`,
+        transport,
+        clock,
+        logger: SILENT,
+        ...options,
+      });
+      const hearing = new Hearing(bus);
+      const made = { bus, hearing, proxy };
+      nodes.push(made);
+      await hearing.until(({ resumed }) => resumed > 0);
+      await transport.ready();
+      await Promise.all(follows.map((sessionId) => bus.follow(sessionId).ready));
+      return made;
+    }
+
+    async function close({ bus, proxy }: Node): Promise<void> {
+      await bus.close();
+      await proxy.stop();
+    }
+
+    /** Publishes on one node until the other one hears it: a connection of which nobody knows when it is back. */
+    async function untilThrough(from: Node, to: Node): Promise<void> {
+      const isThere = to.hearing.until(({ notes }) => notes.some(({ note }) => note.life === "again"));
+      let isOver = false;
+      void isThere.then(() => {
+        isOver = true;
+      });
+      while (!isOver) {
+        from.bus.publish(SESSION, { kind: "deleted", life: "again" });
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+
+    it("has told this process when a publish returns, and tells a follower elsewhere in the same order", async () => {
+      const [here, elsewhere] = await Promise.all([node([SESSION]), node([SESSION])]);
+      const notes = Array.from({ length: 300 }, (_, index) => eventsNote(index + 1));
+      for (const note of notes.slice(0, 100)) here.bus.publish(SESSION, note);
+      expect(here.hearing.notes).toHaveLength(100);
+      for (const note of notes.slice(100)) {
+        here.bus.publish(SESSION, note);
+        await Promise.resolve();
+      }
+      await elsewhere.hearing.until((heard) => heard.notes.length >= 300);
+      expect(elsewhere.hearing.notes).toEqual(
+        notes.map((note) => ({ sessionId: SESSION, note, origin: "elsewhere" })),
+      );
+      expect(here.hearing.notes).toEqual(notes.map((note) => ({ sessionId: SESSION, note, origin: "here" })));
+    });
+
+    it("brings no note back to the node that published it", async () => {
+      const [here, elsewhere] = await Promise.all([node([SESSION]), node([SESSION])]);
+      here.bus.publish(SESSION, eventsNote(1));
+      await elsewhere.hearing.until(({ notes }) => notes.length === 1);
+      elsewhere.bus.publish(SESSION, eventsNote(2));
+      await here.hearing.until(({ notes }) => notes.length >= 2);
+      expect(here.hearing.notes.map(({ origin }) => origin)).toEqual(["here", "elsewhere"]);
+    });
+
+    it("brings notes of sessions that are followed, until the last follower has stopped", async () => {
+      const [here, elsewhere] = await Promise.all([node(), node([OTHER])]);
+      const first = elsewhere.bus.follow(SESSION);
+      const second = elsewhere.bus.follow(SESSION);
+      await Promise.all([first.ready, second.ready]);
+      first.stop();
+      first.stop();
+      here.bus.publish(SESSION, eventsNote(1));
+      await elsewhere.hearing.until(({ notes }) => notes.length === 1);
+      second.stop();
+      here.bus.publish(SESSION, eventsNote(2));
+      here.bus.publish(OTHER, eventsNote(3));
+      await elsewhere.hearing.until(({ notes }) => notes.length >= 2);
+      expect(elsewhere.hearing.notes.map(({ sessionId }) => sessionId)).toEqual([SESSION, OTHER]);
+      await elsewhere.bus.follow(SESSION).ready;
+      here.bus.publish(SESSION, eventsNote(4));
+      await elsewhere.hearing.until(({ notes }) => notes.length >= 3);
+      expect(elsewhere.hearing.notes.at(-1)).toMatchObject({ note: eventsNote(4) });
+    });
+
+    it("rings at the other nodes, whatever they follow, and not here", async () => {
+      const [here, elsewhere] = await Promise.all([node(), node()]);
+      here.bus.ring();
+      await elsewhere.hearing.until(({ rings }) => rings === 1);
+      elsewhere.bus.ring();
+      await here.hearing.until(({ rings }) => rings > 0);
+      expect([here.hearing.rings, elsewhere.hearing.rings]).toEqual([1, 1]);
+    });
+
+    it("says how far a session has moved in place of events that are too long", async () => {
+      const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
+      here.bus.publish(SESSION, eventsNote(7, "x".repeat(carrier.tooLong)));
+      here.bus.publish(SESSION, eventsNote(8));
+      await elsewhere.hearing.until(({ notes }) => notes.length >= 2);
+      expect(elsewhere.hearing.notes.map(({ note }) => note)).toEqual([
+        { kind: "moved", life: "a", epoch: 1, head: 7 },
+        eventsNote(8),
+      ]);
+      expect(here.hearing.notes[0]).toMatchObject({ note: { kind: "events" } });
+    });
+
+    it("brings a long text in pieces that are the text again", async () => {
+      const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
+      const text = 'ein "ü" \\ 👩‍👩‍👧 \u0001\n'.repeat(Math.ceil(carrier.tooLong / 16));
+      here.bus.publish(SESSION, delta(5, text));
+      await elsewhere.hearing.until((heard) => heard.text(5).length >= text.length);
+      expect(elsewhere.hearing.text(5)).toBe(text);
+      expect(elsewhere.hearing.notes.length).toBeGreaterThan(1);
+      expect(
+        elsewhere.hearing.notes.every(({ note }) => note.kind === "delta" && note.text.isWellFormed()),
+      ).toBe(true);
+    });
+
+    it("connects anew after its connections broke, and says that notes may have been lost", async () => {
+      const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
+      const before = elsewhere.hearing.resumed;
+      elsewhere.proxy.cut();
+      await elsewhere.hearing.until(({ resumed }) => resumed > before);
+      here.bus.publish(SESSION, eventsNote(1));
+      await elsewhere.hearing.until(({ notes }) => notes.length >= 1);
+      here.proxy.cut();
+      await untilThrough(here, elsewhere);
+      expect(elsewhere.hearing.notes[0]).toMatchObject({ note: eventsNote(1) });
+    });
+
+    it("goes on without its server: nothing throws, memory has a bound, and the others hear that notes were lost", async () => {
+      const losses: string[] = [];
+      const [here, elsewhere] = await Promise.all([
+        node([], { maxWaitingBytes: 100_000, onLoss: (loss) => losses.push(loss) }),
+        node([SESSION]),
+      ]);
+      await carrier.halt();
+      let most = 0;
+      for (let number = 1; number <= 2000; number += 1) {
+        here.bus.publish(SESSION, eventsNote(number, "x".repeat(1000)));
+        here.bus.publish(OTHER, { kind: "deleted", life: `${number}` });
+        here.bus.publish(SESSION, delta(number, "text"));
+        if (number % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+        most = Math.max(most, here.bus.waitingBytes);
+      }
+      expect(most).toBeLessThanOrEqual(100_000);
+      expect(losses).toEqual(expect.arrayContaining(["deltas", "events", "all"]));
+      await elsewhere.bus.follow(OTHER).ready;
+      await carrier.resume();
+      const before = elsewhere.hearing.resumed;
+      // Once because its own connection is back, and once because the other node says so.
+      await elsewhere.hearing.until(({ resumed }) => resumed >= before + 2);
+      await untilThrough(here, elsewhere);
+    }, 60_000);
+
+    it("holds no connection and no timer when it is closed", async () => {
+      const clock = new CountedClock();
+      const open = await node([SESSION], { clock });
+      expect(await carrier.connections()).toBeGreaterThan(0);
+      open.bus.publish(SESSION, eventsNote(1));
+      await open.bus.close();
+      await open.bus.close();
+      expect(clock.timers).toBe(0);
+      while ((await carrier.connections()) > 0);
+      open.bus.publish(SESSION, eventsNote(2));
+      open.bus.ring();
+      expect(open.hearing.notes).toHaveLength(2);
+    });
+
+    it("sends what was published just before it is closed", async () => {
+      const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
+      here.bus.publish(SESSION, eventsNote(1));
+      await here.bus.close();
+      await elsewhere.hearing.until(({ notes }) => notes.length >= 1);
+      expect(elsewhere.hearing.notes[0]).toMatchObject({ note: eventsNote(1) });
+    });
+
+    it("closes while there is no server", async () => {
+      const clock = new CountedClock();
+      const open = await node([SESSION], { clock });
+      await carrier.halt();
+      open.bus.publish(SESSION, eventsNote(1));
+      await open.bus.close();
+      expect(clock.timers).toBe(0);
+      await carrier.resume();
+    });
+  });
+}
+
+/** The clock of the machine, which knows how many of its timers are still to come. */
+class CountedClock implements Clock {
+  readonly #clock = createSystemClock();
+  timers = 0;
+  now = (): number => this.#clock.now();
+  monotonic = (): number => this.#clock.monotonic();
+  after: Clock["after"] = (ms, callback) => {
+    const end = this.#begin();
+    const timer = this.#clock.after(ms, () => {
+      end();
+      callback();
+    });
+    return { stop: () => (timer.stop(), end()) };
+  };
+  every: Clock["every"] = (ms, callback) => {
+    const end = this.#begin();
+    const timer = this.#clock.every(ms, callback);
+    return { stop: () => (timer.stop(), end()) };
+  };
+  sleep: Clock["sleep"] = (ms, signal) => this.#clock.sleep(ms, signal).finally(this.#begin());
+
+  #begin(): () => void {
+    this.timers += 1;
+    let isOver = false;
+    return () => {
+      if (!isOver) this.timers -= 1;
+      isOver = true;
+    };
+  }
+}

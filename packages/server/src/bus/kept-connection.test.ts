@@ -1,0 +1,114 @@
+import { describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import { KeptConnection, type Made } from "./kept-connection.ts";
+
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A connection of which the test says when it is made and when it breaks. */
+function given() {
+  const clock = new ManualClock();
+  const attempts: { at: number; make(): void; fail(): void; break(): void }[] = [];
+  let made = 0;
+  let ended = 0;
+  const kept = new KeptConnection<string>({
+    name: "a server",
+    clock,
+    logger: SILENT,
+    onMade: () => (made += 1),
+    connect: (signal) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Made<string>>();
+      const broken = Promise.withResolvers<void>();
+      const end = () => Promise.resolve(void (ended += 1));
+      signal.addEventListener("abort", () => reject(new Error("aborted")));
+      attempts.push({
+        at: clock.monotonic(),
+        make: () => resolve({ connection: `connection ${attempts.length}`, broken: broken.promise, end }),
+        fail: () => reject(new Error("refused")),
+        break: () => broken.resolve(),
+      });
+      return promise;
+    },
+  });
+  return { kept, clock, attempts, made: () => made, ended: () => ended };
+}
+
+describe("a connection that is kept", () => {
+  it("is there when it was made, and made anew when it broke", async () => {
+    const { kept, clock, attempts, made, ended } = given();
+    kept.start();
+    attempts[0]?.make();
+    expect(await kept.ready()).toBe(true);
+    expect(kept.current).toBe("connection 1");
+    attempts[0]?.break();
+    await clock.advance(0);
+    expect([kept.current, ended()]).toEqual([null, 1]);
+    await clock.advance(100);
+    attempts[1]?.make();
+    expect(await kept.ready()).toBe(true);
+    expect([kept.current, made()]).toEqual(["connection 2", 2]);
+    await kept.close();
+    expect([ended(), clock.timers]).toEqual([2, 0]);
+  });
+
+  it("is tried again after pauses that double, up to 5 seconds, each of them half random", async () => {
+    const { kept, clock, attempts } = given();
+    kept.start();
+    for (let attempt = 0; attempt < 12; attempt += 1) {
+      attempts[attempt]?.fail();
+      await clock.advance(10_000 - (clock.monotonic() % 10_000));
+    }
+    const pauses = attempts
+      .slice(1)
+      .map(({ at }, index) => at - Math.ceil((attempts[index]?.at ?? 0) / 10_000) * 10_000);
+    pauses.forEach((pause, index) => {
+      const most = Math.min(100 * 2 ** index, 5000);
+      expect(pause).toBeGreaterThanOrEqual(most / 2);
+      expect(pause).toBeLessThanOrEqual(most);
+    });
+    expect(pauses).toHaveLength(12);
+    await kept.close();
+  });
+
+  it("is not ready from the moment on in which it is dropped, and made anew", async () => {
+    const { kept, clock, attempts, ended } = given();
+    kept.start();
+    attempts[0]?.make();
+    await kept.ready();
+    kept.drop();
+    expect(kept.current).toBeNull();
+    let isReady = false;
+    void kept.ready().then((answer) => (isReady = answer));
+    await clock.advance(0);
+    expect([isReady, ended()]).toEqual([false, 1]);
+    await clock.advance(100);
+    attempts[1]?.make();
+    await clock.advance(0);
+    expect(isReady).toBe(true);
+    await kept.close();
+  });
+
+  it("tells those who wait for it when it is closed: while it is made, while it pauses, and afterwards", async () => {
+    for (const prepare of [
+      async () => undefined,
+      async ({ attempts, clock }: ReturnType<typeof given>) => {
+        attempts[0]?.fail();
+        await clock.advance(0);
+      },
+      async ({ attempts, kept }: ReturnType<typeof given>) => {
+        attempts[0]?.make();
+        await kept.ready();
+      },
+    ]) {
+      const all = given();
+      all.kept.start();
+      await prepare(all);
+      const waiting = all.kept.current === null ? all.kept.ready() : null;
+      await all.kept.close();
+      expect(await waiting).not.toBe(true);
+      expect(await all.kept.ready()).toBe(false);
+      await all.kept.attempted();
+      expect([all.kept.current, all.clock.timers]).toEqual([null, 0]);
+    }
+  });
+});

@@ -1,0 +1,139 @@
+// Texts between nodes over the database that they have in common: LISTEN and NOTIFY. One connection sends and one listens, beside those of
+// the store. Every node hears every text, its own too.
+
+import { Socket } from "node:net";
+import { Client } from "pg";
+import type { Clock } from "../core/ports/clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import { KeptConnection, type Made } from "./kept-connection.ts";
+import type { Packet, Transport, TransportReceiver } from "./transport.ts";
+import { within } from "./within.ts";
+
+export interface PostgresTransportOptions {
+  /** As PostgreSQL writes it: `postgres://user:password@host:port/database`. */
+  readonly url: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** What nodes of one cluster have in common within the database: 1 to 63 of `a-z`, `0-9` and `_`. `colloquy` when absent. */
+  readonly channel?: string;
+}
+
+/** PostgreSQL carries fewer than 8,000 bytes in a notification. */
+const MAX_BYTES = 7999;
+const CONNECT_MS = 3000;
+const STATEMENT_MS = 5000;
+const END_MS = 500;
+/** A connection on which nothing is said is asked whether it is still there. */
+const CHECK_MS = 10_000;
+
+/** All in one transaction, in their order. One row comes back, whatever the number of texts. */
+const NOTIFY = `SELECT count(pg_notify($1, text)) FROM
+  (SELECT text FROM unnest($2::text[]) WITH ORDINALITY AS given (text, place) ORDER BY place) AS ordered`;
+
+export class PostgresTransport implements Transport {
+  readonly maxBytes = MAX_BYTES;
+  readonly #options: PostgresTransportOptions;
+  readonly #channel: string;
+  readonly #sender: KeptConnection<Client>;
+  readonly #listener: KeptConnection<Client>;
+  #receiver: TransportReceiver | null = null;
+
+  constructor(options: PostgresTransportOptions) {
+    this.#options = options;
+    this.#channel = options.channel ?? "colloquy";
+    if (!/^[a-z0-9_]{1,63}$/.test(this.#channel)) {
+      throw new Error(`"${this.#channel}" is no name for a channel: use 1 to 63 of a-z, 0-9 and _.`);
+    }
+    const { clock, logger } = options;
+    this.#sender = new KeptConnection({
+      name: "PostgreSQL, to send",
+      clock,
+      logger,
+      // What is sent was committed before, and is only a hint: a notification need not wait for the disk.
+      connect: (signal) => this.#connect("SET synchronous_commit = off", signal),
+    });
+    this.#listener = new KeptConnection({
+      name: "PostgreSQL, to listen",
+      clock,
+      logger,
+      connect: (signal) => this.#connect(`LISTEN "${this.#channel}"`, signal),
+      onMade: () => this.#receiver?.onResumed(),
+    });
+  }
+
+  start(receiver: TransportReceiver): void {
+    this.#receiver = receiver;
+    this.#listener.start();
+    this.#sender.start();
+  }
+
+  ready(): Promise<boolean> {
+    return this.#sender.ready();
+  }
+
+  async send(packets: readonly Packet[]): Promise<void> {
+    const client = this.#sender.current;
+    if (client === null) throw new Error("There is no connection to the database");
+    const texts = packets.map(({ text }) => text);
+    try {
+      await client.query({ name: "notify", text: NOTIFY, values: [this.#channel, texts] });
+    } catch (error) {
+      // Whatever it was: the next batch begins on a connection that is in no doubtful state.
+      this.#sender.drop();
+      throw error;
+    }
+  }
+
+  follow(): Promise<void> {
+    return this.#listener.attempted();
+  }
+
+  unfollow(): void {
+    // Everything comes, to everybody.
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#sender.close(), this.#listener.close()]);
+  }
+
+  /** A connection that has run the statement. */
+  async #connect(statement: string, signal: AbortSignal): Promise<Made<Client>> {
+    const { clock, url } = this.#options;
+    const socket = new Socket();
+    const client = new Client({
+      connectionString: url,
+      application_name: "colloquy-bus",
+      connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: STATEMENT_MS,
+      keepAlive: true,
+      stream: () => socket,
+    });
+    const broken = Promise.withResolvers<void>();
+    client.on("error", () => broken.resolve());
+    client.on("end", () => broken.resolve());
+    client.on("notification", ({ payload }) => this.#receiver?.onText(payload ?? ""));
+    const cancel = (): void => void socket.destroy();
+    signal.addEventListener("abort", cancel);
+    try {
+      await client.connect();
+      await client.query(statement);
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    } finally {
+      signal.removeEventListener("abort", cancel);
+    }
+    const check = clock.every(CHECK_MS, () => {
+      client.query("SELECT 1").catch(() => broken.resolve());
+    });
+    return {
+      connection: client,
+      broken: broken.promise,
+      end: async () => {
+        check.stop();
+        await within(clock, END_MS, client.end()).catch(() => undefined);
+        socket.destroy();
+      },
+    };
+  }
+}
