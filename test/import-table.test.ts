@@ -18,7 +18,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   store: ["core"],
   bus: ["core"],
   config: ["core"],
-  cli: ["core", "config", "administration.ts"],
+  // Databases as a whole: it needs to know which kinds there are.
+  moving: ["core", "store"],
+  cli: ["core", "config", "moving", "administration.ts"],
   "clock.ts": ["core"],
   "server.ts": ["*"],
   "administration.ts": ["*"],

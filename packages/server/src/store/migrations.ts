@@ -21,12 +21,20 @@ export function readMigrations(folder: string): readonly Migration[] {
   });
 }
 
+/** Stands among the versions of a database into which data is being moved: every server, of whatever version, refuses to start on it. */
+export const UNFINISHED_MOVE = 1_000_000;
+
 /**
  * Throws, with a sentence for the person who started the process, when a database with schema version `found` is more than one version newer
  * than the newest migration here: one version ahead can be worked with, because migrations expand first and contract a version later.
  */
 export function refuseNewerSchema(found: number, migrations: readonly Migration[]): void {
   const newestKnown = migrations.at(-1)?.version ?? 0;
+  if (found === UNFINISHED_MOVE) {
+    throw new Error(
+      "Data is being moved into this database, and that is not finished. Run the same colloquy migrate again, which goes on where it was.",
+    );
+  }
   if (found <= newestKnown + 1) return;
   throw new Error(
     `The database has schema version ${found}, but this version of Colloquy knows versions up to ${newestKnown}. ` +

@@ -13,6 +13,7 @@ import { jobsOf } from "./jobs.ts";
 import { keysOf } from "./keys.ts";
 import { migrate } from "./migrate.ts";
 import { secretsOf } from "./secrets.ts";
+import { checkServer } from "./server-check.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
 import { turnsOf } from "./turns.ts";
@@ -26,21 +27,6 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly mostTogether?: number;
 }
 
-/** PostgreSQL 15, as `server_version_num`. */
-const OLDEST_VERSION = 150_000;
-
-const server = prepare<
-  [],
-  {
-    readonly version: number;
-    readonly name: string;
-    readonly encoding: string;
-    readonly synchronous_commit: string;
-  }
->(
-  `SELECT current_setting('server_version_num')::integer AS version, current_setting('server_version') AS name,
-     current_setting('server_encoding') AS encoding, current_setting('synchronous_commit') AS synchronous_commit`,
-);
 const probe = prepare<[]>("UPDATE probes SET value = value + 1 WHERE one = 1");
 
 /**
@@ -71,23 +57,4 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     probe: () => calls.alone("probe", async (connection) => void (await probe.run(connection))),
     close: () => (closed ??= calls.close().then(() => connections.end())),
   };
-}
-
-async function checkServer(connections: Connections): Promise<void> {
-  const found = await connections.use((connection) => server.get(connection));
-  if (found === undefined) throw new Error("The database does not say which version it is");
-  if (found.version < OLDEST_VERSION) {
-    throw new Error(`The database is PostgreSQL ${found.name}. Colloquy needs version 15 or newer.`);
-  }
-  if (found.encoding !== "UTF8") {
-    throw new Error(
-      `The database keeps text as ${found.encoding}. Colloquy needs one that was created with ENCODING 'UTF8'.`,
-    );
-  }
-  if (found.synchronous_commit === "off") {
-    throw new Error(
-      "The database may lose what it has just committed (synchronous_commit is off), and this service promises not to. " +
-        "Turn it on for this database: ALTER DATABASE … SET synchronous_commit = 'on'.",
-    );
-  }
 }

@@ -17,6 +17,8 @@ const SETTINGS = `
   PRAGMA temp_store = MEMORY;
 `;
 
+export const DATABASE_FILE = "colloquy.db";
+
 /** Creates the data directory, for its owner alone, so that it is still there after a power cut. */
 export function createDirectory(directory: string): void {
   const first = mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -27,11 +29,22 @@ export function createDirectory(directory: string): void {
 
 /** `directory` is `null` for a database in memory; `at` is the time that new migrations are recorded with. */
 export function openDatabase(directory: string | null, at: number): DatabaseSync {
-  const path = directory === null ? ":memory:" : join(directory, "colloquy.db");
+  const database = connect(directory);
+  try {
+    migrate(database, readMigrations(join(import.meta.dirname, "migrations")), at);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** The database as it is, made when absent. */
+export function connect(directory: string | null): DatabaseSync {
+  const path = directory === null ? ":memory:" : join(directory, DATABASE_FILE);
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
   try {
     database.exec(SETTINGS);
-    migrate(database, readMigrations(join(import.meta.dirname, "migrations")), at);
     return database;
   } catch (error) {
     database.close();

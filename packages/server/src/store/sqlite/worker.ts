@@ -1,5 +1,6 @@
 // The thread that owns the database: it takes every call that waits, commits them together, and answers.
 
+import type { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
 import type { Call, FromWorker, ToWorker, WorkerOptions } from "./calls.ts";
 import { createDirectory, openDatabase } from "./database.ts";
@@ -25,7 +26,7 @@ function start(port: MessagePort, options: WorkerOptions): void {
 function serve(port: MessagePort, { directory, role, processId, openedAt }: WorkerOptions): void {
   if (directory !== null) createDirectory(directory);
   const lock = directory === null || role === "administration" ? null : lockDirectory(directory, processId);
-  const database = openDatabase(directory, openedAt);
+  const database = openOrRelease(directory, openedAt, lock);
   const transaction = prepareTransaction(database);
   const commit = prepareCommit(database, prepareHandlers(database, transaction), () => transaction.undone());
   const checkpoint = prepareWalCheckpoint(database);
@@ -49,6 +50,16 @@ function serve(port: MessagePort, { directory, role, processId, openedAt }: Work
     tell(port, { kind: "closed" });
     port.close();
   });
+}
+
+/** Whoever is refused leaves the directory to others at once, not when the thread has ended. */
+function openOrRelease(directory: string | null, at: number, lock: { release(): void } | null): DatabaseSync {
+  try {
+    return openDatabase(directory, at);
+  } catch (error) {
+    lock?.release();
+    throw error;
+  }
 }
 
 /** Everything that waits, with what has just arrived. */

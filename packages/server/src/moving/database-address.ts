@@ -1,0 +1,41 @@
+// Databases as they are named on a command line, and the adapter that opens each.
+
+import { basename, dirname, resolve } from "node:path";
+import type { TableAccess, TableStore } from "../core/ports/table-store.ts";
+import { withPostgresTables } from "../store/postgres/tables.ts";
+import { withSqliteTables } from "../store/sqlite/tables.ts";
+
+export type DatabaseAddress =
+  /** Absolute path of a data directory. */
+  | { readonly kind: "sqlite"; readonly directory: string }
+  /** With user and password: never to be printed. */
+  | { readonly kind: "postgres"; readonly url: string };
+
+/** `sqlite:PATH`, of a data directory or the database in it, or `postgres://…`. Answers a sentence where it is neither. */
+export function parseDatabaseAddress(
+  text: string,
+): { readonly address: DatabaseAddress } | { readonly problem: string } {
+  const path = /^sqlite:(?:\/\/)?(?<path>.+)$/s.exec(text)?.groups?.["path"];
+  if (path !== undefined) {
+    const directory = resolve(basename(path) === "colloquy.db" ? dirname(path) : path);
+    return { address: { kind: "sqlite", directory } };
+  }
+  if (/^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text)) {
+    return { address: { kind: "postgres", url: text } };
+  }
+  return {
+    problem:
+      "It must be sqlite:PATH with the path of a data directory, or postgres://user:password@host:port/database.",
+  };
+}
+
+/** Opens the database for `work`, and closes it. `at`: now, in milliseconds since the Unix epoch. */
+export function withTables<Result>(
+  address: DatabaseAddress,
+  { access, at }: { readonly access: TableAccess; readonly at: number },
+  work: (store: TableStore) => Promise<Result>,
+): Promise<Result> {
+  return address.kind === "sqlite"
+    ? withSqliteTables({ directory: address.directory, access, at }, work)
+    : withPostgresTables({ url: address.url, access }, work);
+}

@@ -1,0 +1,76 @@
+// A store with something in every table, in every state that a turn and a session can be left in.
+
+import { randomUUID } from "node:crypto";
+import type { Store } from "../core/ports/store.ts";
+import {
+  askOf,
+  callOf,
+  chat,
+  claimOf,
+  complete,
+  existing,
+  identityOf,
+  MODEL,
+  NOTHING,
+  startTurn,
+  step,
+  target,
+} from "../store/contract/scenario.suite.ts";
+
+export interface Filled {
+  readonly done: string;
+  readonly running: string;
+  readonly waiting: string;
+  readonly queued: string;
+  readonly all: readonly string[];
+}
+
+const TEXT = 'Grüße, 你好, 👩‍👩‍👧 "quoted" \\ and\n\tlines ';
+export const WALLET = "0xabc";
+
+/** `extra`: further sessions with one answered chat each. */
+export async function fillStore(store: Store, extra = 0): Promise<Filled> {
+  const [done, running, waiting, queued] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+  const idempotency = { key: "k", digest: "d" };
+  const finished = await startTurn(store, done, TEXT, { publicKey: WALLET, clientId: "web-1", idempotency });
+  const call = callOf("a", { arguments: { zebra: 1, alpha: [TEXT] } });
+  await store.turns.stepWithCalls(identityOf(finished), step(1, TEXT), [call], []);
+  const result = { callId: "a", output: TEXT, isError: false, durationMs: 3 };
+  await store.turns.toolResult(identityOf(finished), result);
+  await store.turns.complete(identityOf(finished), step(2, "Done."));
+  await store.sessions.rename(done, TEXT.trim());
+  await store.sessions.open(existing(done), { userState: { b: 1, a: { c: TEXT } }, publicKey: null });
+
+  const started = await startTurn(store, running, "run", { publicKey: WALLET });
+  await store.turns.stepWithCalls(identityOf(started), step(1, "One."), [callOf("b")], []);
+  await store.turns.checkpoint(identityOf(started), 0, TEXT);
+  await chat(store, running, "and then?");
+
+  const asking = await startTurn(store, waiting, "ask");
+  const asked = callOf("c", { phase: "asked", effect: "unsafe" });
+  await store.turns.stepWithCalls(identityOf(asking), step(1, "May I?"), [asked], [askOf("c")]);
+  await store.turns.wait(identityOf(asking));
+
+  await chat(store, queued, "later");
+  for (let count = 0; count < extra; count += 1) {
+    const id = randomUUID();
+    await complete(store, await startTurn(store, id, `${count} ${TEXT}`), `${TEXT} ${count}`);
+  }
+  await store.sessions.open(target(randomUUID()), NOTHING);
+  await fillAdministration(store);
+  return { done, running, waiting, queued, all: [done, running, waiting, queued] };
+}
+
+async function fillAdministration(store: Store): Promise<void> {
+  const times = { createdAt: 5, expiresAt: null, revokedAt: null };
+  await store.keys.add({ id: "key1", name: TEXT, apps: ["defi"], digest: "0".repeat(64), ...times });
+  await store.secrets.bringInForce("master", null);
+  const secret = { app: "defi", clientId: "web-1", name: "A", keyId: "master", sealed: "c2VhbGVk" };
+  await store.secrets.put([secret]);
+}
+
+/** Somebody who takes whatever may run. */
+export function claimAll(store: Store) {
+  const ids = Array.from({ length: 10 }, () => claimOf().agentMessageId);
+  return store.turns.claim("somebody", ids, [], { default: [MODEL] });
+}

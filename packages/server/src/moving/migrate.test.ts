@@ -1,0 +1,229 @@
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { ServiceError } from "../core/errors.ts";
+import type { Store } from "../core/ports/store.ts";
+import { everything, NOTHING, record, startTurn, target } from "../store/contract/scenario.suite.ts";
+import { openPostgresStore } from "../store/postgres/open.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
+import type { DatabaseAddress } from "./database-address.ts";
+import { claimAll, fillStore } from "./filled-store.suite.ts";
+import { migrate, type MoveOptions, type MoveReport } from "./migrate.ts";
+
+const PROCESS = join(import.meta.dirname, "../../test/migrate-process.ts");
+
+describe.skipIf(await isWithoutPostgres())("migrate", () => {
+  let server: PostgresServer;
+  let root: string;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), "colloquy-migrate-"));
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  const sqlite = (name: string): DatabaseAddress => ({ kind: "sqlite", directory: join(root, name) });
+  const postgres = async (): Promise<DatabaseAddress> => ({
+    kind: "postgres",
+    url: server.url(await server.createDatabase()),
+  });
+  const clock = new ManualClock();
+
+  async function withStore<Result>(
+    address: DatabaseAddress,
+    work: (store: Store) => Promise<Result>,
+  ): Promise<Result> {
+    const onFatal = (error: Error): never => {
+      throw error;
+    };
+    const store =
+      address.kind === "sqlite"
+        ? await openSqliteStore({ directory: address.directory, clock, onFatal })
+        : await openPostgresStore({ url: address.url, clock });
+    try {
+      return await work(store);
+    } finally {
+      await store.close();
+    }
+  }
+
+  function run(from: DatabaseAddress, to: DatabaseAddress, more: Partial<MoveOptions> = {}) {
+    return migrate({ from, to, restart: false, at: clock.now(), onStep: () => undefined, ...more });
+  }
+
+  /** Runs a statement on the database itself, at once. */
+  function tamper(address: DatabaseAddress, statement: string): void {
+    if (address.kind !== "sqlite") throw new Error("Only SQLite answers at once");
+    const database = new DatabaseSync(join(address.directory, "colloquy.db"));
+    database.exec(statement);
+    database.close();
+  }
+
+  const tamperThere = (address: DatabaseAddress, statement: string) =>
+    address.kind === "postgres" && server.query(new URL(address.url).pathname.slice(1), statement);
+
+  const sums = ({ tables }: MoveReport) => tables.map(({ table, target }) => ({ table, ...target }));
+
+  it("moves all there is to PostgreSQL and back, row by row the same", async () => {
+    const [here, there, back] = [sqlite("here"), await postgres(), sqlite("back")];
+    const filled = await withStore(here, (store) => fillStore(store, 3));
+    const before = await withStore(here, (store) =>
+      Promise.all(filled.all.map((id) => everything(store, id))),
+    );
+    const out = await run(here, there);
+    const home = await run(there, back);
+    expect(out).toMatchObject({ outcome: "moved", tables: expect.any(Array) });
+    expect(sums(home)).toEqual(sums(out));
+    expect(out.tables.every(({ source, target }) => source.checksum === target.checksum)).toBe(true);
+    const filledTables = out.tables.filter(({ target }) => target.rows > 0).map(({ table }) => table);
+    expect(out.tables.map(({ table }) => table)).toEqual(filledTables);
+    for (const address of [there, back]) {
+      const after = await withStore(address, (store) =>
+        Promise.all(filled.all.map((id) => everything(store, id))),
+      );
+      expect(after).toEqual(before);
+    }
+  });
+
+  it.each([["PostgreSQL"], ["SQLite"]])(
+    "lets turns that ran go on in %s, under keys and epochs that were never used",
+    async (to) => {
+      const from = to === "SQLite" ? await postgres() : sqlite("from");
+      const goal = to === "SQLite" ? sqlite("to") : await postgres();
+      const filled = await withStore(from, (store) => fillStore(store));
+      const old = await withStore(from, (store) => record(store, filled.running));
+      // The leases of those that ran have come to their end.
+      await clock.advance(60_000);
+      await run(from, goal);
+      await withStore(goal, async (store) => {
+        const claimed = await claimAll(store);
+        expect(claimed.map(({ session }) => session.id).toSorted()).toEqual(
+          [filled.running, filled.queued].toSorted(),
+        );
+        const epochs = claimed.map(({ session }) => session.epoch);
+        expect(Math.min(...epochs)).toBeGreaterThan(old.epoch);
+        const fresh = randomUUID();
+        await startTurn(store, fresh, "hello");
+        expect((await record(store, fresh)).key).toBeGreaterThan(old.key);
+      });
+    },
+  );
+
+  it.each([["PostgreSQL"], ["SQLite"]])(
+    "goes on where it was, whenever it is killed on its way to %s, and no server starts meanwhile",
+    async (to) => {
+      const from = to === "SQLite" ? await postgres() : sqlite("from");
+      const goal = to === "SQLite" ? sqlite("to") : await postgres();
+      await withStore(from, (store) => fillStore(store, 1));
+      const textOf = (address: DatabaseAddress) =>
+        address.kind === "sqlite" ? `sqlite:${address.directory}` : address.url;
+      for (let kills = 0; kills < 9; kills += 1) {
+        // Each goes six steps further than the one before; the last ones are killed while they compare.
+        const child = promisify(execFile)(process.execPath, [PROCESS, textOf(from), textOf(goal), "6"]);
+        await expect(child).rejects.toMatchObject({ signal: "SIGKILL", stderr: "" });
+        await expect(withStore(goal, () => Promise.resolve())).rejects.toThrow(/moved into this database/);
+      }
+      const report = await run(from, goal);
+      expect(report).toMatchObject({ outcome: "resumed" });
+      expect(report.tables.every(({ firstDifference }) => firstDifference === null)).toBe(true);
+      await expect(run(from, goal)).resolves.toMatchObject({ outcome: "before" });
+      await withStore(goal, (store) => store.probe());
+    },
+    120_000,
+  );
+
+  it.each([
+    ["a changed text", "UPDATE messages SET content = 'x' WHERE position = 1", "messages"],
+    ["a missing row", "DELETE FROM app_keys", "app_keys"],
+    ["a row too much", "INSERT INTO title_jobs VALUES (99999, 0)", "title_jobs"],
+  ])("finds %s, and leaves the target closed", async (_what, statement, table) => {
+    const [from, to] = [await postgres(), sqlite("to")];
+    await withStore(from, (store) => fillStore(store));
+    let isPlanted = false;
+    const moved = run(from, to, {
+      onStep: ({ phase, done, total }) => {
+        if (isPlanted || phase === "verify" || done < total) return;
+        isPlanted = true;
+        tamper(to, statement);
+      },
+    });
+    const difference = `differs from postgres:.*\n  - ${table}: \\d+ rows there, \\d+ here, the first difference at`;
+    await expect(moved).rejects.toThrow(new RegExp(difference));
+    await expect(withStore(to, () => Promise.resolve())).rejects.toThrow(/moved into this database/);
+    await expect(run(from, to)).rejects.toThrow(new RegExp(difference));
+    await expect(run(from, to, { restart: true })).resolves.toMatchObject({ outcome: "moved" });
+    await withStore(to, (store) => store.probe());
+  });
+
+  it("refuses a target with something in it, and one that was used since it was moved to", async () => {
+    const [from, to, other] = [sqlite("from"), await postgres(), sqlite("other")];
+    const { done } = await withStore(from, (store) => fillStore(store));
+    await withStore(other, (store) => store.sessions.open(target(randomUUID()), NOTHING));
+    await expect(run(from, other)).rejects.toThrow(/not empty: there are rows in its table sessions/);
+    await expect(run(from, other, { restart: true })).rejects.toThrow(/not empty/);
+    await run(from, to);
+    await withStore(to, (store) => store.sessions.rename(done, "Used"));
+    await expect(run(from, to)).rejects.toThrow(/moved here before, and one of the two has been used since/);
+    await expect(run(from, to, { restart: true })).rejects.toThrow(/used since/);
+    await expect(run(from, from)).rejects.toThrow(/in use|both source and target/);
+  });
+
+  it("refuses a target of another unfinished move, unless that is given up", async () => {
+    const [from, other, to] = [sqlite("from"), sqlite("other"), await postgres()];
+    for (const source of [from, other]) await withStore(source, (store) => fillStore(store));
+    const stop = () => {
+      throw new Error("stopped");
+    };
+    await expect(run(other, to, { onStep: stop })).rejects.toThrow("stopped");
+    await expect(run(from, to)).rejects.toThrow(/unfinished move from sqlite:.*other\. Run that one again/);
+    await expect(run(from, to, { restart: true })).resolves.toMatchObject({ outcome: "moved" });
+  });
+
+  it("refuses databases that a server has open, with a turn that runs or without", async () => {
+    const [from, to, there] = [sqlite("from"), sqlite("to"), await postgres()];
+    await withStore(from, async (store) => {
+      await fillStore(store);
+      await expect(run(from, there)).rejects.toThrow(/from is in use by a Colloquy server/);
+    });
+    await withStore(there, async (store) => {
+      await fillStore(store);
+      await expect(run(there, to)).rejects.toThrow(/in use by a Colloquy server. Stop every node/);
+      await store.probe();
+      await expect(run(from, there)).rejects.toThrow(/in use by a Colloquy server. Stop every node/);
+    });
+    // The node was killed: its connection is gone, its lease is not.
+    await tamperThere(there, "UPDATE leases SET expires_at = 9999999999999");
+    await expect(run(there, to)).rejects.toThrow(/in use by a Colloquy server. Stop every node/);
+  }, 60_000);
+
+  it("lets nobody write to the source meanwhile", async () => {
+    const [from, to] = [await postgres(), sqlite("to")];
+    const { done } = await withStore(from, (store) => fillStore(store));
+    const written: Promise<unknown>[] = [];
+    const write = async () => {
+      const store = await openPostgresStore({ url: (from as { url: string }).url, statementMs: 500 });
+      try {
+        await store.sessions.rename(done, "Too late");
+      } finally {
+        await store.close();
+      }
+    };
+    await run(from, to, {
+      onStep: () => {
+        if (written.length === 0) written.push(write().catch((error: unknown) => error));
+      },
+    });
+    const [outcome] = await Promise.all(written);
+    expect(outcome === undefined || outcome instanceof ServiceError).toBe(true);
+    await withStore(to, async (store) => expect((await record(store, done)).title).not.toBe("Too late"));
+  });
+});

@@ -1,0 +1,211 @@
+// Moves all of a store from one database to another, page by page. The source stays as it was. The target can be used when everything has
+// arrived and was compared; until then every server refuses to start on it.
+
+import type { Extract, Table, TableReader, TableRow, TableStore } from "../core/ports/table-store.ts";
+import { type DatabaseAddress, withTables } from "./database-address.ts";
+import { type MoveProgress, NO_ROWS, readProgress, writeProgress } from "./move-progress.ts";
+import { keyOf, movedTables, onTheWay } from "./moved-tables.ts";
+import { compareTable, type ComparedTable, PART } from "./verification.ts";
+
+export interface MoveStep {
+  readonly phase: "copy" | "verify";
+  readonly table: string;
+  /** Rows of all tables: how many of them this phase is through with, and how many there are. */
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface MoveOptions {
+  readonly from: DatabaseAddress;
+  readonly to: DatabaseAddress;
+  /** Removes what an unfinished move has left in the target, and begins anew. */
+  readonly restart: boolean;
+  /** Now, in milliseconds since the Unix epoch. */
+  readonly at: number;
+  /** Rows that are copied in one transaction at most; 1,000 when absent. */
+  readonly rowsAtOnce?: number;
+  /** Hears of every page. */
+  readonly onStep: (step: MoveStep) => void;
+}
+
+export interface MoveReport {
+  readonly from: string;
+  readonly to: string;
+  /** `before`: the whole of it had been done before, and was compared again. */
+  readonly outcome: "moved" | "resumed" | "before";
+  readonly tables: readonly ComparedTable[];
+}
+
+/**
+ * Resolves when all is there and was compared. Rejects with a sentence for the person at the terminal when a server uses one of the two,
+ * when the target has something else in it, or when what arrived differs; then the target stays closed to servers.
+ */
+export async function migrate(options: MoveOptions): Promise<MoveReport> {
+  const { from, to, at } = options;
+  return await withTables(from, { access: "source", at }, (source) =>
+    withTables(to, { access: "target", at }, async (target) => {
+      if (source.place === target.place) throw new Error(`${source.place} is both source and target.`);
+      return await source.read((reader) => move({ source, reader, target }, options));
+    }),
+  );
+}
+
+interface Move {
+  readonly source: TableStore;
+  /** What reads one state of it. */
+  readonly reader: TableReader;
+  readonly target: TableStore;
+}
+
+async function move({ source, reader, target }: Move, options: MoveOptions): Promise<MoveReport> {
+  const { restart, rowsAtOnce = PART.rows, onStep } = options;
+  const tables = movedTables(source, target);
+  const { progress, outcome } = await begin(source.place, target, tables, restart);
+  let total = 0;
+  for (const table of tables) total += await reader.count(table);
+  const tell = (phase: MoveStep["phase"]) => (table: string, done: number) =>
+    onStep({ phase, table, done, total });
+  if (outcome !== "before") {
+    await copy(reader, target, tables, progress, { ...PART, rows: rowsAtOnce }, tell("copy"));
+  }
+  const compared = await compare(reader, target, tables, tell("verify"));
+  const report: MoveReport = { from: source.place, to: target.place, outcome, tables: compared };
+  refuseDifferences(report);
+  if (outcome !== "before") {
+    await target.change((writer) => writeProgress(writer, progress, true));
+    await target.tidy();
+  }
+  return report;
+}
+
+/** Closes an empty target to servers, or finds out how far the same move has come. */
+async function begin(
+  from: string,
+  target: TableStore,
+  tables: readonly Table[],
+  restart: boolean,
+): Promise<{ readonly progress: MoveProgress; readonly outcome: MoveReport["outcome"] }> {
+  const known = await readProgress(target);
+  const isOurs = known?.progress.from === from;
+  if (known?.isFinished === false && !isOurs && !restart) {
+    throw new Error(
+      `${target.place} is the target of an unfinished move from ${known.progress.from}. Run that one again, or give up what it has moved with --restart.`,
+    );
+  }
+  if (known?.isFinished === false && !restart) return { progress: known.progress, outcome: "resumed" };
+  const progress: MoveProgress = { from, tables: {} };
+  if (known?.isFinished === false) {
+    await target.change(async (writer) => {
+      for (const table of tables) await writer.remove(table, null);
+      await writeProgress(writer, progress, false);
+    });
+    return { progress, outcome: "moved" };
+  }
+  const filled = await firstFilled(target, tables);
+  if (filled !== null && known !== null && isOurs) return { progress, outcome: "before" };
+  if (filled !== null) {
+    throw new Error(
+      `${target.place} is not empty: there are rows in its table ${filled}. Move into an empty database, or an empty directory.`,
+    );
+  }
+  await target.change((writer) => writeProgress(writer, progress, false));
+  await refuseServedNow(target, progress);
+  return { progress, outcome: "moved" };
+}
+
+/** A server that started between the first look and the mark has not seen the mark. */
+async function refuseServedNow(target: TableStore, progress: MoveProgress): Promise<void> {
+  try {
+    await target.refuseServed();
+  } catch (error) {
+    await target.change((writer) => writeProgress(writer, progress, true));
+    throw error;
+  }
+}
+
+async function firstFilled(target: TableStore, tables: readonly Table[]): Promise<string | null> {
+  return await target.read(async (reader) => {
+    for (const table of tables) {
+      const rows = await reader.extract(table, { after: null, rows: 1, characters: 1 });
+      if (rows.length > 0) return table.name;
+    }
+    return null;
+  });
+}
+
+async function copy(
+  source: TableReader,
+  target: TableStore,
+  tables: readonly Table[],
+  progress: MoveProgress,
+  part: Pick<Extract, "rows" | "characters">,
+  onRows: (table: string, done: number) => void,
+): Promise<void> {
+  let done = Object.values(progress.tables).reduce((sum, { rows }) => sum + rows, 0);
+  for (const table of tables) {
+    let state = progress.tables[table.name] ?? { ...NO_ROWS, after: null };
+    while (!state.isDone) {
+      const rows = await source.extract(table, { ...part, after: state.after });
+      state = stateBehind(table, state, rows);
+      progress.tables[table.name] = state;
+      await target.change(async (writer) => {
+        await writer.insert(
+          table,
+          rows.map((row) => onTheWay(table, row)),
+        );
+        await writeProgress(writer, progress, false);
+      });
+      done += rows.length;
+      onRows(table.name, done);
+    }
+  }
+  const sequences = await source.sequences();
+  await target.change(async (writer) => {
+    for (const [name, number] of Object.entries(sequences)) await writer.raise(name, number);
+  });
+}
+
+function stateBehind(
+  table: Table,
+  state: MoveProgress["tables"][string],
+  rows: readonly TableRow[],
+): MoveProgress["tables"][string] {
+  const last = rows.at(-1);
+  if (last === undefined) return { ...state, isDone: true };
+  return { after: [...keyOf(table, last)], rows: state.rows + rows.length, isDone: false };
+}
+
+async function compare(
+  source: TableReader,
+  target: TableStore,
+  tables: readonly Table[],
+  onRows: (table: string, done: number) => void,
+): Promise<readonly ComparedTable[]> {
+  let done = 0;
+  return await target.read(async (reader) => {
+    const compared: ComparedTable[] = [];
+    for (const table of tables) {
+      const onRow = (rows: number): void => {
+        done += rows;
+        if (done % PART.rows === 0) onRows(table.name, done);
+      };
+      compared.push(await compareTable(table, source, reader, onRow));
+      onRows(table.name, done);
+    }
+    return compared;
+  });
+}
+
+function refuseDifferences({ from, to, outcome, tables }: MoveReport): void {
+  const different = tables.filter(({ firstDifference }) => firstDifference !== null);
+  if (different.length === 0) return;
+  const list = different.map(
+    ({ table, source, target, firstDifference }) =>
+      `  - ${table}: ${source.rows} rows there, ${target.rows} here, the first difference at ${JSON.stringify(firstDifference)}`,
+  );
+  const why =
+    outcome === "before"
+      ? "It was moved here before, and one of the two has been used since. Nothing was changed. Move into an empty database."
+      : "One of them was changed after it was copied. No server starts on the target before it is right; begin anew with --restart.";
+  throw new Error(`What is in ${to} differs from ${from}:\n${list.join("\n")}\n${why}`);
+}

@@ -1,0 +1,93 @@
+// A new migration cannot be forgotten: what it adds moves by itself, and where that cannot be right, something here fails.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import type { TableStore } from "../core/ports/table-store.ts";
+import { withTables } from "./database-address.ts";
+import { LEFT_BEHIND, movedTables, onTheWay } from "./moved-tables.ts";
+
+describe.skipIf(await isWithoutPostgres())("the tables of both databases", () => {
+  let server: PostgresServer;
+  let root: string;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+    root = await mkdtemp(join(tmpdir(), "colloquy-tables-"));
+  }, 60_000);
+  afterAll(async () => {
+    await server.stop();
+    await rm(root, { recursive: true });
+  });
+
+  const on = <Result>(work: (sqlite: TableStore, postgres: TableStore) => Promise<Result>) =>
+    withTables({ kind: "sqlite", directory: root }, { access: "target", at: 0 }, (sqlite) =>
+      withTables({ kind: "postgres", url: server.url("postgres") }, { access: "target", at: 0 }, (postgres) =>
+        work(sqlite, postgres),
+      ),
+    );
+
+  it("have the same names, columns and keys, so that what is in one fits the other", async () => {
+    const shapeOf = ({ tables }: TableStore) =>
+      tables.map(({ name, key, columns }) => ({
+        name,
+        key,
+        columns: columns.map(({ name, kind, isOptional }) => ({ name, kind, isOptional })),
+      }));
+    const [left, right] = await on((...stores) => Promise.resolve(stores.map(shapeOf)));
+    expect(left).toEqual(right);
+    expect(left?.every(({ key }) => key.length > 0)).toBe(true);
+    expect(left?.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(LEFT_BEHIND)));
+  });
+
+  it("are empty in a new database; what a migration fills is left behind", async () => {
+    const filled = await on(async (...stores) => {
+      const found: string[] = [];
+      for (const store of stores) {
+        await store.read(async (reader) => {
+          for (const table of movedTables(store, store)) {
+            if ((await reader.count(table)) > 0) found.push(`${table.name} of ${store.place}`);
+          }
+        });
+      }
+      return found;
+    });
+    expect(filled).toEqual([]);
+  });
+
+  it("have the same sequences", async () => {
+    const names = await on((...stores) =>
+      Promise.all(stores.map((store) => store.read(async (reader) => Object.keys(await reader.sequences())))),
+    );
+    expect(names[0]).toEqual(names[1]);
+    expect(names[0]).toEqual(["epoch", "session_key"]);
+  });
+
+  it("are refused where one of them has no place for a column", async () => {
+    await on((sqlite, postgres) => {
+      const tables = postgres.tables.map((table) =>
+        table.name === "messages" ? { ...table, columns: table.columns.slice(1) } : table,
+      );
+      expect(() => movedTables(sqlite, { ...postgres, tables })).toThrow(
+        /no place for messages.session_key \(number\)/,
+      );
+      return Promise.resolve();
+    });
+  });
+
+  it("keep a turn that runs as one that anybody may start", async () => {
+    const table = await on((sqlite) => Promise.resolve(sqlite.tables.find(({ name }) => name === "turns")));
+    if (table === undefined) throw new Error("There is no table of turns");
+    const rowOf = (cells: Readonly<Record<string, string | number | null>>) =>
+      table.columns.map(({ name }) => cells[name] ?? null);
+    const running = { state: "running", ended_at: null, runnable: 0 };
+    expect(onTheWay(table, rowOf(running))).toEqual(rowOf({ ...running, runnable: 1 }));
+    for (const other of [
+      { ...running, state: "waiting" },
+      { ...running, state: "complete", ended_at: 5 },
+    ]) {
+      expect(onTheWay(table, rowOf(other))).toEqual(rowOf(other));
+    }
+  });
+});

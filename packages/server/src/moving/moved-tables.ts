@@ -1,0 +1,61 @@
+// What moves from one database to another, and what rows become on the way. Every table that is not named here moves as it is.
+
+import type { Cell, Table, TableRow, TableStore } from "../core/ports/table-store.ts";
+
+/** Tables that stay behind, and why. */
+export const LEFT_BEHIND: Readonly<Record<string, string>> = {
+  leases: "nobody works there yet: turns that ran may be started by whoever comes first",
+  duties: "what a node does every so often is due at once where none has been",
+};
+
+/**
+ * The tables that move from one store to another. Throws, with a sentence for the person at the terminal, when the two do not have the
+ * same ones: data would be lost.
+ */
+export function movedTables(source: TableStore, target: TableStore): readonly Table[] {
+  const moved = source.tables.filter(({ name }) => !(name in LEFT_BEHIND));
+  const [left, right] = [shapeOf(moved), shapeOf(target.tables)];
+  const missing = left.filter((column) => !right.includes(column));
+  if (missing.length > 0) {
+    throw new Error(
+      `${target.place} has no place for ${missing.join(", ")}, which is in ${source.place}. ` +
+        "Another version of Colloquy has been at one of them: move with the newer version, into an empty database.",
+    );
+  }
+  return moved;
+}
+
+/** A row as it is written to the other database. */
+export function onTheWay(table: Table, row: TableRow): TableRow {
+  if (table.name !== "turns") return row;
+  // Its lease stays behind, and whoever had it is stopped.
+  return cellOf(table, row, "state") === "running" && cellOf(table, row, "ended_at") === null
+    ? withCell(table, row, "runnable", 1)
+    : row;
+}
+
+export function cellOf(table: Table, row: TableRow, column: string): Cell {
+  const cell = row[indexOf(table, column)];
+  if (cell === undefined) throw new Error(`A row of ${table.name} is too short`);
+  return cell;
+}
+
+export function keyOf(table: Table, row: TableRow): TableRow {
+  return table.key.map((column) => cellOf(table, row, column));
+}
+
+function withCell(table: Table, row: TableRow, column: string, cell: Cell): TableRow {
+  return row.with(indexOf(table, column), cell);
+}
+
+function indexOf(table: Table, column: string): number {
+  const index = table.columns.findIndex(({ name }) => name === column);
+  if (index === -1) throw new Error(`The table ${table.name} has no column ${column}`);
+  return index;
+}
+
+function shapeOf(tables: readonly Table[]): readonly string[] {
+  return tables.flatMap(({ name, columns }) =>
+    columns.map((column) => `${name}.${column.name} (${column.kind})`),
+  );
+}

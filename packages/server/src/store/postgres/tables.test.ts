@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { describeTables, type GivenDatabase } from "../contract/tables.suite.ts";
+import { openPostgresStore } from "./open.ts";
+import { withPostgresTables } from "./tables.ts";
+
+describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
+  let server: PostgresServer;
+  let template: string;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+    template = await server.createDatabase();
+    await (await openPostgresStore({ url: server.url(template) })).close();
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  async function createDatabase(): Promise<GivenDatabase> {
+    const url = server.url(await server.createDatabase(template));
+    return {
+      withTables: (access, work) => withPostgresTables({ url, access }, work),
+      serve: async () => (await openPostgresStore({ url })).close(),
+      dispose: () => Promise.resolve(),
+    };
+  }
+
+  describeTables("PostgreSQL", createDatabase);
+
+  it("says where it is without user and password", async () => {
+    const url = server.url(await server.createDatabase(template)).replace("@", ":pass-word@");
+    const place = await withPostgresTables({ url, access: "beside" }, (store) =>
+      Promise.resolve(store.place),
+    );
+    expect(place).toMatch(/^postgres:\/\/127.0.0.1:\d+\/test_\d+$/);
+  });
+
+  it("lets one command at a time move or replace data", async () => {
+    const url = server.url(await server.createDatabase(template));
+    await withPostgresTables({ url, access: "target" }, async () => {
+      const second = withPostgresTables({ url, access: "source" }, () => Promise.resolve());
+      await expect(second).rejects.toThrow(/Another colloquy command works on/);
+      // One that only reads beside a server may.
+      await withPostgresTables({ url, access: "beside" }, () => Promise.resolve());
+    });
+  });
+});

@@ -1,0 +1,31 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { describeTables, type GivenDatabase } from "../contract/tables.suite.ts";
+import { openSqliteStore } from "./open.ts";
+import { withSqliteTables } from "./tables.ts";
+
+async function createDatabase(): Promise<GivenDatabase> {
+  const directory = await mkdtemp(join(tmpdir(), "colloquy-sqlite-tables-"));
+  const open = () =>
+    openSqliteStore({ directory, clock: new ManualClock(), onFatal: (error) => expect.fail(error.message) });
+  await (await open()).close();
+  return {
+    withTables: (access, work) => withSqliteTables({ directory, access, at: 0 }, work),
+    serve: async () => (await open()).close(),
+    dispose: () => rm(directory, { recursive: true }),
+  };
+}
+
+describeTables("SQLite", createDatabase);
+
+it("a directory without a database is no source, and stays as it was", async () => {
+  const directory = join(tmpdir(), "colloquy-nothing-here");
+  for (const access of ["source", "alone", "beside"] as const) {
+    await expect(withSqliteTables({ directory, access, at: 0 }, () => Promise.resolve())).rejects.toThrow(
+      /no database of Colloquy in .*Name the data directory/,
+    );
+  }
+});

@@ -1,0 +1,91 @@
+// The database as its tables, for what moves data between stores. It works on the calling thread: whoever uses it has nothing else to do.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import type { TableAccess, TableReader, TableStore, TableWriter } from "../../core/ports/table-store.ts";
+import { isMoveUnfinished } from "./move-note.ts";
+import { connect, createDirectory, DATABASE_FILE, openDatabase } from "./database.ts";
+import { lockFile } from "./lock.ts";
+import { tablesOf } from "./schema.ts";
+import { prepareTables } from "./table-rows.ts";
+
+export interface SqliteTablesOptions {
+  /** Absolute path of the data directory. */
+  readonly directory: string;
+  readonly access: TableAccess;
+  /** Milliseconds since the Unix epoch: when new migrations are recorded. */
+  readonly at: number;
+}
+
+/**
+ * Runs `work` on the database of a data directory, which is brought to this version's schema, and closes it. Rejects with a sentence for the
+ * person at the terminal when there is none, or when a server has it and may not.
+ */
+export async function withSqliteTables<Result>(
+  { directory, access, at }: SqliteTablesOptions,
+  work: (store: TableStore) => Promise<Result>,
+): Promise<Result> {
+  if (access === "target") createDirectory(directory);
+  else if (!existsSync(join(directory, DATABASE_FILE))) {
+    throw new Error(`There is no database of Colloquy in ${directory}. Name the data directory of a server.`);
+  }
+  const lock = access === "beside" ? null : lockServers(directory);
+  try {
+    const database = open(directory, access, at);
+    try {
+      return await work(storeOf(database, directory, access));
+    } finally {
+      database.close();
+    }
+  } finally {
+    lock?.release();
+  }
+}
+
+/** Keeps servers away, now and until it is released. */
+function lockServers(directory: string): { release(): void } {
+  const lock = lockFile(join(directory, "server.lock"));
+  if (lock !== null) return lock;
+  throw new Error(`The data directory ${directory} is in use by a Colloquy server. Stop it first.`);
+}
+
+function open(directory: string, access: TableAccess, at: number): DatabaseSync {
+  if (access === "target") {
+    const database = connect(directory);
+    if (isMoveUnfinished(database)) return database;
+    database.close();
+  }
+  return openDatabase(directory, at);
+}
+
+function storeOf(database: DatabaseSync, directory: string, access: TableAccess): TableStore {
+  const tables = tablesOf(database);
+  const rows: TableWriter = prepareTables(database);
+  const inTransaction = async <Result>(begin: string, work: () => Promise<Result>): Promise<Result> => {
+    database.exec(begin);
+    try {
+      const result = await work();
+      database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      if (database.isTransaction) database.exec("ROLLBACK");
+      throw error;
+    }
+  };
+  return {
+    place: `sqlite:${directory}`,
+    tables,
+    read: <Result>(work: (reader: TableReader) => Promise<Result>) =>
+      // A transaction that may write keeps out the commands that write beside a server.
+      inTransaction(access === "source" ? "BEGIN IMMEDIATE" : "BEGIN", () => work(rows)),
+    change: <Result>(work: (writer: TableWriter) => Promise<Result>) =>
+      inTransaction("BEGIN IMMEDIATE", () => work(rows)),
+    // Its lock has kept them away since before it was opened.
+    refuseServed: () => Promise.resolve(),
+    tidy: async () => {
+      database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      await Promise.resolve();
+    },
+  };
+}
