@@ -63,6 +63,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     logger,
     store,
     bus,
+    isAlone: true,
     register,
     extraModels: overrides.models ?? {},
     vault,
@@ -85,7 +86,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       const url = await http.listen({ host, port });
       parts.leases.start();
       parts.actionExpiry.start();
-      await parts.dispatcher.start(true);
+      await parts.dispatcher.start();
       return { url };
     },
     async stop({ graceMs }) {
@@ -99,6 +100,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       await parts.cleanup.stop();
       await parts.actionExpiry.stop();
       await parts.tools.close();
+      await parts.bus.close();
       await closeWithin(CLOSING_MS, http, connections, clock);
       await store.close();
     },

@@ -1,6 +1,5 @@
 // The parts of a running service and how they are joined; server.ts gives them their foundations and their life.
 
-import { randomUUID } from "node:crypto";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Registry as MetricsRegister } from "prom-client";
 import { createApps } from "./apps/app-catalog.ts";
@@ -14,15 +13,14 @@ import type { AppCatalog, AppDefinition } from "./core/ports/apps.ts";
 import type { Bus } from "./core/ports/bus.ts";
 import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
-import type { ModelCatalog } from "./core/ports/model.ts";
 import type { ActionService, ConversationService } from "./core/ports/services.ts";
 import type { SecretVault } from "./core/ports/secret-vault.ts";
 import type { Store } from "./core/ports/store.ts";
-import type { ToolRegistry } from "./core/ports/tool.ts";
 import { DEFAULT_APP } from "./core/session.ts";
-import type { StartedTurn } from "./core/turn.ts";
 import { joinServices } from "./joined-services.ts";
-import { createServiceMetrics, type ServiceMetrics } from "./metrics.ts";
+import { createOtherProcesses } from "./other-processes.ts";
+import { listenToOtherNodes } from "./sessions/other-nodes.ts";
+import { createServiceMetrics } from "./metrics.ts";
 import { ActionExpiry } from "./sessions/action-expiry.ts";
 import { Actions } from "./sessions/actions.ts";
 import { Cleanup } from "./sessions/cleanup.ts";
@@ -31,13 +29,12 @@ import { Registry } from "./sessions/registry.ts";
 import type { Session } from "./sessions/session.ts";
 import { SessionCache } from "./sessions/session-cache.ts";
 import { Titles } from "./sessions/titles.ts";
-import { StoredTurnJournal } from "./sessions/turn-journal.ts";
 import type { AppTools } from "./tools/registry.ts";
-import { Dispatcher } from "./turns/dispatcher.ts";
-import { Leases } from "./turns/leases.ts";
+import type { Dispatcher } from "./turns/dispatcher.ts";
+import type { Leases } from "./turns/leases.ts";
 import { ModelCaller } from "./turns/model-step.ts";
+import { buildTurns, type Assistant } from "./turn-parts.ts";
 import { RunningTurns, type Places } from "./turns/running-turns.ts";
-import { createTurnRunner } from "./turns/turn-runner.ts";
 import { generateTitle } from "./turns/utility-model.ts";
 
 /** Streams that one session may have open beyond a loopback bind (contract section 6). */
@@ -50,6 +47,8 @@ export interface Foundations {
   readonly store: Store;
   readonly bus: Bus;
   readonly register: MetricsRegister;
+  /** Whether no other process uses the store. */
+  readonly isAlone: boolean;
   /** Models by rig, beside the configured ones. */
   readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
   /** Absent where no secrets are kept. */
@@ -62,6 +61,7 @@ export interface ServiceParts {
   readonly apps: AppCatalog;
   readonly keys: AppKeys;
   readonly feed: Feed;
+  readonly bus: Bus;
   readonly registry: Registry;
   readonly dispatcher: Dispatcher;
   readonly leases: Leases;
@@ -76,22 +76,33 @@ export interface ServiceParts {
 }
 
 export function buildParts(base: Foundations): ServiceParts {
-  const { config, clock, logger, store, bus } = base;
+  const { config, clock, logger, store, isAlone } = base;
   const apps = createApps(config.apps);
   const models = createModels(config, clock, base.extraModels);
   const caller = new ModelCaller();
   const running = new RunningTurns(placesOf(config));
   const cache = buildCache(base, running, ({ id }) => feed.release(id));
+  const isWorkedOn = ({ key }: Session): boolean => running.ofSession(key) !== null;
+  const { bus, versions, catchUp } = createOtherProcesses({
+    ...{ store, bus: base.bus, clock, logger, isAlone, isWorkedOn },
+    onText: ({ id, life, streaming }) => streaming !== null && feed.mend(id, life, streaming),
+    lives: (id) => [feed.lifeOf(id) ?? [], cache.peek(id)?.life ?? []].flat(),
+  });
   const registry = new Registry({
     store: store.sessions,
     bus,
     clock,
     cache,
     logger,
+    catchUp,
     defaultModel: () => defaultApp(apps).models[0],
     // The registry tells the dispatcher of every commit, and the dispatcher settles its claims through the registry.
     onCommitted: (session) => dispatcher.supersede(session),
-    onAnswerLoaded: ({ id, life }, streaming) => feed.recover(id, life, streaming),
+    onAnswerLoaded: (session, streaming) => {
+      const { id, life } = session;
+      if (isAlone || isWorkedOn(session)) feed.recover(id, life, streaming);
+      else feed.mend(id, life, streaming);
+    },
   });
   const metrics = createServiceMetrics(base.register, {
     runningTurns: () => running.size,
@@ -102,7 +113,8 @@ export function buildParts(base: Foundations): ServiceParts {
   });
   const tools = createTools(config, { clock, logger, vault: base.vault ?? null });
   const assistant: Assistant = { apps, models, caller, tools, metrics };
-  const { dispatcher, leases } = buildTurns(base, assistant, registry, running);
+  const foundations = { ...base, bus };
+  const { dispatcher, leases } = buildTurns(foundations, assistant, registry, running);
   const titles = new Titles({
     jobs: store.jobs,
     registry,
@@ -113,8 +125,11 @@ export function buildParts(base: Foundations): ServiceParts {
     failureCode: (error) => models.describeFailure(error).code,
   });
   const { maxQueued } = config.limits;
-  const single = new Conversations({ store, registry, dispatcher, running, titles, apps, clock, maxQueued });
-  const feed = buildFeed(base, single);
+  const single = new Conversations({
+    ...{ store, registry, dispatcher, running, titles, apps, clock, bus, versions, maxQueued },
+  });
+  const feed = buildFeed(foundations, single);
+  listenToOtherNodes({ bus, registry, dispatcher });
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, apps, events });
   const asking = { store: store.actions, registry, dispatcher };
@@ -131,57 +146,7 @@ export function buildParts(base: Foundations): ServiceParts {
     return restartWarnings(config, next);
   };
   const services = { conversations, actions, apps, keys, feed, reload, stopWaiting };
-  return { ...services, registry, dispatcher, leases, titles, cleanup, actionExpiry, tools };
-}
-
-/** What turns are run with. */
-interface Assistant {
-  readonly apps: AppCatalog;
-  readonly models: ModelCatalog;
-  readonly caller: ModelCaller;
-  readonly tools: ToolRegistry;
-  readonly metrics: ServiceMetrics;
-}
-
-function buildTurns(
-  base: Foundations,
-  { metrics, ...assistant }: Assistant,
-  registry: Registry,
-  running: RunningTurns,
-): { readonly dispatcher: Dispatcher; readonly leases: Leases } {
-  const { config, clock, logger } = base;
-  const store = base.store.turns;
-  const owner = randomUUID();
-  const run = createTurnRunner({
-    ...assistant,
-    clock,
-    logger,
-    limits: config.limits,
-    openJournal: (turn, signal) =>
-      openJournal(base, registry, turn, signal, (arrived) => dispatcher.ring(arrived)),
-    onEnd: (end) => metrics.turnEnded(end),
-    onUsage: (usage) => metrics.tokensUsed(usage),
-  });
-  const dispatcher = new Dispatcher({
-    store,
-    running,
-    clock,
-    owner,
-    logger,
-    run,
-    models: () => modelsByApp(assistant.apps),
-    settle: (committed) => void registry.settle(committed),
-    maxWaiting: config.limits.maxWaiting,
-  });
-  const leases = new Leases({
-    store,
-    running,
-    clock,
-    owner,
-    logger,
-    onReleased: (count) => dispatcher.ring(count),
-  });
-  return { dispatcher, leases };
+  return { ...services, bus, registry, dispatcher, leases, titles, cleanup, actionExpiry, tools };
 }
 
 function buildFeed({ bus, store, clock, config }: Foundations, conversations: Conversations): Feed {
@@ -190,22 +155,10 @@ function buildFeed({ bus, store, clock, config }: Foundations, conversations: Co
     events: store.events,
     clock,
     ensure: (sessionId, admit) => conversations.ensure(sessionId, admit),
+    read: (sessionId) => conversations.position(sessionId),
     touch: (used) => store.sessions.touch(used),
     maxStreamsPerSession: config.server.loopback ? null : MAX_STREAMS_PER_SESSION,
   });
-}
-
-async function openJournal(
-  { store, bus, clock, logger }: Foundations,
-  registry: Registry,
-  turn: StartedTurn,
-  signal: AbortSignal,
-  onMore: (arrived: number) => void,
-): Promise<StoredTurnJournal> {
-  const options = { store: store.turns, registry, bus, clock, logger, signal, onMore };
-  const journal = new StoredTurnJournal(turn, options);
-  await journal.open();
-  return journal;
 }
 
 function buildCache(
@@ -223,10 +176,6 @@ function placesOf({ limits, providers }: Config): Places {
     maxRunningTurns === undefined ? [] : [[name, maxRunningTurns] as const],
   );
   return { total: limits.maxRunning, byProvider: Object.fromEntries(byProvider) };
-}
-
-function modelsByApp(apps: AppCatalog): Readonly<Record<string, readonly string[]>> {
-  return Object.fromEntries(apps.names().map((name) => [name, apps.get(name)?.models ?? []]));
 }
 
 function defaultApp(apps: AppCatalog): AppDefinition {

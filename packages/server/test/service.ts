@@ -78,10 +78,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const register = new MetricsRegister();
   const bus = new InProcessBus(logger);
   const extraModels = { [MODEL]: model };
-  const parts = buildParts({ config, clock, logger, store, bus, register, extraModels });
+  const parts = buildParts({ config, clock, logger, store, bus, isAlone: true, register, extraModels });
   parts.leases.start();
   parts.actionExpiry.start();
-  await parts.dispatcher.start(true);
+  await parts.dispatcher.start();
   const state = (sessionId: string) =>
     parts.conversations.state(
       { sessionId, userState: null, waitMs: 0, signal: new AbortController().signal },

@@ -21,6 +21,7 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
     events: log,
     clock,
     ensure: () => position.answer(),
+    read: () => where(),
     touch: (used) => Promise.resolve(void touched.push(used)),
     maxStreamsPerSession: options.max ?? null,
   });

@@ -1,9 +1,9 @@
 // What the feed keeps of a session while somebody reads it, and how that moves on.
 
-import type { SessionNote } from "../core/ports/bus.ts";
+import type { Following, SessionNote } from "../core/ports/bus.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { deltaText } from "./event-text.ts";
+import { deltaText, eventText } from "./event-text.ts";
 import type { Channel, Reader } from "./reader.ts";
 
 export interface FeedChannel extends Channel {
@@ -16,6 +16,8 @@ export interface FeedChannel extends Channel {
   streams: number;
   /** Lives that ended while a stream was being opened. */
   readonly ended: Set<string>;
+  /** What is committed elsewhere is heard of, as long as somebody reads. */
+  readonly following: Following;
 }
 
 /** Lives follow each other, so what is said of another life than before begins to count anew; but one that has ended is over. */
@@ -49,5 +51,24 @@ export function growReaders(
     if (reader.source.life !== note.life) continue;
     text ??= deltaText(reader.source, { message_id: note.messageId, offset: note.offset, text: note.text });
     reader.grow(text);
+  }
+}
+
+/** Sends events that were announced to the readers of their life. */
+export function announceTo(channel: FeedChannel, life: string, events: readonly NumberedEvent[]): void {
+  moveHead(channel, { life, head: events.at(-1)?.number ?? 0, app: appAfter(events) });
+  const texts = new Map<string, Buffer | null>();
+  for (const reader of channel.readers) {
+    if (reader.source.life !== life || !reader.mayShow(channel.app)) continue;
+    const groups = [...reader.included].join();
+    reader.announce(events, (event) => {
+      const key = `${event.number} ${groups}`;
+      let text = texts.get(key);
+      if (text === undefined) {
+        text = eventText(reader.source, event, reader.included);
+        texts.set(key, text);
+      }
+      return text;
+    });
   }
 }

@@ -13,6 +13,7 @@ describe("the head of a session's log", () => {
     const late = Promise.withResolvers<{ life: string; head: number; app: string }>();
     position.answer = () => late.promise;
     const first = read("s");
+    await new Promise((resolve) => setImmediate(resolve));
     position.answer = where;
     bus.publish("s", { kind: "deleted", life: "a" });
     expect(old.sink.ended).toBe("finish");

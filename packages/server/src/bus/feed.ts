@@ -3,8 +3,8 @@
 
 import { parseEventId } from "../core/event-id.ts";
 import { ServiceError, Unavailable } from "../core/errors.ts";
-import type { Bus, SessionNote } from "../core/ports/bus.ts";
-import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { Bus, Origin, SessionNote } from "../core/ports/bus.ts";
+import type { Clock } from "../core/ports/clock.ts";
 import type { EventStore } from "../core/ports/event-store.ts";
 import type {
   AdmitNewSession,
@@ -13,35 +13,29 @@ import type {
   StreamSink,
   UpdateService,
 } from "../core/ports/services.ts";
-import type { NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { eventText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
-import { appAfter, growReaders, moveHead, type FeedChannel } from "./feed-channel.ts";
+import { RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
+import { announceTo, growReaders, moveHead, type FeedChannel } from "./feed-channel.ts";
 import { Reader } from "./reader.ts";
+import { StreamRounds } from "./stream-rounds.ts";
 import { StreamingTexts } from "./streaming-texts.ts";
+import { TextMending } from "./text-mending.ts";
 
-const HEARTBEAT_MS = 15_000;
-/** Heartbeats go out in slices, or ten thousand of them would hold the event loop for a tenth of a second. */
-const HEARTBEAT_SLICE = 200;
-/**
- * An open stream counts as use of its session (contract section 1). Noted this often, which is within the five minutes that cleanup allows
- * for use that is not noted yet: so no session expires that is being read, however short its expiry is.
- */
-const NOTE_USE_MS = 4 * 60_000;
-/** How often the keys of open streams are looked at again. With the two seconds that a check may be old, a revoked key has ended in five. */
-const KEY_CHECK_MS = 2_000;
-/** Sessions whose use is noted in one transaction, so that ten thousand hold nobody up. */
-const NOTE_USE_PORTION = 500;
+/** Where a session's log stands, and which App it counts as. */
+interface StreamPosition {
+  readonly life: string;
+  readonly head: number;
+  readonly app: string;
+}
 
 export interface FeedOptions {
   readonly bus: Bus;
   readonly events: EventStore;
   readonly clock: Clock;
   /** Makes the session exist and answers where its log stands. */
-  readonly ensure: (
-    sessionId: string,
-    admit: AdmitNewSession,
-  ) => Promise<{ readonly life: string; readonly head: number; readonly app: string }>;
+  readonly ensure: (sessionId: string, admit: AdmitNewSession) => Promise<StreamPosition>;
+  /** As `ensure`, `null` when there is no such session. `mend` is told of text that streams elsewhere. */
+  readonly read: (sessionId: string) => Promise<StreamPosition | null>;
   /** Notes that these sessions are in use. */
   readonly touch: (used: readonly { readonly id: string; readonly life: string }[]) => Promise<unknown>;
   /** Streams that one session may have open at once; `null` for any number. */
@@ -52,18 +46,18 @@ export class Feed implements UpdateService {
   readonly #options: FeedOptions;
   readonly #channels = new Map<string, FeedChannel>();
   readonly #texts = new StreamingTexts();
-  readonly #timers: readonly Timer[];
+  readonly #rounds: StreamRounds;
+  readonly #mending: TextMending;
   readonly #stopListening: () => void;
   #stopped = false;
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    this.#stopListening = options.bus.listen({ onNote: (sessionId, note) => this.#take(sessionId, note) });
-    this.#timers = [
-      options.clock.every(HEARTBEAT_MS, () => this.#beat()),
-      options.clock.every(NOTE_USE_MS, () => void this.noteUse()),
-      options.clock.every(KEY_CHECK_MS, () => void this.checkKeys()),
-    ];
+    this.#stopListening = options.bus.listen({ onNote: (...heard) => this.#take(...heard) });
+    const { clock, touch, read } = options;
+    this.#rounds = new StreamRounds({ channels: this.#channels, clock, touch });
+    const isBroken = (id: string): boolean => this.#channels.has(id) && this.#texts.hasGap(id);
+    this.#mending = new TextMending({ clock, read, isBroken });
   }
 
   /** Streams that are open now. */
@@ -71,6 +65,12 @@ export class Feed implements UpdateService {
     let count = 0;
     for (const channel of this.#channels.values()) count += channel.readers.size;
     return count;
+  }
+
+  /** The life of a session that streams are open of, `null` for none. */
+  lifeOf(sessionId: string): string | null {
+    const life = this.#channels.get(sessionId)?.life ?? "";
+    return life === "" ? null : life;
   }
 
   /** Sessions of which text is held. */
@@ -83,6 +83,7 @@ export class Feed implements UpdateService {
       throw new Unavailable(503, "stopping", "The service is being stopped. Connect again shortly.", 2);
     const channel = this.#join(request.sessionId);
     try {
+      await channel.following.ready;
       const position = await this.#options.ensure(request.sessionId, admit);
       moveHead(channel, position);
       const source: EventSource = { sessionId: request.sessionId, life: position.life };
@@ -114,7 +115,8 @@ export class Feed implements UpdateService {
   stop(): void {
     this.#stopped = true;
     this.#stopListening();
-    for (const timer of this.#timers) timer.stop();
+    this.#rounds.stop();
+    this.#mending.stop();
     for (const channel of this.#channels.values())
       for (const reader of channel.readers) reader.finishStopped();
   }
@@ -128,9 +130,16 @@ export class Feed implements UpdateService {
     life: string,
     streaming: { readonly messageId: string; readonly text: string },
   ): void {
-    const channel = this.#channels.get(sessionId);
-    const isNews = this.#texts.recover(sessionId, life, streaming);
-    if (isNews && channel !== undefined) growReaders(channel, { life, offset: 0, ...streaming });
+    if (this.#texts.recover(sessionId, life, streaming)) this.#showText(sessionId, life);
+  }
+
+  /** As `recover`, of an answer that another process works on, of which more may have been heard than could be read. */
+  mend(
+    sessionId: string,
+    life: string,
+    streaming: { readonly messageId: string; readonly text: string },
+  ): void {
+    if (this.#texts.mend(sessionId, life, streaming)) this.#showText(sessionId, life);
   }
 
   /** A session has left memory, and nobody works on it: its text is held no longer. `recover` brings it back when it is loaded. */
@@ -138,31 +147,14 @@ export class Feed implements UpdateService {
     this.#texts.release(sessionId);
   }
 
-  /** Notes the use of every session that is being read. Never rejects: what fails now is noted the next time. */
+  /** As in `StreamRounds`. */
   async noteUse(): Promise<void> {
-    const used: { readonly id: string; readonly life: string }[] = [];
-    for (const { sessionId: id, life, readers } of this.#channels.values()) {
-      if (readers.size > 0) used.push({ id, life });
-    }
-    for (let from = 0; from < used.length && !this.#stopped; from += NOTE_USE_PORTION) {
-      await this.#options.touch(used.slice(from, from + NOTE_USE_PORTION)).catch(() => undefined);
-    }
+    await this.#rounds.noteUse();
   }
 
-  /** Ends the streams whose key is not good any more. Never rejects: a key that cannot be looked at now is looked at the next time. */
+  /** As in `StreamRounds`. */
   async checkKeys(): Promise<void> {
-    const keyed: Promise<void>[] = [];
-    for (const channel of this.#channels.values()) {
-      for (const reader of channel.readers) {
-        const { refresh } = reader.access;
-        const check = (): void => {
-          if (!this.#stopped) reader.mayShow(channel.app);
-        };
-        if (refresh === null) check();
-        else keyed.push(refresh().then(check, check));
-      }
-    }
-    await Promise.all(keyed);
+    await this.#rounds.checkKeys();
   }
 
   /** The number after which a stream begins, `null` when the client has to fetch the snapshot again. */
@@ -194,6 +186,7 @@ export class Feed implements UpdateService {
         readers: new Set(),
         streams: 0,
         ended: new Set(),
+        following: this.#options.bus.follow(sessionId),
         streaming: () => this.#texts.get(sessionId),
       };
       this.#channels.set(sessionId, channel);
@@ -205,45 +198,44 @@ export class Feed implements UpdateService {
   #leave(channel: FeedChannel, reader: Reader | null): void {
     if (reader !== null) channel.readers.delete(reader);
     channel.streams -= 1;
-    if (channel.streams === 0) this.#channels.delete(channel.sessionId);
+    if (channel.streams > 0) return;
+    channel.following.stop();
+    this.#channels.delete(channel.sessionId);
   }
 
-  #take(sessionId: string, note: SessionNote): void {
-    this.#texts.take(sessionId, note);
+  #take(sessionId: string, note: SessionNote, origin: Origin): void {
+    const heard = this.#texts.take(sessionId, note);
     const channel = this.#channels.get(sessionId);
     if (channel === undefined) return;
-    if (note.kind === "events") this.#announce(channel, note.life, note.events);
-    else if (note.kind === "delta") growReaders(channel, note);
-    else if (note.kind === "deleted") {
+    if (note.kind === "events") announceTo(channel, note.life, note.events);
+    else if (note.kind === "delta") {
+      if (heard === "taken" || origin === "here") growReaders(channel, note);
+      else if (heard === "gap") this.#mending.begin(sessionId);
+    } else if (note.kind === "moved") {
+      if (note.life !== channel.life || note.head > channel.head) void this.#look(channel);
+      else if (this.#texts.get(sessionId) !== null) this.#mending.begin(sessionId);
+    } else {
       channel.ended.add(note.life);
       for (const reader of channel.readers) if (reader.source.life === note.life) reader.finishDeleted();
     }
   }
 
-  #announce(channel: FeedChannel, life: string, events: readonly NumberedEvent[]): void {
-    moveHead(channel, { life, head: events.at(-1)?.number ?? 0, app: appAfter(events) });
-    const texts = new Map<string, Buffer | null>();
-    for (const reader of channel.readers) {
-      if (reader.source.life !== life || !reader.mayShow(channel.app)) continue;
-      const groups = [...reader.included].join();
-      reader.announce(events, (event) => {
-        const key = `${event.number} ${groups}`;
-        let text = texts.get(key);
-        if (text === undefined) {
-          text = eventText(reader.source, event, reader.included);
-          texts.set(key, text);
-        }
-        return text;
-      });
-    }
+  #showText(sessionId: string, life: string): void {
+    const channel = this.#channels.get(sessionId);
+    const streaming = this.#texts.get(sessionId);
+    if (channel === undefined || streaming === null) return;
+    growReaders(channel, { life, offset: 0, ...streaming });
   }
 
-  #beat(): void {
-    const readers = [...this.#channels.values()].flatMap((channel) => [...channel.readers]);
-    const next = (from: number): void => {
-      for (const reader of readers.slice(from, from + HEARTBEAT_SLICE)) reader.beat();
-      if (from + HEARTBEAT_SLICE < readers.length) setImmediate(next, from + HEARTBEAT_SLICE);
-    };
-    next(0);
+  /** More was committed elsewhere than was said here: readers fetch it, as far as they may see it. */
+  async #look(channel: FeedChannel): Promise<void> {
+    try {
+      const position = await this.#options.read(channel.sessionId);
+      if (position !== null) moveHead(channel, position);
+    } catch {
+      // The store says it the next time.
+      return;
+    }
+    for (const reader of channel.readers) if (reader.mayShow(channel.app)) reader.catchUp();
   }
 }

@@ -93,6 +93,11 @@ export class Reader {
     }
   }
 
+  /** More was committed than was announced: it is in the log. */
+  catchUp(): void {
+    if (this.#mode === "live" && this.#seen < this.#channel.head) this.#mend();
+  }
+
   /** Takes text that streams; it has no number, and one that replays gets all of it when it goes live. */
   grow(text: Buffer): void {
     if (this.#mode === "live" && this.included.has("messages")) this.#writeLive(text);

@@ -1,19 +1,22 @@
 // The use cases of one conversation: chat, state, interrupt, and making a session exist.
 
 import { createHash, randomUUID } from "node:crypto";
-import type { ChatOutcome, ChatRejection } from "../core/decisions/chat.ts";
+import type { ChatOutcome } from "../core/decisions/chat.ts";
 import type { PartialText } from "../core/decisions/interrupt.ts";
-import { AppGone, Conflict, InvalidRequest, NotFound, ServiceError, Unavailable } from "../core/errors.ts";
+import { AppGone, NotFound, Unavailable } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
+import type { Bus, Following } from "../core/ports/bus.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { AdmitNewSession, ChatRequest, SnapshotView, StateRequest } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
 import { appOf, DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher, Reservation } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
+import { chatRejection } from "./chat-rejection.ts";
 import type { Registry } from "./registry.ts";
 import type { Session } from "./session.ts";
 import type { Titles } from "./titles.ts";
+import type { VersionReads } from "./version-reads.ts";
 
 export interface ConversationsOptions {
   readonly store: Store;
@@ -23,6 +26,9 @@ export interface ConversationsOptions {
   readonly titles: Titles;
   readonly apps: AppCatalog;
   readonly clock: Clock;
+  readonly bus: Pick<Bus, "follow">;
+  /** Where sessions stand that other processes change too; `null` where there are none. */
+  readonly versions: Pick<VersionReads, "of"> | null;
   /** Messages of a session that may wait behind the running turn. */
   readonly maxQueued: number;
 }
@@ -71,10 +77,21 @@ export class Conversations {
     return { life, head, app };
   }
 
+  /** As `ensure`, `null` when there is no such session. */
+  async position(
+    sessionId: string,
+  ): Promise<{ readonly life: string; readonly head: number; readonly app: string } | null> {
+    const session = await this.#options.registry.find(sessionId);
+    return session === null ? null : { life: session.life, head: session.head, app: session.app };
+  }
+
   appOf(sessionId: string): string | Promise<string> {
-    const { registry, store } = this.#options;
+    const { registry, store, versions } = this.#options;
     const session = registry.resident(sessionId);
     if (session !== null) return session.app;
+    if (versions !== null) {
+      return versions.of(sessionId).then((version) => version?.app ?? DEFAULT_APP);
+    }
     return store.sessions.find(sessionId).then((record) => (record === null ? DEFAULT_APP : appOf(record)));
   }
 
@@ -92,7 +109,7 @@ export class Conversations {
     const merged = await registry.commit(sessionId, admit, (target) =>
       store.sessions.open(target, { userState, publicKey: null }),
     );
-    if (merged.outcome === "user_state_too_large") throw rejection("user_state_too_large");
+    if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
     return await this.#answer(merged.session, sessionId, waitMs, signal);
   }
 
@@ -113,7 +130,7 @@ export class Conversations {
         }),
       );
       outcome = settled.outcome;
-      if (outcome.kind === "rejected") throw rejection(outcome.reason);
+      if (outcome.kind === "rejected") throw chatRejection(outcome.reason);
       if (outcome.kind === "accepted" && outcome.wantsTitle) {
         const { id, life, utilityModel } = settled.record;
         titles.start({ sessionId: id, life, app: app.name, utilityModel, text: request.message });
@@ -168,15 +185,26 @@ export class Conversations {
     const timeOver = new AbortController();
     const timer = this.#options.clock.after(waitMs, () => timeOver.abort());
     const enough = AbortSignal.any([signal, timeOver.signal, this.#noWaiting.signal]);
+    const following = this.#options.bus.follow(sessionId);
     try {
+      session = await this.#followed(following, session);
       while (session.isProcessing && !enough.aborted) {
         await session.settled(enough);
         session = await this.#present(session, sessionId);
       }
     } finally {
+      following.stop();
       timer.stop();
     }
     return session.view();
+  }
+
+  /** What others have committed before they were followed is looked up: nobody told of it here. */
+  async #followed({ ready }: Following, session: Session): Promise<Session> {
+    if (this.#options.versions === null) return session;
+    await ready;
+    const found = await this.#options.registry.find(session.id);
+    return await this.#present(found, session.id);
   }
 
   /** A session that was just committed or waited for; another request may have deleted it since. */
@@ -192,39 +220,5 @@ export class Conversations {
     const app = this.#options.apps.get(name);
     if (app === null) throw new AppGone();
     return app;
-  }
-}
-
-function rejection(reason: ChatRejection): ServiceError {
-  switch (reason) {
-    case "app_mismatch":
-      return new Conflict(
-        reason,
-        "This session belongs to another App. Use that App, or start a session of its own here.",
-      );
-    case "session_busy":
-      return new Conflict(
-        reason,
-        "The assistant is still answering. Wait until is_processing is false, or interrupt it.",
-      );
-    case "queue_full":
-      return new ServiceError(
-        429,
-        reason,
-        "Too many messages wait in this session. Wait for answers, or interrupt.",
-        {
-          headers: { "retry-after": "5" },
-        },
-      );
-    case "user_state_too_large":
-      return new InvalidRequest(
-        reason,
-        "The merged user_state must be at most 8 KiB of JSON, nested at most 16 deep.",
-      );
-    case "idempotency_key_reused":
-      return new Conflict(
-        reason,
-        "This Idempotency-Key was used with another message. Use a new key for a new message.",
-      );
   }
 }

@@ -3,14 +3,14 @@
 
 import { randomUUID } from "node:crypto";
 import { OutcomeUnknown } from "../core/errors.ts";
-import type { Bus } from "../core/ports/bus.ts";
+import type { Bus, SessionNote } from "../core/ports/bus.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
 import type { AdmitNewSession } from "../core/ports/services.ts";
 import type { Committed, SessionStore, SessionTarget } from "../core/ports/session-store.ts";
 import type { SessionBirth, SessionRecord } from "../core/session.ts";
-import { Session, type StreamingText } from "./session.ts";
-import type { SessionCache } from "./session-cache.ts";
+import type { StreamingText } from "./answer-text.ts";
+import { LiveSessions, type LiveSessionsOptions } from "./live-sessions.ts";
+import { Session } from "./session.ts";
 
 /**
  * Use is noted before the answer when it was noted longer ago than this. Cleanup adds the same to every expiry, so that it never
@@ -20,12 +20,10 @@ export const USE_NOTED_MS = 5 * 60_000;
 const IDLE_CHECK_MS = 60_000;
 const NOTHING_NEW = { userState: null, publicKey: null };
 
-export interface RegistryOptions {
+export interface RegistryOptions extends LiveSessionsOptions {
   readonly store: SessionStore;
   readonly bus: Bus;
   readonly clock: Clock;
-  readonly cache: SessionCache;
-  readonly logger: Logger;
   /** The rig of a session that is being created. */
   readonly defaultModel: () => string;
   /** Called with each committed session: whoever runs a turn of an older epoch has to stop. */
@@ -47,11 +45,13 @@ export interface Settled<Outcome> {
 
 export class Registry {
   readonly #options: RegistryOptions;
+  readonly #live: LiveSessions;
   readonly #loading = new Map<string, Promise<Session>>();
   readonly #idleCheck: Timer;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#live = new LiveSessions(options);
     this.#idleCheck = options.clock.every(IDLE_CHECK_MS, () => options.cache.dropIdle());
   }
 
@@ -59,8 +59,9 @@ export class Registry {
     this.#idleCheck.stop();
   }
 
-  /** The live session if it is in memory and its use need not be noted now: the way without a promise. */
+  /** The live session if it is in memory, surely right, and its use need not be noted now: the way without a promise. */
   peek(id: string): Session | null {
+    if (!this.#live.areRight) return null;
     const session = this.inMemory(id);
     return session !== null && this.#isNoted(session) ? session : null;
   }
@@ -70,9 +71,9 @@ export class Registry {
     return this.#options.cache.get(id) ?? null;
   }
 
-  /** As `inMemory`, but it does not count as use there: to find out whether somebody may use it. */
+  /** As `inMemory`, where that is surely right; it does not count as use there: to find out whether somebody may use it. */
   resident(id: string): Session | null {
-    return this.#options.cache.peek(id) ?? null;
+    return !this.#live.areRight ? null : (this.#options.cache.peek(id) ?? null);
   }
 
   /** The live session of this life, used or not: for who works on it. */
@@ -83,8 +84,8 @@ export class Registry {
 
   /** The live session, created when there is none; its use is on disk when this resolves. */
   async get(id: string, admit: AdmitNewSession): Promise<Session> {
-    const session = this.#options.cache.get(id);
-    if (session === undefined) return await this.#load(id, admit);
+    const session = await this.#live.current(id);
+    if (session === null) return await this.#load(id, admit);
     if (this.#isNoted(session)) return session;
     const askedAt = this.#options.clock.now();
     const gone = await this.#options.store.touch([{ id, life: session.life }]);
@@ -98,8 +99,8 @@ export class Registry {
 
   /** The live session of an id that exists, loaded if need be; `null`, and nothing created, when it does not. */
   async find(id: string): Promise<Session | null> {
-    const session = this.#options.cache.get(id);
-    if (session !== undefined) return session;
+    const session = await this.#live.current(id);
+    if (session !== null) return session;
     const committed = await this.#options.store.open({ id, birth: null, load: true }, NOTHING_NEW);
     return committed === null ? null : this.settle(committed).session;
   }
@@ -119,7 +120,10 @@ export class Registry {
     const committed = await this.orReload(id, transaction(target));
     if (committed === null)
       throw new Error("A transaction that may create its session answered that there is none");
-    return this.settle(committed);
+    const settled = this.settle(committed);
+    const { session, record } = settled;
+    if (session === null || !this.#live.isBehind(session, record.head)) return settled;
+    return (await this.#live.catchesUp(session, record.head)) ? settled : { ...settled, session: null };
   }
 
   /** Applies what was committed to memory, then announces it. Must be called in the order of the commits, without a wait in between. */
@@ -127,10 +131,7 @@ export class Registry {
     const { session: record, events, loaded } = committed;
     const { cache } = this.#options;
     let session = this.inMemory(record.id);
-    if (session !== null && !this.#follows(session, committed)) {
-      cache.delete(record.id);
-      session = null;
-    }
+    if (session !== null && !this.#live.follows(session, committed)) session = null;
     let answer: StreamingText | null = null;
     if (session === null && loaded !== null) {
       session = new Session(loaded);
@@ -146,25 +147,38 @@ export class Registry {
     // Last, because it may leave at once again, and what readers were told of goes with it.
     if (session !== null) cache.put(session);
     this.#options.onCommitted(record);
+    if (session !== null) this.#mend(session, record.head);
     return { outcome: committed.outcome, record, created: committed.created, session };
   }
 
   /** A life of a session is over: nothing of it stays in memory, and its readers are told. */
   forget(id: string, life: string): void {
-    const session = this.#options.cache.get(id);
-    if (session?.life === life) {
-      this.#options.cache.delete(id);
-      session.end();
-    }
+    this.end(id, life);
     this.#options.bus.publish(id, { kind: "deleted", life });
   }
 
-  /** What was committed may not have come back, so the live session may lack it: it is loaded anew for whoever asks next. */
+  /** As `forget`, where its readers have been told. */
+  end(id: string, life: string): void {
+    this.#live.end(id, life);
+  }
+
+  /** Another process has committed this. */
+  hear(id: string, note: Extract<SessionNote, { kind: "events" | "moved" }>): void {
+    const session = this.live(id, note.life);
+    if (session === null) return;
+    const head = note.kind === "moved" ? note.head : (note.events.at(-1)?.number ?? 0);
+    if (note.kind === "events") session.apply(note.events);
+    this.#mend(session, head);
+  }
+
+  /** As in `LiveSessions`. */
   reload(id: string): void {
-    const session = this.#options.cache.peek(id);
-    if (session === undefined) return;
-    this.#options.cache.delete(id);
-    session.replace();
+    this.#live.reload(id);
+  }
+
+  /** As in `LiveSessions`. */
+  reloadAsking(): void {
+    this.#live.reloadAsking();
   }
 
   /**
@@ -178,23 +192,9 @@ export class Registry {
     return change;
   }
 
-  /** As `reload`, of all that wait for a person as far as memory knows. */
-  reloadAsking(): void {
-    for (const { id, hasPendingActions } of this.#options.cache.sessions()) {
-      if (hasPendingActions) this.reload(id);
-    }
-  }
-
-  /** Applies what was committed; `false` when the session in memory cannot follow and is of no use any more. */
-  #follows(session: Session, { session: record, events }: Committed<unknown>): boolean {
-    if (session.life !== record.life) session.end();
-    else if (session.apply(events)) return true;
-    else session.replace();
-    this.#options.logger.warn(
-      { session: record.id.slice(0, 8) },
-      "a live session fell behind its log; it is loaded again",
-    );
-    return false;
+  /** Reads what others have committed between what is known and what was just heard of. Whoever is answered from the session asks for himself. */
+  #mend(session: Session, head: number): void {
+    if (this.#live.isBehind(session, head)) this.#live.catchesUp(session, head).catch(() => undefined);
   }
 
   newBirth(): SessionBirth {
@@ -217,7 +217,11 @@ export class Registry {
   async #load(id: string, admit: AdmitNewSession): Promise<Session> {
     await this.#admit(id, admit);
     const loading = this.#loading.get(id);
-    if (loading !== undefined) return await loading;
+    if (loading !== undefined) {
+      await loading;
+      // It may have read the store before this was asked for.
+      return (await this.#live.current(id)) ?? (await this.#load(id, admit));
+    }
     const load = this.#open(id).finally(() => this.#loading.delete(id));
     this.#loading.set(id, load);
     return await load;

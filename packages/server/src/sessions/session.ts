@@ -4,18 +4,13 @@ import type { PendingAction, ResolvedAction, SystemEvent } from "@colloquy/proto
 import { toPendingAction } from "../core/action.ts";
 import type { StoredSession } from "../core/ports/session-store.ts";
 import type { SnapshotView } from "../core/ports/services.ts";
-import { joinStepText, toWireMessage } from "../core/message.ts";
+import { toWireMessage } from "../core/message.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { appOf } from "../core/session.ts";
+import { AnswerText, type StreamingText } from "./answer-text.ts";
 import { Snapshot } from "./snapshot.ts";
 
 const MAX_EARLY = 1000;
-
-/** Text of an agent message that streams. */
-export interface StreamingText {
-  readonly messageId: string;
-  readonly text: string;
-}
 
 export class Session {
   readonly id: string;
@@ -23,10 +18,7 @@ export class Session {
   /** The store's key of this life. */
   readonly key: number;
   readonly #snapshot: Snapshot;
-  /** Text of the running turn's finished steps; what streams now follows it. */
-  #committedText = "";
-  /** Characters that the running turn had said of its step when that grew here last; `null` before it did. */
-  #said: number | null = null;
+  readonly #answer: AnswerText;
   /** Events that arrived before the ones that come first. */
   readonly #early = new Map<number, NumberedEvent>();
   readonly #settledWaiters = new Set<() => void>();
@@ -54,10 +46,11 @@ export class Session {
       userState: session.userState,
       head: session.head,
     });
+    this.#answer = new AnswerText(this.#snapshot);
     for (const message of stored.messages) this.#snapshot.addMessage(toWireMessage(message));
     for (const { item } of stored.systemEvents) this.#snapshot.addSystemEvent(item);
     for (const action of stored.pendingActions) this.#snapshot.addPendingAction(toPendingAction(action));
-    this.#resumeText(stored.checkpointed);
+    this.#answer.resume(stored.checkpointed);
   }
 
   get head(): number {
@@ -119,12 +112,26 @@ export class Session {
 
   /** The agent message that streams now, with its whole text. */
   get streaming(): StreamingText | null {
-    const message = this.#snapshot.streamingMessage();
-    return message === null ? null : { messageId: message.id, text: message.content };
+    return this.#answer.streaming;
   }
 
   get streamingText(): string {
     return this.streaming?.text ?? "";
+  }
+
+  /** Which of the store's texts is shown of an answer that streams elsewhere; `null` before one was read. */
+  get textMark(): string | null {
+    return this.#answer.mark;
+  }
+
+  /** Whether events are known that come after others which are not. */
+  get isBehind(): boolean {
+    return this.#early.size > 0;
+  }
+
+  /** As in `AnswerText`. */
+  showStreamed(text: string, mark: string): boolean {
+    return this.#answer.show(text, mark);
   }
 
   /**
@@ -142,23 +149,11 @@ export class Session {
     return true;
   }
 
-  /**
-   * Text that the model adds to `before`, which it has said of the current step so far. Answers what readers are to be sent: where
-   * something else was shown, because the session was loaded in the middle of the step, that is all of the step's text.
-   */
+  /** As in `AnswerText`; `null` also while events are missing that tell where the text belongs. */
   grow(before: string, delta: string): (StreamingText & { readonly offset: number }) | null {
-    const message = this.#snapshot.streamingMessage();
-    if (message === null) return null;
-    const goesOn = this.#said === before.length;
-    const shown = goesOn ? message.content : this.#committedText;
-    const added = goesOn ? delta : before + delta;
-    const offset = shown.length;
-    // The step's first text is set apart from that of the steps before.
-    const text =
-      offset === this.#committedText.length ? joinStepText(this.#committedText, added).slice(offset) : added;
-    this.#snapshot.replaceMessage({ ...message, content: shown + text });
-    this.#said = before.length + delta.length;
-    return { messageId: message.id, offset, text };
+    if (!this.isBehind) return this.#answer.grow(before, delta);
+    this.#answer.interrupt();
+    return null;
   }
 
   /** The session was deleted: nobody waits for it any longer. */
@@ -209,11 +204,11 @@ export class Session {
       case "message_created":
         this.isEmpty = false;
         this.#snapshot.addMessage(event.message);
-        if (event.message.status === "streaming") this.#committedText = event.message.content;
+        if (event.message.status === "streaming") this.#answer.commit(event.message.content);
         return true;
       case "message_updated":
       case "message_completed":
-        if (event.message.status === "streaming") this.#committedText = event.message.content;
+        if (event.message.status === "streaming") this.#answer.commit(event.message.content);
         return this.#snapshot.replaceMessage(event.message);
       case "tool_update":
       case "tool_complete":
@@ -226,14 +221,6 @@ export class Session {
     // The payloads are what `SessionDraft` puts into events of these types.
     if (type === "action_requested") this.#snapshot.addPendingAction(payload as PendingAction);
     if (type === "action_resolved") this.#snapshot.removePendingAction((payload as ResolvedAction).id);
-  }
-
-  /** After a crash, until its turn is claimed again, an answer shows what the store has of it beyond its finished steps. */
-  #resumeText(checkpointed: string): void {
-    const message = this.#snapshot.streamingMessage();
-    if (message === null) return;
-    this.#committedText = message.content;
-    this.#snapshot.replaceMessage({ ...message, content: joinStepText(message.content, checkpointed) });
   }
 
   #releaseWaiters(): void {

@@ -24,6 +24,8 @@ interface Trial {
   readonly runs: Run[];
   readonly settled: number[];
   readonly logged: string[];
+  /** How often other processes were told that turns wait. */
+  readonly called: { readonly count: number };
   /** Sends a chat whose transaction happens when the test says so. */
   chat(provider?: string, rejected?: boolean): void;
 }
@@ -35,6 +37,7 @@ interface TrialOptions {
   /** Whether runs end when they are aborted. */
   readonly obedient?: boolean;
   readonly settle?: () => void;
+  readonly isAlone?: boolean;
 }
 
 async function start(options: TrialOptions = {}): Promise<Trial> {
@@ -43,6 +46,7 @@ async function start(options: TrialOptions = {}): Promise<Trial> {
   const running = new RunningTurns({ total: options.total ?? 1, byProvider: options.byProvider ?? {} });
   const runs: Run[] = [];
   const settled: number[] = [];
+  const called = { count: 0 };
   const logged: string[] = [];
   const log = (_fields: unknown, message: string): void => void logged.push(message);
   const logger: Logger = { debug: log, info: log, warn: log, error: log };
@@ -66,14 +70,16 @@ async function start(options: TrialOptions = {}): Promise<Trial> {
       options.settle?.();
     },
     maxWaiting: options.maxWaiting ?? 100,
+    isAlone: options.isAlone ?? true,
+    callOthers: () => (called.count += 1),
   });
-  const started = dispatcher.start(true);
+  const started = dispatcher.start();
   await queue.commitAll();
   await started;
   await queue.commitAll();
   const chat = (provider?: string, rejected?: boolean): void =>
     void queue.chat(dispatcher.reserve(), provider, rejected);
-  return { clock, queue, running, dispatcher, runs, settled, logged, chat };
+  return { clock, queue, running, dispatcher, runs, settled, logged, called, chat };
 }
 
 function numbers(runs: readonly Run[]): number[] {
@@ -186,12 +192,24 @@ describe("a provider's limit", () => {
 
 describe("turns that wait", () => {
   it("are taken over at the start, those of every other owner by a process that is alone", async () => {
-    const { queue, dispatcher } = await start();
-    expect(queue.releasedFor).toEqual(["me"]);
-    const starting = dispatcher.start(false);
+    const alone = await start();
+    expect(alone.queue.releasedFor).toEqual(["me"]);
+    const { queue } = await start({ isAlone: false });
+    expect(queue.releasedFor).toEqual([null]);
+  });
+
+  it("are told to others where there is no room here, and when this process stops", async () => {
+    const { queue, chat, called, dispatcher } = await start({ total: 1 });
+    chat();
     await queue.commitAll();
-    await starting;
-    expect(queue.releasedFor).toEqual(["me", null]);
+    expect(called.count).toBe(0);
+    chat();
+    await queue.commitAll();
+    expect(called.count).toBe(1);
+    const stopping = dispatcher.stop(0);
+    await queue.commitAll();
+    await stopping;
+    expect(called.count).toBe(2);
   });
 
   it("are claimed again a second after the store failed, once, and go before chats that come meanwhile", async () => {
@@ -261,7 +279,7 @@ describe("turns that wait", () => {
   it("beyond what is counted keep the house full after a start", async () => {
     const { queue, dispatcher, clock } = await start({ maxWaiting: 2, total: 1 });
     queue.waiting.push(...[1, 2, 3, 4].map((number) => ({ number, provider: "p", since: 0 })));
-    const starting = dispatcher.start(true);
+    const starting = dispatcher.start();
     await queue.commitAll();
     await starting;
     await queue.commitAll();

@@ -39,6 +39,10 @@ export interface DispatcherOptions {
   readonly models: () => Readonly<Record<string, readonly string[]>>;
   /** Applies and announces what a claim has committed. */
   readonly settle: (committed: Committed<StartedTurn | null>) => void;
+  /** Tells other processes that turns wait which have no room here. */
+  readonly callOthers: () => void;
+  /** Whether other processes take and leave turns in the store too. */
+  readonly isAlone: boolean;
   /** Turns that may wait in the store before chats are refused. */
   readonly maxWaiting: number;
 }
@@ -62,7 +66,7 @@ export class Dispatcher {
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#count = new WaitingCount(options.store, options.clock, options.maxWaiting);
+    this.#count = new WaitingCount(options);
   }
 
   /** Turns that wait in the store, as far as this process knows; for metrics. */
@@ -71,9 +75,9 @@ export class Dispatcher {
   }
 
   /** Takes over what other owners left behind when this process knows that it is alone, then whatever waits. */
-  async start(alone: boolean): Promise<void> {
-    const { store, owner } = this.#options;
-    await store.releaseDeadLeases(alone ? owner : null);
+  async start(): Promise<void> {
+    const { store, owner, isAlone } = this.#options;
+    await store.releaseDeadLeases(isAlone ? owner : null);
     await this.#count.recount();
     this.ring();
   }
@@ -115,11 +119,14 @@ export class Dispatcher {
     if (running !== null && running.turn.epoch < session.epoch) running.controller.abort();
   }
 
+  /** As `supersede`, of a session that another process has committed. */
+  supersedeLife(sessionId: string, life: string, epoch: number): void {
+    this.#options.running.abort(sessionId, life, epoch);
+  }
+
   /** A life of a session is over, and with it whatever runs for it. */
   abandon(sessionId: string, life: string): void {
-    for (const { turn, controller } of this.#options.running.all()) {
-      if (turn.sessionId === sessionId && turn.life === life) controller.abort();
-    }
+    this.#options.running.abort(sessionId, life, Number.POSITIVE_INFINITY);
   }
 
   /**
@@ -135,6 +142,7 @@ export class Dispatcher {
     await running.untilIdle(STOPPING_MS, clock);
     if (running.size > 0) logger.error({ turns: running.size }, "turns did not stop when they were told to");
     await handBack(this.#stoppedTurns, this.#options);
+    this.#options.callOthers();
   }
 
   /** Whether a chat's turn must not start before others that wait: the claim under way may not get at all of them. */
@@ -154,7 +162,7 @@ export class Dispatcher {
     try {
       while (this.#backlog && !this.#stopped) {
         const places = running.promise(running.limitsProviders ? 1 : CLAIM_AT_ONCE);
-        if (places === 0) return;
+        if (places === 0) return this.#options.callOthers();
         this.#backlog = false;
         this.#asked = places;
         const askedAt = clock.monotonic();

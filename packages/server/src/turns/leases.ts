@@ -11,6 +11,8 @@ import type { RunningTurns } from "./running-turns.ts";
 export const HOLD_MS = 8_000;
 const RENEW_EVERY_MS = 3_000;
 const SWEEP_EVERY_MS = 1_000;
+/** A turn stops so long after its lease may be over, at most; two seconds are left then until the store gives it away. */
+const WATCH_EVERY_MS = 100;
 
 export interface LeasesOptions {
   readonly store: TurnStore;
@@ -38,6 +40,7 @@ export class Leases {
     this.#timers = [
       clock.every(RENEW_EVERY_MS, () => void this.renew()),
       clock.every(SWEEP_EVERY_MS, () => void this.sweep()),
+      clock.every(WATCH_EVERY_MS, () => this.stopUnheld()),
     ];
   }
 
@@ -69,10 +72,9 @@ export class Leases {
     }
   }
 
-  /** Stops turns whose lease may have run out, and makes those of dead owners runnable. */
+  /** Makes the turns of dead owners runnable. */
   async sweep(): Promise<void> {
     const { store, logger, onReleased } = this.#options;
-    this.#stopUnheld();
     if (this.#sweeping) return;
     this.#sweeping = true;
     try {
@@ -85,7 +87,8 @@ export class Leases {
     }
   }
 
-  #stopUnheld(): void {
+  /** Stops turns whose lease may have run out. */
+  stopUnheld(): void {
     const { running, clock, logger } = this.#options;
     const now = clock.monotonic();
     for (const { turn, controller, heldUntil } of running.all()) {

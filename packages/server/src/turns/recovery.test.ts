@@ -207,8 +207,11 @@ describe("a lease", () => {
     await service.say(id, "go");
     const call = await service.model.next();
     service.leases.stop();
-    await clock.advance(8_000);
-    await service.leases.sweep();
+    await clock.advance(7_999);
+    service.leases.stopUnheld();
+    expect(call.options.abortSignal?.aborted).toBe(false);
+    await clock.advance(1);
+    service.leases.stopUnheld();
     expect(call.options.abortSignal?.aborted).toBe(true);
     await clock.advance(2_001);
     await service.leases.sweep();

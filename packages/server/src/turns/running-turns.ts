@@ -82,6 +82,13 @@ export class RunningTurns {
     if (this.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
+  /** Stops what runs in a life of a session for an epoch below this one. */
+  abort(sessionId: string, life: string, below: number): void {
+    for (const { turn, controller } of this.#byEpoch.values()) {
+      if (turn.sessionId === sessionId && turn.life === life && turn.epoch < below) controller.abort();
+    }
+  }
+
   /** Resolves when no turn runs, or when `atMostMs` are over. */
   async untilIdle(atMostMs: number, clock: Clock): Promise<void> {
     if (this.size === 0) return;

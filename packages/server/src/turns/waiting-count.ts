@@ -6,20 +6,31 @@ import type { TurnStore } from "../core/ports/turn-store.ts";
 
 const RECOUNT_MS = 1_000;
 
+export interface WaitingCountOptions {
+  readonly store: Pick<TurnStore, "countWaiting">;
+  readonly clock: Clock;
+  /** Turns that may wait; counting stops there. */
+  readonly maxWaiting: number;
+  /** Whether no other process adds turns that wait, and takes some: else they are counted every second. */
+  readonly isAlone: boolean;
+}
+
 export class WaitingCount {
   readonly #store: Pick<TurnStore, "countWaiting">;
   readonly #clock: Clock;
   /** Turns that may wait; counting stops there. */
   readonly #most: number;
+  readonly #isAlone: boolean;
   #value = 0;
   #countedAt = Number.NEGATIVE_INFINITY;
   /** Whether the last count stopped at the most, so that more may wait than are known. */
   #capped = false;
 
-  constructor(store: Pick<TurnStore, "countWaiting">, clock: Clock, most: number) {
+  constructor({ store, clock, maxWaiting, isAlone }: WaitingCountOptions) {
     this.#store = store;
     this.#clock = clock;
-    this.#most = most;
+    this.#most = maxWaiting;
+    this.#isAlone = isAlone;
   }
 
   get value(): number {
@@ -37,7 +48,7 @@ export class WaitingCount {
 
   /** Whether as many wait as may; exact within a second. */
   async isFull(): Promise<boolean> {
-    if (this.#value < this.#most && !this.#capped) return false;
+    if (this.#isAlone && this.#value < this.#most && !this.#capped) return false;
     await this.#recountIfOld();
     return this.#value >= this.#most;
   }

@@ -1,0 +1,82 @@
+// The text of the answer that streams in a session: that of its finished steps, which is committed, and what follows of the current one.
+
+import { joinStepText } from "../core/message.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/** Text of an agent message that streams. */
+export interface StreamingText {
+  readonly messageId: string;
+  readonly text: string;
+}
+
+export class AnswerText {
+  readonly #snapshot: Snapshot;
+  /** Text of the running turn's finished steps; what streams now follows it. */
+  #committed = "";
+  /** Characters that the running turn had said of its step when that grew here last; `null` before it did. */
+  #said: number | null = null;
+  /** Which of the store's texts is shown of a step that streams elsewhere; `null` before one was read. */
+  #mark: string | null = null;
+
+  constructor(snapshot: Snapshot) {
+    this.#snapshot = snapshot;
+  }
+
+  get mark(): string | null {
+    return this.#mark;
+  }
+
+  /** The agent message that streams now, with its whole text. */
+  get streaming(): StreamingText | null {
+    const message = this.#snapshot.streamingMessage();
+    return message === null ? null : { messageId: message.id, text: message.content };
+  }
+
+  /** A step has ended, or an answer has begun, with this text. */
+  commit(text: string): void {
+    this.#committed = text;
+  }
+
+  /**
+   * Text that the model adds to `before`, which it has said of the current step so far. Answers what readers are to be sent: where
+   * something else was shown, because the session was loaded in the middle of the step, that is all of the step's text.
+   */
+  grow(before: string, delta: string): (StreamingText & { readonly offset: number }) | null {
+    const message = this.#snapshot.streamingMessage();
+    if (message === null) return null;
+    const goesOn = this.#said === before.length;
+    const shown = goesOn ? message.content : this.#committed;
+    const added = goesOn ? delta : before + delta;
+    const offset = shown.length;
+    // The step's first text is set apart from that of the steps before.
+    const text =
+      offset === this.#committed.length ? joinStepText(this.#committed, added).slice(offset) : added;
+    this.#snapshot.replaceMessage({ ...message, content: shown + text });
+    this.#said = before.length + delta.length;
+    return { messageId: message.id, offset, text };
+  }
+
+  /** Where the next text belongs is not known yet: when it is, all of the step's text is shown. */
+  interrupt(): void {
+    this.#said = null;
+  }
+
+  /** The store has this text of the current step, under this mark: it is shown in place of what was. Answers whether that is another one. */
+  show(text: string, mark: string): boolean {
+    this.#mark = mark;
+    this.#said = null;
+    const message = this.#snapshot.streamingMessage();
+    const content = joinStepText(this.#committed, text);
+    if (message === null || content === message.content) return false;
+    this.#snapshot.replaceMessage({ ...message, content });
+    return true;
+  }
+
+  /** The session was loaded: an answer shows what the store has of it beyond its finished steps, until its turn goes on. */
+  resume(checkpointed: string): void {
+    const message = this.#snapshot.streamingMessage();
+    if (message === null) return;
+    this.#committed = message.content;
+    this.#snapshot.replaceMessage({ ...message, content: joinStepText(message.content, checkpointed) });
+  }
+}

@@ -1,0 +1,37 @@
+import type { ChatRejection } from "../core/decisions/chat.ts";
+import { Conflict, InvalidRequest, ServiceError } from "../core/errors.ts";
+
+/** What a client is told of a chat that was not taken, and what to do about it. */
+export function chatRejection(reason: ChatRejection): ServiceError {
+  switch (reason) {
+    case "app_mismatch":
+      return new Conflict(
+        reason,
+        "This session belongs to another App. Use that App, or start a session of its own here.",
+      );
+    case "session_busy":
+      return new Conflict(
+        reason,
+        "The assistant is still answering. Wait until is_processing is false, or interrupt it.",
+      );
+    case "queue_full":
+      return new ServiceError(
+        429,
+        reason,
+        "Too many messages wait in this session. Wait for answers, or interrupt.",
+        {
+          headers: { "retry-after": "5" },
+        },
+      );
+    case "user_state_too_large":
+      return new InvalidRequest(
+        reason,
+        "The merged user_state must be at most 8 KiB of JSON, nested at most 16 deep.",
+      );
+    case "idempotency_key_reused":
+      return new Conflict(
+        reason,
+        "This Idempotency-Key was used with another message. Use a new key for a new message.",
+      );
+  }
+}
