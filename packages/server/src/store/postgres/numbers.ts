@@ -13,6 +13,11 @@ export interface Numbers {
   takeKey(): number;
 }
 
+/** The time that a statement is given as this parameter, else the database's, in milliseconds since the Unix epoch. */
+export function timeGiven(parameter: string): string {
+  return `coalesce(${parameter}::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)`;
+}
+
 /** What is taken and not used is never used: gaps are fine. */
 const take = prepare<
   [number, number],

@@ -1,0 +1,223 @@
+// Several nodes that count together on one real database.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { TcpProxy } from "../../../test/tcp-proxy.ts";
+import { HOLDER_DEAD_MS, HOLDER_SIGN_MS, type RateCounters } from "../../core/ports/rate-counters.ts";
+import { openPostgresStore } from "./open.ts";
+import { openRateCounters } from "./rate-counters.ts";
+
+const MINUTE = 60_000;
+const UNAVAILABLE = { status: 503, code: "store_unavailable" };
+
+describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
+  let server: PostgresServer;
+  let template: string;
+  let database: string;
+  let clock: ManualClock;
+  let nodes: RateCounters[];
+  let warned: PromiseWithResolvers<void>;
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+    template = await server.createDatabase();
+    await (await openPostgresStore({ url: server.url(template) })).close();
+  }, 60_000);
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    database = await server.createDatabase(template);
+    clock = new ManualClock();
+    warned = Promise.withResolvers();
+    nodes = await Promise.all(["a", "b", "c"].map((node) => open(node)));
+  });
+  afterEach(async () => {
+    await Promise.all(nodes.map((node) => node.close()));
+  });
+
+  function open(node: string, more: { readonly url?: string; readonly timers?: ManualClock } = {}) {
+    const logger = {
+      debug() {},
+      info() {},
+      error() {},
+      warn: () => warned.resolve(),
+    };
+    const url = server.url(database);
+    return openRateCounters({
+      url,
+      node,
+      timers: clock,
+      logger,
+      clock,
+      statementMs: 500,
+      connectMs: 500,
+      ...more,
+    });
+  }
+
+  const rows = (table: string) => server.query(database, `SELECT * FROM ${table} ORDER BY 1, 2`);
+  /** Until a node has told the database what it was not asked for. */
+  async function until(condition: () => Promise<boolean>): Promise<void> {
+    for (let round = 0; round < 2_000; round += 1) if (await condition()) return;
+    throw new Error("It never came true");
+  }
+  const heldOf = async (key: string): Promise<number> => {
+    const found = await server.query(
+      database,
+      `SELECT coalesce(sum(held), 0)::integer AS held FROM held_places WHERE key = '${key}'`,
+    );
+    return Number(found[0]?.["held"]);
+  };
+
+  describe("what a key may take", () => {
+    const take = (node: RateCounters, key = "k", limit = 10) => node.take(key, limit, MINUTE);
+
+    it("is handed out once, whichever nodes are asked at the same time", async () => {
+      const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => take(nodes[index % 3]!)));
+      expect(answers.filter((wait) => wait === 0)).toHaveLength(10);
+      // Some of them one after the other, when all is taken.
+      expect(await take(nodes[1]!)).toBe(MINUTE);
+      expect(await take(nodes[2]!, "another key")).toBe(0);
+    });
+
+    it("is handed out to those who came first", async () => {
+      const answers = await Promise.all(Array.from({ length: 12 }, () => take(nodes[0]!)));
+      expect(answers.map((wait) => wait === 0)).toEqual([...Array<boolean>(10).fill(true), false, false]);
+    });
+
+    it("comes back a minute after the first, and not before", async () => {
+      await take(nodes[0]!, "k", 1);
+      await clock.advance(MINUTE - 1);
+      expect(await take(nodes[1]!, "k", 1)).toBe(1);
+      await clock.advance(1);
+      expect(await Promise.all(nodes.map((node) => take(node, "k", 2)))).toEqual(
+        expect.arrayContaining([0, 0, MINUTE]),
+      );
+    });
+
+    it("is counted for many keys without the nodes locking each other out", async () => {
+      const keys = Array.from({ length: 300 }, (_, index) => `key ${index}`);
+      const answers = await Promise.all(
+        nodes.flatMap((node, index) =>
+          (index === 1 ? keys.toReversed() : keys).map((key) => take(node, key, 2)),
+        ),
+      );
+      expect(answers.filter((wait) => wait === 0)).toHaveLength(2 * keys.length);
+    });
+
+    it("is forgotten when it is over", async () => {
+      await Promise.all(Array.from({ length: 1_200 }, (_, index) => take(nodes[0]!, `key ${index}`)));
+      await clock.advance(MINUTE / 2);
+      await take(nodes[0]!, "young");
+      await clock.advance(MINUTE / 2);
+      await until(async () => (await rows("rate_windows")).length === 1);
+      expect(await rows("rate_windows")).toMatchObject([{ key: "young" }]);
+    });
+  });
+
+  describe("places of a key", () => {
+    const hold = (node: RateCounters, key = "k", limit = 10) => node.hold(key, limit);
+
+    it("are held by one each, whichever nodes are asked at the same time", async () => {
+      const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => hold(nodes[index % 3]!)));
+      expect(answers.filter(Boolean)).toHaveLength(10);
+      expect(await heldOf("k")).toBe(10);
+      expect(await hold(nodes[0]!, "another key")).toBe(true);
+    });
+
+    it("can be taken everywhere when they are given back", async () => {
+      for (let count = 0; count < 10; count += 1) await hold(nodes[0]!);
+      expect(await hold(nodes[1]!)).toBe(false);
+      nodes[0]!.release("k");
+      await until(async () => (await heldOf("k")) === 9);
+      expect(await hold(nodes[1]!)).toBe(true);
+      expect(await hold(nodes[0]!)).toBe(false);
+    });
+
+    it("leave nothing behind when all are given back", async () => {
+      await hold(nodes[0]!);
+      expect(await hold(nodes[1]!, "full", 0)).toBe(false);
+      nodes[0]!.release("k");
+      await until(async () => (await rows("held_places")).length === 0);
+    });
+
+    it("come free within fifteen seconds when the node dies that holds them", async () => {
+      // A node whose timers stand still is one that is dead.
+      const dead = await open("dead", { timers: new ManualClock() });
+      for (let count = 0; count < 10; count += 1) await hold(dead);
+      for (let ms = HOLDER_SIGN_MS; ms < HOLDER_DEAD_MS; ms += HOLDER_SIGN_MS) {
+        await passSign();
+        expect(await hold(nodes[0]!)).toBe(false);
+      }
+      await passSign();
+      expect(await hold(nodes[0]!)).toBe(true);
+      for (let ms = 0; ms < 2 * MINUTE; ms += HOLDER_SIGN_MS) await passSign();
+      expect((await rows("place_holders")).map(({ node }) => node)).toEqual(["a", "b", "c"]);
+      expect(await heldOf("k")).toBe(1);
+      await dead.close();
+    });
+
+    it("are held again by a node that was taken for dead, and by all when the database has lost them", async () => {
+      await hold(nodes[0]!, "k", 1);
+      await server.query(database, "TRUNCATE place_holders, held_places");
+      expect(await heldOf("k")).toBe(0);
+      await passSign();
+      await until(async () => (await heldOf("k")) === 1);
+      expect(await hold(nodes[1]!, "k", 1)).toBe(false);
+    });
+
+    it("come free when their node goes", async () => {
+      await hold(nodes[0]!, "k", 1);
+      await nodes[0]!.close();
+      expect(await hold(nodes[1]!, "k", 1)).toBe(true);
+      nodes = nodes.slice(1);
+    });
+
+    /** Until every node has given its next sign of life. */
+    async function passSign(): Promise<void> {
+      await clock.advance(HOLDER_SIGN_MS);
+      const isSeen = `SELECT count(*)::integer AS seen FROM place_holders WHERE seen_at = ${clock.now()}`;
+      await until(async () => (await server.query(database, isSeen))[0]?.["seen"] === 3);
+    }
+  });
+
+  it("refuse with 503 while the database cannot be reached, and mend what they have said when it can", async () => {
+    const proxy = await TcpProxy.start(server.port);
+    const url = server.url(database).replace(`:${server.port}/`, `:${proxy.port}/`);
+    const node = await open("far", { url });
+    expect(await node.hold("k", 2)).toBe(true);
+    proxy.isSilent = true;
+    const refused = await Promise.allSettled([node.take("k", 10, MINUTE), node.hold("k", 2)]);
+    for (const answer of refused) expect(answer).toMatchObject({ reason: UNAVAILABLE });
+    node.release("k");
+    await clock.advance(HOLDER_SIGN_MS);
+    await warned.promise;
+    proxy.isSilent = false;
+    proxy.cut();
+    await clock.advance(HOLDER_SIGN_MS);
+    await until(async () => (await heldOf("k")) === 0);
+    expect([await node.hold("k", 1), await nodes[0]!.hold("k", 1)]).toEqual([true, false]);
+    await node.close();
+    await proxy.stop();
+  });
+
+  it("wait for no disk", async () => {
+    const own = await PostgresServer.start({ fsync: "on", wal_sync_method: "fdatasync" });
+    try {
+      const name = await own.createDatabase();
+      const url = own.url(name);
+      await (await openPostgresStore({ url })).close();
+      const node = await open("alone", { url });
+      const synced = async () =>
+        Number((await own.query(name, "SELECT wal_sync AS synced FROM pg_stat_wal"))[0]?.["synced"]);
+      const before = await synced();
+      for (let count = 0; count < 200; count += 1) await node.take(`key ${count}`, 10, MINUTE);
+      for (let count = 0; count < 50; count += 1) await node.hold(`key ${count}`, 10);
+      // The server's own writer of the log, five times a second, and a checkpoint may come between.
+      expect((await synced()) - before).toBeLessThan(50);
+      await node.close();
+    } finally {
+      await own.stop();
+    }
+  }, 60_000);
+});
