@@ -41,6 +41,11 @@ export interface TurnRecord {
    * True for a queued turn at the head of the queue and for a running one whose owner is gone, or that waits for a person no more.
    */
   readonly runnable: boolean;
+  /**
+   * Whether it is queued behind a turn that waits for a person. Then it waits for nothing of this service, and does not count to what may
+   * wait for that (`limits.maxWaiting`).
+   */
+  readonly behindWaiting: boolean;
   /** The `client_id` of the chat; decides whose secrets its tools may use. */
   readonly clientId: string | null;
   readonly usage: TokenUsage;

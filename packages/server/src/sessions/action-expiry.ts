@@ -74,8 +74,8 @@ export class ActionExpiry {
     const { store, registry, dispatcher } = this.#options;
     const expired = await store.expire(PORTION);
     for (const committed of expired) registry.settle(committed);
-    const resumed = expired.filter(({ outcome }) => outcome.resumes).length;
-    if (resumed > 0) dispatcher.ring(resumed);
+    const arrived = expired.reduce((sum, { outcome }) => sum + outcome.arrived, 0);
+    if (arrived > 0) dispatcher.ring(arrived);
     return expired.length;
   }
 }

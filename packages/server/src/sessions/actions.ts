@@ -40,7 +40,7 @@ export class Actions implements ActionService {
     const committed = await decision;
     if (committed === null) throw refusal({ kind: "unknown" });
     const { outcome } = registry.settle(committed);
-    if ("resumes" in outcome && outcome.resumes) dispatcher.ring(1);
+    if ("arrived" in outcome && outcome.arrived > 0) dispatcher.ring(outcome.arrived);
     if (outcome.kind !== "decided") throw refusal(outcome);
     return toWireAction(outcome.action);
   }

@@ -51,6 +51,7 @@ export interface TurnRow {
   readonly steps: number;
   readonly epoch: number;
   readonly runnable: number;
+  readonly behind_waiting: number;
   readonly client_id: string | null;
   readonly usage: string;
   readonly failure: string | null;
@@ -134,6 +135,7 @@ export function toTurn(row: TurnRow): TurnRecord {
     steps: row.steps,
     epoch: row.epoch,
     runnable: row.runnable === 1,
+    behindWaiting: row.behind_waiting === 1,
     clientId: row.client_id,
     usage: toUsage(row.usage),
     failure: row.failure,

@@ -92,19 +92,47 @@ describe("waiting", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b")], [ask("a")]);
-    expect(one.decide("action-a", "deny")).toMatchObject({ kind: "decided", resumes: false });
+    expect(one.decide("action-a", "deny")).toMatchObject({ kind: "decided", arrived: 0 });
     one.write(turn, (draft, open) => void decideToolResult(draft, open, outcomeOf("b")));
     expect(one.wait(turn)).toBe("runnable");
     expect(one.claim()).toMatchObject({ attempt: 1, openCalls: [] });
   });
 
-  it("lets chats wait behind it as behind a running turn", () => {
+  it("lets chats wait behind it as behind a running turn, as many as else", () => {
     const { one } = waiting();
     one.chat("two");
     expect(one.turns.map(({ state, runnable }) => [state, runnable])).toEqual([
       ["waiting", false],
       ["queued", false],
     ]);
+    expect(one.chat("three", { maxQueued: 1 })).toEqual({ kind: "rejected", reason: "queue_full" });
+  });
+
+  it("is known of what is queued behind it, before and meanwhile, until it goes on", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a")], [ask("a")]);
+    one.chat("before");
+    const behind = () => one.turns.map(({ behindWaiting }) => behindWaiting);
+    expect(behind()).toEqual([false, false]);
+    one.wait(turn);
+    one.chat("meanwhile");
+    expect(behind()).toEqual([false, true, true]);
+    expect(one.decide("action-a", "deny")).toMatchObject({ arrived: 3 });
+    expect(behind()).toEqual([false, false, false]);
+    one.chat("after");
+    expect(behind()).toEqual([false, false, false, false]);
+  });
+
+  it.each([
+    ["ends by time", (one: DecidedSession) => expect(one.expire(VALID_MS)).toBe(2)],
+    ["is interrupted", (one: DecidedSession) => one.interrupt()],
+    ["is interrupted by a chat", (one: DecidedSession) => one.chat("stop", { onBusy: "interrupt" })],
+  ])("is over for those behind it when it %s", (_how, end) => {
+    const { one } = waiting();
+    one.chat("two");
+    end(one);
+    expect(one.turns.filter(({ behindWaiting }) => behindWaiting)).toEqual([]);
   });
 
   it("starts no call that was asked about, not even after a crash while the others ran", () => {
@@ -119,7 +147,7 @@ describe("waiting", () => {
 describe("an approval", () => {
   it("lets the turn go on, which starts the call with the input that was shown, exactly once", () => {
     const { one } = waiting();
-    expect(one.decide("action-a", "approve")).toMatchObject({ kind: "decided", resumes: true });
+    expect(one.decide("action-a", "approve")).toMatchObject({ kind: "decided", arrived: 1 });
     expect(one.types).toEqual(["system_event", "message_updated"]);
     expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
     expect(one.messages[1]?.toolCalls[0]?.phase).toBe("allowed");
@@ -156,9 +184,9 @@ describe("an approval", () => {
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b")], [ask("a"), ask("b")]);
     one.wait(turn);
-    expect(one.decide("action-b", "approve")).toMatchObject({ resumes: false });
+    expect(one.decide("action-b", "approve")).toMatchObject({ arrived: 0 });
     expect(one.turns[0]?.state).toBe("waiting");
-    expect(one.decide("action-a", "deny")).toMatchObject({ resumes: true });
+    expect(one.decide("action-a", "deny")).toMatchObject({ arrived: 1 });
     expect(one.claim()?.openCalls.map(({ id }) => id)).toEqual(["b"]);
   });
 });
@@ -218,7 +246,7 @@ describe("a decision", () => {
     const after = one.session;
     expect(one.decide("action-a", "approve", { answer: "this" })).toMatchObject({
       kind: "decided",
-      resumes: false,
+      arrived: 0,
     });
     expect(one.decide("action-a", "approve", { answer: "that" })).toEqual({ kind: "decided_otherwise" });
     expect(one.decide("action-a", "deny")).toEqual({ kind: "decided_otherwise" });
@@ -232,13 +260,13 @@ describe("an action that nobody decides", () => {
     const { one } = waiting();
     const { createdAt } = one.actions[0]!;
     one.at = createdAt;
-    expect(one.expire(VALID_MS - 2)).toBe(false);
+    expect(one.expire(VALID_MS - 2)).toBe(0);
     expect(one.actions[0]?.status).toBe("pending");
-    expect(one.expire(0)).toBe(true);
+    expect(one.expire(0)).toBe(1);
     expect(one.at).toBe(createdAt + VALID_MS);
     expect(resultsOf(one)).toEqual([["a", EXPIRED, true]]);
     expect(one.claim()).toMatchObject({ openCalls: [] });
-    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", resumes: false });
+    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", arrived: 0 });
   });
 
   it("and the others of its turn that are due change the message once, with a result for each call", () => {
@@ -247,7 +275,7 @@ describe("an action that nobody decides", () => {
     one.callTools(turn, "", [call("a"), call("b"), call("c")], [ask("a"), ask("b"), ask("c")]);
     one.wait(turn);
     one.decide("action-b", "deny");
-    expect(one.expire(VALID_MS)).toBe(true);
+    expect(one.expire(VALID_MS)).toBe(1);
     expect(one.types.toSorted()).toEqual([
       "message_updated",
       "system_event",
@@ -267,7 +295,7 @@ describe("an action that nobody decides", () => {
   it("cannot be decided from that moment on, whoever notices first", () => {
     const { one } = waiting();
     one.at = one.actions[0]!.expiresAt - 1;
-    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", resumes: true });
+    expect(one.decide("action-a", "approve")).toEqual({ kind: "expired", arrived: 1 });
     expect(one.actions[0]?.status).toBe("expired");
     expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
   });

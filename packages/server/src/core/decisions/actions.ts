@@ -5,6 +5,7 @@ import type { ActionKind, ActionRecord } from "../action.ts";
 import { sameJson, type JsonValue } from "../json.ts";
 import type { MessageRecord, ToolCallRecord } from "../message.ts";
 import type { OpenTurn } from "../turn.ts";
+import { resumeTurn } from "./asking.ts";
 import type { SessionDraft } from "./draft.ts";
 import { decideToolResults, type ToolOutcomeInput } from "./turn-progress.ts";
 
@@ -15,11 +16,12 @@ export interface ActionAnswer {
   readonly result: JsonValue;
 }
 
+/** `arrived`: turns that wait for the service from now on, which is the one that asked, if it may go on, with those behind it. */
 export type ActionOutcome =
   /** It stands as it was answered, now or by the same answer before. */
-  | { readonly kind: "decided"; readonly action: ActionRecord; readonly resumes: boolean }
+  | { readonly kind: "decided"; readonly action: ActionRecord; readonly arrived: number }
   /** Too late; where nobody had noticed yet, this transaction has. */
-  | { readonly kind: "expired"; readonly resumes: boolean }
+  | { readonly kind: "expired"; readonly arrived: number }
   | { readonly kind: "unknown" }
   /** `expected`: what the result has to be. */
   | { readonly kind: "invalid"; readonly expected: string }
@@ -47,22 +49,23 @@ export function decideAction(
   if (action === null) return { kind: "unknown" };
   if (!isExpectedResult(action.asked.kind, answer))
     return { kind: "invalid", expected: expectedOf(action, answer) };
-  if (action.status === "expired") return { kind: "expired", resumes: false };
+  if (action.status === "expired") return { kind: "expired", arrived: 0 };
   if (action.status === "cancelled") return { kind: "cancelled" };
   const status = answer.decision === "approve" ? "approved" : "denied";
   if (action.status !== "pending") {
     const isSame = action.status === status && sameJson(action.result, answer.result);
-    return isSame ? { kind: "decided", action, resumes: false } : { kind: "decided_otherwise" };
+    return isSame ? { kind: "decided", action, arrived: 0 } : { kind: "decided_otherwise" };
   }
-  if (isDue(action, draft.at)) return { kind: "expired", resumes: decideExpiry(draft, openTurns) };
+  if (isDue(action, draft.at)) return { kind: "expired", arrived: decideExpiry(draft, openTurns) };
   const turn = turnOf(openTurns, action);
   const resolved = draft.resolveAction(action, status, answer.result);
-  return { kind: "decided", action: resolved, resumes: goOn(draft, settleCall(draft, turn, resolved)) };
+  const arrived = goOn(draft, settleCall(draft, turn, resolved), openTurns);
+  return { kind: "decided", action: resolved, arrived };
 }
 
-/** Everything of the session that is due counts as denied. Answers whether its turn may go on. */
-export function decideExpiry(draft: SessionDraft, openTurns: readonly OpenTurn[]): boolean {
-  let resumes = false;
+/** Everything of the session that is due counts as denied. Answers how many turns wait for the service because of it. */
+export function decideExpiry(draft: SessionDraft, openTurns: readonly OpenTurn[]): number {
+  let arrived = 0;
   for (const open of openTurns) {
     const due = open.actions.filter((action) => isDue(action, draft.at));
     if (due.length === 0) continue;
@@ -70,9 +73,9 @@ export function decideExpiry(draft: SessionDraft, openTurns: readonly OpenTurn[]
     const outcomes = due.map((action) => outcomeOf(draft, draft.resolveAction(action, "expired", null)));
     const agentMessage = decideToolResults(draft, turn, outcomes);
     const actions = open.actions.filter((action) => !isDue(action, draft.at));
-    resumes = goOn(draft, { ...turn, agentMessage, actions }) || resumes;
+    arrived += goOn(draft, { ...turn, agentMessage, actions }, openTurns);
   }
-  return resumes;
+  return arrived;
 }
 
 type AskingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
@@ -120,10 +123,9 @@ function allowCall(draft: SessionDraft, message: MessageRecord, callId: string):
 }
 
 /** A turn that waits for nobody any more may be claimed. One that still runs other calls sees to that itself when it is done with them. */
-function goOn(draft: SessionDraft, { turn, actions }: AskingTurn): boolean {
-  if (turn.state !== "waiting" || actions.length > 0) return false;
-  draft.changeTurn({ ...turn, state: "running", runnable: true });
-  return true;
+function goOn(draft: SessionDraft, { turn, actions }: AskingTurn, openTurns: readonly OpenTurn[]): number {
+  if (turn.state !== "waiting" || actions.length > 0) return 0;
+  return resumeTurn(draft, turn, openTurns);
 }
 
 function turnOf(openTurns: readonly OpenTurn[], action: ActionRecord): AskingTurn {

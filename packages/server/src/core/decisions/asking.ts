@@ -2,7 +2,7 @@
 
 import type { ActionKind, AskedAction } from "../action.ts";
 import type { ToolCallRecord } from "../message.ts";
-import type { OpenTurn } from "../turn.ts";
+import type { OpenTurn, TurnRecord } from "../turn.ts";
 import type { SessionDraft } from "./draft.ts";
 
 const NOTICES: Readonly<Record<ActionKind, string>> = {
@@ -48,7 +48,11 @@ export function askPerson(
  * All that can run has run: the turn gives up its place and lease until nobody is asked any more. Where that is so already, it may be
  * claimed at once. Its attempts count from zero, because it did not crash.
  */
-export function decideWait(draft: SessionDraft, open: OpenTurn): "waits" | "runnable" {
+export function decideWait(
+  draft: SessionDraft,
+  open: OpenTurn,
+  openTurns: readonly OpenTurn[],
+): "waits" | "runnable" {
   const waits = open.actions.length > 0;
   draft.raiseEpoch();
   draft.lease = { kind: "released" };
@@ -58,5 +62,24 @@ export function decideWait(draft: SessionDraft, open: OpenTurn): "waits" | "runn
     runnable: !waits,
     attempts: 0,
   });
+  if (waits) moveQueue(draft, open.turn, openTurns, { behindWaiting: true });
   return waits ? "waits" : "runnable";
+}
+
+/** Nobody is asked any more by a turn that waited: it may be claimed. Answers how many turns wait for the service that did not before. */
+export function resumeTurn(draft: SessionDraft, turn: TurnRecord, openTurns: readonly OpenTurn[]): number {
+  draft.changeTurn({ ...turn, state: "running", runnable: true });
+  return 1 + moveQueue(draft, turn, openTurns, { behindWaiting: false });
+}
+
+/** What is queued stands behind a turn that waits for a person, or does so no more. Answers how many turns that are. */
+function moveQueue(
+  draft: SessionDraft,
+  first: TurnRecord,
+  openTurns: readonly OpenTurn[],
+  place: Pick<TurnRecord, "behindWaiting">,
+): number {
+  const queued = openTurns.filter(({ turn }) => turn.number !== first.number);
+  for (const { turn } of queued) draft.changeTurn({ ...turn, ...place });
+  return queued.length;
 }

@@ -42,6 +42,8 @@ export interface IdempotencyKey {
 export interface ChatFacts {
   /** How many turns of the session have not ended. */
   readonly openTurns: number;
+  /** Whether one of them waits for a person. */
+  readonly waits: boolean;
   /** Those turns, and the text of the running one as it was checkpointed last; needed where the chat interrupts them, else `null`. */
   readonly interrupted: {
     readonly openTurns: readonly OpenTurn[];
@@ -102,7 +104,12 @@ export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInp
   const mayStart = ahead === 0 && !input.fullProviders.includes(providerOf(draft.session.model));
   const claim = mayStart ? input.claim : null;
   const message = { id: input.messageId, text: input.text, clientId: input.clientId };
-  const open = enqueueTurn(draft, message, { isFirst: ahead === 0, startsNow: claim !== null });
+  const place = {
+    isFirst: ahead === 0,
+    startsNow: claim !== null,
+    behindWaiting: ahead > 0 && facts.waits,
+  };
+  const open = enqueueTurn(draft, message, place);
   const started = claim === null ? null : startTurn(draft, open, claim);
   draft.moveStatus("chat");
   draft.wantsTitle = isFirst && draft.session.titleSource === "placeholder";

@@ -92,10 +92,11 @@ export class DecidedSession {
       ...input,
     };
     const { openTurns } = this;
+    const waits = openTurns.some(({ turn }) => turn.state === "waiting");
     const interrupted = { openTurns, checkpointed: null };
+    const all = { openTurns: openTurns.length, waits, interrupted, previous: null, ...facts };
     return this.change(
-      (draft) =>
-        decideChat(draft, { openTurns: openTurns.length, interrupted, previous: null, ...facts }, whole),
+      (draft) => decideChat(draft, all, whole),
       ({ kind }) => kind === "rejected",
     );
   }
@@ -155,7 +156,7 @@ export class DecidedSession {
   wait(turn: StartedTurn): "waits" | "runnable" | null {
     return this.change((draft) => {
       const open = turnThatWrites(draft.session, this.openTurns, turn);
-      return open === null ? null : decideWait(draft, open);
+      return open === null ? null : decideWait(draft, open, this.openTurns);
     });
   }
 
@@ -169,7 +170,7 @@ export class DecidedSession {
   }
 
   /** So much time passes, and what is due then counts as denied. */
-  expire(ms: number): boolean {
+  expire(ms: number): number {
     this.at += ms;
     return this.change((draft) => decideExpiry(draft, this.openTurns));
   }

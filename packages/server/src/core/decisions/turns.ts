@@ -17,7 +17,7 @@ export interface TurnClaim {
 export function enqueueTurn(
   draft: SessionDraft,
   message: { readonly id: string; readonly text: string; readonly clientId: string | null },
-  place: { readonly isFirst: boolean; readonly startsNow: boolean },
+  place: { readonly isFirst: boolean; readonly startsNow: boolean; readonly behindWaiting: boolean },
 ): OpenTurn {
   const number = draft.session.turnCount + 1;
   const userMessage = draft.addMessage({
@@ -37,6 +37,7 @@ export function enqueueTurn(
     steps: 0,
     epoch: 0,
     runnable: place.isFirst,
+    behindWaiting: place.behindWaiting,
     clientId: message.clientId,
     usage: NO_USAGE,
     failure: null,
@@ -126,7 +127,7 @@ export function failTurn(
 /** Records the end of a turn: nobody needs to decide for it any more. Whoever calls it moves the session's status and the queue on. */
 export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: Partial<TurnRecord>): void {
   for (const action of actions) draft.resolveAction(action, "cancelled", null);
-  draft.changeTurn({ ...turn, ...end, runnable: false, endedAt: draft.at });
+  draft.changeTurn({ ...turn, ...end, runnable: false, behindWaiting: false, endedAt: draft.at });
   draft.settledTurns.add(turn.number);
 }
 

@@ -6,8 +6,8 @@ import type { Committed } from "./session-store.ts";
 
 /** An expiry has happened. */
 export interface Expired {
-  /** Whether the session's turn may be claimed now. */
-  readonly resumes: boolean;
+  /** Turns that wait for the service from now on: the one that asked, if it may be claimed, with those behind it. */
+  readonly arrived: number;
 }
 
 export interface ActionStore {

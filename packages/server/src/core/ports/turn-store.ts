@@ -38,7 +38,7 @@ export interface TurnStore {
     fullProviders: readonly string[],
     models: Readonly<Record<string, readonly string[]>>,
   ): Promise<readonly Committed<StartedTurn | null>[]>;
-  /** How many turns wait for an owner or behind another turn; counting stops at `limit`. */
+  /** How many turns wait for an owner or behind another turn, unless that one waits for a person; counting stops at `limit`. */
   countWaiting(limit: number): Promise<number>;
   /**
    * Prolongs those leases of an owner that are of the given epochs by `leaseMs`. Answers the epochs that it still holds. A lease that

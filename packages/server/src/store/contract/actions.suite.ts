@@ -101,15 +101,43 @@ export function describeActions(openStore: OpenStore): void {
       expect((await load(given.store, id)).session.status).toBe("processing");
     });
 
+    it("do not let messages behind their turn count as waiting, until it goes on; each session has its limit", async () => {
+      const id = randomUUID();
+      const asks = askOf("a");
+      const turn = identityOf(await startTurn(given.store, id, "go"));
+      await given.store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], [asks]);
+      await chat(given.store, id, "before");
+      expect(await given.store.turns.countWaiting(10)).toBe(1);
+      await given.store.turns.wait(turn);
+      await Promise.all([chat(given.store, id, "meanwhile"), chat(given.store, id, "as well")]);
+      expect(await given.store.turns.countWaiting(10)).toBe(0);
+      const refused = await chat(given.store, id, "too many", { maxQueued: 3 });
+      expect(refused.outcome).toEqual({ kind: "rejected", reason: "queue_full" });
+      expect((await given.store.actions.decide(id, asks.id, DENY))?.outcome).toMatchObject({ arrived: 4 });
+      expect(await given.store.turns.countWaiting(10)).toBe(4);
+      await claim();
+      expect(await given.store.turns.countWaiting(10)).toBe(3);
+    });
+
+    it("let what is behind their turns count when their time is over", async () => {
+      for (const { id } of [await waiting(askOf("a")), await waiting(askOf("b"))]) {
+        await chat(given.store, id, "meanwhile");
+      }
+      await given.clock.advance(600_000);
+      const expired = await given.store.actions.expire(10);
+      expect(expired.map(({ outcome }) => outcome)).toEqual([{ arrived: 2 }, { arrived: 2 }]);
+      expect(await given.store.turns.countWaiting(10)).toBe(4);
+    });
+
     it("let the turn be claimed when the last of them is decided, with what was allowed, which starts then", async () => {
       const [first, second] = [askOf("a"), askOf("b")];
       const { id } = await waiting(first, second);
       expect((await given.store.actions.decide(id, first.id, APPROVE))?.outcome).toMatchObject({
-        resumes: false,
+        arrived: 0,
       });
       expect(await claim()).toEqual([]);
       expect((await given.store.actions.decide(id, second.id, DENY))?.outcome).toMatchObject({
-        resumes: true,
+        arrived: 1,
       });
       const [claimed] = await claim(5);
       expect(claimed?.outcome).toMatchObject({
@@ -144,9 +172,9 @@ export function describeActions(openStore: OpenStore): void {
         given.store.actions.decide(id, asked.id, APPROVE),
       ]);
       expect(answers.map((answer) => answer?.outcome)).toMatchObject([
-        { kind: "decided", action: { status: "approved" }, resumes: true },
+        { kind: "decided", action: { status: "approved" }, arrived: 1 },
         { kind: "decided_otherwise" },
-        { kind: "decided", action: { status: "approved" }, resumes: false },
+        { kind: "decided", action: { status: "approved" }, arrived: 0 },
       ]);
       const before = await everything(given.store, id);
       await given.store.actions.decide(id, asked.id, { decision: "approve", result: { more: 1 } });
@@ -189,7 +217,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await given.store.actions.isAnyDue()).toBe(true);
       const [first, ...more] = await given.store.actions.expire(10);
       expect(more).toEqual([]);
-      expect(first).toMatchObject({ session: { id: ids[0] }, outcome: { resumes: true } });
+      expect(first).toMatchObject({ session: { id: ids[0] }, outcome: { arrived: 1 } });
       await given.clock.advance(4);
       const rest = [await given.store.actions.expire(1), await given.store.actions.expire(1)];
       expect(rest.flat().map(({ session }) => session.id)).toEqual(ids.slice(1));
@@ -202,7 +230,7 @@ export function describeActions(openStore: OpenStore): void {
       const { id } = await waiting(askOf("a", { validMs: 1_000 }), askOf("b"));
       await given.clock.advance(1_000);
       const [expired] = await given.store.actions.expire(10);
-      expect(expired?.outcome).toEqual({ resumes: false });
+      expect(expired?.outcome).toEqual({ arrived: 0 });
       expect((await load(given.store, id)).pendingActions.map(({ callId }) => callId)).toEqual(["b"]);
       expect(await claim()).toEqual([]);
     });
@@ -266,7 +294,7 @@ export function describeActions(openStore: OpenStore): void {
       expect(await everything(given.store, id)).toEqual(before);
       expect(await claim()).toEqual([]);
       expect((await given.store.actions.decide(id, asked.id, APPROVE))?.outcome).toMatchObject({
-        resumes: true,
+        arrived: 1,
       });
       expect((await claim())[0]?.outcome?.openCalls).toMatchObject([{ id: "a" }]);
     });

@@ -56,9 +56,9 @@ export function actionsOf(calls: Calls): ActionStore {
           const state = transaction.byKey(key);
           if (state === null) return [];
           const draft = transaction.draft(state, at);
-          const resumes = decideExpiry(draft, state.openTurns());
+          const arrived = decideExpiry(draft, state.openTurns());
           // Somebody may have decided while this waited for the lock.
-          return draft.session === state.session ? [] : [transaction.keep(state, draft, { resumes })];
+          return draft.session === state.session ? [] : [transaction.keep(state, draft, { arrived })];
         });
         await writeChanges(connection, transaction.changes);
         return expired;

@@ -32,6 +32,7 @@ const TURN = {
   steps: "integer",
   epoch: "bigint",
   runnable: "smallint",
+  behind_waiting: "smallint",
   usage: "text",
   failure: "text",
   ended_at: "bigint",
@@ -188,8 +189,20 @@ function changedMessageRow(key: number, message: MessageRecord): Row {
 }
 
 function turnValues(turn: TurnRecord): Row {
-  const { agentPosition, state, attempts, steps, epoch, runnable, usage, failure, endedAt } = turn;
-  return [agentPosition, state, attempts, steps, epoch, runnable ? 1 : 0, usageText(usage), failure, endedAt];
+  const { agentPosition, state, attempts, steps, epoch, usage, failure, endedAt } = turn;
+  const [runnable, behindWaiting] = [turn.runnable ? 1 : 0, turn.behindWaiting ? 1 : 0];
+  return [
+    agentPosition,
+    state,
+    attempts,
+    steps,
+    epoch,
+    runnable,
+    behindWaiting,
+    usageText(usage),
+    failure,
+    endedAt,
+  ];
 }
 
 function turnRow(key: number, turn: TurnRecord): Row {

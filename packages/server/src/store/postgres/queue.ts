@@ -17,7 +17,7 @@ type Queue = Pick<TurnStore, "claim" | "countWaiting" | "renew" | "releaseDeadLe
 
 const waiting = prepare<[number], { readonly count: number }>(
   `SELECT count(*) AS count FROM (SELECT 1 FROM turns
-     WHERE ended_at IS NULL AND (state = 'queued' OR runnable = 1) LIMIT $1) AS waiting`,
+     WHERE ended_at IS NULL AND (runnable = 1 OR (state = 'queued' AND behind_waiting = 0)) LIMIT $1) AS waiting`,
 );
 // A lease that has run out stays so: its owner may have stopped already, and then nobody else would ever go on.
 const prolong = prepare<[number, string, number, readonly number[]], { readonly epoch: number }>(

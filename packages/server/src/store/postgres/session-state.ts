@@ -2,7 +2,7 @@
 // session in one transaction see each other.
 
 import type { ActionRecord } from "../../core/action.ts";
-import type { IdempotencyKey } from "../../core/decisions/chat.ts";
+import type { ChatFacts, IdempotencyKey } from "../../core/decisions/chat.ts";
 import type { SessionDraft } from "../../core/decisions/draft.ts";
 import type { PartialText } from "../../core/decisions/interrupt.ts";
 import { joinStepText, waitsForPerson, type MessageRecord } from "../../core/message.ts";
@@ -81,8 +81,11 @@ export class SessionState {
     for (const turn of draft.settledTurns) this.#streamed.delete(turn);
   }
 
-  countOpenTurns(): number {
-    return this.#turns.size;
+  countOpenTurns(): Pick<ChatFacts, "openTurns" | "waits"> {
+    return {
+      openTurns: this.#turns.size,
+      waits: this.#turns.values().some(({ state }) => state === "waiting"),
+    };
   }
 
   /** The session's turns that have not ended, with their messages, oldest first. */

@@ -50,13 +50,13 @@ function chatWith(calls: Calls): TurnStore["chat"] {
         at,
         target,
         (draft, state) => {
-          const openTurns = state.countOpenTurns();
+          const { openTurns, waits } = state.countOpenTurns();
           const interrupted =
             interrupts && openTurns > 0
               ? { openTurns: state.openTurns(), checkpointed: state.checkpointed() }
               : null;
           const previous = state.usedKey(idempotency);
-          return decideChat(draft, { openTurns, interrupted, previous }, input);
+          return decideChat(draft, { openTurns, waits, interrupted, previous }, input);
         },
         ({ kind }) => kind === "rejected",
       );
@@ -93,8 +93,8 @@ function progressOf(calls: Calls): Progress {
     wait: (identity) =>
       calls.change(identity.sessionId, { ...needs, epochs: 1 }, (transaction, at) => {
         let outcome: ReturnType<typeof decideWait> = "waits";
-        const committed = transaction.changeForTurn(at, identity, (draft, open) => {
-          outcome = decideWait(draft, open);
+        const committed = transaction.changeForTurn(at, identity, (draft, open, openTurns) => {
+          outcome = decideWait(draft, open, openTurns);
         });
         return committed === null ? null : { ...committed, outcome };
       }),

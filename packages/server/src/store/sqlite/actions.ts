@@ -47,9 +47,9 @@ export function prepareActions(database: DatabaseSync, transaction: Transaction)
         const session = facts.sessionByKey(session_key);
         if (session === null) throw new Error(`Session ${session_key} is gone, and its actions are not`);
         const change = draft(session, at);
-        const resumes = decideExpiry(change, facts.openTurns(session));
+        const arrived = decideExpiry(change, facts.openTurns(session));
         write(session, change);
-        return answer(facts, change, { resumes }, false, false);
+        return answer(facts, change, { arrived }, false, false);
       }),
   };
 }

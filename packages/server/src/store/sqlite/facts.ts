@@ -2,6 +2,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import type { ActionRecord } from "../../core/action.ts";
+import type { ChatFacts } from "../../core/decisions/chat.ts";
 import type { PartialText } from "../../core/decisions/interrupt.ts";
 import { joinStepText, waitsForPerson } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/session-store.ts";
@@ -23,7 +24,7 @@ import { prepare } from "./statement.ts";
 export interface Facts {
   sessionById(id: string): SessionRecord | null;
   sessionByKey(key: number): SessionRecord | null;
-  countOpenTurns(session: SessionRecord): number;
+  countOpenTurns(session: SessionRecord): Pick<ChatFacts, "openTurns" | "waits">;
   /** The session's turns that have not ended, with their messages, oldest first. */
   openTurns(session: SessionRecord): readonly OpenTurn[];
   /** The whole text of the running turn's agent message as it was checkpointed last. */
@@ -88,9 +89,10 @@ function prepareOpenTurns(
     database,
     "SELECT * FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL ORDER BY number",
   );
-  const count = prepare<[number], { readonly count: number }>(
+  const count = prepare<[number], { readonly count: number; readonly waiting: number | null }>(
     database,
-    "SELECT count(*) AS count FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL",
+    `SELECT count(*) AS count, sum(state = 'waiting') AS waiting FROM turns INDEXED BY turns_open
+     WHERE session_key = ? AND ended_at IS NULL`,
   );
   const message = prepare<[number, number], MessageRow>(
     database,
@@ -110,7 +112,10 @@ function prepareOpenTurns(
     return { turn, userMessage, agentMessage, actions: asks ? pendingActions(session) : [] };
   };
   return {
-    countOpenTurns: ({ key, status }) => (status === "processing" ? (count.get(key)?.count ?? 0) : 0),
+    countOpenTurns: ({ key, status }) => {
+      const counted = status === "processing" ? count.get(key) : undefined;
+      return { openTurns: counted?.count ?? 0, waits: (counted?.waiting ?? 0) > 0 };
+    },
     openTurns: (session) =>
       session.status === "processing"
         ? open.all(session.key).map((row) => withMessages(session, toTurn(row)))

@@ -18,8 +18,8 @@ type Queue = Pick<
 export function prepareQueue(database: DatabaseSync, transaction: Transaction): Queue {
   const waiting = prepare<[number], { readonly count: number }>(
     database,
-    `SELECT count(*) AS count FROM (SELECT 1 FROM turns INDEXED BY turns_open
-       WHERE ended_at IS NULL AND (state = 'queued' OR runnable = 1) LIMIT ?)`,
+    `SELECT count(*) AS count FROM (SELECT 1 FROM turns INDEXED BY turns_waiting
+       WHERE ended_at IS NULL AND (runnable = 1 OR (state = 'queued' AND behind_waiting = 0)) LIMIT ?)`,
   );
   const prolong = prepare<[number, string, number, string], { readonly epoch: number }>(
     database,

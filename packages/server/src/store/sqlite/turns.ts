@@ -56,10 +56,10 @@ function prepareChat(database: DatabaseSync, { facts, change }: Transaction): Sy
       target,
       (draft) => {
         const { session } = draft;
-        const openTurns = facts.countOpenTurns(session);
+        const { openTurns, waits } = facts.countOpenTurns(session);
         const interrupted = input.onBusy === "interrupt" && openTurns > 0 ? interruptedBy(session) : null;
         const before = idempotency === null ? null : (previous.get(session.key, idempotency.key) ?? null);
-        return decideChat(draft, { openTurns, interrupted, previous: before }, input);
+        return decideChat(draft, { openTurns, waits, interrupted, previous: before }, input);
       },
       ({ kind }) => kind === "rejected",
     );
@@ -110,8 +110,8 @@ function prepareProgress(database: DatabaseSync, transaction: Transaction): Prog
       }),
     wait: (at, identity) => {
       let outcome: ReturnType<typeof decideWait> = "waits";
-      const committed = changeForTurn(at, identity, (draft, open) => {
-        outcome = decideWait(draft, open);
+      const committed = changeForTurn(at, identity, (draft, open, openTurns) => {
+        outcome = decideWait(draft, open, openTurns);
       });
       return committed === null ? null : { ...committed, outcome };
     },
