@@ -92,6 +92,22 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     );
   });
 
+  it("finds what is queued behind a turn that waits for a person in a database of the version before", async () => {
+    await migrate(connections, OURS.slice(0, 3));
+    await server.query(
+      database,
+      `INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
+       VALUES (1, 1, 'waiting', 1, 0, 0, 0, 0, '{}', 1), (1, 2, 'queued', 1, 0, 0, 0, 0, '{}', 1),
+              (2, 1, 'running', 1, 0, 0, 0, 0, '{}', 1), (2, 2, 'queued', 1, 0, 0, 0, 0, '{}', 1)`,
+    );
+    await migrate(connections, OURS);
+    const behind = await server.query(
+      database,
+      "SELECT session_key::integer, number::integer FROM turns WHERE behind_waiting = 1",
+    );
+    expect(behind).toEqual([{ session_key: 1, number: 2 }]);
+  });
+
   it("compares all text that is looked up or sorted by its bytes", async () => {
     await migrate(connections, OURS);
     const rows = await server.query(

@@ -57,6 +57,21 @@ describe("migrate", () => {
     );
   });
 
+  it("finds what is queued behind a turn that waits for a person in a database of the version before", () => {
+    migrate(database, OURS.slice(0, 3), 5);
+    const insert = database.prepare(
+      `INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
+       VALUES (?, ?, ?, 1, 0, 0, 0, 0, '{}', 1)`,
+    );
+    insert.run(1, 1, "waiting");
+    insert.run(1, 2, "queued");
+    insert.run(2, 1, "running");
+    insert.run(2, 2, "queued");
+    migrate(database, OURS, 6);
+    const behind = database.prepare("SELECT session_key, number FROM turns WHERE behind_waiting = 1").all();
+    expect(behind).toMatchObject([{ session_key: 1, number: 2 }]);
+  });
+
   it("makes every table STRICT", () => {
     migrate(database, OURS, 5);
     const loose = database
