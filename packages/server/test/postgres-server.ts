@@ -3,12 +3,12 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chown, mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { Client } from "pg";
+import { freePort } from "./free-port.ts";
 import { findPostgres, runnableBy, type SystemUser } from "./postgres-programs.ts";
 
 const run = promisify(execFile);
@@ -178,14 +178,4 @@ export class PostgresServer {
       await client.end();
     }
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("There is no free port");
-  return address.port;
 }

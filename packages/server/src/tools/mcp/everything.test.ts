@@ -2,9 +2,9 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../../test/free-port.ts";
 import { createSystemClock } from "../../clock.ts";
 import type { McpServerSettings } from "../../core/app-settings.ts";
 import type { JsonValue } from "../../core/json.ts";
@@ -12,15 +12,6 @@ import { httpServer, mcpTools, stdioServer, type McpTools } from "./testing/open
 
 const PACKAGE = import.meta.resolve("@modelcontextprotocol/server-everything/package.json");
 const MAIN = fileURLToPath(new URL("dist/index.js", PACKAGE));
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** The reference server over HTTP, in a process of its own. */
 async function start(transport: "streamableHttp" | "sse"): Promise<{ port: number; process: ChildProcess }> {

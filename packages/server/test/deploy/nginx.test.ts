@@ -1,0 +1,171 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chat, expectProblem, expectSnapshot, newSession, send, state } from "../black-box/client.ts";
+import { EventReader } from "../black-box/event-reader.ts";
+import { Program } from "../black-box/server.ts";
+import { isWithout } from "../programs.ts";
+import { Nginx } from "./nginx.ts";
+
+describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", () => {
+  describe("in front of two nodes, and one that cannot be reached", () => {
+    let nodes: readonly Program[];
+    let nginx: Nginx;
+    beforeAll(async () => {
+      nodes = await Promise.all([Program.start(), Program.start()]);
+      const [first, second] = nodes.map(({ url }) => new URL(url).host);
+      // Port 1 is nobody's.
+      nginx = await Nginx.start([first!, second!, "127.0.0.1:1"]);
+    });
+    afterAll(async () => {
+      await nginx.stop();
+      await Promise.all(nodes.map((node) => node.remove()));
+    });
+
+    it("passes on each event when it comes, though nothing follows it", async () => {
+      const session = newSession();
+      // The nodes share nothing here, so each is told the same; the stream is with one of them.
+      const tellAll = (method: string, path: string, json: unknown) =>
+        Promise.all(nodes.map(({ url }) => send(url, method, path, { session, json })));
+      await tellAll("POST", "/api/sessions", {});
+      const reader = await EventReader.connect(nginx.url, session);
+      for (const title of ["One", "Two", "Three"]) {
+        await tellAll("PATCH", `/api/sessions/${session}`, { title });
+        await reader.find((event) => event.type === "title_changed" && event.new_title === title);
+      }
+      expect(reader.other.filter((block) => block.startsWith(": "))).toEqual([]);
+      reader.leave();
+    });
+
+    it("passes on text while the answer is being made", async () => {
+      const session = newSession();
+      const reader = await EventReader.connect(nginx.url, session, { include: "messages" });
+      await Promise.all(nodes.map(({ url }) => chat(url, session, "count to 1000")));
+      await reader.find(({ type }) => type === "message_delta");
+      const states = await Promise.all(nodes.map(({ url }) => state(url, session)));
+      expect(states.map(({ is_processing }) => is_processing)).toEqual([true, true]);
+      await Promise.all(nodes.map(({ url }) => send(url, "POST", "/api/interrupt", { session })));
+      await reader.find(({ type }) => type === "message_completed");
+      reader.leave();
+    });
+
+    it("keeps a stream open on which nothing happens but heartbeats", async () => {
+      const reader = await EventReader.connect(nginx.url, newSession());
+      await reader.until(() => reader.other.some((block) => block.startsWith(": ")));
+      expect([reader.ended, reader.events]).toEqual([false, []]);
+      reader.leave();
+    });
+
+    it("waits for an answer as long as the client asked for", async () => {
+      const session = newSession();
+      const answer = await send(nginx.url, "POST", "/api/chat?message=Hello", {
+        session,
+        headers: { Prefer: "wait=30" },
+      });
+      const snapshot = expectSnapshot(answer, session);
+      expect(snapshot.is_processing).toBe(false);
+      expect(snapshot.messages.map(({ sender }) => sender)).toEqual(["user", "agent"]);
+    });
+
+    it("lets each node have its share, and passes over the one that is away", async () => {
+      const before = await Promise.all(nodes.map(({ url }) => documentsAnswered(url)));
+      for (let count = 0; count < 12; count += 1) {
+        expect((await send(nginx.url, "GET", "/openapi.json")).status).toBe(200);
+      }
+      const after = await Promise.all(nodes.map(({ url }) => documentsAnswered(url)));
+      const shares = after.map((count, index) => count - before[index]!);
+      expect(Math.min(...shares)).toBeGreaterThanOrEqual(4);
+      expect(shares[0]! + shares[1]!).toBe(12);
+    });
+
+    it("takes the longest message, in the query as in the body", async () => {
+      const message = "x".repeat(32_768);
+      await chat(nginx.url, newSession(), message);
+      const session = newSession();
+      expectSnapshot(await send(nginx.url, "POST", "/api/chat", { session, json: { message } }), session);
+      expectProblem(
+        await send(nginx.url, "POST", "/api/chat", { session, json: { message: `${message}x` } }),
+        413,
+      );
+    });
+
+    it("keeps what operators ask from the public", async () => {
+      for (const path of ["/healthz", "/readyz", "/metrics"]) {
+        expect((await send(nginx.url, "GET", path)).status).toBe(404);
+      }
+    });
+
+    it("logs no message and no id of a session", async () => {
+      const session = newSession();
+      await chat(nginx.url, session, "tell-nobody");
+      await send(nginx.url, "GET", `/api/sessions/${session}`);
+      const { headers } = await send(nginx.url, "GET", "/api/sessions?public_key=0xsecret");
+      const logged = await nginx.logged();
+      expect(logged).toContain(headers["x-request-id"]);
+      expect(logged).toContain("GET /api/sessions/... ");
+      for (const secret of ["tell-nobody", session, "0xsecret"]) expect(logged).not.toContain(secret);
+    });
+  });
+
+  describe("in front of nodes that are all away", () => {
+    let nginx: Nginx;
+    beforeAll(async () => {
+      nginx = await Nginx.start(["127.0.0.1:1", "127.0.0.1:1", "127.0.0.1:1"]);
+    });
+    afterAll(() => nginx.stop());
+
+    it("answers as a node would that cannot, and logs no message either", async () => {
+      const answer = await send(nginx.url, "POST", "/api/chat?message=tell-nobody", {
+        session: newSession(),
+      });
+      expectProblem(answer, 503, "no_answer");
+      expect(answer.headers["retry-after"]).toBe("1");
+      expect(await nginx.logged()).not.toContain("tell-nobody");
+    });
+  });
+
+  describe("as a node sees it", () => {
+    const requests: IncomingHttpHeaders[] = [];
+    const sockets = new Set<unknown>();
+    let node: Server;
+    let nginx: Nginx;
+    beforeAll(async () => {
+      node = createServer((request, response) => {
+        requests.push(request.headers);
+        sockets.add(request.socket);
+        response.end();
+      }).listen(0, "127.0.0.1");
+      await once(node, "listening");
+      const address = `127.0.0.1:${(node.address() as AddressInfo).port}`;
+      nginx = await Nginx.start([address, address, address]);
+    });
+    afterAll(async () => {
+      await nginx.stop();
+      node.close();
+      node.closeAllConnections();
+    });
+
+    it("names the client behind whatever the client claims, and the host as the client has it", async () => {
+      await send(nginx.url, "GET", "/api/state", { headers: { "X-Forwarded-For": "203.0.113.7" } });
+      expect(requests.at(-1)).toMatchObject({
+        "x-forwarded-for": "203.0.113.7, 127.0.0.1",
+        "x-forwarded-proto": "http",
+        host: new URL(nginx.url).host,
+      });
+    });
+
+    it("uses its connections again", async () => {
+      for (let count = 0; count < 30; count += 1) await send(nginx.url, "GET", "/api/state");
+      // Three entries for one node are three sets of connections.
+      expect(sockets.size).toBeLessThanOrEqual(3);
+    });
+  });
+});
+
+/** How often a node has given its document. */
+async function documentsAnswered(url: string): Promise<number> {
+  const { text } = await send(url, "GET", "/metrics");
+  const line = /^colloquy_http_requests_total\{method="GET",route="\/openapi\.json",status="2xx"\} (\d+)$/m;
+  return Number(line.exec(text)?.[1] ?? 0);
+}
