@@ -167,7 +167,7 @@ describe("the calls of a step", () => {
     expect(journal.entries).toEqual([]);
 
     // The result that the ninth would begin with is not taken.
-    const last = await run(10, (entry) => !entry.startsWith("result 1"), unsafe);
+    const last = await run(11, (entry) => !entry.startsWith("result 1"), unsafe);
     await last.end("1", "2");
     await last.end("3", "4", "5", "6", "7", "8");
     expect(await last.results).toBeNull();

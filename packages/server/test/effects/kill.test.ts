@@ -136,6 +136,31 @@ describe("a process that is killed while a tool works", () => {
     expect(new Set(counted("unsafe"))).toHaveLength(counted("unsafe").length);
   });
 
+  it("runs the unsafe calls that had no place before, each once, and none of those that had begun", async () => {
+    const [all, atOnce] = [12, 8];
+    const killed = Promise.withResolvers<void>();
+    let calls = 0;
+    service.call = () => {
+      calls += 1;
+      if (calls > atOnce) return { content: [{ type: "text", text: "done" }] };
+      // Nobody is answered until all that may run at the same time have come.
+      if (calls === atOnce) {
+        const again = program.stop("SIGKILL").then(() => program.run());
+        again.then(killed.resolve, killed.reject);
+      }
+      return undefined;
+    };
+    const session = randomUUID();
+    await chat(program.url, session, Array<string>(all).fill("unsafe").join(" "));
+    await killed.promise;
+    expect((await answerTo(session)).split(" | ")).toEqual([
+      ...Array<string>(atOnce).fill("outcome unknown"),
+      ...Array<string>(all - atOnce).fill("done"),
+    ]);
+    expect(counted("unsafe")).toHaveLength(all);
+    expect(new Set(counted("unsafe"))).toHaveLength(all);
+  });
+
   it.each(["read", "idempotent", "unsafe"])(
     "just when the answer of %s comes repeats no unsafe call",
     async (tool) => {
