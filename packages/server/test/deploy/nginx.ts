@@ -27,7 +27,7 @@ export class Nginx {
   /** Starts it in front of three nodes, given as `host:port`. */
   static async start(nodes: readonly [string, string, string]): Promise<Nginx> {
     const program = await findProgram("nginx");
-    if (program === null) throw new Error("There is no nginx here: apt-get install nginx-light");
+    if (program === null) throw new Error("There is no nginx here: apt-get install nginx");
     const folder = await mkdtemp(join(tmpdir(), "colloquy-nginx-"));
     // Those who serve the requests are not root, where root starts it.
     await chmod(folder, 0o755);

@@ -1,7 +1,6 @@
 // Against the protocol's own reference server, over each transport that it speaks.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../../test/free-port.ts";
