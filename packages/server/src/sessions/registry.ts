@@ -210,7 +210,7 @@ export class Registry {
   /** Asks whether a session may be created, where there is none. */
   async #admit(id: string, admit: AdmitNewSession): Promise<void> {
     if (admit === null || this.inMemory(id) !== null) return;
-    if ((await this.#options.store.find(id)) === null) admit();
+    if ((await this.#options.store.find(id)) === null) await admit();
   }
 
   /** Everybody is admitted for themselves: one who is refused must not refuse the others who ask for the same session. */

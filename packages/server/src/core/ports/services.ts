@@ -68,10 +68,11 @@ export interface ThreadPage {
 }
 
 /**
- * Called before a session is created, with nothing created yet; throws to forbid it (rate limits). What it is called for and
- * then turns out to exist costs the caller a count, nothing else. `null` where nothing limits new sessions: that saves a read.
+ * Called before a session is created, with nothing created yet; throws or rejects to forbid it (rate limits). A promise is only where
+ * somebody else is asked. What it is called for and then turns out to exist costs the caller a count, nothing else. `null` where nothing
+ * limits new sessions: that saves a read.
  */
-export type AdmitNewSession = (() => void) | null;
+export type AdmitNewSession = (() => void | Promise<void>) | null;
 
 /** Conversations: the use cases of the interface specification. */
 export interface ConversationService {

@@ -23,7 +23,7 @@ export class InMemoryActions implements ActionService {
   answer: Action | ServiceError = ACTION;
 
   async list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]> {
-    admit?.();
+    await admit?.();
     this.last.list = sessionId;
     return this.answer instanceof ServiceError ? [] : [this.answer];
   }

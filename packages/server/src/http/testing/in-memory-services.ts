@@ -162,7 +162,8 @@ export class InMemoryConversations implements ConversationService {
   #make(id: string, admit: AdmitNewSession): KeptSession {
     const known = this.sessions.get(id);
     if (known !== undefined) return known;
-    admit?.();
+    // Counted in memory too, or this would have to wait.
+    if (admit?.() instanceof Promise) throw new Error("These services admit at once");
     const thread = {
       session_id: id,
       title: "New Chat",
