@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
+import { createSystemClock } from "../clock.ts";
+import { describeClusterBus } from "./cluster-bus.suite.ts";
+import { NatsTransport } from "./nats-transport.ts";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+describe.skipIf(await isWithoutNats())("a server of its own", () => {
+  describeClusterBus("NATS", async () => {
+    const server = await NatsServer.start("max_payload: 8KB");
+    return {
+      port: server.port,
+      tooLong: 8 * 1024,
+      transport: ({ port, clock, logger }) =>
+        new NatsTransport({ url: `nats://127.0.0.1:${port}`, namespace: "test", clock, logger }),
+      connections: () => server.connections(),
+      halt: () => server.halt(),
+      resume: () => server.resume(),
+      stop: () => server.stop(),
+    };
+  });
+
+  it.each([
+    ["a user", "authorization { user: node, password: 'p@ss' }", "node:p%40ss@"],
+    ["a token", "authorization { token: 'to/ken' }", "to%2Fken@"],
+  ])("lets in %s whose name is in the URL", async (_, settings, credentials) => {
+    const server = await NatsServer.start(settings);
+    try {
+      const url = `nats://${credentials}127.0.0.1:${server.port}`;
+      const transport = new NatsTransport({
+        url,
+        namespace: "test",
+        clock: createSystemClock(),
+        logger: SILENT,
+      });
+      await new Promise<void>((resolve) => transport.start({ onText: () => undefined, onResumed: resolve }));
+      expect(await transport.ready()).toBe(true);
+      await transport.close();
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("keeps clusters apart that share a server, and tells a node only of what it follows", async () => {
+    const server = await NatsServer.start();
+    const open = async (namespace: string, heard: string[]) => {
+      const url = `nats://127.0.0.1:1,127.0.0.1:${server.port}`;
+      const transport = new NatsTransport({ url, namespace, clock: createSystemClock(), logger: SILENT });
+      const onText = (text: string) => void heard.push(text);
+      await new Promise<void>((resolve) => transport.start({ onText, onResumed: resolve }));
+      await transport.follow("x");
+      return transport;
+    };
+    const [heard, foreign]: [string[], string[]] = [[], []];
+    const transports = await Promise.all([open("one", []), open("one", heard), open("two", foreign)]);
+    const packet = (sessionId: string | null) => ({ sessionId, text: `to ${sessionId ?? "all"}` });
+    await transports[0].send([packet("x"), packet("y"), packet(null)]);
+    // What was sent before a flush has been delivered when the answer to a later question is there.
+    await transports[1].follow("z");
+    await transports[2].follow("z");
+    expect([heard, foreign]).toEqual([["to x", "to all"], []]);
+    await Promise.all(transports.map((transport) => transport.close()));
+    await server.stop();
+  });
+
+  it.each(["", "a.b", "a b", "a>", "x".repeat(64)])("refuses the namespace %o", (namespace) => {
+    const options = { url: "nats://127.0.0.1:4222", clock: createSystemClock(), logger: SILENT };
+    expect(() => new NatsTransport({ ...options, namespace })).toThrow("is no namespace");
+  });
+});

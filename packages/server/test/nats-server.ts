@@ -1,0 +1,84 @@
+// A NATS server for the tests of one file: on a free port of the loopback, gone when the file is done.
+
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** Whether tests that need NATS are left out: where it is missing, but never where everything has to be tried. */
+export async function isWithoutNats(): Promise<boolean> {
+  return (
+    process.env["CI"] === undefined && (await run("nats-server", ["--version"]).catch(() => null)) === null
+  );
+}
+
+export class NatsServer {
+  readonly #folder: string;
+  #port = -1;
+  #monitor = -1;
+  #process: ChildProcess | null = null;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Starts a server. `settings` are lines of its configuration file. */
+  static async start(settings = ""): Promise<NatsServer> {
+    const folder = await mkdtemp(join(tmpdir(), "colloquy-nats-"));
+    await writeFile(join(folder, "nats.conf"), settings);
+    const server = new NatsServer(folder);
+    await server.resume();
+    return server;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Clients that are connected now. */
+  async connections(): Promise<number> {
+    const answer = await fetch(`http://127.0.0.1:${this.#monitor}/varz`);
+    const { connections } = (await answer.json()) as { readonly connections: number };
+    return connections;
+  }
+
+  /** Starts the server again after `halt`, on the same port. */
+  async resume(): Promise<void> {
+    // -1 takes a free port; the log says which one.
+    const address = ["--addr", "127.0.0.1", "--port", String(this.#port), "--http_port", "-1"];
+    const config = ["--config", join(this.#folder, "nats.conf")];
+    const child = spawn("nats-server", [...address, ...config], { stdio: ["ignore", "ignore", "pipe"] });
+    this.#process = child;
+    process.once("exit", () => child.kill("SIGKILL"));
+    const said: string[] = [];
+    for await (const line of createInterface(child.stderr)) {
+      said.push(line);
+      this.#port = Number(/client connections on .*:(\d+)$/.exec(line)?.[1] ?? this.#port);
+      this.#monitor = Number(/http monitor on .*:(\d+)$/.exec(line)?.[1] ?? this.#monitor);
+      if (line.includes("Server is ready")) break;
+    }
+    // From here on nobody reads what it says, and it must not wait for that.
+    child.stderr.resume();
+    if (child.exitCode !== null) throw new Error(`NATS did not start:\n${said.join("\n")}`);
+  }
+
+  /** Ends the server at once, as a crash of it would. */
+  async halt(): Promise<void> {
+    const child = this.#process;
+    this.#process = null;
+    if (child === null || child.exitCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  async stop(): Promise<void> {
+    await this.halt();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
