@@ -1,0 +1,109 @@
+// What can be known of the unit without a systemd that runs: that it is well formed, how much it takes away, and that what it takes
+// away is nothing that the service uses.
+
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findFreePort, ServerProcess } from "../../torture/harness/server-process.ts";
+import { newSession, send } from "../black-box/client.ts";
+import { isWithout } from "../programs.ts";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "../../../..");
+const UNIT = await readFile(join(ROOT, "deploy/colloquy.service"), "utf8");
+
+const isUntraced = await isWithout("strace");
+
+describe.skipIf(await isWithout("systemd-analyze"))("the unit for systemd", () => {
+  let directory: string;
+  let unit: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "colloquy-unit-"));
+    unit = join(directory, "colloquy.service");
+    await writeFile(unit, UNIT.replaceAll("/opt/colloquy", ROOT));
+  });
+  afterEach(() => rm(directory, { recursive: true, force: true }));
+
+  it("is one that systemd takes, with nothing to warn of", async () => {
+    const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", unit]);
+    expect(stdout + stderr).toBe("");
+  });
+
+  it("leaves little to whoever gets into the service", async () => {
+    // Of 100; a service without any of it has 96.
+    const rating = run("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit]);
+    await expect(rating).resolves.toHaveProperty("stdout");
+  });
+
+  it("checks the configuration first, by a command that works", async () => {
+    const [command = "", ...parameters] = setting("ExecStartPre")[0]!
+      .replaceAll("/opt/colloquy", ROOT)
+      .split(" ");
+    const { stdout } = await run(command, parameters, { cwd: ROOT, env: { PATH: process.env["PATH"] } });
+    expect(stdout).not.toBe("");
+  });
+
+  it.skipIf(isUntraced)(
+    "allows every call to the system that the service makes",
+    async () => {
+      const parameters = setting("ExecStart")[0]!.split(" ");
+      const log = join(directory, "calls");
+      const port = await findFreePort();
+      const server = new ServerProcess({
+        main: join(ROOT, parameters[1]!),
+        directory,
+        port,
+        wrapper: ["strace", "-f", "-qq", "-c", "-o", log],
+      });
+      try {
+        await server.ready(60_000);
+        const url = `http://127.0.0.1:${port}`;
+        const headers = { Prefer: "wait=20" };
+        const answer = await send(url, "POST", "/api/chat?message=what%20is%206*7", {
+          session: newSession(),
+          headers,
+        });
+        expect(answer.text).toContain("42");
+      } finally {
+        await server.end("SIGTERM");
+      }
+      const made = [...(await readFile(log, "utf8")).matchAll(/^ +[\d.]+ .* (\w+)$/gm)].map(
+        ([, name]) => name!,
+      );
+      expect(made).toEqual(expect.arrayContaining(["execve", "fsync", "epoll_ctl"]));
+      const allowed = await allowedCalls();
+      expect(made.filter((name) => name !== "total" && !allowed.has(name))).toEqual([]);
+    },
+    60_000,
+  );
+});
+
+function setting(name: string): string[] {
+  return [...UNIT.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
+}
+
+/** What the filter lets through: its groups are taken one after the other, those with `~` away. */
+async function allowedCalls(): Promise<ReadonlySet<string>> {
+  let allowed = new Set<string>();
+  for (const line of setting("SystemCallFilter")) {
+    const names = await Promise.all(line.replace("~", "").split(" ").map(callsOf));
+    const calls = new Set(names.flat());
+    allowed = line.startsWith("~") ? allowed.difference(calls) : allowed.union(calls);
+  }
+  return allowed;
+}
+
+/** The calls of a group such as `@system-service`, and of the groups in it. */
+async function callsOf(name: string): Promise<readonly string[]> {
+  if (!name.startsWith("@")) return [name];
+  const { stdout } = await run("systemd-analyze", ["--no-pager", "syscall-filter", name]);
+  const names = stdout
+    .split("\n")
+    .slice(1)
+    .map((line) => line.trim());
+  const inside = names.filter((line) => line !== "" && !line.startsWith("#"));
+  return (await Promise.all(inside.map(callsOf))).flat();
+}
