@@ -6,6 +6,7 @@ import { Registry as MetricsRegister } from "prom-client";
 import { InProcessBus } from "../src/bus/in-process-bus.ts";
 import { loadConfig } from "../src/config/load-config.ts";
 import type { Config } from "../src/config/config.ts";
+import type { Bus } from "../src/core/ports/bus.ts";
 import type { Logger } from "../src/core/ports/logger.ts";
 import type { SnapshotView, StreamSink } from "../src/core/ports/services.ts";
 import type { Store } from "../src/core/ports/store.ts";
@@ -26,7 +27,6 @@ export interface TestService extends ServiceParts {
   /** What it was started with. */
   readonly config: Config;
   readonly store: Store;
-  readonly bus: InProcessBus;
   readonly clock: ManualClock;
   readonly model: ScriptedModel;
   readonly register: MetricsRegister;
@@ -55,6 +55,8 @@ export interface TestServiceOptions {
   /** Where the data is; in memory when absent. */
   readonly directory?: string;
   readonly clock?: ManualClock;
+  /** What it shares with other services; SQLite and a bus of its own when absent. */
+  readonly shared?: (clock: ManualClock) => Promise<{ readonly store: Store; readonly bus: Bus }>;
   readonly adjust?: (config: Config) => Config;
   /** Sees every call of the store before it is made. */
   readonly beforeCall?: BeforeCall;
@@ -68,17 +70,20 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const onFatal = (error: Error): never => {
     throw error;
   };
-  const opened = await openSqliteStore({ directory: options.directory ?? null, clock, onFatal });
-  const { beforeCall, logger = SILENT } = options;
+  const { beforeCall, logger = SILENT, shared } = options;
+  const given = await shared?.(clock);
+  const opened =
+    given?.store ?? (await openSqliteStore({ directory: options.directory ?? null, clock, onFatal }));
   let crashed = false;
   const store = interceptStore(opened, (method, parameters) => {
     if (crashed && method === "turns.handBack") throw new Error("A process that crashes hands nothing back");
     return beforeCall?.(method, parameters);
   });
   const register = new MetricsRegister();
-  const bus = new InProcessBus(logger);
+  const bus = given?.bus ?? new InProcessBus(logger);
+  const isAlone = given === undefined;
   const extraModels = { [MODEL]: model };
-  const parts = buildParts({ config, clock, logger, store, bus, isAlone: true, register, extraModels });
+  const parts = buildParts({ config, clock, logger, store, bus, isAlone, register, extraModels });
   parts.leases.start();
   parts.actionExpiry.start();
   await parts.dispatcher.start();
@@ -95,13 +100,13 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     parts.registry.stop();
     await parts.cleanup.stop();
     await parts.actionExpiry.stop();
+    await parts.bus.close();
     await store.close();
   };
   return {
     ...parts,
     config,
     store,
-    bus,
     clock,
     model,
     register,

@@ -112,9 +112,10 @@ describe("a stream", () => {
     const call = await service.model.next();
     call.say("so far, and more");
     await until(() => deltas(sink).length === 1);
-    const { last_event_id, messages } = await service.snapshot(id);
+    const { messages } = await service.snapshot(id);
     const loaded = { messageId: messages[1]!.id, text: "so far" };
-    for (let n = 0; n < 2; n += 1) service.feed.recover(id, last_event_id.split("-")[0]!, loaded);
+    const session = service.registry.inMemory(id)!;
+    for (let n = 0; n < 2; n += 1) service.feed.recover(session, loaded);
     expect(deltas(sink)).toEqual([
       [0, "so far, and more"],
       [0, "so far"],

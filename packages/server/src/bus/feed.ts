@@ -18,7 +18,7 @@ import { RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
 import { announceTo, growReaders, moveHead, type FeedChannel } from "./feed-channel.ts";
 import { Reader } from "./reader.ts";
 import { StreamRounds } from "./stream-rounds.ts";
-import { StreamingTexts } from "./streaming-texts.ts";
+import { StreamingTexts, type StreamingText } from "./streaming-texts.ts";
 import { TextMending } from "./text-mending.ts";
 
 /** Where a session's log stands, and which App it counts as. */
@@ -27,6 +27,9 @@ interface StreamPosition {
   readonly head: number;
   readonly app: string;
 }
+
+/** A session as it was read from the store. */
+type LoadedSession = StreamPosition & { readonly id: string };
 
 export interface FeedOptions {
   readonly bus: Bus;
@@ -125,21 +128,13 @@ export class Feed implements UpdateService {
    * A session was loaded in the middle of an answer that nobody here works on, after a crash for example: readers are sent what its
    * snapshot shows, in place of what they had of it.
    */
-  recover(
-    sessionId: string,
-    life: string,
-    streaming: { readonly messageId: string; readonly text: string },
-  ): void {
-    if (this.#texts.recover(sessionId, life, streaming)) this.#showText(sessionId, life);
+  recover(session: LoadedSession, streaming: StreamingText): void {
+    if (this.#texts.recover(session.id, session.life, streaming)) this.#showText(session);
   }
 
   /** As `recover`, of an answer that another process works on, of which more may have been heard than could be read. */
-  mend(
-    sessionId: string,
-    life: string,
-    streaming: { readonly messageId: string; readonly text: string },
-  ): void {
-    if (this.#texts.mend(sessionId, life, streaming)) this.#showText(sessionId, life);
+  mend(session: LoadedSession, streaming: StreamingText): void {
+    if (this.#texts.mend(session.id, session.life, streaming)) this.#showText(session);
   }
 
   /** A session has left memory, and nobody works on it: its text is held no longer. `recover` brings it back when it is loaded. */
@@ -220,11 +215,14 @@ export class Feed implements UpdateService {
     }
   }
 
-  #showText(sessionId: string, life: string): void {
-    const channel = this.#channels.get(sessionId);
-    const streaming = this.#texts.get(sessionId);
+  #showText(session: LoadedSession): void {
+    const channel = this.#channels.get(session.id);
+    const streaming = this.#texts.get(session.id);
     if (channel === undefined || streaming === null) return;
-    growReaders(channel, { life, offset: 0, ...streaming });
+    moveHead(channel, session);
+    this.#catchUp(channel);
+    // Who is catching up gets it at the end of that.
+    growReaders(channel, { life: session.life, offset: 0, ...streaming });
   }
 
   /** More was committed elsewhere than was said here: readers fetch it, as far as they may see it. */
@@ -236,6 +234,12 @@ export class Feed implements UpdateService {
       // The store says it the next time.
       return;
     }
-    for (const reader of channel.readers) if (reader.mayShow(channel.app)) reader.catchUp();
+    this.#catchUp(channel);
+  }
+
+  #catchUp(channel: FeedChannel): void {
+    for (const reader of channel.readers) {
+      if (reader.source.life === channel.life && reader.mayShow(channel.app)) reader.catchUp();
+    }
   }
 }

@@ -3,9 +3,14 @@ import type { SessionNote } from "../core/ports/bus.ts";
 
 type Delta = Extract<SessionNote, { kind: "delta" }>;
 
-interface Streaming {
-  readonly life: string;
+/** Text of an agent message that streams. */
+export interface StreamingText {
   readonly messageId: string;
+  readonly text: string;
+}
+
+interface Streaming extends StreamingText {
+  readonly life: string;
   text: string;
   /** The newest epoch that was heard of; what an older run says does not count. */
   epoch: number;
@@ -23,7 +28,7 @@ export type Heard = "taken" | "gap" | "old";
 export class StreamingTexts {
   readonly #bySession = new Map<string, Streaming>();
 
-  get(sessionId: string): { readonly messageId: string; readonly text: string } | null {
+  get(sessionId: string): StreamingText | null {
     return this.#bySession.get(sessionId) ?? null;
   }
 
@@ -33,11 +38,7 @@ export class StreamingTexts {
   }
 
   /** A text that was loaded takes the place of what was announced; answers whether that is another one. */
-  recover(
-    sessionId: string,
-    life: string,
-    { messageId, text }: { readonly messageId: string; readonly text: string },
-  ): boolean {
+  recover(sessionId: string, life: string, { messageId, text }: StreamingText): boolean {
     const known = this.#bySession.get(sessionId);
     const isSame = known?.life === life && known.messageId === messageId;
     if (isSame && known.text === text) return false;
@@ -48,11 +49,7 @@ export class StreamingTexts {
   }
 
   /** As `recover`, of a text that streams elsewhere: what was announced may be ahead of it, and then it stays. */
-  mend(
-    sessionId: string,
-    life: string,
-    read: { readonly messageId: string; readonly text: string },
-  ): boolean {
+  mend(sessionId: string, life: string, read: StreamingText): boolean {
     const known = this.#bySession.get(sessionId);
     const isSame = known?.life === life && known.messageId === read.messageId;
     if (isSame && known.text.startsWith(read.text)) return false;

@@ -1,0 +1,173 @@
+// What is answered on one node is true on every other one (contract section 3; the issue "Many machines"), with the bus and without it.
+
+import { isDeepStrictEqual } from "node:util";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Config } from "../src/config/config.ts";
+import { FoldingReader } from "./folding-reader.ts";
+import { startNodes, type Nodes, type NodesOptions } from "./nodes.ts";
+import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { lines, newId, until, type TestService } from "./service.ts";
+
+let server: PostgresServer;
+let cluster: Nodes;
+
+const started = async (options: Partial<NodesOptions> = {}): Promise<Nodes> => {
+  cluster = await startNodes(server, { count: 2, ...options });
+  return cluster;
+};
+const oneAtATime = (config: Config): Config => ({ ...config, limits: { ...config.limits, maxRunning: 1 } });
+const contentOn = async (node: TestService, id: string) => lines((await node.snapshot(id)).messages);
+
+describe.skipIf(await isWithoutPostgres())("nodes", () => {
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  });
+  afterAll(() => server.stop());
+  afterEach(() => cluster.close());
+
+  describe.each([
+    ["with the bus", true],
+    ["without the bus", false],
+  ])("%s", (_name, hasBus) => {
+    it("see on every node what was answered on another", async () => {
+      const { nodes } = await started({ hasBus });
+      const [a, b] = nodes as [TestService, TestService];
+      const id = newId();
+      const same = async () => {
+        const [one, other] = [await a.snapshot(id), await b.snapshot(id)];
+        expect(one).toEqual(other);
+        return one;
+      };
+      await same();
+      await a.say(id, "one");
+      // Its title comes when it comes.
+      await until(async () => (await b.snapshot(id)).title === "one");
+      expect((await same()).is_processing).toBe(true);
+      await b.say(id, "two");
+      expect(lines((await same()).messages)).toEqual([
+        "user complete: one",
+        "agent streaming: ",
+        "user queued: two",
+      ]);
+      await b.conversations.rename(id, "from b");
+      expect((await a.snapshot(id)).title).toBe("from b");
+      await a.conversations.rename(id, "from a");
+      expect((await b.snapshot(id)).title).toBe("from a");
+      await b.conversations.interrupt(id, null);
+      expect((await same()).is_processing).toBe(false);
+      await a.conversations.remove(id);
+      expect((await same()).messages).toEqual([]);
+      await b.say(id, "anew");
+      await until(async () => (await a.snapshot(id)).title === "anew");
+      expect(lines((await same()).messages)[0]).toBe("user complete: anew");
+    });
+
+    it("show text that streams elsewhere as far as it was checkpointed", async () => {
+      const { nodes, clock } = await started({ hasBus });
+      const [a, b] = nodes as [TestService, TestService];
+      const id = newId();
+      await a.say(id, "go");
+      expect(await contentOn(b, id)).toEqual(["user complete: go", "agent streaming: "]);
+      const call = await a.model.next();
+      call.say("one ");
+      await until(async () => (await contentOn(a, id))[1] === "agent streaming: one ");
+      await clock.advance(250);
+      await until(async () => (await contentOn(b, id))[1] === "agent streaming: one ");
+      call.say("two");
+      await until(async () => (await contentOn(a, id))[1] === "agent streaming: one two");
+      await clock.advance(250);
+      await until(async () => (await contentOn(b, id))[1] === "agent streaming: one two");
+      call.finish();
+      await until(async () => (await contentOn(b, id))[1] === "agent complete: one two");
+    });
+
+    it("stop what runs on another node, and keep its text", async () => {
+      const { nodes, clock, pass } = await started({ hasBus });
+      const [a, b] = nodes as [TestService, TestService];
+      const id = newId();
+      await a.say(id, "go");
+      const call = await a.model.next();
+      call.say("so far");
+      await until(async () => (await contentOn(a, id))[1] === "agent streaming: so far");
+      await clock.advance(250);
+      await until(async () => (await contentOn(b, id))[1] === "agent streaming: so far");
+      await b.conversations.interrupt(id, null);
+      expect((await a.snapshot(id)).messages).toMatchObject([
+        {},
+        { status: "interrupted", content: "so far" },
+      ]);
+      // Without the bus it is the poll, or the lease, that tells the owner.
+      if (!hasBus) await pass(3_000);
+      await until(() => call.options.abortSignal?.aborted === true);
+      expect(await contentOn(b, id)).toEqual(["user complete: go", "agent interrupted: so far"]);
+    });
+
+    it("answer who waits for a turn that runs on another node", async () => {
+      const { nodes, pass } = await started({ hasBus });
+      const [a, b] = nodes as [TestService, TestService];
+      const id = newId();
+      await a.say(id, "go");
+      const waiting = b.conversations.state(
+        { sessionId: id, userState: null, waitMs: 60_000, signal: new AbortController().signal },
+        null,
+      );
+      (await a.model.next()).say("done").finish();
+      await until(async () => !(await a.snapshot(id)).is_processing);
+      if (!hasBus) await pass(2_000);
+      const { parts } = await waiting;
+      expect(JSON.parse(Buffer.concat(parts).toString())).toMatchObject({ is_processing: false });
+    });
+
+    it("send a reader on one node what happens on another: every event, and text to its end", async () => {
+      const { nodes, pass } = await started({ hasBus });
+      const [a, b] = nodes as [TestService, TestService];
+      const id = newId();
+      const reader = new FoldingReader(b, id);
+      await reader.connect();
+      await a.say(id, "go");
+      const call = await a.model.next();
+      for (const word of ["one ", "two ", "three"]) call.say(word);
+      await until(async () => (await contentOn(a, id))[1] === "agent streaming: one two three");
+      if (!hasBus) await pass(2_000);
+      await until(() => reader.snapshot?.messages[1]?.content === "one two three");
+      expect(reader.snapshot?.messages[1]?.status).toBe("streaming");
+      call.finish();
+      await until(async () => !(await a.snapshot(id)).is_processing);
+      if (!hasBus) await pass(2_000);
+      await until(async () => isDeepStrictEqual(reader.snapshot, await b.snapshot(id)));
+      expect(reader.faults).toEqual([]);
+      reader.drop();
+    });
+
+    it("take up turns that wait on a node without room", async () => {
+      const { nodes, pass } = await started({ hasBus, adjust: oneAtATime });
+      const [a, b] = nodes as [TestService, TestService];
+      await a.say(newId(), "first");
+      await a.say(newId(), "second");
+      await a.model.next();
+      if (!hasBus) await pass(2_000);
+      expect((await b.model.next()).prompt.join()).toContain("second");
+    });
+
+    it("go on with the turns of one that is dead", async () => {
+      const { nodes, pass } = await started({ hasBus });
+      const [a, b] = nodes as [TestService, TestService];
+      const id = newId();
+      await a.say(id, "go");
+      (await a.model.next()).say("lost");
+      await a.crash();
+      const taken = b.model.next();
+      let isTaken = false;
+      void taken.then(() => (isTaken = true));
+      // Not before the lease is over, whoever hears of what.
+      await pass(9_000);
+      expect(isTaken).toBe(false);
+      await until(async () => {
+        if (!isTaken) await pass(1_000);
+        return isTaken;
+      });
+      (await taken).say("again").finish();
+      await until(async () => (await contentOn(b, id))[1] === "agent complete: again");
+    });
+  });
+});

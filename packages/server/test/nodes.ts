@@ -1,0 +1,77 @@
+// Several nodes without their HTTP edges, in this process: one PostgreSQL database, a bus over it, one manual clock for all of them.
+
+import { ClusterBus } from "../src/bus/cluster-bus.ts";
+import { PostgresTransport } from "../src/bus/postgres-transport.ts";
+import type { Transport } from "../src/bus/transport.ts";
+import { createSystemClock } from "../src/clock.ts";
+import type { Config } from "../src/config/config.ts";
+import type { Logger } from "../src/core/ports/logger.ts";
+import { openPostgresStore } from "../src/store/postgres/open.ts";
+import { ManualClock } from "./manual-clock.ts";
+import type { PostgresServer } from "./postgres-server.ts";
+import { newId, startService, type TestService } from "./service.ts";
+
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+export interface Nodes {
+  readonly clock: ManualClock;
+  readonly nodes: readonly TestService[];
+  /** Lets time pass on all nodes, second by second. */
+  pass(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface NodesOptions {
+  readonly count: number;
+  readonly hasBus?: boolean;
+  readonly adjust?: (config: Config) => Config;
+}
+
+/** Starts nodes on a new database of the server. */
+export async function startNodes(
+  server: PostgresServer,
+  { count, hasBus = true, adjust }: NodesOptions,
+): Promise<Nodes> {
+  const clock = new ManualClock();
+  const url = server.url(await server.createDatabase());
+  const nodes: TestService[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const shared = async () => ({
+      store: await openPostgresStore({ url, clock, connections: 4 }),
+      bus: busOn(hasBus ? url : null),
+    });
+    nodes.push(await startService({ clock, shared, ...(adjust !== undefined && { adjust }) }));
+  }
+  return {
+    clock,
+    nodes,
+    pass: async (ms) => {
+      for (let left = ms; left > 0; left -= 1_000) {
+        await clock.advance(Math.min(left, 1_000));
+        // One of them may be dead.
+        for (const { store } of nodes) await store.probe().catch(() => undefined);
+      }
+    },
+    close: async () => {
+      for (const node of nodes) await node.close();
+    },
+  };
+}
+
+/** The bus keeps its own time: it is not what is tried here. */
+function busOn(url: string | null): ClusterBus {
+  const clock = createSystemClock();
+  const transport = url === null ? NOWHERE : new PostgresTransport({ url, clock, logger: SILENT });
+  return new ClusterBus({ node: newId(), transport, clock, logger: SILENT });
+}
+
+/** A bus that never has a connection. */
+const NOWHERE: Transport = {
+  maxBytes: 7_999,
+  start: () => undefined,
+  ready: () => Promise.resolve(false),
+  send: () => Promise.reject(new Error("There is no connection")),
+  follow: () => Promise.resolve(),
+  unfollow: () => undefined,
+  close: () => Promise.resolve(),
+};
