@@ -325,6 +325,25 @@ describe("while a turn waits for a person", () => {
     expect(service.model.waitingCalls).toBe(0);
   });
 
+  it("messages behind it are in nobody's way, until it goes on", async () => {
+    await service.close();
+    await start({ maxRunning: 1, maxWaiting: 2 });
+    await waiting();
+    for (const text of ["one", "two", "three"]) {
+      await service.clock.advance(1_000);
+      await service.say(id, text);
+    }
+    await service.clock.advance(1_000);
+    const other = newId();
+    await service.say(other, "hello");
+    (await service.model.next()).say("Hi").finish();
+    await until(async () => !(await service.snapshot(other)).is_processing);
+    await service.clock.advance(1_000);
+    await decide("deny");
+    await service.model.next();
+    await expect(service.say(other, "again")).rejects.toMatchObject({ code: "too_many_waiting" });
+  });
+
   it("messages queue up behind it", async () => {
     await waiting();
     await service.say(id, "and then?");
