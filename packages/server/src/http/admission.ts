@@ -1,10 +1,12 @@
 import type { FastifyRequest } from "fastify";
 import { Unavailable } from "../core/errors.ts";
 import type { KeyGrant } from "../core/ports/app-keys.ts";
+import type { RateCounters } from "../core/ports/rate-counters.ts";
 import type { AdmitNewSession, Readiness } from "../core/ports/services.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { addressKey, CONTRACT_RATE_LIMITS, PlaceLimiter, WindowLimiter } from "./rate-limits.ts";
 import type { Stopwatch } from "./request-log.ts";
+import { SharedPlaces, SharedWindows } from "./shared-rate-limits.ts";
 
 /** Seconds after which a client that found this process stopping may try again: by then another one has its place. */
 const STOPPING_RETRY_SECONDS = 5;
@@ -15,37 +17,63 @@ export interface Admission {
    * Counts a chat: for the key that let it through, `null` for the address.
    * @throws ServiceError 429 when that had its chats of this minute, 503 while the service stops
    */
-  chat(request: FastifyRequest, grant: KeyGrant | null): void;
+  chat(request: FastifyRequest, grant: KeyGrant | null): Counted;
   /** As `chat`, with a count of its own. */
-  secrets(request: FastifyRequest, grant: KeyGrant | null): void;
+  secrets(request: FastifyRequest, grant: KeyGrant | null): Counted;
   /** What services ask before they create a session for this request; `null` when nothing limits it. */
   newSession(request: FastifyRequest): AdmitNewSession;
   /**
    * Takes a place for an event stream. Answers what gives it back, `null` when nothing limits streams.
    * @throws ServiceError 429 when the address has its number of streams open, 503 while the service stops
    */
-  stream(request: FastifyRequest): (() => void) | null;
+  stream(request: FastifyRequest): GiveBack | null | Promise<GiveBack>;
 }
 
-export function createAdmission(config: HttpConfig, readiness: Readiness, clock: Stopwatch): Admission {
+/** A promise only where several processes count together: one that is alone answers, or throws, at once. */
+export type Counted = void | Promise<void>;
+type GiveBack = () => void;
+
+interface Windows {
+  take(key: string, what: string): Counted;
+}
+
+interface Places extends Windows {
+  give(key: string): void;
+}
+
+/** `counters` where several processes count together, `null` where this one is alone. */
+export function createAdmission(
+  config: HttpConfig,
+  readiness: Readiness,
+  clock: Stopwatch,
+  counters: RateCounters | null,
+): Admission {
   const limits = config.rateLimits ?? (config.loopback ? null : CONTRACT_RATE_LIMITS);
   if (limits === null) {
-    const unlessStopping = (): null => refuseWhenStopping(readiness);
-    return { chat: unlessStopping, secrets: unlessStopping, newSession: () => null, stream: unlessStopping };
+    const stop = (): void => refuseWhenStopping(readiness);
+    const stream = (): null => {
+      refuseWhenStopping(readiness);
+      return null;
+    };
+    return { chat: stop, secrets: stop, newSession: () => null, stream };
   }
   const now = (): number => clock.monotonic();
-  const chats = new WindowLimiter(limits.chatsPerMinute, now);
-  const secrets = new WindowLimiter(limits.chatsPerMinute, now);
-  const sessions = new WindowLimiter(limits.newSessionsPerMinute, now);
-  const streams = new PlaceLimiter(limits.streamsPerAddress);
+  const windows = (name: string, limit: number): Windows =>
+    counters === null ? new WindowLimiter(limit, now) : new SharedWindows(counters, name, limit, now);
+  const chats = windows("chats", limits.chatsPerMinute);
+  const secrets = windows("secrets", limits.chatsPerMinute);
+  const sessions = windows("sessions", limits.newSessionsPerMinute);
+  const perAddress = limits.streamsPerAddress;
+  const streams: Places =
+    counters === null ? new PlaceLimiter(perAddress) : new SharedPlaces(counters, "streams", perAddress);
   return {
     chat(request, grant) {
       refuseWhenStopping(readiness);
-      chats.take(keyOf(request, grant), "messages");
+      return chats.take(keyOf(request, grant), "messages");
     },
     secrets(request, grant) {
       refuseWhenStopping(readiness);
-      secrets.take(keyOf(request, grant), "requests about secrets");
+      return secrets.take(keyOf(request, grant), "requests about secrets");
     },
     newSession: (request) => countNewSession(sessions, addressKey(request.ip)),
     stream(request) {
@@ -61,17 +89,18 @@ function keyOf(request: FastifyRequest, grant: KeyGrant | null): string {
 
 // Functions of their own, so that what outlives the request keeps the address alone.
 
-function countNewSession(sessions: WindowLimiter, address: string): AdmitNewSession {
+function countNewSession(sessions: Windows, address: string): AdmitNewSession {
   return () => sessions.take(address, "new sessions");
 }
 
-function takePlace(streams: PlaceLimiter, address: string): () => void {
-  streams.take(address, "event streams of one address");
-  return () => streams.give(address);
+function takePlace(streams: Places, address: string): GiveBack | Promise<GiveBack> {
+  const taken = streams.take(address, "event streams of one address");
+  const giveBack = (): void => streams.give(address);
+  return taken === undefined ? giveBack : taken.then(() => giveBack);
 }
 
-function refuseWhenStopping(readiness: Readiness): null {
-  if (!readiness.stopping) return null;
+function refuseWhenStopping(readiness: Readiness): void {
+  if (!readiness.stopping) return;
   throw new Unavailable(
     503,
     "stopping",

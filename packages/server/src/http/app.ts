@@ -6,6 +6,7 @@ import type { Registry } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
 import type { Logger } from "../core/ports/logger.ts";
+import type { RateCounters } from "../core/ports/rate-counters.ts";
 import type { Services } from "../core/ports/services.ts";
 import { createAdmission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
@@ -43,10 +44,13 @@ export interface HttpParts {
   /** Where the metrics of requests and of the process are registered, and what `/metrics` shows. */
   readonly register: Registry;
   readonly clock: Stopwatch;
+  /** Where several processes count together how often clients ask; a server that is alone counts by itself. */
+  readonly rateCounters?: RateCounters | null;
 }
 
 /** Builds the HTTP server. It listens when it is told to. */
-export function buildHttp({ services, config, logger, register, clock }: HttpParts): HttpApp {
+export function buildHttp(parts: HttpParts): HttpApp {
+  const { services, config, logger, register, clock, rateCounters = null } = parts;
   const nextId = requestIds();
   const methods = new MethodTable();
   const edge = createEdge(config, services.readiness, (target) => methods.at(target));
@@ -89,17 +93,17 @@ export function buildHttp({ services, config, logger, register, clock }: HttpPar
   passEveryRequest(app, edge, log);
   answerFailures(app, log, methods);
 
-  const parts: RouteParts = {
+  const routeParts: RouteParts = {
     services,
     log,
     config,
     version: manifest.version,
     answers: createAnswers(edge, log),
-    admission: createAdmission(config, services.readiness, clock),
+    admission: createAdmission(config, services.readiness, clock, rateCounters),
     access: new AppAccess(services),
   };
-  allRoutes(app, parts, register);
-  referenceRoutes(app, parts, register);
+  allRoutes(app, routeParts, register);
+  referenceRoutes(app, routeParts, register);
   return app;
 }
 

@@ -1,5 +1,6 @@
 // How often an address may ask (contract section 6). A count a window, kept in memory: it answers at once, since whoever asks
-// goes on to a commit in the same turn of the event loop, and its clock is given, so that a test need not wait.
+// goes on to a commit in the same turn of the event loop, and its clock is given, so that a test need not wait. Where several processes
+// count together, shared-rate-limits.ts does.
 
 import { ServiceError } from "../core/errors.ts";
 
@@ -18,9 +19,9 @@ export const CONTRACT_RATE_LIMITS: RateLimits = {
   streamsPerAddress: 100,
 };
 
-const WINDOW_MS = 60_000;
+export const WINDOW_MS = 60_000;
 /** Addresses remembered at most; beyond that the oldest windows are forgotten, so that memory stays bounded. */
-const REMEMBERED = 100_000;
+export const REMEMBERED = 100_000;
 
 interface Window {
   readonly since: number;
@@ -51,12 +52,7 @@ export class WindowLimiter {
       this.#windows.set(key, { since: now, count: 1 });
       return;
     }
-    if (window.count >= this.#limit) {
-      throw tooMany(
-        `At most ${this.#limit} ${what} a minute are allowed. Wait as long as Retry-After says.`,
-        Math.ceil((window.since + WINDOW_MS - now) / 1000),
-      );
-    }
+    if (window.count >= this.#limit) throw tooOften(this.#limit, what, window.since + WINDOW_MS - now);
     window.count += 1;
   }
 
@@ -80,9 +76,7 @@ export class PlaceLimiter {
   /** Takes a place. @throws ServiceError 429 when the key holds its number already */
   take(key: string, what: string): void {
     const held = this.#held.get(key) ?? 0;
-    if (held >= this.#limit) {
-      throw tooMany(`At most ${this.#limit} ${what} are allowed at the same time. Close one first.`, 10);
-    }
+    if (held >= this.#limit) throw noPlaceLeft(this.#limit, what);
     this.#held.set(key, held + 1);
   }
 
@@ -106,6 +100,16 @@ export function addressKey(address: string | undefined): string {
   const last = tail === "" ? [] : tail.split(":");
   const all = [...groups, ...Array<string>(Math.max(0, 8 - groups.length - last.length)).fill("0"), ...last];
   return `${all.slice(0, 4).join(":")}::/64`;
+}
+
+/** `waitMs` in milliseconds, until the next one is let through. */
+export function tooOften(limit: number, what: string, waitMs: number): ServiceError {
+  const detail = `At most ${limit} ${what} a minute are allowed. Wait as long as Retry-After says.`;
+  return tooMany(detail, Math.ceil(waitMs / 1000));
+}
+
+export function noPlaceLeft(limit: number, what: string): ServiceError {
+  return tooMany(`At most ${limit} ${what} are allowed at the same time. Close one first.`, 10);
 }
 
 function tooMany(detail: string, seconds: number): ServiceError {

@@ -74,6 +74,16 @@ describe("finding a session", () => {
     expect(answers.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "rejected", "fulfilled"]);
   });
 
+  it("waits for whoever has to be asked first, and creates nothing for who is refused then", async () => {
+    const gate = Promise.withResolvers<void>();
+    const getting = service.registry.get(id, () => gate.promise);
+    await until(async () => calls.includes("sessions.find"));
+    expect(await service.store.sessions.find(id)).toBeNull();
+    gate.reject(new ServiceError(429, "rate_limited", "Too many."));
+    await expect(getting).rejects.toMatchObject({ status: 429 });
+    expect(await service.store.sessions.find(id)).toBeNull();
+  });
+
   it("creates nothing for who is refused, and asks nobody about one that exists", async () => {
     await expect(service.registry.get(id, NOBODY)).rejects.toMatchObject({ status: 429 });
     await expect(service.conversations.chat(chatOf(id), NOBODY)).rejects.toMatchObject({ status: 429 });

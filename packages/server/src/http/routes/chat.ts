@@ -73,7 +73,9 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
       const waitMs = preferredWait(textHeader(request.raw, "prefer"));
       const appName = parameters.app ?? DEFAULT_APP;
       access.mustOpen(request, appName);
-      admission.chat(request, appName === DEFAULT_APP ? null : request.keyGrant);
+      const signal = untilGone(reply.raw, waitMs);
+      const counted = admission.chat(request, appName === DEFAULT_APP ? null : request.keyGrant);
+      if (counted !== undefined) await counted;
       const view = await services.conversations.chat(
         {
           sessionId,
@@ -84,7 +86,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
           clientId: parameters.client_id ?? null,
           idempotencyKey: key,
           waitMs,
-          signal: untilGone(reply.raw, waitMs),
+          signal,
         },
         admission.newSession(request),
       );

@@ -47,13 +47,13 @@ export function secretRoutes(app: HttpApp, parts: RouteParts): void {
 }
 
 /** Answers the App that a request may use. */
-type Admit = (request: FastifyRequest, named: string | undefined) => string;
+type Admit = (request: FastifyRequest, named: string | undefined) => Promise<string>;
 
 function admission({ access, admission, config }: RouteParts): Admit {
-  return (request, name = DEFAULT_APP) => {
+  return async (request, name = DEFAULT_APP) => {
     access.mustOpen(request, name);
     if (name === DEFAULT_APP && !config.loopback) throw keyNeeded();
-    admission.secrets(request, name === DEFAULT_APP ? null : request.keyGrant);
+    await admission.secrets(request, name === DEFAULT_APP ? null : request.keyGrant);
     return name;
   };
 }
@@ -85,7 +85,7 @@ function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): voi
       ...access.ofQuery,
     },
     async (request, reply) => {
-      const name = admit(request, request.query.app);
+      const name = await admit(request, request.query.app);
       return reply.send([...(await services.secrets.names(name, request.query.client_id))]);
     },
   );
@@ -109,7 +109,7 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
       ...access.ofQuery,
     },
     async (request, reply) => {
-      const name = admit(request, request.query.app);
+      const name = await admit(request, request.query.app);
       // What the body parser has read is JSON.
       const values = request.body as JsonObject;
       return reply.send([...(await services.secrets.set(name, request.query.client_id, values))]);
@@ -133,7 +133,7 @@ function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): v
       ...access.ofQuery,
     },
     async (request) => {
-      const name = admit(request, request.query.app);
+      const name = await admit(request, request.query.app);
       const { client_id: clientId, name: slot = null } = request.query;
       return { removed: await services.secrets.remove(name, clientId, slot) };
     },

@@ -93,7 +93,8 @@ async function open(
   reply: FastifyReply,
   wanted: StreamRequest,
 ): Promise<void> {
-  const giveBack = admission.stream(request);
+  const place = admission.stream(request);
+  const giveBack = place instanceof Promise ? await place : place;
   const stream = new EventStream(() => answers.stream({ request, reply, route: ROUTE, waitMs: 0 }), giveBack);
   closeWith(reply.raw, stream);
   try {
@@ -110,6 +111,8 @@ async function open(
 
 /** A function of its own, so that the listener keeps the stream and not the request. */
 function closeWith(response: ServerResponse, stream: EventStream): void {
+  // The client may have left while its place was taken.
+  if (response.closed) stream.closed();
   response.on("close", () => stream.closed());
 }
 

@@ -3,6 +3,7 @@
 import type { InjectOptions, LightMyRequestResponse } from "fastify";
 import { Registry } from "prom-client";
 import type { Logger } from "../../core/ports/logger.ts";
+import type { RateCounters } from "../../core/ports/rate-counters.ts";
 import { buildHttp } from "../app.ts";
 import type { HttpConfig } from "../http-config.ts";
 import type { HttpApp } from "../routes/route-parts.ts";
@@ -24,7 +25,11 @@ export interface TestEdge {
   send(method: Method, url: string, options?: InjectOptions): Promise<LightMyRequestResponse>;
 }
 
-export function testEdge(changes: Partial<HttpConfig> = {}): TestEdge {
+/** `rateCounters` as in `HttpParts`. */
+export function testEdge(
+  changes: Partial<HttpConfig> = {},
+  rateCounters: RateCounters | null = null,
+): TestEdge {
   const services = inMemoryServices();
   const lines: { level: string; fields: object; message: string }[] = [];
   let time = 0;
@@ -48,6 +53,7 @@ export function testEdge(changes: Partial<HttpConfig> = {}): TestEdge {
     logger,
     register: new Registry(),
     clock: { monotonic: () => time },
+    rateCounters,
   });
   return {
     app,

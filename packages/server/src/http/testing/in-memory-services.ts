@@ -38,14 +38,14 @@ export class InMemoryConversations implements ConversationService {
   parts = 1;
 
   async create(id: string, publicKey: string | null, admit: AdmitNewSession): Promise<Thread> {
-    const session = this.#make(id, admit);
+    const session = await this.#make(id, admit);
     session.publicKey ??= publicKey;
     return session.thread;
   }
 
   async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
     this.last.chat = request;
-    const { messages } = this.#make(request.sessionId, admit);
+    const { messages } = await this.#make(request.sessionId, admit);
     messages.push({
       id: randomUUID(),
       session_id: request.sessionId,
@@ -61,14 +61,12 @@ export class InMemoryConversations implements ConversationService {
 
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
     this.last.state = request;
-    const known = this.sessions.has(request.sessionId);
-    this.#make(request.sessionId, admit);
-    const view = this.#view(request.sessionId);
-    return known ? view : Promise.resolve(view);
+    const id = request.sessionId;
+    return this.sessions.has(id) ? this.#view(id) : this.#make(id, admit).then(() => this.#view(id));
   }
 
   async interrupt(id: string, admit: AdmitNewSession): Promise<SnapshotView> {
-    this.#make(id, admit);
+    await this.#make(id, admit);
     return this.#view(id);
   }
 
@@ -87,7 +85,7 @@ export class InMemoryConversations implements ConversationService {
     if (!this.models.includes(request.rig))
       throw new InvalidRequest("model_unknown", "The App has no such rig.");
     const created = !this.sessions.has(request.sessionId);
-    this.#make(request.sessionId, admit);
+    await this.#make(request.sessionId, admit);
     return { success: true, rig: request.rig, baml: request.utilityModel ?? request.rig, created };
   }
 
@@ -105,7 +103,7 @@ export class InMemoryConversations implements ConversationService {
   }
 
   async ensure(id: string, admit: AdmitNewSession): Promise<void> {
-    this.#make(id, admit);
+    await this.#make(id, admit);
   }
 
   listApps(opened: readonly string[]): { name: string }[] {
@@ -159,11 +157,10 @@ export class InMemoryConversations implements ConversationService {
     return session;
   }
 
-  #make(id: string, admit: AdmitNewSession): KeptSession {
+  async #make(id: string, admit: AdmitNewSession): Promise<KeptSession> {
     const known = this.sessions.get(id);
     if (known !== undefined) return known;
-    // Counted in memory too, or this would have to wait.
-    if (admit?.() instanceof Promise) throw new Error("These services admit at once");
+    await admit?.();
     const thread = {
       session_id: id,
       title: "New Chat",

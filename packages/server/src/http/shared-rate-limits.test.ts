@@ -1,0 +1,100 @@
+import { once } from "node:events";
+import { request, type ClientRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Unavailable } from "../core/errors.ts";
+import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
+import { expectProblem } from "./testing/expect-problem.ts";
+import { GatedCounters } from "./testing/gated-counters.ts";
+
+const ACCEPT = { accept: "text/event-stream" };
+
+describe("rate limits that several processes keep together", () => {
+  let counters: GatedCounters;
+  let edge: TestEdge;
+  beforeEach(() => {
+    counters = new GatedCounters();
+    edge = testEdge({ loopback: false }, counters);
+  });
+  afterEach(async () => {
+    edge.app.server.closeAllConnections();
+    await edge.app.close();
+  });
+
+  const chat = () => edge.send("POST", "/api/chat?message=hi");
+
+  it("are asked for the address before anything is done", async () => {
+    const gate = Promise.withResolvers<void>();
+    counters.gate = gate.promise;
+    const answering = chat();
+    await expect.poll(() => counters.asked).toEqual(["take chats 127.0.0.1"]);
+    expect(edge.services.conversations.last.chat).toBeUndefined();
+    gate.resolve();
+    expect((await answering).statusCode).toBe(200);
+  });
+
+  it("refuse until the time that the counters say, without asking them again", async () => {
+    counters.waitMs = 20_500;
+    expect(expectProblem(await chat(), 429, "rate_limited")).toContain("At most 60 messages a minute");
+    edge.pass(20_000);
+    expect((await chat()).headers["retry-after"]).toBe("1");
+    expect(counters.asked).toHaveLength(1);
+    counters.waitMs = 0;
+    edge.pass(500);
+    expect((await chat()).statusCode).toBe(200);
+    expect(counters.asked).toHaveLength(3);
+  });
+
+  it("answer 503 when the counters cannot be asked, and ask them again next time", async () => {
+    const away = new Unavailable(503, "store_unavailable", "The store is away.", 1);
+    counters.gate = Promise.reject(away);
+    expectProblem(await chat(), 503, "store_unavailable");
+    expectProblem(await edge.send("GET", "/api/updates", { headers: ACCEPT }), 503, "store_unavailable");
+    expect(edge.services.conversations.last.chat).toBeUndefined();
+    counters.gate = Promise.resolve();
+    expect((await chat()).statusCode).toBe(200);
+  });
+
+  it("hold a place for each stream, and give it back when that ends", async () => {
+    const port = await listen();
+    const stream = await answerOf(send(port));
+    expect(stream.statusCode).toBe(200);
+    expect(counters.asked).toContain("hold streams 127.0.0.1");
+    expect(counters.asked).not.toContain("release streams 127.0.0.1");
+    stream.destroy();
+    await expect.poll(() => counters.asked).toContain("release streams 127.0.0.1");
+    counters.waitMs = 1;
+    expect((await answerOf(send(port))).headers["retry-after"]).toBe("10");
+    expect(counters.asked.filter((what) => what.startsWith("release"))).toHaveLength(1);
+  });
+
+  it("give the place back of a client that left while it was taken", async () => {
+    const gate = Promise.withResolvers<void>();
+    counters.gate = gate.promise;
+    const answers: ServerResponse[] = [];
+    edge.app.server.on("request", (_request, response) => answers.push(response));
+    const port = await listen();
+    const left = send(port);
+    await expect.poll(() => counters.asked).toContain("hold streams 127.0.0.1");
+    left.destroy();
+    await expect.poll(() => answers[0]?.closed).toBe(true);
+    gate.resolve();
+    await expect.poll(() => counters.asked).toContain("release streams 127.0.0.1");
+  });
+
+  async function listen(): Promise<number> {
+    await edge.app.listen({ port: 0, host: "127.0.0.1" });
+    return (edge.app.server.address() as AddressInfo).port;
+  }
+
+  function send(port: number): ClientRequest {
+    const headers = { ...ACCEPT, "x-session-id": SESSION };
+    const sent = request({ port, host: "127.0.0.1", path: "/api/updates", headers, agent: false }).end();
+    return sent.on("error", () => undefined);
+  }
+
+  async function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
+    const [answer] = (await once(sent, "response")) as [IncomingMessage];
+    return answer.on("error", () => undefined);
+  }
+});
