@@ -100,7 +100,7 @@ describe("starting", () => {
     expect(errors().split("\n")).toEqual([
       "Colloquy cannot start: the configuration has 3 problems.",
       '  - PORT: must be a number from 0 to 65535 (0 takes a free port), not "x".',
-      "  - COLLOQUY_NATS_URL: This version runs as one process and cannot use NATS yet. Unset the variable to go on without it.",
+      "  - COLLOQUY_NATS_URL: is of use only between nodes on one database, and without COLLOQUY_DATABASE_URL there is one node, with its data in SQLite. Set COLLOQUY_DATABASE_URL too, or unset this variable.",
       "  - colloquy.config.json, limits.maxSteps: must be a number, not text.",
       "",
     ]);

@@ -45,7 +45,7 @@ describe.skipIf(await isWithoutNats())("a server of its own", () => {
   it("keeps clusters apart that share a server, and tells a node only of what it follows", async () => {
     const server = await NatsServer.start();
     const open = async (namespace: string, heard: string[]) => {
-      const url = `nats://127.0.0.1:1,127.0.0.1:${server.port}`;
+      const url = `nats://127.0.0.1:1,nats://127.0.0.1:${server.port}`;
       const transport = new NatsTransport({ url, namespace, clock: createSystemClock(), logger: SILENT });
       const onText = (text: string) => void heard.push(text);
       await new Promise<void>((resolve) => transport.start({ onText, onResumed: resolve }));

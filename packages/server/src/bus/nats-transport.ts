@@ -176,8 +176,7 @@ class NatsLine {
 
 /** The client wants who logs in apart from where. */
 function serversOf(url: string): ConnectionOptions {
-  const scheme = /^\w+:\/\//.exec(url)?.[0] ?? "nats://";
-  const parsed = url.split(",").map((part) => new URL(part.includes("://") ? part : scheme + part));
+  const parsed = url.split(",").map((part) => new URL(part));
   const first = parsed[0];
   const user = decodeURIComponent(first?.username ?? "");
   const pass = decodeURIComponent(first?.password ?? "");

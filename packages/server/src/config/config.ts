@@ -22,6 +22,10 @@ export interface Config {
   readonly secrets: Secrets;
   /** `COLLOQUY_SECRET_KEY` as it stands in the environment: the key that clients' secrets are sealed with; `null` when it is not set. */
   readonly secretKey: Hidden<string> | null;
+  /** Where the PostgreSQL database is that this node has in common with others; `null` for SQLite in the data directory. */
+  readonly databaseUrl: Hidden<string> | null;
+  /** Where the NATS servers are that carry notes between nodes, one or several with commas; `null` for the database itself. Never without a database. */
+  readonly natsUrl: Hidden<string> | null;
 }
 
 export interface ServerConfig {

@@ -8,11 +8,12 @@ import { isLoopbackName } from "../core/loopback.ts";
 import { parseMasterKeys } from "../core/master-key.ts";
 import { nearestName, suggestion } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
+import { parseDatabaseUrl, parseNatsUrl } from "./server-urls.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Every variable of Colloquy's own, with what this version does about it. `example.env` explains each. */
-export const VARIABLES: Readonly<Record<string, "used" | "refused" | "without effect">> = {
+export const VARIABLES: Readonly<Record<string, "used" | "without effect">> = {
   PORT: "used",
   HOST: "used",
   COLLOQUY_DATA_DIR: "used",
@@ -20,18 +21,15 @@ export const VARIABLES: Readonly<Record<string, "used" | "refused" | "without ef
   COLLOQUY_ALLOWED_HOSTS: "used",
   COLLOQUY_TRUSTED_PROXIES: "used",
   COLLOQUY_LOG_LEVEL: "used",
-  COLLOQUY_DATABASE_URL: "refused",
-  COLLOQUY_NATS_URL: "refused",
+  COLLOQUY_DATABASE_URL: "used",
+  COLLOQUY_NATS_URL: "used",
   COLLOQUY_ADMIN_KEY: "without effect",
   COLLOQUY_SECRET_KEY: "used",
 };
 
-const REFUSED: Readonly<Record<string, string>> = {
-  COLLOQUY_DATABASE_URL:
-    "This version keeps its data in SQLite, in the data directory, and cannot use a database server yet. Unset the variable to go on with SQLite.",
-  COLLOQUY_NATS_URL:
-    "This version runs as one process and cannot use NATS yet. Unset the variable to go on without it.",
-};
+const NATS_ALONE =
+  "is of use only between nodes on one database, and without COLLOQUY_DATABASE_URL there is one node, with its data in SQLite. " +
+  "Set COLLOQUY_DATABASE_URL too, or unset this variable.";
 
 export type EnvironmentSettings = Omit<ServerConfig, "corsOrigins" | "walletListing">;
 
@@ -40,6 +38,8 @@ export interface EnvironmentReading {
   /** `COLLOQUY_CONFIG` as an absolute path, `null` when it is not set. */
   readonly configPath: string | null;
   readonly secretKey: Hidden<string> | null;
+  readonly databaseUrl: Hidden<string> | null;
+  readonly natsUrl: Hidden<string> | null;
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly string[];
 }
@@ -71,13 +71,15 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
     ),
     logLevel: read<LogLevel>("COLLOQUY_LOG_LEVEL", "info", parseLogLevel),
   };
-  for (const [name, message] of Object.entries(REFUSED)) {
-    read(name, null, () => ({ problem: message }));
-  }
+  const isSet = (name: string): boolean => (environment[name]?.trim() ?? "") !== "";
   return {
     settings,
     configPath: read<string | null>("COLLOQUY_CONFIG", null, path),
     secretKey: read<Hidden<string> | null>("COLLOQUY_SECRET_KEY", null, parseSecretKey),
+    databaseUrl: read<Hidden<string> | null>("COLLOQUY_DATABASE_URL", null, parseDatabaseUrl),
+    natsUrl: read<Hidden<string> | null>("COLLOQUY_NATS_URL", null, (text) =>
+      isSet("COLLOQUY_DATABASE_URL") ? parseNatsUrl(text) : { problem: NATS_ALONE },
+    ),
     problems,
     warnings: warnings(environment, settings),
   };

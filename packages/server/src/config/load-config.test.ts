@@ -169,7 +169,9 @@ describe("the environment", () => {
     ["COLLOQUY_TRUSTED_PROXIES", "proxy.test"],
     ["COLLOQUY_TRUSTED_PROXIES", "::1/129"],
     ["COLLOQUY_LOG_LEVEL", "loud"],
-    ["COLLOQUY_DATABASE_URL", "postgres://localhost/x"],
+    ["COLLOQUY_DATABASE_URL", "localhost/x"],
+    ["COLLOQUY_DATABASE_URL", "mysql://localhost/x"],
+    ["COLLOQUY_DATABASE_URL", "postgres://user:p#1@localhost/x"],
     ["COLLOQUY_NATS_URL", "nats://localhost"],
   ])("does not start with %s=%s", async (name, value) => {
     const found = await problems({ [name]: value });
@@ -329,7 +331,7 @@ describe("what is wrong", () => {
       [
         'PORT: must be a number from 0 to 65535 (0 takes a free port), not "80a".',
         'COLLOQUY_LOG_LEVEL: "verbos" is no log level. Known here: trace, debug, info, warn, error, fatal, silent.',
-        "COLLOQUY_NATS_URL: This version runs as one process and cannot use NATS yet. Unset the variable to go on without it.",
+        "COLLOQUY_NATS_URL: is of use only between nodes on one database, and without COLLOQUY_DATABASE_URL there is one node, with its data in SQLite. Set COLLOQUY_DATABASE_URL too, or unset this variable.",
         'apps.default.models[1]: "nobody/model" names the provider "nobody", which is not configured. Known here: openai, anthropic, google, demo, my.server, unknown, a b, other.',
         "apps.default.models[2]: must be a provider's name, a slash and the provider's name of a model, such as demo/assistant.",
         'apps.default.models[3]: "demo/assistant" is in the list already.',
@@ -413,13 +415,53 @@ describe("what is wrong", () => {
   });
 });
 
-describe("what a later version brings", () => {
-  it("stops the start with a sentence, without what was set", async () => {
-    expect(await problems({ COLLOQUY_DATABASE_URL: "postgres://user:hidden@db/x" })).toEqual([
-      "COLLOQUY_DATABASE_URL: This version keeps its data in SQLite, in the data directory, and cannot use a database server yet. Unset the variable to go on with SQLite.",
+describe("addresses of servers", () => {
+  const DATABASE = "postgres://user:hidden@db.test/colloquy";
+  const NATS = "nats://node:hidden@one.test:4222, nats://two.test";
+
+  it("are what is set, and printed by nothing", async () => {
+    const config = await loaded({ COLLOQUY_DATABASE_URL: DATABASE, COLLOQUY_NATS_URL: NATS });
+    expect(config.databaseUrl?.reveal()).toBe(DATABASE);
+    expect(config.natsUrl?.reveal()).toBe("nats://node:hidden@one.test:4222,nats://two.test");
+    expect(JSON.stringify(config) + inspect(config, { depth: null, showHidden: true })).not.toContain(
+      "hidden@",
+    );
+    expect(await loaded()).toMatchObject({ databaseUrl: null, natsUrl: null });
+  });
+
+  it.each([
+    "postgresql://db.test/x",
+    "postgres:///x?host=/var/run/postgresql",
+    "postgres://[::1]:5433/x?sslmode=require",
+  ])("may be %s", async (url) => {
+    expect((await loaded({ COLLOQUY_DATABASE_URL: url })).databaseUrl?.reveal()).toBe(url);
+  });
+
+  it.each([
+    "one.test:4222",
+    "http://one.test",
+    "nats://one.test/x",
+    "nats://one.test,tls://two.test",
+    "nats://one.test,,",
+    "nats://",
+  ])("may not be %s for NATS", async (url) => {
+    const found = await problems({ COLLOQUY_DATABASE_URL: DATABASE, COLLOQUY_NATS_URL: url });
+    expect(found).toEqual([
+      expect.stringMatching(/^COLLOQUY_NATS_URL: must be the address of a NATS server/),
     ]);
   });
 
+  it("are not told where they are wrong", async () => {
+    const found = await problems({
+      COLLOQUY_DATABASE_URL: "user:hidden@db",
+      COLLOQUY_NATS_URL: "user:hidden@nats",
+    });
+    expect(found).toHaveLength(2);
+    expect(found.join()).not.toContain("hidden");
+  });
+});
+
+describe("what a later version brings", () => {
   it("is warned about where it would be harmless", async () => {
     expect(await warnings({ COLLOQUY_ADMIN_KEY: "hidden" })).toEqual([
       "COLLOQUY_ADMIN_KEY is set, but has no effect in this version.",

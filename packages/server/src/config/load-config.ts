@@ -123,6 +123,8 @@ function complete(environment: EnvironmentReading, content: ConfigFile, checked:
     retention: { ...RETENTION, ...defined(content.retention) },
     secrets: createSecrets(Object.fromEntries(usable(providers).map(({ name, secrets }) => [name, secrets]))),
     secretKey: environment.secretKey,
+    databaseUrl: environment.databaseUrl,
+    natsUrl: environment.natsUrl,
   };
 }
 
