@@ -158,6 +158,46 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect([first.status, third.status]).toEqual(["fulfilled", "fulfilled"]);
   });
 
+  it("goes on reading while nothing can be written, also where a use would be noted", async () => {
+    const [id, missing] = [randomUUID(), randomUUID()];
+    const { session } = await chat(store, id, "hello");
+    await server.query(
+      database,
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+       CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON sessions FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+    const full = { status: 507, code: "insufficient_storage" };
+    const existing = { ...target(id), load: true };
+    const [opened, renamed, born] = await Promise.allSettled([
+      store.sessions.open(existing, NOTHING),
+      store.sessions.rename(id, "changed"),
+      store.sessions.open(target(missing), NOTHING),
+    ]);
+    expect(opened).toMatchObject({
+      value: {
+        outcome: "ok",
+        created: false,
+        events: [],
+        session,
+        loaded: { messages: [{ content: "hello" }] },
+      },
+    });
+    expect([renamed, born]).toMatchObject([{ reason: full }, { reason: full }]);
+    const bound = { userState: null, publicKey: "0xa" };
+    await expect(store.sessions.open(existing, bound)).rejects.toMatchObject(full);
+    expect(await store.sessions.open({ ...existing, id: missing, birth: null }, NOTHING)).toBeNull();
+    const { life } = session;
+    const used = [
+      { id: missing, life },
+      { id, life },
+      { id, life: "another" },
+    ];
+    expect(await store.sessions.touch(used)).toEqual([missing, id]);
+    await server.query(database, "DROP TRIGGER full_disk ON sessions");
+    expect((await store.sessions.rename(id, "changed"))?.session.title).toBe("changed");
+  });
+
   it("does not let a text that the database cannot keep hurt others, and keeps what JSON can", async () => {
     const [id, other] = [randomUUID(), randomUUID()];
     const [bad, good] = await Promise.allSettled([chat(store, id, "a\0b"), chat(store, other, "fine")]);

@@ -4,6 +4,7 @@ import { DEFAULT_APP } from "../../core/session.ts";
 import { toMessage, toSession, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { expireSessions } from "./expiry.ts";
+import { openWithoutWriting, touchWithoutWriting } from "./full-disk.ts";
 import { removeSessions } from "./removal.ts";
 import { prepare } from "./statement.ts";
 import { MESSAGE, SESSION } from "./columns.ts";
@@ -14,15 +15,7 @@ const lockById = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions 
 export function sessionsOf(calls: Calls): SessionStore {
   const existing = (id: string) => ({ id, birth: null, load: false });
   return {
-    open: (target, input) =>
-      calls.change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
-        transaction.change(
-          at,
-          target,
-          (draft) => decideOpen(draft, input),
-          (outcome) => outcome !== "ok",
-        ),
-      ),
+    open: openWith(calls),
     find: (id) =>
       calls.look(ofSession(id), async (connection) => {
         const row = await byId.get(connection, id);
@@ -87,6 +80,20 @@ function joinPieces(json: string | null): string {
   return pieces.reduce((text, [offset, piece]) => text.slice(0, offset) + piece, "");
 }
 
+function openWith(calls: Calls): SessionStore["open"] {
+  return (target, input) =>
+    calls
+      .change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
+        transaction.change(
+          at,
+          target,
+          (draft) => decideOpen(draft, input),
+          (outcome) => outcome !== "ok",
+        ),
+      )
+      .catch((error: unknown) => openWithoutWriting(calls, [target, input], error));
+}
+
 const OF_APPS = `public_key = $1 AND coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])`;
 const NEWEST_FIRST = "ORDER BY updated_at DESC, key DESC LIMIT $3";
 const firstOfWallet = prepare<[string, readonly string[], number], SessionRow>(
@@ -137,7 +144,7 @@ const noteUse = prepare<
 );
 
 function touchWith(calls: Calls): SessionStore["touch"] {
-  return (used) =>
+  const note = (used: Parameters<SessionStore["touch"]>[0]) =>
     calls.alone("use", async (connection, at) => {
       const ids = used.map(({ id }) => id);
       const lives = used.map(({ life }) => life);
@@ -145,4 +152,5 @@ function touchWith(calls: Calls): SessionStore["touch"] {
       const alive = new Set(noted.map(({ id, life }) => `${life} ${id}`));
       return used.filter(({ id, life }) => !alive.has(`${life} ${id}`)).map(({ id }) => id);
     });
+  return (used) => note(used).catch((error: unknown) => touchWithoutWriting(calls, [used], error));
 }
