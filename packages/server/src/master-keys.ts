@@ -7,12 +7,15 @@ import { givenKeys, keysInFile } from "./apps/secrets/key-ring.ts";
 import { rotateGivenKeys, rotateKeyInFile, type Rotation } from "./apps/secrets/rotation.ts";
 import { Vault } from "./apps/secrets/vault.ts";
 import type { Hidden } from "./core/hidden.ts";
+import type { Config } from "./config/config.ts";
 import { parseMasterKeys } from "./core/master-key.ts";
 import type { Logger } from "./core/ports/logger.ts";
 import type { SecretStore } from "./core/ports/secret-store.ts";
 import { lockFile } from "./store/sqlite/lock.ts";
 
 export interface MasterKeySettings {
+  /** Whether nodes on other machines have the secrets too: then a key in a file of this one would open nothing there. No when absent. */
+  readonly isShared?: boolean;
   /** Absolute path. */
   readonly dataDirectory: string;
   /** `COLLOQUY_SECRET_KEY`, `null` when it is not set. */
@@ -22,8 +25,20 @@ export interface MasterKeySettings {
 /** @throws Error with a sentence when the given key is none */
 export function openVault(settings: MasterKeySettings, store: SecretStore, logger: Logger): Vault {
   const given = givenIn(settings);
-  const ring = given === null ? keysInFile(keyFileOf(settings)) : givenKeys(given, "COLLOQUY_SECRET_KEY");
-  return new Vault({ store, ring, logger });
+  if (given !== null) return new Vault({ store, ring: givenKeys(given, "COLLOQUY_SECRET_KEY"), logger });
+  return new Vault({
+    store,
+    ring: settings.isShared === true ? null : keysInFile(keyFileOf(settings)),
+    logger,
+  });
+}
+
+export function masterKeySettings({
+  server,
+  secretKey,
+  databaseUrl,
+}: Pick<Config, "server" | "secretKey" | "databaseUrl">): MasterKeySettings {
+  return { isShared: databaseUrl !== null, dataDirectory: server.dataDirectory, secretKey };
 }
 
 /** Seals all secrets with a new key; see `Rotation`. Rejects with a sentence. */

@@ -2,7 +2,6 @@
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { Registry as MetricsRegister } from "prom-client";
-import { InProcessBus } from "./bus/in-process-bus.ts";
 import { createSecretService } from "./apps/secrets/secret-service.ts";
 import { createSystemClock } from "./clock.ts";
 import type { Config } from "./config/config.ts";
@@ -12,10 +11,10 @@ import type { Store } from "./core/ports/store.ts";
 import { buildHttp } from "./http/app.ts";
 import { OpenConnections } from "./http/open-connections.ts";
 import type { HttpApp } from "./http/routes/route-parts.ts";
-import { openVault } from "./master-keys.ts";
+import { masterKeySettings, openVault } from "./master-keys.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildParts } from "./service-parts.ts";
-import { openSqliteStore } from "./store/sqlite/open.ts";
+import { aloneWith, openStorage } from "./storage.ts";
 
 export interface ServerOverrides {
   readonly logger: Logger;
@@ -26,7 +25,7 @@ export interface ServerOverrides {
   readonly processId?: number;
   /** Models by rig, beside the configured ones. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
-  /** A store that is open already, instead of the configured one; the server closes it. */
+  /** A store that is open already and used by nobody else, instead of the configured one; the server closes it. */
   readonly store?: Store;
 }
 
@@ -51,19 +50,19 @@ const CLOSING_MS = 2_000;
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
   const clock = overrides.clock ?? createSystemClock();
   const { logger, onFatal, processId } = overrides;
-  const { dataDirectory: directory, host, port } = config.server;
-  const identity = processId === undefined ? {} : { processId };
-  const store = overrides.store ?? (await openSqliteStore({ directory, clock, onFatal, ...identity }));
-  const bus = new InProcessBus(logger);
+  const { host, port } = config.server;
+  const storage =
+    overrides.store === undefined
+      ? await openStorage(config, { clock, logger, onFatal, processId })
+      : aloneWith(overrides.store, logger);
+  const { store } = storage;
   const register = new MetricsRegister();
-  const vault = openVault({ dataDirectory: directory, secretKey: config.secretKey }, store.secrets, logger);
+  const vault = openVault(masterKeySettings(config), store.secrets, logger);
   const parts = buildParts({
     config,
     clock,
     logger,
-    store,
-    bus,
-    isAlone: true,
+    ...storage,
     register,
     extraModels: overrides.models ?? {},
     vault,

@@ -1,0 +1,75 @@
+// What a node keeps its data in, and how it hears of other nodes: SQLite and this process alone, or one PostgreSQL database that any
+// number of nodes have in common, with the database or NATS to carry their notes.
+
+import { randomUUID } from "node:crypto";
+import { ClusterBus } from "./bus/cluster-bus.ts";
+import { InProcessBus } from "./bus/in-process-bus.ts";
+import type { Transport } from "./bus/transport.ts";
+import type { Config } from "./config/config.ts";
+import type { Bus } from "./core/ports/bus.ts";
+import type { Clock } from "./core/ports/clock.ts";
+import type { Logger } from "./core/ports/logger.ts";
+import type { Store } from "./core/ports/store.ts";
+import { openSqliteStore } from "./store/sqlite/open.ts";
+
+export interface Storage {
+  readonly store: Store;
+  readonly bus: Bus;
+  /** Whether no other process uses the store. */
+  readonly isAlone: boolean;
+}
+
+export interface StorageOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called when the process must end at once, because its store can no longer be trusted. */
+  readonly onFatal: (error: Error) => void;
+  /** Named to a second server that is refused on the same data directory. */
+  readonly processId: number | undefined;
+}
+
+type Place = Pick<Config, "databaseUrl" | "natsUrl" | "server">;
+
+/** Rejects with an Error that says what to do when the place cannot be used. */
+export async function openStorage(place: Place, options: StorageOptions): Promise<Storage> {
+  const { clock, logger, onFatal, processId } = options;
+  const url = place.databaseUrl?.reveal();
+  if (url !== undefined) return await openShared(url, place, options);
+  const identity = processId === undefined ? {} : { processId };
+  const directory = place.server.dataDirectory;
+  const store = await openSqliteStore({ directory, clock, onFatal, ...identity });
+  return aloneWith(store, logger);
+}
+
+export function aloneWith(store: Store, logger: Logger): Storage {
+  return { store, bus: new InProcessBus(logger), isAlone: true };
+}
+
+/** What only nodes with a database need is loaded by them alone. */
+async function openShared(
+  url: string,
+  { natsUrl }: Place,
+  { clock, logger }: StorageOptions,
+): Promise<Storage> {
+  const { openPostgresStore } = await import("./store/postgres/open.ts");
+  const store = await openPostgresStore({ url });
+  const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
+  return { store, bus: new ClusterBus({ node: randomUUID(), transport, clock, logger }), isAlone: false };
+}
+
+async function openTransport(
+  databaseUrl: string,
+  natsUrl: string | null,
+  shared: { readonly clock: Clock; readonly logger: Logger },
+): Promise<Transport> {
+  if (natsUrl === null) {
+    const { PostgresTransport } = await import("./bus/postgres-transport.ts");
+    return new PostgresTransport({ url: databaseUrl, ...shared });
+  }
+  const [{ NatsTransport }, { databaseIdentity }] = await Promise.all([
+    import("./bus/nats-transport.ts"),
+    import("./store/postgres/identity.ts"),
+  ]);
+  // Clusters may share NATS servers: the database is what the nodes of one have in common.
+  return new NatsTransport({ url: natsUrl, namespace: await databaseIdentity(databaseUrl), ...shared });
+}
