@@ -1,0 +1,200 @@
+// What one transaction does to the one session of the model. The decisions are the service's own, run on records that are made from the
+// few things that matter; what is said about leases in SQL (renewing, sweeping) is said again here, as the stores' contract suite asks for it.
+
+import type { MessageRecord } from "../../src/core/message.ts";
+import type { SessionRecord } from "../../src/core/session.ts";
+import type { OpenTurn, TurnRecord } from "../../src/core/turn.ts";
+import type { SessionDraft } from "../../src/core/decisions/draft.ts";
+import { UNIT_MS } from "./owner-clock.ts";
+import type { ServiceCode } from "./service-code.ts";
+
+export type Owner = "A" | "B" | "gone";
+export type WriteKind = "step" | "complete";
+
+export interface Database {
+  readonly turn: "queued" | "running" | "ended";
+  readonly runnable: boolean;
+  readonly attempts: number;
+  /** Steps that are stored: the first one has calls, the second one is the last. */
+  readonly steps: number;
+  /** `left` in units of the database's clock, 0 when it has run out. */
+  readonly lease: { readonly owner: Owner; readonly left: number } | null;
+  /** Who took the session's epoch, `null` when nobody did: for the questions, not for the protocol. */
+  readonly claimant: Owner | null;
+}
+
+export interface Decided {
+  readonly database: Database;
+  /** Whether the session's epoch was raised. */
+  readonly isRaised: boolean;
+  /** Whether the decision took what it was asked for. */
+  readonly isTaken: boolean;
+}
+
+/** Any number that is high enough for older ones. */
+const EPOCH = 100;
+const MODEL = "demo/assistant";
+
+export class DatabaseDecisions {
+  readonly #code: ServiceCode;
+  readonly #decided = new Map<string, Decided>();
+
+  constructor(code: ServiceCode) {
+    this.#code = code;
+  }
+
+  get leaseUnits(): number {
+    return this.#code.LEASE_MS / UNIT_MS;
+  }
+
+  claim(database: Database, owner: Owner): Decided {
+    if (!database.runnable) return { database, isRaised: false, isTaken: false };
+    return this.#once(`claim ${owner}`, database, (draft, open) => {
+      const claim = { owner, agentMessageId: "agent" };
+      return this.#code.decideClaim(draft, [open], open, claim, [MODEL]) !== null;
+    });
+  }
+
+  interrupt(database: Database): Decided {
+    return this.#once("interrupt", database, (draft, open) => {
+      this.#code.decideInterrupt(draft, [open], [null]);
+      return true;
+    });
+  }
+
+  /** A write of the turn, under the session's epoch or an old one. */
+  write(database: Database, kind: WriteKind, isOld: boolean): Decided {
+    return this.#once(`${kind} ${isOld}`, database, (draft, open) => {
+      const { turnThatWrites, decideLastStep, decideStepWithCalls, NO_USAGE } = this.#code;
+      const { session } = draft;
+      const open_ = database.turn === "ended" ? [] : [open];
+      const identity = {
+        sessionId: session.id,
+        sessionKey: session.key,
+        turn: 1,
+        epoch: isOld ? EPOCH - 1 : EPOCH,
+      };
+      const writes = turnThatWrites(session, open_, identity);
+      if (writes === null) return false;
+      const number = kind === "step" ? 1 : 2;
+      // The primary key of a turn's steps.
+      if (number <= database.steps) return false;
+      const step = { number, text: "", parts: [], usage: NO_USAGE, finishReason: "stop" };
+      if (kind === "step") decideStepWithCalls(draft, writes, step, [], []);
+      else decideLastStep(draft, open_, writes, step);
+      return true;
+    });
+  }
+
+  /** The same question to the same database is decided once. */
+  #once(what: string, database: Database, decide: (draft: SessionDraft, open: OpenTurn) => boolean): Decided {
+    const key = `${what} ${JSON.stringify(database)}`;
+    const known = this.#decided.get(key);
+    if (known !== undefined) return known;
+    let epoch = EPOCH;
+    const session = this.#session(database);
+    const draft = new this.#code.SessionDraft(session, 1, () => (epoch += 1));
+    const isTaken = decide(draft, this.#openTurn(database));
+    const decided = {
+      database: this.#after(database, draft),
+      isRaised: draft.session.epoch > EPOCH,
+      isTaken,
+    };
+    this.#decided.set(key, decided);
+    return decided;
+  }
+
+  #session(database: Database): SessionRecord {
+    const born = this.#code.newSession(
+      7,
+      "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
+      { life: "a", model: MODEL },
+      0,
+    );
+    const status = database.turn === "ended" ? "idle" : "processing";
+    return { ...born, status, messageCount: 2, turnCount: 1, epoch: EPOCH };
+  }
+
+  #openTurn({ turn: state, runnable, attempts, steps }: Database): OpenTurn {
+    const turn: TurnRecord = {
+      number: 1,
+      state: state === "queued" ? "queued" : "running",
+      userPosition: 1,
+      agentPosition: state === "queued" ? null : 2,
+      attempts,
+      steps,
+      epoch: state === "queued" ? 0 : EPOCH,
+      runnable,
+      behindWaiting: false,
+      clientId: null,
+      usage: this.#code.NO_USAGE,
+      failure: null,
+      enqueuedAt: 0,
+      endedAt: null,
+    };
+    const agentMessage = state === "queued" ? null : message(2, "assistant", "streaming");
+    return { turn, userMessage: message(1, "user", "complete"), agentMessage, actions: [] };
+  }
+
+  #after(before: Database, draft: SessionDraft): Database {
+    const turn = draft.changedTurns.get(1);
+    const state = turn?.state ?? null;
+    const { lease } = draft;
+    return {
+      turn: state === null ? before.turn : state === "queued" || state === "running" ? state : "ended",
+      runnable: turn?.runnable ?? before.runnable,
+      attempts: turn?.attempts ?? before.attempts,
+      steps: turn?.steps ?? before.steps,
+      lease:
+        lease === null
+          ? before.lease
+          : lease.kind === "released"
+            ? null
+            : { owner: lease.owner as Owner, left: this.leaseUnits },
+      claimant: claimantOf(draft, before),
+    };
+  }
+}
+
+/** An epoch that an interrupt has taken is nobody's. */
+function claimantOf({ lease, session }: SessionDraft, before: Database): Owner | null {
+  if (lease?.kind === "taken") return lease.owner as Owner;
+  return session.epoch === EPOCH ? before.claimant : null;
+}
+
+function message(
+  position: number,
+  role: "user" | "assistant",
+  status: MessageRecord["status"],
+): MessageRecord {
+  return {
+    position,
+    id: role,
+    turn: 1,
+    role,
+    content: "",
+    status,
+    toolCalls: [],
+    toolResults: [],
+    createdAt: 0,
+  };
+}
+
+/** The store's `renew`: a lease that has run out stays so. */
+export function renew(database: Database, owner: Owner, units: number): Decided {
+  const { lease } = database;
+  const isTaken = lease !== null && lease.owner === owner && lease.left > 0;
+  return {
+    database: isTaken ? { ...database, lease: { owner, left: units } } : database,
+    isRaised: false,
+    isTaken,
+  };
+}
+
+/** The store's `releaseDeadLeases`. `ahead` is by how much the clock that it looks at is ahead of the database's. */
+export function sweep(database: Database, ahead: number): Decided {
+  const { lease, turn } = database;
+  if (lease === null || lease.left > ahead) return { database, isRaised: false, isTaken: false };
+  const runnable = database.runnable || turn === "running";
+  return { database: { ...database, lease: null, runnable }, isRaised: false, isTaken: true };
+}

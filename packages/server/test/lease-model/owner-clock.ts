@@ -1,0 +1,146 @@
+// What an owner makes of its own monotonic clock, tried once for every age of a request: the real dispatcher and the real leases run on
+// a clock that is moved by hand, and the model looks their answers up.
+
+import type { Committed } from "../../src/core/ports/session-store.ts";
+import type { TurnStore } from "../../src/core/ports/turn-store.ts";
+import type { Logger } from "../../src/core/ports/logger.ts";
+import type { StartedTurn } from "../../src/core/turn.ts";
+import type { RunningTurn, RunningTurns } from "../../src/turns/running-turns.ts";
+import { startedTurn } from "../../src/turns/testing/started-turn.ts";
+import { ManualClock } from "../manual-clock.ts";
+import type { ServiceCode } from "./service-code.ts";
+
+/** The model's unit of time, in milliseconds: how long a lease lasts and how long it is trusted are multiples of it. */
+export const UNIT_MS = 2_000;
+/** Units within which an owner that is awake looks at its clock: the service looks more often. */
+const LOOKS_WITHIN = 1;
+
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Units of time; `held` is how long an owner still trusts a lease, negative when it does no more. */
+export interface OwnerClock {
+  /** Whether its time passes as the database's does. */
+  readonly isReliable: boolean;
+  /** Requests this old, and older ones, make no difference any more. */
+  readonly oldest: number;
+  readonly leastHeld: number;
+  /** What is held of a turn whose claim was sent `age` ago. */
+  heldAfterClaim(age: number): number;
+  /** What is held after the answer that a renewal sent `age` ago has succeeded. */
+  heldAfterRenewal(age: number): number;
+  /** Whether an owner that has been awake for a unit has stopped a turn of which it holds so much. */
+  stops(held: number): boolean;
+}
+
+/** A clock that may stand still or jump, as that of a suspended machine: its owner may stop at any time, and may as well never stop. */
+export const UNRELIABLE: OwnerClock = {
+  isReliable: false,
+  oldest: 0,
+  leastHeld: 0,
+  heldAfterClaim: () => 0,
+  heldAfterRenewal: () => 0,
+  stops: () => true,
+};
+
+export async function tryOwnerClock(code: ServiceCode): Promise<OwnerClock> {
+  const hold = code.HOLD_MS / UNIT_MS;
+  const leastHeld = -LOOKS_WITHIN;
+  const oldest = hold - leastHeld;
+  const ages = Array.from({ length: oldest + 1 }, (_, age) => age);
+  const claimed = await Promise.all(ages.map((age) => claimAgo(code, age)));
+  const renewed = await Promise.all(ages.map((age) => renewedAgo(code, age)));
+  const stopping = new Set<number>();
+  for (let held = leastHeld; held <= hold; held += 1) {
+    if (await stopsWith(code, held)) stopping.add(held);
+  }
+  return {
+    isReliable: true,
+    oldest,
+    leastHeld,
+    heldAfterClaim: (age) => at(claimed, age),
+    heldAfterRenewal: (age) => at(renewed, age),
+    stops: (held) => stopping.has(held),
+  };
+}
+
+function at(values: readonly number[], age: number): number {
+  const value = values[age];
+  if (value === undefined || !Number.isInteger(value)) throw new Error(`Nobody has tried an age of ${age}`);
+  return value;
+}
+
+async function claimAgo(code: ServiceCode, age: number): Promise<number> {
+  const clock = new ManualClock();
+  const running = new code.RunningTurns({ total: 1, byProvider: {} });
+  const turn = startedTurn();
+  const answer = Promise.withResolvers<readonly Committed<StartedTurn | null>[]>();
+  const store: Pick<TurnStore, "claim" | "countWaiting" | "releaseDeadLeases"> = {
+    claim: () => answer.promise,
+    countWaiting: async () => 0,
+    releaseDeadLeases: async () => 0,
+  };
+  const dispatcher = new code.Dispatcher({
+    store: store as TurnStore,
+    running,
+    clock,
+    owner: "me",
+    logger: SILENT,
+    run: () => new Promise(() => undefined),
+    models: () => ({}),
+    settle: () => undefined,
+    maxWaiting: 10,
+    isAlone: false,
+    callOthers: () => undefined,
+  });
+  dispatcher.ring();
+  await clock.advance(age * UNIT_MS);
+  answer.resolve([{ outcome: turn } as Committed<StartedTurn>]);
+  await clock.advance(0);
+  return heldBy(running, clock);
+}
+
+async function renewedAgo(code: ServiceCode, age: number): Promise<number> {
+  const { clock, leases, answer, running } = owning(code, Number.MAX_SAFE_INTEGER);
+  const renewed = leases.renew();
+  await clock.advance(age * UNIT_MS);
+  answer.resolve([1]);
+  await renewed;
+  return heldBy(running, clock);
+}
+
+async function stopsWith(code: ServiceCode, held: number): Promise<boolean> {
+  const { clock, leases, turn } = owning(code, (held + LOOKS_WITHIN) * UNIT_MS);
+  leases.start();
+  await clock.advance(LOOKS_WITHIN * UNIT_MS);
+  leases.stop();
+  return turn.controller.signal.aborted;
+}
+
+/** An owner of one turn, whose renewal is answered when the test says so. */
+function owning(code: ServiceCode, heldUntil: number) {
+  const clock = new ManualClock();
+  const running = new code.RunningTurns({ total: 1, byProvider: {} });
+  const turn: RunningTurn = { turn: startedTurn(), controller: new AbortController(), heldUntil };
+  running.promise(1);
+  running.add(turn);
+  const answer = Promise.withResolvers<readonly number[]>();
+  const store: Pick<TurnStore, "renew" | "releaseDeadLeases"> = {
+    renew: () => answer.promise,
+    releaseDeadLeases: async () => 0,
+  };
+  const leases = new code.Leases({
+    store: store as TurnStore,
+    running,
+    clock,
+    owner: "me",
+    logger: SILENT,
+    onReleased: () => undefined,
+  });
+  return { clock, leases, answer, running, turn };
+}
+
+function heldBy(running: RunningTurns, clock: ManualClock): number {
+  const turn = running.all()[0];
+  if (turn === undefined) throw new Error("The turn does not run");
+  return (turn.heldUntil - clock.monotonic()) / UNIT_MS;
+}

@@ -1,0 +1,44 @@
+// The service's own code that the model is made of, from whatever copy of the sources a test wants to try.
+
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type * as draft from "../../src/core/decisions/draft.ts";
+import type * as interrupt from "../../src/core/decisions/interrupt.ts";
+import type * as turnProgress from "../../src/core/decisions/turn-progress.ts";
+import type * as turns from "../../src/core/decisions/turns.ts";
+import type * as session from "../../src/core/session.ts";
+import type * as turn from "../../src/core/turn.ts";
+import type * as dispatcher from "../../src/turns/dispatcher.ts";
+import type * as leases from "../../src/turns/leases.ts";
+import type * as runningTurns from "../../src/turns/running-turns.ts";
+
+interface Modules {
+  readonly "core/decisions/draft.ts": typeof draft;
+  readonly "core/decisions/interrupt.ts": typeof interrupt;
+  readonly "core/decisions/turn-progress.ts": typeof turnProgress;
+  readonly "core/decisions/turns.ts": typeof turns;
+  readonly "core/session.ts": typeof session;
+  readonly "core/turn.ts": typeof turn;
+  readonly "turns/dispatcher.ts": typeof dispatcher;
+  readonly "turns/leases.ts": typeof leases;
+  readonly "turns/running-turns.ts": typeof runningTurns;
+}
+
+export type ServiceCode = Awaited<ReturnType<typeof loadServiceCode>>;
+
+/** `sources` is a folder like the server's `src`. */
+export async function loadServiceCode(sources: string) {
+  const load = async <Name extends keyof Modules>(name: Name): Promise<Modules[Name]> =>
+    (await import(pathToFileURL(join(sources, name)).href)) as Modules[Name];
+  return {
+    ...(await load("core/decisions/draft.ts")),
+    ...(await load("core/decisions/interrupt.ts")),
+    ...(await load("core/decisions/turn-progress.ts")),
+    ...(await load("core/decisions/turns.ts")),
+    ...(await load("core/session.ts")),
+    ...(await load("core/turn.ts")),
+    ...(await load("turns/dispatcher.ts")),
+    ...(await load("turns/leases.ts")),
+    ...(await load("turns/running-turns.ts")),
+  };
+}
