@@ -109,7 +109,11 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       await elsewhere.hearing.until(({ notes }) => notes.length === 1);
       elsewhere.bus.publish(SESSION, eventsNote(2));
       await here.hearing.until(({ notes }) => notes.length >= 2);
-      expect(here.hearing.notes.map(({ origin }) => origin)).toEqual(["here", "elsewhere"]);
+      // What came back would have come before the answer to it.
+      expect(here.hearing.notes).toEqual([
+        { sessionId: SESSION, note: eventsNote(1), origin: "here" },
+        { sessionId: SESSION, note: eventsNote(2), origin: "elsewhere" },
+      ]);
     });
 
     it("brings notes of sessions that are followed, until the last follower has stopped", async () => {
