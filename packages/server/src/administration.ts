@@ -5,8 +5,11 @@ import { KeyAdministration } from "./apps/keys/key-administration.ts";
 import type { Rotation } from "./apps/secrets/rotation.ts";
 import { createSystemClock } from "./clock.ts";
 import type { Hidden } from "./core/hidden.ts";
+import type { Clock } from "./core/ports/clock.ts";
 import type { Store } from "./core/ports/store.ts";
+import type { TableAccess, TableStore } from "./core/ports/table-store.ts";
 import { rotateMaster } from "./master-keys.ts";
+import type { DatabaseAddress } from "./moving/database-address.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 
 export interface AdministrationSettings {
@@ -14,6 +17,8 @@ export interface AdministrationSettings {
   readonly dataDirectory: string;
   /** `COLLOQUY_SECRET_KEY`, `null` when it is not set. */
   readonly secretKey: Hidden<string> | null;
+  /** `COLLOQUY_DATABASE_URL`, `null` or absent for SQLite in the data directory. */
+  readonly databaseUrl?: string | null;
 }
 
 export interface Administration {
@@ -23,6 +28,8 @@ export interface Administration {
   keys(apps: readonly string[]): KeyAdministration;
   /** Seals all secrets with a new master key. `discardUnreadable`: removes those that no key opens. */
   rotateMaster(discardUnreadable: boolean): Promise<Rotation>;
+  /** Runs `work` on the tables of the same database. */
+  withTables<Result>(access: TableAccess, work: (store: TableStore) => Promise<Result>): Promise<Result>;
   /** Finishes what was begun and closes. */
   close(): Promise<void>;
 }
@@ -30,17 +37,43 @@ export interface Administration {
 /** Rejects with an Error that says what to do when the data directory cannot be used. A call that a lying disk fails rejects by itself. */
 export async function openAdministration(settings: AdministrationSettings): Promise<Administration> {
   const clock = createSystemClock();
-  const store = await openSqliteStore({
-    directory: settings.dataDirectory,
-    role: "administration",
-    clock,
-    onFatal: () => {},
-  });
+  const store = await openStore(settings, clock);
   return {
     store,
     settings,
     keys: (apps) => new KeyAdministration({ store: store.keys, clock, apps }),
-    rotateMaster: (discardUnreadable) => rotateMaster(settings, store.secrets, discardUnreadable),
+    rotateMaster: (discardUnreadable) =>
+      rotateMaster(
+        { ...settings, isShared: (settings.databaseUrl ?? null) !== null },
+        store.secrets,
+        discardUnreadable,
+      ),
+    withTables: async (access, work) => {
+      const { withTables } = await import("./moving/database-address.ts");
+      return await withTables(addressOf(settings), { access, at: clock.now() }, work);
+    },
     close: () => store.close(),
   };
+}
+
+async function openStore(
+  { dataDirectory, databaseUrl = null }: AdministrationSettings,
+  clock: Clock,
+): Promise<Store> {
+  if (databaseUrl === null) {
+    return await openSqliteStore({
+      directory: dataDirectory,
+      role: "administration",
+      clock,
+      onFatal: () => {},
+    });
+  }
+  const { openPostgresStore } = await import("./store/postgres/open.ts");
+  return await openPostgresStore({ url: databaseUrl, connections: 2 });
+}
+
+function addressOf({ dataDirectory, databaseUrl = null }: AdministrationSettings): DatabaseAddress {
+  return databaseUrl === null
+    ? { kind: "sqlite", directory: dataDirectory }
+    : { kind: "postgres", url: databaseUrl };
 }

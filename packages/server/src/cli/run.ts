@@ -4,14 +4,25 @@ import { Command, CommanderError } from "commander";
 import { ServiceError } from "../core/errors.ts";
 import { addCheckCommand } from "./check.ts";
 import { CommandFailure, type CommandParts, type ExitCode } from "./command.ts";
+import { addExportCommand } from "./export.ts";
+import { addImportCommand } from "./import.ts";
 import { addKeysCommand } from "./keys.ts";
+import { addMigrateCommand } from "./migrate.ts";
 import { addSecretsCommand } from "./secrets.ts";
 import { addServeCommand } from "./serve.ts";
 
 /** Adds a command to the program. One that has an exit code of its own hands it to `finish`. */
 type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCode) => void) => void;
 
-const COMMANDS: readonly AddCommand[] = [addServeCommand, addCheckCommand, addKeysCommand, addSecretsCommand];
+const COMMANDS: readonly AddCommand[] = [
+  addServeCommand,
+  addCheckCommand,
+  addKeysCommand,
+  addSecretsCommand,
+  addMigrateCommand,
+  addExportCommand,
+  addImportCommand,
+];
 
 const EXAMPLES = `
 Examples:

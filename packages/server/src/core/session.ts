@@ -70,7 +70,9 @@ export function newSession(key: number, id: string, birth: SessionBirth, at: num
 }
 
 /** A session with nothing in it (no message, wallet, model, title) expires soon (contract section 1). */
-export function isEmptySession(session: SessionRecord): boolean {
+export function isEmptySession(
+  session: Pick<SessionRecord, "messageCount" | "publicKey" | "modelChosen" | "utilityModel" | "titleSource">,
+): boolean {
   return (
     session.messageCount === 0 &&
     session.publicKey === null &&

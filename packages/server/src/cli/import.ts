@@ -1,0 +1,87 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Command } from "commander";
+import type { ImportedSession } from "../moving/import.ts";
+import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
+
+interface ImportOptions {
+  readonly replace?: boolean;
+  readonly json?: boolean;
+}
+
+const STANDARD_INPUT = 0;
+
+export function addImportCommand(program: Command, parts: CommandParts): void {
+  program
+    .command("import <file>")
+    .description("read sessions that colloquy export has written; - is the standard input")
+    .option("--replace", "remove a session that exists first; without it that one is refused")
+    .option("--json", "print one JSON document")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  colloquy import session.jsonl
+  colloquy import - < wallet.jsonl
+  colloquy import --replace session.jsonl
+
+Each session is imported whole or not at all. Works beside a running server; --replace on SQLite needs it stopped, because a server
+keeps sessions in memory. Exits with 1 when a session was refused, and says the number of the line.`,
+    )
+    .action((file: string, options: ImportOptions) => importWith(parts, file, options));
+}
+
+async function importWith(parts: CommandParts, file: string, options: ImportOptions): Promise<void> {
+  const { replace = false, json = false } = options;
+  const { importSessions } = await import("../moving/import.ts");
+  const sessions: ImportedSession[] = [];
+  await administer(parts, async (administration) => {
+    const isShared = (administration.settings.databaseUrl ?? null) !== null;
+    const access = replace && !isShared ? "alone" : "beside";
+    await administration.withTables(access, (store) =>
+      importSessions(store, linesOf(file), {
+        replace,
+        at: Date.now(),
+        onSession: (session) => {
+          sessions.push(session);
+          if (!json) tell(parts, session);
+        },
+      }),
+    );
+  });
+  if (json) printJson(parts, sessions.map(asJson));
+  const refused = sessions.filter(({ outcome }) => outcome === "refused").length;
+  if (refused > 0) {
+    throw new CommandFailure(
+      `Colloquy: ${refused} of ${sessions.length} were refused. The others are there.`,
+    );
+  }
+}
+
+/** Lines without the byte order mark that some editors put before them. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  const input = file === "-" ? createReadStream("", { fd: STANDARD_INPUT }) : createReadStream(file);
+  const lines = createInterface({ input, crlfDelay: Infinity });
+  let failure: Error | null = null;
+  input.once("error", (error) => {
+    failure = error;
+    lines.close();
+  });
+  try {
+    for await (const line of lines) yield line.replace(/^\uFEFF/, "");
+  } catch (error) {
+    failure ??= error instanceof Error ? error : new Error(String(error));
+  }
+  if (failure !== null) throw new CommandFailure(`Colloquy: ${file} cannot be read: ${String(failure)}`);
+}
+
+function tell(parts: CommandParts, { id, line, outcome, problem }: ImportedSession): void {
+  if (outcome === "refused")
+    parts.errors.write(`Line ${line} ${problem}.${id === null ? "" : ` Session ${id} is left out.`}\n`);
+  else printLine(parts, `${id} ${outcome}`);
+}
+
+/** Names as the interface of the service writes them. */
+function asJson({ id, line, outcome, problem }: ImportedSession): object {
+  return { session_id: id, line, outcome, problem };
+}

@@ -1,0 +1,227 @@
+// migrate, export and import as an operator types them.
+
+import { access, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { openAdministration } from "../administration.ts";
+import type { Store } from "../core/ports/store.ts";
+import { type Filled, fillStore, WALLET } from "../moving/filled-store.suite.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
+import type { CommandParts } from "./command.ts";
+import { createProgress } from "./progress.ts";
+import { runCommandLine } from "./run.ts";
+
+let root = "";
+let filled: Filled;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "colloquy-cli-moving-"));
+  filled = await withServer("data", fillStore);
+});
+afterEach(() => rm(root, { recursive: true }));
+
+/** What a server on this directory would do. */
+async function withServer<Result>(name: string, work: (store: Store) => Promise<Result>): Promise<Result> {
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const store = await openSqliteStore({ directory: join(root, name), clock: new ManualClock(), onFatal });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+function partsOf(columns: number | null, name: string) {
+  const written = { output: "", errors: "" };
+  const parts: CommandParts = {
+    version: "1.2.3",
+    output: { write: (text) => (written.output += text) },
+    errors: { write: (text) => (written.errors += text) },
+    columns,
+    serve: () => Promise.reject(new Error("nobody asked to serve")),
+    loadConfig: () => Promise.reject(new Error("nobody asked for the configuration")),
+    openAdministration: () => openAdministration({ dataDirectory: join(root, name), secretKey: null }),
+  };
+  return { parts, written };
+}
+
+async function run(parameters: readonly string[], name = "data", columns: number | null = null) {
+  const { parts, written } = partsOf(columns, name);
+  const code = await runCommandLine(parameters, parts);
+  return { code, ...written };
+}
+
+describe("migrate", () => {
+  const between = (from: string, to: string) => {
+    const [source, target] = [from, to].map((name) => `sqlite:${join(root, name)}`);
+    return ["migrate", "--from", String(source), "--to", String(target)];
+  };
+
+  it("says how far it has come, and what every table comes to", async () => {
+    const { code, output, errors } = await run(between("data", "new"));
+    expect({ code, output }).toEqual({
+      code: 0,
+      output: expect.stringContaining("Everything is there") as string,
+    });
+    expect(output).toMatch(/\nmessages +\d+ rows +[0-9a-f]{16}\n/);
+    expect(output).toContain("COLLOQUY_SECRET_KEY");
+    expect(errors).toMatch(/^Copying +: \d+ of \d+ rows\n/);
+    expect(errors).toMatch(/\nComparing: \d+ of \d+ rows\n/);
+    await withServer("new", async (store) => expect(await store.sessions.find(filled.done)).not.toBeNull());
+  });
+
+  it("draws a bar on a terminal", async () => {
+    const { code, output, errors } = await run(between("data", "new"), "data", 100);
+    expect({ code, errors }).toEqual({ code: 0, errors: "" });
+    expect(output).toMatch(/Copying +\[[#-]+\] \d+% \| \d+ of \d+ rows/);
+    expect(output).toMatch(/Comparing \[#+\] 100% \|/);
+  });
+
+  it("with --json prints one document", async () => {
+    const { code, output } = await run([...between("data", "new"), "--json"], "data", 100);
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toMatchObject({
+      from: `sqlite:${join(root, "data")}`,
+      outcome: "moved",
+      tables: expect.arrayContaining([
+        { table: "sessions", rows: 5, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string },
+      ]) as unknown[],
+    });
+  });
+
+  it.each([
+    [["--from", "data", "--to", "sqlite:x"], 2, /--from: It must be sqlite:PATH/],
+    [["--from", "sqlite:data", "--to", "mysql://x"], 2, /--to: It must be sqlite:PATH/],
+    [
+      ["--from", "sqlite:/nowhere/at/all", "--to", "sqlite:/nowhere/else"],
+      1,
+      /no database of Colloquy in \/nowhere\/at\/all/,
+    ],
+    [["--to", "sqlite:x"], 2, /required option '--from <database>'/],
+  ])("with %j exits with %i and says why", async (parameters, code, why) => {
+    expect(await run(["migrate", ...parameters])).toMatchObject({
+      code,
+      output: "",
+      errors: expect.stringMatching(why) as string,
+    });
+  });
+});
+
+describe("progress", () => {
+  it("is a line for each kind of work, and then one every five seconds", () => {
+    const { parts, written } = partsOf(null, "data");
+    let now = 0;
+    const progress = createProgress(parts, () => now);
+    for (let done = 0; done < 12; done += 1) {
+      progress.show("Copying", done, 12);
+      now += 1000;
+    }
+    progress.show("Comparing", 1, 12);
+    expect(written.errors.split("\n")).toEqual([
+      "Copying: 0 of 12 rows",
+      "Copying: 5 of 12 rows",
+      "Copying: 10 of 12 rows",
+      "Comparing: 1 of 12 rows",
+      "",
+    ]);
+  });
+});
+
+describe("export and import", () => {
+  it("bring a session from one store to another through a file, beside a running server", async () => {
+    const file = join(root, "session.jsonl");
+    await withServer("data", async () => {
+      const { code, output, errors } = await run(["export", "--session", filled.done, "--out", file]);
+      expect({ code, output, errors }).toEqual({
+        code: 0,
+        output: "",
+        errors: expect.stringMatching(/^1 session, \d+ lines: .*session\.jsonl\n$/) as string,
+      });
+    });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    await withServer("new", async (store) => {
+      expect(await run(["import", file], "new")).toEqual({
+        code: 0,
+        output: `${filled.done} imported\n`,
+        errors: "",
+      });
+      expect(await store.sessions.find(filled.done)).not.toBeNull();
+    });
+  });
+
+  it("write to the standard output what is in the file, and all of a wallet", async () => {
+    const { output } = await run(["export", "--wallet", WALLET.toUpperCase().replace("0X", "0x")]);
+    const ids = output
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { kind?: string; id: string })
+      .filter(({ kind }) => kind === "session");
+    expect(ids.map(({ id }) => id).toSorted()).toEqual([filled.done, filled.running].toSorted());
+  });
+
+  it("exit with 1 and the number of the line where a session is refused", async () => {
+    const { output } = await run(["export", "--session", filled.done]);
+    const file = join(root, "broken.jsonl");
+    await writeFile(file, output.replace('"role":"user"', '"role":"stranger"'));
+    const { code, output: said, errors } = await run(["import", file], "new");
+    expect({ code, said }).toEqual({ code: 1, said: "" });
+    expect(errors).toMatch(
+      new RegExp(`^Line 3 role: .*Session ${filled.done} is left out.\nColloquy: 1 of 1 were refused`),
+    );
+    const json = await run(["import", "--json", file], "new");
+    expect(JSON.parse(json.output)).toEqual([
+      { session_id: filled.done, line: 3, outcome: "refused", problem: expect.any(String) as string },
+    ]);
+  });
+
+  it("replace a session only where no server keeps it in memory", async () => {
+    const file = join(root, "session.jsonl");
+    await run(["export", "--session", filled.done, "--out", file]);
+    expect(await run(["import", file])).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining("--replace") as string,
+    });
+    await withServer("data", async () => {
+      const { code, errors } = await run(["import", "--replace", file]);
+      expect({ code, errors }).toEqual({
+        code: 1,
+        errors: expect.stringContaining("in use by a Colloquy server") as string,
+      });
+    });
+    expect(await run(["import", "--replace", file])).toMatchObject({
+      code: 0,
+      output: `${filled.done} replaced\n`,
+    });
+  });
+
+  it("leave no file where nothing was exported, and overwrite none", async () => {
+    const file = join(root, "none.jsonl");
+    const unknown = "00000000-0000-4000-8000-000000000001";
+    expect(await run(["export", "--session", unknown, "--out", file])).toMatchObject({ code: 1 });
+    for (const path of [file, `${file}.part`]) await expect(access(path)).rejects.toThrow(/ENOENT/);
+    await writeFile(file, "mine");
+    expect(await run(["export", "--session", filled.done, "--out", file])).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining("exists") as string,
+    });
+    expect(await readFile(file, "utf8")).toBe("mine");
+  });
+
+  it.each([
+    [["export"], 2, /either --session ID or --wallet KEY/],
+    [["export", "--session", "x", "--wallet", "y"], 2, /either --session ID or --wallet KEY/],
+    [["export", "--session", "nobody"], 2, /is no session id/],
+    [["export", "--wallet", "a b"], 2, /no wallet address/],
+    [["import", "/nowhere/at/all"], 1, /\/nowhere\/at\/all cannot be read: Error: ENOENT/],
+    [["import"], 2, /missing required argument 'file'/],
+  ])("with %j exit with %i and say why", async (parameters, code, why) => {
+    expect(await run(parameters)).toMatchObject({
+      code,
+      output: "",
+      errors: expect.stringMatching(why) as string,
+    });
+  });
+});

@@ -1,0 +1,150 @@
+// Sessions from an export into a store: each of them whole or not at all.
+
+import { randomUUID } from "node:crypto";
+import { isEmptySession } from "../core/session.ts";
+import type { Cell, Table, TableRow, TableStore, TableWriter } from "../core/ports/table-store.ts";
+import { tableOf } from "./export.ts";
+import { cellOf } from "./moved-tables.ts";
+import { linesOf, type LineOf, openTurns, type SessionBundle } from "./session-bundle.ts";
+import { JSON_COLUMNS, type Kind, KINDS } from "./session-format.ts";
+import { readSessions, type ReadSession } from "./session-reader.ts";
+
+export interface ImportedSession {
+  /** `null` where the line that names it cannot be read. */
+  readonly id: string | null;
+  /** Number of the line that it begins with, or that is wrong; the first one of a file is 1. */
+  readonly line: number;
+  readonly outcome: "imported" | "replaced" | "refused";
+  /** Why it was refused. */
+  readonly problem: string | null;
+}
+
+export interface ImportOptions {
+  /** Whether a session that exists is removed first; else it is refused. */
+  readonly replace: boolean;
+  /** Now, in milliseconds since the Unix epoch. */
+  readonly at: number;
+  readonly onSession: (session: ImportedSession) => void;
+}
+
+/** Rejects with a sentence when `lines` are no export, and with the store's error when that fails; what was told to `onSession` is done. */
+export async function importSessions(
+  store: TableStore,
+  lines: AsyncIterable<string>,
+  { replace, at, onSession }: ImportOptions,
+): Promise<void> {
+  for await (const read of readSessions(lines)) onSession(await importOne(store, read, replace, at));
+}
+
+async function importOne(
+  store: TableStore,
+  read: ReadSession,
+  replace: boolean,
+  at: number,
+): Promise<ImportedSession> {
+  const { id, line } = read;
+  if ("problem" in read) return { id, line, outcome: "refused", problem: read.problem };
+  const { bundle } = read;
+  return await store.change(async (writer) => {
+    const before = await keyOfSession(store, writer, bundle.session.id);
+    if (before !== null && !replace) {
+      const problem = "names a session that exists. Remove it first, or replace it with --replace";
+      return { id, line, outcome: "refused", problem };
+    }
+    if (before !== null) await removeSession(store, writer, before);
+    await writeSession(store, writer, bundle, at);
+    return { id, line, outcome: before === null ? "imported" : "replaced", problem: null };
+  });
+}
+
+async function keyOfSession(store: TableStore, writer: TableWriter, id: string): Promise<number | null> {
+  const sessions = tableOf(store, "sessions");
+  const where = { column: "id", value: id };
+  const [row] = await writer.extract(sessions, { after: null, rows: 1, characters: 1, where });
+  return row === undefined ? null : Number(cellOf(sessions, row, "key"));
+}
+
+/** The session's own row first: whoever changes anything of it on another node holds that, and is waited for. */
+async function removeSession(store: TableStore, writer: TableWriter, key: number): Promise<void> {
+  await writer.remove(tableOf(store, "sessions"), { column: "key", value: key });
+  for (const table of store.tables) {
+    if (table.columns.some(({ name }) => name === "session_key")) {
+      await writer.remove(table, { column: "session_key", value: key });
+    }
+  }
+}
+
+async function writeSession(
+  store: TableStore,
+  writer: TableWriter,
+  bundle: SessionBundle,
+  at: number,
+): Promise<void> {
+  const key = await writer.take("session_key");
+  const sessions = tableOf(store, "sessions");
+  await writer.insert(sessions, [
+    rowOf(sessions, { ...bundle.session, ...sessionCells(bundle.session, key, at) }),
+  ]);
+  for (const [kind, { table: name }] of Object.entries(KINDS)) {
+    if (kind === "session") continue;
+    const table = tableOf(store, name);
+    const rows = linesOf(bundle, kind as Kind).map((line) =>
+      rowOf(table, {
+        ...line,
+        session_key: key,
+        ...(kind === "turn" && turnCells(bundle, line as LineOf<"turn">)),
+      }),
+    );
+    await writer.insert(table, rows);
+  }
+}
+
+/** What the store works out. The session begins a new life: nobody has a place in its log, which begins behind the head. */
+function sessionCells(session: LineOf<"session">, key: number, at: number): Readonly<Record<string, Cell>> {
+  const isEmpty = isEmptySession({
+    messageCount: session.message_count,
+    publicKey: session.public_key,
+    modelChosen: session.model_chosen === 1,
+    utilityModel: session.utility_model,
+    titleSource: session.title_source,
+  });
+  return {
+    key,
+    life: randomUUID().replaceAll("-", "").slice(0, 12),
+    event_floor: session.head,
+    epoch: 0,
+    used_at: at,
+    retention: isEmpty ? 0 : session.public_key === null ? 1 : 2,
+  };
+}
+
+/** A turn that ran may be started by whoever comes first, one that waits for nobody too; those behind it wait for their place. */
+function turnCells(bundle: SessionBundle, turn: LineOf<"turn">): Readonly<Record<string, Cell>> {
+  const [first] = openTurns(bundle);
+  const isAsked = linesOf(bundle, "action").some(
+    ({ status, turn }) => status === "pending" && turn === first?.number,
+  );
+  const waits = first?.state === "waiting" && isAsked;
+  const isFirst = first?.number === turn.number;
+  return {
+    epoch: 0,
+    state: isFirst && turn.state === "waiting" && !waits ? "running" : turn.state,
+    runnable: isFirst && !waits ? 1 : 0,
+    behind_waiting: waits && !isFirst && turn.state === "queued" ? 1 : 0,
+  };
+}
+
+function rowOf(table: Table, cells: Readonly<Record<string, unknown>>): TableRow {
+  return table.columns.map(({ name }): Cell => {
+    const cell = cells[name];
+    if (cell === undefined) throw new Error(`An export has nothing for the column ${name} of ${table.name}`);
+    if (JSON_COLUMNS.has(`${table.name}.${name}`)) return jsonText(table, name, cell);
+    return cell as Cell;
+  });
+}
+
+/** `null` is no value where the column may be empty, else the JSON of that name. */
+function jsonText(table: Table, column: string, value: unknown): Cell {
+  const isOptional = table.columns.some(({ name, isOptional }) => name === column && isOptional);
+  return value === null && isOptional ? null : JSON.stringify(value);
+}

@@ -1,0 +1,174 @@
+// The lines of an export, version 1 (docs/moving.md). A line is one row of one table, with the names of its columns; what is JSON in the
+// store is JSON in the line. What the importing store gives out or works out by itself is left out.
+
+import {
+  MessageStatus,
+  parseSessionId,
+  SessionStatus,
+  SystemEvent,
+  ToolCall,
+  ToolResult,
+} from "@colloquy/protocol";
+import { z } from "zod";
+import { parsePublicKey } from "../core/wallet.ts";
+
+export const FORMAT = "colloquy-sessions";
+export const FORMAT_VERSION = 1;
+
+export const Header = z.looseObject({ format: z.literal(FORMAT), version: z.number() });
+
+const flag = z.union([z.literal(0), z.literal(1)]);
+const time = z.int().min(0);
+const position = z.int().min(1);
+const count = z.int().min(0);
+const word = z.string().min(1);
+const Usage = z.record(z.string(), z.number());
+const StoredCall = ToolCall.extend({
+  effect: z.enum(["read", "idempotent", "unsafe"]),
+  step: position,
+  phase: z.enum(["started", "asked", "allowed"]).optional(),
+});
+
+export const SessionLine = z.strictObject({
+  kind: z.literal("session"),
+  id: z.string().refine((id) => parseSessionId(id) === id, "is no session id in lower case"),
+  app: word.nullable(),
+  title: word,
+  title_source: z.enum(["placeholder", "generated", "user"]),
+  status: SessionStatus,
+  model: word,
+  model_chosen: flag,
+  utility_model: word.nullable(),
+  public_key: z
+    .string()
+    .refine((key) => parsePublicKey(key) === key, "is no wallet address as the service keeps it")
+    .nullable(),
+  user_state: z.record(z.string(), z.json()).nullable(),
+  head: count,
+  message_count: count,
+  turn_count: count,
+  created_at: time,
+  updated_at: time,
+});
+
+export const MessageLine = z.strictObject({
+  kind: z.literal("message"),
+  position,
+  id: z.uuid(),
+  turn: position,
+  role: z.enum(["user", "assistant", "system"]),
+  status: MessageStatus,
+  created_at: time,
+  tool_calls: z.array(StoredCall).nullable(),
+  tool_results: z.array(ToolResult).nullable(),
+  content: z.string(),
+});
+
+export const TurnLine = z.strictObject({
+  kind: z.literal("turn"),
+  number: position,
+  state: z.enum(["queued", "running", "waiting", "complete", "interrupted", "failed"]),
+  user_position: position,
+  agent_position: position.nullable(),
+  attempts: z.int(),
+  steps: count,
+  client_id: z.string().nullable(),
+  usage: Usage,
+  failure: word.nullable(),
+  enqueued_at: time,
+  ended_at: time.nullable(),
+});
+
+export const StepLine = z.strictObject({
+  kind: z.literal("step"),
+  turn: position,
+  number: position,
+  finish_reason: z.string(),
+  usage: Usage,
+  text: z.string(),
+  parts: z.json(),
+});
+
+const CheckpointLine = z.strictObject({
+  kind: z.literal("checkpoint"),
+  turn: position,
+  offset: count,
+  text: z.string(),
+});
+
+export const SystemEventLine = z.strictObject({
+  kind: z.literal("system_event"),
+  number: position,
+  item: SystemEvent,
+});
+
+export const ActionLine = z.strictObject({
+  kind: z.literal("action"),
+  number: position,
+  id: word,
+  turn: position,
+  call_id: z.string(),
+  tool: z.string(),
+  asked: z.strictObject({
+    kind: z.enum(["approval", "wallet_transaction", "wallet_signature", "question"]),
+    request: z.record(z.string(), z.json()),
+  }),
+  status: z.enum(["pending", "approved", "denied", "expired", "cancelled"]),
+  result: z.json(),
+  created_at: time,
+  expires_at: time,
+  resolved_at: time.nullable(),
+});
+
+const IdempotencyKeyLine = z.strictObject({
+  kind: z.literal("idempotency_key"),
+  key: word,
+  digest: word,
+  turn: position,
+  at: time,
+});
+
+const TitleJobLine = z.strictObject({ kind: z.literal("title_job"), due_at: time });
+
+/** Behind the last line of a session: how many there were, so that a file that was cut off is noticed. */
+export const EndLine = z.strictObject({ kind: z.literal("end"), id: z.string(), lines: count });
+
+/** Kinds of lines and the tables that they are rows of, in the order in which they are written. */
+export const KINDS = {
+  session: { table: "sessions", line: SessionLine },
+  message: { table: "messages", line: MessageLine },
+  turn: { table: "turns", line: TurnLine },
+  step: { table: "steps", line: StepLine },
+  checkpoint: { table: "checkpoints", line: CheckpointLine },
+  system_event: { table: "system_events", line: SystemEventLine },
+  action: { table: "actions", line: ActionLine },
+  idempotency_key: { table: "idempotency_keys", line: IdempotencyKeyLine },
+  title_job: { table: "title_jobs", line: TitleJobLine },
+} as const;
+
+export type Kind = keyof typeof KINDS;
+
+/** Columns that are JSON text in the store. */
+export const JSON_COLUMNS: ReadonlySet<string> = new Set([
+  "sessions.user_state",
+  "messages.tool_calls",
+  "messages.tool_results",
+  "turns.usage",
+  "steps.usage",
+  "steps.parts",
+  "system_events.item",
+  "actions.asked",
+  "actions.result",
+]);
+
+/** Columns that are not exported: the importing store gives them out or works them out. */
+export const WORKED_OUT: Readonly<Record<string, readonly string[]>> = {
+  sessions: ["key", "life", "event_floor", "epoch", "used_at", "retention"],
+  turns: ["session_key", "epoch", "runnable", "behind_waiting"],
+};
+
+/** Tables with rows of sessions that are not exported, and why. */
+export const NOT_EXPORTED: Readonly<Record<string, string>> = {
+  events: "an imported session begins a new life, which no reader has a place in",
+  leases: "nobody works on it there yet",
+};

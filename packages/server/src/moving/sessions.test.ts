@@ -1,0 +1,353 @@
+// Sessions out of one store and into another.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import type { TableAccess, TableStore } from "../core/ports/table-store.ts";
+import type { Store } from "../core/ports/store.ts";
+import { existing, load, NOTHING, record, target } from "../store/contract/scenario.suite.ts";
+import { openPostgresStore } from "../store/postgres/open.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
+import { type DatabaseAddress, withTables } from "./database-address.ts";
+import { exportSessions } from "./export.ts";
+import { claimAll, type Filled, fillStore, WALLET } from "./filled-store.suite.ts";
+import { type ImportedSession, importSessions } from "./import.ts";
+import { KINDS, NOT_EXPORTED, WORKED_OUT } from "./session-format.ts";
+
+const clock = new ManualClock();
+let root: string;
+let here: DatabaseAddress;
+let filled: Filled;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "colloquy-sessions-"));
+  here = { kind: "sqlite", directory: join(root, "here") };
+  filled = await withStore(here, (store) => fillStore(store));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+async function withStore<Result>(
+  address: DatabaseAddress,
+  work: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const store =
+    address.kind === "sqlite"
+      ? await openSqliteStore({ directory: address.directory, clock, onFatal })
+      : await openPostgresStore({ url: address.url, clock });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+function on<Result>(
+  address: DatabaseAddress,
+  work: (store: TableStore) => Promise<Result>,
+  access: TableAccess = "beside",
+): Promise<Result> {
+  return withTables(address, { access, at: clock.now() }, work);
+}
+
+async function exported(address: DatabaseAddress, where: Parameters<typeof exportSessions>[1]) {
+  const lines: string[] = [];
+  await on(address, (store) =>
+    exportSessions(store, where, clock.now(), async (text) => {
+      expect(text.endsWith("\n")).toBe(true);
+      lines.push(text.slice(0, -1));
+      await Promise.resolve();
+    }),
+  );
+  return lines;
+}
+
+const session = (id: string) => exported(here, { column: "id", value: id });
+
+async function* each(lines: readonly string[]): AsyncGenerator<string> {
+  await Promise.resolve();
+  yield* lines;
+}
+
+async function imported(address: DatabaseAddress, lines: readonly string[], replace = false) {
+  const outcomes: ImportedSession[] = [];
+  await on(address, (store) =>
+    importSessions(store, each(lines), {
+      replace,
+      at: clock.now(),
+      onSession: (one) => outcomes.push(one),
+    }),
+  );
+  return outcomes;
+}
+
+/** What a person sees of a session, without what belongs to one life of it. */
+async function seen(store: Store, id: string) {
+  const { session, messages, systemEvents } = await load(store, id);
+  const { key: _key, life: _life, epoch: _epoch, ...rest } = session;
+  const actions = await store.actions.list(id, 100);
+  return { session: rest, messages, systemEvents, actions };
+}
+
+/** An empty database. */
+async function empty(name = "there"): Promise<DatabaseAddress> {
+  const address: DatabaseAddress = { kind: "sqlite", directory: join(root, name) };
+  await withStore(address, () => Promise.resolve());
+  return address;
+}
+
+describe("an export", () => {
+  it("says its format, then all of a session, then that it has ended", async () => {
+    const lines = (await session(filled.done)).map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines[0]).toEqual({
+      format: "colloquy-sessions",
+      version: 1,
+      exported_at: new Date(clock.now()).toISOString(),
+    });
+    expect(lines[1]).toMatchObject({ kind: "session", id: filled.done, user_state: { a: {}, b: 1 } });
+    expect(lines.at(-2)).toEqual({ kind: "end", id: filled.done, lines: lines.length - 3 });
+    expect(lines.at(-1)).toEqual({ kind: "done", sessions: 1 });
+    const kinds = new Set(lines.map(({ kind }) => kind));
+    expect([...kinds]).toEqual(
+      expect.arrayContaining(["message", "turn", "step", "idempotency_key"]) as unknown[],
+    );
+    expect(lines.find(({ kind }) => kind === "message")).not.toHaveProperty("session_key");
+  });
+
+  it("of a wallet has its sessions and no other", async () => {
+    const lines = await exported(here, { column: "public_key", value: WALLET });
+    const ids = lines
+      .map((line) => JSON.parse(line) as { kind?: string; id: string })
+      .flatMap(({ kind, id }) => (kind === "session" ? [id] : []));
+    expect(ids.toSorted()).toEqual([filled.done, filled.running].toSorted());
+  });
+
+  it("has every column of every table with something of a session, but those that are named", () =>
+    on(here, (store) => {
+      const ofSessions = store.tables.filter(
+        ({ name, columns }) => name === "sessions" || columns.some((column) => column.name === "session_key"),
+      );
+      const kinds = Object.values(KINDS);
+      for (const { name, columns } of ofSessions) {
+        if (name in NOT_EXPORTED) continue;
+        const kind = kinds.find(({ table }) => table === name);
+        const names = new Set(Object.keys(kind?.line.shape ?? {}));
+        const left = WORKED_OUT[name] ?? ["session_key"];
+        const missing = columns.filter((column) => !names.has(column.name) && !left.includes(column.name));
+        expect({ name, missing }).toEqual({ name, missing: [] });
+        names.delete("kind");
+        expect(columns.map((column) => column.name)).toEqual(expect.arrayContaining([...names]));
+      }
+      return Promise.resolve();
+    }));
+});
+
+describe("an import", () => {
+  it("brings back what was exported, as a new life that goes on", async () => {
+    const there = await empty();
+    for (const id of filled.all) {
+      const lines = await session(id);
+      expect(await imported(there, lines)).toEqual([{ id, line: 2, outcome: "imported", problem: null }]);
+      const before = await withStore(here, (store) => seen(store, id));
+      expect(await withStore(there, (store) => seen(store, id))).toEqual(before);
+      const old = await withStore(here, (store) => record(store, id));
+      expect((await withStore(there, (store) => record(store, id))).life).not.toBe(old.life);
+      const again = await exported(there, { column: "id", value: id });
+      expect(again.slice(1)).toEqual(lines.slice(1));
+    }
+    await withStore(there, async (store) => {
+      const claimed = await claimAll(store);
+      expect(claimed.map((one) => one.session.id).toSorted()).toEqual(
+        [filled.running, filled.queued].toSorted(),
+      );
+      const [action] = (await store.actions.list(filled.waiting, 10)) ?? [];
+      expect(action).toMatchObject({ status: "pending" });
+    });
+  });
+
+  it("refuses a session that exists, and leaves it as it is, unless it is to be replaced", async () => {
+    const lines = await session(filled.done);
+    await withStore(here, (store) => store.sessions.rename(filled.done, "Renamed"));
+    expect(await imported(here, lines)).toMatchObject([
+      { outcome: "refused", problem: expect.stringContaining("--replace") as string },
+    ]);
+    const title = async () => (await withStore(here, (store) => record(store, filled.done))).title;
+    expect(await title()).toBe("Renamed");
+    const old = await withStore(here, (store) => record(store, filled.done));
+    expect(await imported(here, lines, true)).toMatchObject([{ outcome: "replaced" }]);
+    expect(await title()).not.toBe("Renamed");
+    const { key, life } = await withStore(here, (store) => record(store, filled.done));
+    expect(key).toBeGreaterThan(old.key);
+    expect(life).not.toBe(old.life);
+    // Nothing of the old life is left.
+    const left = await on(here, (store) =>
+      store.read(async (reader) => {
+        const where = { column: "session_key", value: old.key };
+        const tables = store.tables.filter(({ columns }) =>
+          columns.some(({ name }) => name === "session_key"),
+        );
+        const part = { after: null, rows: 1, characters: 1, where };
+        return await Promise.all(tables.map((table) => reader.extract(table, part)));
+      }),
+    );
+    expect(left.flat()).toEqual([]);
+  });
+
+  it("takes a session whole or not at all, and the others all the same", async () => {
+    const [first, second, third] = [
+      await session(filled.done),
+      await session(filled.running),
+      await session(filled.waiting),
+    ];
+    const broken = second.slice(1).map((line) => line.replace('"role":"user"', '"role":"stranger"'));
+    const wrong = broken.findIndex((line) => line.includes("stranger"));
+    const there = await empty();
+    const outcomes = await imported(there, [
+      ...first.slice(0, -1),
+      ...broken.slice(0, -1),
+      ...third.slice(1),
+    ]);
+    expect(outcomes).toMatchObject([
+      { id: filled.done, outcome: "imported" },
+      {
+        id: filled.running,
+        line: first.length + wrong,
+        outcome: "refused",
+        problem: expect.stringContaining("role: ") as string,
+      },
+      { id: filled.waiting, outcome: "imported" },
+    ]);
+    expect(await withStore(there, (store) => store.sessions.find(filled.running))).toBeNull();
+  });
+
+  const lineWith = (lines: readonly string[], part: string) => lines.findIndex((line) => line.includes(part));
+  const changed = (lines: readonly string[], part: string, change: (line: string) => string) =>
+    lines.with(lineWith(lines, part), change(lines[lineWith(lines, part)] ?? ""));
+
+  it.each<[string, (lines: readonly string[]) => readonly string[], RegExp]>([
+    ["cut off", (lines) => lines.toSpliced(-2, 1), /before the session has ended/],
+    ["without one of its lines", (lines) => lines.toSpliced(lineWith(lines, '"step"'), 1), /but there are/],
+    [
+      "with the same line twice",
+      (lines) => lines.toSpliced(4, 0, lines[lineWith(lines, '"step"')] ?? ""),
+      /but there are/,
+    ],
+    ["with half a line", (lines) => changed(lines, '"message"', (line) => line.slice(0, 40)), /valid JSON/],
+    ["with a list for a line", (lines) => lines.with(3, "[]"), /JSON object/],
+    [
+      "with NUL in a text",
+      (lines) => changed(lines, '"message"', (line) => line.replace("Gr", "\\u0000")),
+      /NUL/,
+    ],
+    [
+      "with an unknown kind",
+      (lines) => changed(lines, '"message"', (line) => line.replace('"message"', '"masage"')),
+      /kind "masage"/,
+    ],
+    [
+      "with an unknown field",
+      (lines) => changed(lines, '"session"', (line) => line.replace('"title"', '"titel"')),
+      /titel|title/,
+    ],
+    [
+      "with a wrong count",
+      (lines) =>
+        changed(lines, '"session"', (line) => line.replace(/"message_count":\d+/, '"message_count":7')),
+      /not numbered 1 to 7/,
+    ],
+    [
+      "with a wrong status",
+      (lines) =>
+        changed(lines, '"session"', (line) => line.replace('"status":"idle"', '"status":"processing"')),
+      /its turns say otherwise/,
+    ],
+    [
+      "with a turn of nobody",
+      (lines) =>
+        changed(lines, '"kind":"turn"', (line) => line.replace('"user_position":1', '"user_position":2')),
+      /has no user message/,
+    ],
+    [
+      "with a head before its events",
+      (lines) => changed(lines, '"session"', (line) => line.replace(/"head":\d+/, '"head":0')),
+      /beyond the head 0/,
+    ],
+  ])("refuses a session %s", async (_what, change, problem) => {
+    const there = await empty();
+    const id = _what.includes("head") ? filled.waiting : filled.done;
+    const [outcome, ...others] = await imported(there, change(await session(id)));
+    expect(others).toEqual([]);
+    expect(outcome).toMatchObject({ outcome: "refused" });
+    expect(outcome?.problem).toMatch(problem);
+    expect(await withStore(there, (store) => store.sessions.find(id))).toBeNull();
+  });
+
+  it("refuses a session with the same step twice, also where the number of lines is right", async () => {
+    const lines = await session(filled.done);
+    const step = lineWith(lines, '"kind":"step"');
+    const twice = changed(lines.toSpliced(step, 0, lines[step] ?? ""), '"kind":"end"', (line) =>
+      line.replace(/"lines":(\d+)/, (_all, count) => `"lines":${Number(count) + 1}`),
+    );
+    expect(await imported(await empty(), twice)).toMatchObject([
+      {
+        outcome: "refused",
+        problem: expect.stringMatching(/two lines of kind step with the same turn and number/) as string,
+      },
+    ]);
+  });
+
+  it("says when the export was cut off between two sessions", async () => {
+    const there = await empty();
+    expect(await imported(there, (await session(filled.done)).slice(0, -1))).toMatchObject([
+      { id: filled.done, outcome: "imported" },
+      { id: null, outcome: "refused", problem: expect.stringContaining("cut off") as string },
+    ]);
+  });
+
+  it.each([
+    [[], /nothing in it/],
+    [["{}"], /Line 1 is not that of an export/],
+    [["hello"], /Line 1 is not that of an export/],
+    [['{"format":"colloquy-sessions","version":2}'], /version 2 of the format.*reads version 1/],
+  ])("refuses what is no export: %j", async (lines, problem) => {
+    const there = await empty();
+    await expect(imported(there, lines)).rejects.toThrow(problem);
+  });
+
+  it("works beside a server that runs", async () => {
+    const there = await empty();
+    const lines = await session(filled.done);
+    await withStore(there, async (store) => {
+      await imported(there, lines);
+      const opened = await store.sessions.open(existing(filled.done, true), NOTHING);
+      expect(opened?.loaded?.messages.length).toBeGreaterThan(1);
+      await store.sessions.open(target(crypto.randomUUID()), NOTHING);
+    });
+  });
+});
+
+describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  it("sessions go there and back, line by line the same", async () => {
+    const there: DatabaseAddress = { kind: "postgres", url: server.url(await server.createDatabase()) };
+    for (const id of filled.all) {
+      const lines = await session(id);
+      await imported(there, lines);
+      expect((await exported(there, { column: "id", value: id })).slice(1)).toEqual(lines.slice(1));
+      expect(await imported(there, lines)).toMatchObject([{ outcome: "refused" }]);
+      expect(await imported(there, lines, true)).toMatchObject([{ outcome: "replaced" }]);
+    }
+    await withStore(there, async (store) => {
+      expect(await claimAll(store)).toHaveLength(2);
+    });
+  });
+});
