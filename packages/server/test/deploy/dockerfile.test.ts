@@ -1,0 +1,171 @@
+// No image can be built everywhere that the tests run, so each instruction is done here by hand.
+
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { chmod, cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join, matchesGlob, relative } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { validate } from "dockerfile-utils";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expectSnapshot, newSession, send } from "../black-box/client.ts";
+import { freePort } from "../free-port.ts";
+import { commandOf, dockerfileText, readStages, restsOf, ROOT, type Instruction } from "./dockerfile.ts";
+
+const run = promisify(execFile);
+const isRoot = process.getuid?.() === 0;
+/** What every image of Debian has: the C library, and what its package manager is linked to. */
+const IN_DEBIAN = ["libc6", "libgcc-s1", "libstdc++6"];
+
+describe("the Dockerfile", () => {
+  let folder: string;
+  let image: string;
+  let last: readonly Instruction[];
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "colloquy-image-"));
+    await chmod(folder, 0o755);
+    image = join(folder, "opt");
+    await mkdir(image);
+    const [build = [], final = []] = await readStages();
+    last = final;
+    for (const instruction of build) await perform(instruction, image);
+  }, 240_000);
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it("is one that its linter has nothing to say about", async () => {
+    expect(validate(await dockerfileText())).toEqual([]);
+  });
+
+  it("makes an image that holds all that the service needs, run by somebody who owns nothing in it", async () => {
+    const port = await freePort();
+    const environment = { ...environmentOf(last, folder), PORT: String(port), HOST: "127.0.0.1" };
+    const user = isRoot ? userOf(last) : null;
+    const data = join(folder, "data");
+    await mkdir(data, { mode: 0o700 });
+    if (user !== null) await run("chown", [`${user.uid}:${user.gid}`, data]);
+    const [program = "", ...parameters] = commandOf(restsOf(last, "CMD")[0]!);
+    const child = spawn(program, parameters, {
+      cwd: image,
+      env: environment,
+      stdio: ["ignore", "pipe", "inherit"],
+      ...user,
+    });
+    const isAlive = () => runHealthCheck(last, image, environment);
+    try {
+      expect(await isAlive()).toBe(false);
+      await listening(child);
+      expect(await isAlive()).toBe(true);
+      const session = newSession();
+      const answer = await send(`http://127.0.0.1:${port}`, "POST", "/api/chat?message=what%20is%206*7", {
+        session,
+        headers: { Prefer: "wait=20" },
+      });
+      expect(expectSnapshot(answer, session).messages.at(-1)?.content).toContain("42");
+    } finally {
+      const ended = once(child, "exit");
+      child.kill("SIGTERM");
+      expect(await ended).toEqual([0, null]);
+    }
+    expect(await isAlive()).toBe(false);
+  }, 60_000);
+
+  it("leaves tests, and what only they need, out of the image", async () => {
+    const { stdout } = await run("find", [image, "-name", "vitest", "-o", "-name", "*.test.ts"]);
+    expect(stdout.split("\n").filter((path) => /\/vitest$|\/packages\//.test(path))).toEqual([]);
+  });
+
+  it.skipIf(process.platform !== "linux")("installs the libraries that Node is linked to", async () => {
+    const { stdout } = await run("ldd", [join(image, "node_modules/.bin/node")]);
+    const libraries = [...stdout.matchAll(/^\s*(lib\S+) => (\/\S+)/gm)].map(([, name = ""]) => name);
+    expect(libraries).toContain("libc.so.6");
+    const installed = restsOf(last, "RUN").join(" ");
+    const missing = libraries.filter((name) => {
+      const debian = PACKAGES[name] ?? `(the package of ${name})`;
+      return !IN_DEBIAN.includes(debian) && !installed.includes(` ${debian} `);
+    });
+    expect(missing).toEqual([]);
+  });
+});
+
+/** Debian's packages of the libraries that Node may be linked to. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  "libc.so.6": "libc6",
+  "libdl.so.2": "libc6",
+  "libm.so.6": "libc6",
+  "libpthread.so.0": "libc6",
+  "libgcc_s.so.1": "libgcc-s1",
+  "libstdc++.so.6": "libstdc++6",
+  "libatomic.so.1": "libatomic1",
+};
+
+/** Does an instruction of the first stage in `image`, which stands for its working directory. */
+async function perform({ word, rest }: Instruction, image: string): Promise<void> {
+  if (word === "COPY") {
+    const isSent = await sentToBuilder();
+    const words = rest.split(" ");
+    const to = join(image, words.at(-1)!);
+    for (const from of words.slice(0, -1)) {
+      const isFolder = rest.endsWith("/");
+      await cp(join(ROOT, from), isFolder ? join(to, basename(from)) : to, {
+        recursive: true,
+        filter: (path) => isSent(relative(ROOT, path)),
+      });
+    }
+  } else if (word === "RUN") {
+    // What is being installed here was just installed in the clone, so npm need not fetch it again.
+    await run("sh", ["-c", rest], { cwd: image, env: { ...process.env, npm_config_prefer_offline: "true" } });
+  } else if (word !== "FROM" && word !== "WORKDIR") {
+    throw new Error(`This test does not know how to do ${word}`);
+  }
+}
+
+/** Whether Docker gets a path of the clone at all: by `Dockerfile.dockerignore`, whose later lines win. */
+async function sentToBuilder(): Promise<(path: string) => boolean> {
+  const text = await readFile(join(ROOT, "deploy/Dockerfile.dockerignore"), "utf8");
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return (path) => {
+    const decisive = lines.findLast((line) => {
+      const pattern = line.replace("!", "");
+      return matchesGlob(path, pattern) || matchesGlob(path, `${pattern}/**`);
+    });
+    return decisive?.startsWith("!") ?? true;
+  };
+}
+
+function environmentOf(stage: readonly Instruction[], folder: string): Record<string, string> {
+  const pairs = restsOf(stage, "ENV").map((rest) => [
+    rest.slice(0, rest.indexOf("=")),
+    rest.slice(rest.indexOf("=") + 1),
+  ]);
+  const environment = Object.fromEntries(pairs) as Record<string, string>;
+  return {
+    ...environment,
+    PATH: environment["PATH"]!.replace("/opt/colloquy/", `${folder}/opt/`),
+    COLLOQUY_DATA_DIR: `${folder}${environment["COLLOQUY_DATA_DIR"]}`,
+  };
+}
+
+function userOf(stage: readonly Instruction[]): { readonly uid: number; readonly gid: number } {
+  const [uid, gid] = restsOf(stage, "USER")[0]!.split(":").map(Number);
+  return { uid: uid!, gid: gid! };
+}
+
+async function runHealthCheck(
+  stage: readonly Instruction[],
+  cwd: string,
+  env: Record<string, string>,
+): Promise<boolean> {
+  const [program = "", ...parameters] = commandOf(restsOf(stage, "HEALTHCHECK")[0]!);
+  return run(program, parameters, { cwd, env }).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function listening(child: ChildProcess): Promise<void> {
+  for await (const line of createInterface(child.stdout!)) {
+    if (line.includes('"listening"')) break;
+  }
+  child.stdout!.resume();
+}
