@@ -1,0 +1,122 @@
+// Rate limits hold for two nodes on one PostgreSQL server together, over HTTP (contract section 6; the issue "Many machines").
+
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createSystemClock } from "../src/clock.ts";
+import type { RateCounters } from "../src/core/ports/rate-counters.ts";
+import { SESSION, testEdge, type TestEdge } from "../src/http/testing/edge.ts";
+import { openPostgresStore } from "../src/store/postgres/open.ts";
+import { openRateCounters } from "../src/store/postgres/rate-counters.ts";
+import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+
+const LIMITS = { chatsPerMinute: 60, newSessionsPerMinute: 20, streamsPerAddress: 10 };
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+/** The limits are kept by each node alone, if they are not kept together: then twice as many come through. */
+const TENTH_MORE = 1.1;
+
+describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
+  let server: PostgresServer;
+  let nodes: { readonly edge: TestEdge; readonly counters: RateCounters }[];
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    const url = server.url(await server.createDatabase());
+    await (await openPostgresStore({ url })).close();
+    nodes = await Promise.all([start(url), start(url)]);
+  });
+  afterEach(async () => {
+    for (const { edge, counters } of nodes) {
+      edge.app.server.closeAllConnections();
+      await edge.app.close();
+      await counters.close();
+    }
+  });
+
+  async function start(url: string) {
+    const timers = createSystemClock();
+    const shared = { url, timers, logger: SILENT, connectMs: 500 };
+    const counters = await openRateCounters({ ...shared, node: randomUUID() });
+    return { edge: testEdge({ loopback: false, rateLimits: LIMITS }, counters), counters };
+  }
+
+  /** Sends many requests at the same time, each to another node than the one before; answers how many got which status. */
+  async function statuses(
+    count: number,
+    send: (edge: TestEdge) => Promise<{ readonly statusCode?: number | undefined }>,
+  ) {
+    const answers = await Promise.all(
+      Array.from({ length: count }, (_, index) => send(nodes[index % nodes.length]!.edge)),
+    );
+    const counts: Record<number, number> = {};
+    for (const { statusCode = 0 } of answers) counts[statusCode] = (counts[statusCode] ?? 0) + 1;
+    return counts;
+  }
+
+  function expectLimit(counts: Readonly<Record<number, number>>, limit: number): void {
+    expect(counts[200]).toBeGreaterThanOrEqual(limit);
+    expect(counts[200]).toBeLessThanOrEqual(limit * TENTH_MORE);
+    expect(Object.keys(counts)).toEqual(["200", "429"]);
+  }
+
+  it("let as many messages of an address through as one, and say when there are more", async () => {
+    for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, null);
+    expectLimit(await statuses(150, (edge) => edge.send("POST", "/api/chat?message=hi")), 60);
+    const refused = await nodes[0]!.edge.send("POST", "/api/chat?message=hi");
+    expect(Number(refused.headers["retry-after"])).toBeGreaterThan(40);
+    const elsewhere = { remoteAddress: "192.0.2.1" };
+    expect((await nodes[1]!.edge.send("POST", "/api/chat?message=hi", elsewhere)).statusCode).toBe(200);
+  });
+
+  it("begin as many sessions for an address as one", async () => {
+    const create = (edge: TestEdge) =>
+      edge.send("POST", "/api/sessions", { headers: { "x-session-id": randomUUID() } });
+    expectLimit(await statuses(60, create), 20);
+  });
+
+  it("hold as many streams of an address as one, and take another when one ends", async () => {
+    const ports = new Map<TestEdge, number>();
+    for (const { edge } of nodes) {
+      await edge.app.listen({ port: 0, host: "127.0.0.1" });
+      ports.set(edge, (edge.app.server.address() as AddressInfo).port);
+    }
+    const opened: IncomingMessage[] = [];
+    const connect = async (edge: TestEdge) => {
+      const headers = { "x-session-id": SESSION, accept: "text/event-stream" };
+      const sent = request({
+        port: ports.get(edge),
+        host: "127.0.0.1",
+        path: "/api/updates",
+        headers,
+        agent: false,
+      });
+      sent.on("error", () => undefined).end();
+      const [answer] = (await once(sent, "response")) as [IncomingMessage];
+      answer.on("error", () => undefined);
+      if (answer.statusCode === 200) opened.push(answer);
+      return answer;
+    };
+    expectLimit(await statuses(40, connect), 10);
+    opened[0]?.destroy();
+    await expect.poll(async () => (await connect(nodes[1]!.edge)).statusCode).toBe(200);
+    expect((await connect(nodes[0]!.edge)).statusCode).toBe(429);
+  });
+
+  it("refuse with 503 and the time to wait while the database is down, and go on when it is back", async () => {
+    const chat = () => nodes[0]!.edge.send("POST", "/api/chat?message=hi");
+    await server.halt();
+    try {
+      const refused = await chat();
+      expect(refused.statusCode).toBe(503);
+      expect(refused.headers["retry-after"]).toBe("1");
+    } finally {
+      await server.resume();
+    }
+    expect((await chat()).statusCode).toBe(200);
+  });
+});
