@@ -25,7 +25,7 @@ export async function findPostgres(): Promise<string | null> {
 }
 
 /** The programs of the machine: on Debian the newest version, elsewhere what the path names. They come with pg_dump, those of npm do not. */
-async function installedPostgres(): Promise<string | null> {
+export async function installedPostgres(): Promise<string | null> {
   const versions = await readdir(DEBIAN).catch(() => []);
   for (const version of versions.toSorted((left, right) => Number(right) - Number(left))) {
     const folder = join(DEBIAN, version, "bin");

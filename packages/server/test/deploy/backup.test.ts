@@ -1,0 +1,135 @@
+// The commands of docs/operations.md that copy a store while it is used, and that put the copy in place: what was acknowledged before
+// the copy was begun is there afterwards, once, and every session can be used.
+
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findFreePort, ServerProcess } from "../../torture/harness/server-process.ts";
+import { chat, newSession, state } from "../black-box/client.ts";
+import { installedPostgres } from "../postgres-programs.ts";
+import { PostgresServer } from "../postgres-server.ts";
+import { ROOT } from "./dockerfile.ts";
+
+const run = promisify(execFile);
+const MAIN = join(ROOT, "packages/server/src/main.ts");
+const PAGE = await readFile(join(ROOT, "docs/operations.md"), "utf8");
+/** With pg_dump beside them, which npm does not bring. */
+const programs = await installedPostgres();
+const SESSIONS = 8;
+
+describe("a copy that is made while the service is used", () => {
+  let directory: string;
+  const servers: ServerProcess[] = [];
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "colloquy-backup-"));
+  });
+  afterEach(async () => {
+    for (const server of servers.splice(0)) await server.end("SIGKILL");
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  it("has what SQLite held when it was begun", async () => {
+    const said = await whileUsed({}, () => shell(commands("backup of SQLite"), {}));
+    await shell(commands("restore of SQLite"), {});
+    await expectKept(said, {});
+  }, 90_000);
+
+  it.skipIf(process.env["CI"] === undefined && programs === null)(
+    "has what PostgreSQL held when it was begun",
+    async () => {
+      const server = await PostgresServer.start();
+      try {
+        const before = { COLLOQUY_DATABASE_URL: server.url(await server.createDatabase()) };
+        const said = await whileUsed(before, () => shell(commands("backup of PostgreSQL"), before));
+        const here = `--host=127.0.0.1 --port=${server.port}`;
+        const restoring = commands("restore of PostgreSQL").map((line) =>
+          line.replace("--host=db.internal", here),
+        );
+        const after = { COLLOQUY_DATABASE_URL: server.url("colloquy") };
+        await shell(restoring, after);
+        await expectKept(said, after);
+      } finally {
+        for (const node of servers.splice(0)) await node.end("SIGKILL");
+        await server.stop();
+      }
+    },
+    90_000,
+  );
+
+  /** Has messages acknowledged, then makes the copy while more of them come, and kills the service. Answers what was said before, by session. */
+  async function whileUsed(
+    environment: Readonly<Record<string, string>>,
+    copy: () => Promise<void>,
+  ): Promise<ReadonlyMap<string, readonly string[]>> {
+    const { url, server } = await start(environment);
+    const said = new Map(Array.from({ length: SESSIONS }, () => [newSession(), [] as string[]]));
+    const say = async (session: string, text: string) => {
+      await chat(url, session, text);
+      await state(url, session, { headers: { Prefer: "wait=20" } });
+    };
+    await Promise.all(
+      [...said].map(async ([session, texts]) => {
+        for (const text of ["before-1", "before-2"]) {
+          await say(session, `${session} ${text}`);
+          texts.push(`${session} ${text}`);
+        }
+      }),
+    );
+    let isCopied = false;
+    const going = [...said.keys()].map(async (session) => {
+      while (!isCopied) await say(session, `${session} meanwhile`);
+    });
+    await copy();
+    isCopied = true;
+    await Promise.all(going);
+    await server.end("SIGKILL");
+    return said;
+  }
+
+  async function expectKept(
+    said: ReadonlyMap<string, readonly string[]>,
+    environment: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const { url } = await start(environment);
+    for (const [session, texts] of said) {
+      const { messages } = await state(url, session, { headers: { Prefer: "wait=20" } });
+      const kept = messages.filter(
+        ({ sender, content }) => sender === "user" && content.includes(" before-"),
+      );
+      expect(kept.map(({ content }) => content)).toEqual(texts);
+      await chat(url, session, "afterwards");
+    }
+  }
+
+  async function start(
+    environment: Readonly<Record<string, string>>,
+  ): Promise<{ readonly url: string; readonly server: ServerProcess }> {
+    const port = await findFreePort();
+    const server = new ServerProcess({ main: MAIN, directory, port, environment });
+    servers.push(server);
+    await server.ready();
+    return { url: `http://127.0.0.1:${port}`, server };
+  }
+
+  async function shell(
+    lines: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const PATH = [dirname(process.execPath), programs, process.env["PATH"]].join(":");
+    const script = lines.join("\n").replaceAll("npx node", "node");
+    await run("sh", ["-euc", script], { cwd: directory, env: { ...environment, PATH } });
+  }
+});
+
+/** The lines of the block of commands that follows `<!-- name -->` in docs/operations.md. */
+function commands(name: string): readonly string[] {
+  const block = PAGE.split(`<!-- ${name} -->`)[1]?.split("```")[1];
+  if (block === undefined) throw new Error(`docs/operations.md has no commands for the ${name}`);
+  return block
+    .split("\n")
+    .slice(1)
+    .filter((line) => line !== "");
+}
