@@ -327,20 +327,20 @@ describe("while a turn waits for a person", () => {
 
   it("messages behind it are in nobody's way, until it goes on", async () => {
     await service.close();
-    await start({ maxRunning: 1, maxWaiting: 2 });
+    await start({ maxRunning: 1, maxWaiting: 4 });
     await waiting();
-    for (const text of ["one", "two", "three"]) {
-      await service.clock.advance(1_000);
+    for (const text of ["one", "two", "three", "four", "five"]) {
       await service.say(id, text);
+      await service.clock.advance(2_000);
     }
-    await service.clock.advance(1_000);
     const other = newId();
     await service.say(other, "hello");
     (await service.model.next()).say("Hi").finish();
     await until(async () => !(await service.snapshot(other)).is_processing);
-    await service.clock.advance(1_000);
+    await service.clock.advance(2_000);
     await decide("deny");
     await service.model.next();
+    await service.clock.advance(1_000);
     await expect(service.say(other, "again")).rejects.toMatchObject({ code: "too_many_waiting" });
   });
 
