@@ -255,7 +255,9 @@ export function describeFold(openStore: OpenStore): void {
   describe("random histories", () => {
     const given = givenStore(openStore, "all");
 
-    it("leave every session the fold of its log, and every log what was announced", async () => {
+    it("leave every session the fold of its log, and every log what was announced", {
+      timeout: 120_000,
+    }, async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(fc.array(command, { minLength: 1, maxLength: 4 }), { maxLength: 25, size: "max" }),
