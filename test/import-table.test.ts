@@ -20,7 +20,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   config: ["core"],
   // Databases as a whole: it needs to know which kinds there are.
   moving: ["core", "store"],
-  cli: ["core", "config", "moving", "administration.ts"],
+  // Looks at everything that the service needs, so it knows where each of these things is.
+  doctor: ["core", "config", "apps", "store", "bus", "clock.ts", "*.ts"],
+  cli: ["core", "config", "moving", "doctor", "administration.ts"],
   "clock.ts": ["core"],
   "server.ts": ["*"],
   "administration.ts": ["*"],

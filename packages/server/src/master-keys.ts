@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import { createKeyFile, type KeyFile } from "./apps/secrets/key-file.ts";
-import { givenKeys, keysInFile } from "./apps/secrets/key-ring.ts";
+import { givenKeys, type KeyRing, keysInFile } from "./apps/secrets/key-ring.ts";
 import { rotateGivenKeys, rotateKeyInFile, type Rotation } from "./apps/secrets/rotation.ts";
 import { Vault } from "./apps/secrets/vault.ts";
 import type { Hidden } from "./core/hidden.ts";
@@ -24,13 +24,14 @@ export interface MasterKeySettings {
 
 /** @throws Error with a sentence when the given key is none */
 export function openVault(settings: MasterKeySettings, store: SecretStore, logger: Logger): Vault {
+  return new Vault({ store, ring: keyRingOf(settings), logger });
+}
+
+/** `null` where a key has to be given, and is not. Throws as `openVault` does. */
+export function keyRingOf(settings: MasterKeySettings): KeyRing | null {
   const given = givenIn(settings);
-  if (given !== null) return new Vault({ store, ring: givenKeys(given, "COLLOQUY_SECRET_KEY"), logger });
-  return new Vault({
-    store,
-    ring: settings.isShared === true ? null : keysInFile(keyFileOf(settings)),
-    logger,
-  });
+  if (given !== null) return givenKeys(given, "COLLOQUY_SECRET_KEY");
+  return settings.isShared === true ? null : keysInFile(keyFileOf(settings));
 }
 
 export function masterKeySettings({

@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { ServiceError } from "../core/errors.ts";
 import { addCheckCommand } from "./check.ts";
 import { CommandFailure, type CommandParts, type ExitCode } from "./command.ts";
+import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
 import { addImportCommand } from "./import.ts";
 import { addKeysCommand } from "./keys.ts";
@@ -17,6 +18,7 @@ type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCod
 const COMMANDS: readonly AddCommand[] = [
   addServeCommand,
   addCheckCommand,
+  addDoctorCommand,
   addKeysCommand,
   addSecretsCommand,
   addMigrateCommand,

@@ -9,6 +9,13 @@ export interface Migration {
   readonly sql: string;
 }
 
+/** How far a database has come, and how far this version of the program can bring it. */
+export interface SchemaState {
+  /** Number of the newest migration that the database has seen, 0 for none. */
+  readonly schemaVersion: number;
+  readonly migrations: readonly Migration[];
+}
+
 /** The numbered `.sql` files of a folder, in order. Throws when a number is missing or used twice. */
 export function readMigrations(folder: string): readonly Migration[] {
   const files = readdirSync(folder)

@@ -1,0 +1,89 @@
+import { inspectPostgres, type PostgresInspection } from "../store/postgres/inspection.ts";
+import { inspectSqlite } from "../store/sqlite/inspection.ts";
+import { broken, failed, type Finding, ok, schemaFinding, warning } from "./finding.ts";
+
+/** Leases go by the database's clock; what people see of times, and logs, should agree. */
+const CLOCK_MS = 2000;
+/** Connections of one node, with room for its transports and a command beside it. */
+const CONNECTIONS_OF_A_NODE = 15;
+
+export interface ExaminedDatabase {
+  readonly findings: readonly Finding[];
+  /** How many secrets each master key has sealed, by its id; `null` where the database could not be read. */
+  readonly secretsByKey: Readonly<Record<string, number>> | null;
+}
+
+export function examineSqlite(directory: string): ExaminedDatabase {
+  const place = `SQLite in ${directory}`;
+  try {
+    const found = inspectSqlite(directory);
+    if (found === null) {
+      return {
+        findings: [ok("database", `${place}: there is none yet, the first start makes it.`)],
+        secretsByKey: {},
+      };
+    }
+    const finding = schemaFinding(place, found);
+    const served = found.isServed ? "A server is running on it." : "No server is running on it.";
+    return {
+      findings: [{ ...finding, found: `${finding.found} ${served}` }],
+      secretsByKey: found.secretsByKey,
+    };
+  } catch (error) {
+    const mend = "Look at the file and its disk; if it is damaged, restore a backup (docs/operations.md).";
+    return { findings: [failed("database", `${place} cannot be read`, error, mend)], secretsByKey: null };
+  }
+}
+
+/** `now`: milliseconds since the Unix epoch, on this machine's clock. */
+export async function examinePostgres(url: string, now: () => number): Promise<ExaminedDatabase> {
+  try {
+    const found = await inspectPostgres(url, now);
+    return { findings: findingsOf(found), secretsByKey: found.secretsByKey };
+  } catch (error) {
+    const mend =
+      "See that the server runs, that COLLOQUY_DATABASE_URL is right, and that this machine may connect (pg_hba.conf).";
+    return {
+      findings: [failed("database", "PostgreSQL cannot be used", error, mend)],
+      secretsByKey: null,
+    };
+  }
+}
+
+export function findingsOf(found: PostgresInspection): readonly Finding[] {
+  return [databaseFinding(found), clockFinding(found), ...connectionFindings(found)];
+}
+
+function databaseFinding(found: PostgresInspection): Finding {
+  const place = `PostgreSQL ${found.version}`;
+  if (found.isStandby) {
+    return broken(
+      "database",
+      `${place} is a standby and takes no writes.`,
+      "Let COLLOQUY_DATABASE_URL name the primary, or promote this one.",
+    );
+  }
+  return schemaFinding(place, found);
+}
+
+function clockFinding({ clockAheadMs, roundTripMs }: PostgresInspection): Finding {
+  const found = `The database's clock is ${Math.abs(clockAheadMs)} ms ${clockAheadMs < 0 ? "behind" : "ahead of"} this machine's; one round trip took ${roundTripMs} ms.`;
+  return Math.abs(clockAheadMs) <= CLOCK_MS + roundTripMs
+    ? ok("clock", found)
+    : warning(
+        "clock",
+        found,
+        "Let both machines keep time by NTP: times in answers and in logs would not agree.",
+      );
+}
+
+function connectionFindings({ connections, maxConnections }: PostgresInspection): readonly Finding[] {
+  if (maxConnections - connections >= CONNECTIONS_OF_A_NODE) return [];
+  return [
+    warning(
+      "database",
+      `${connections} of its ${maxConnections} connections are in use; a node needs up to ${CONNECTIONS_OF_A_NODE}.`,
+      "Raise max_connections in postgresql.conf, or run fewer nodes.",
+    ),
+  ];
+}

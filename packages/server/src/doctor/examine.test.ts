@@ -1,0 +1,263 @@
+import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
+import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { openAdministration } from "../administration.ts";
+import { runCommandLine } from "../cli/run.ts";
+import type { Environment } from "../config/environment.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { UNFINISHED_MOVE } from "../store/migrations.ts";
+import { openPostgresStore } from "../store/postgres/open.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { spaceFinding } from "./data-directory.ts";
+import { findingsOf } from "./database.ts";
+import type { Finding } from "./finding.ts";
+
+const withoutNats = await isWithoutNats();
+let directory = "";
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-doctor-"));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+async function run(environment: Environment, ...parameters: readonly string[]) {
+  const written = { output: "", errors: "" };
+  const code = await runCommandLine(["doctor", ...parameters], {
+    version: "1.2.3",
+    output: { write: (text) => (written.output += text) },
+    errors: { write: (text) => (written.errors += text) },
+    columns: null,
+    serve: () => Promise.reject(new Error("nobody asked to serve")),
+    loadConfig: () => loadConfig({ environment, workingDirectory: directory }),
+    openAdministration: () => Promise.reject(new Error("nobody asked for the store")),
+  });
+  return { code, ...written };
+}
+
+/** Findings by what they are about; several of one are joined. */
+async function examined(environment: Environment = {}) {
+  const { code, output } = await run(environment, "--json");
+  const { ok, findings } = JSON.parse(output) as { ok: boolean; findings: Finding[] };
+  expect(code).toBe(ok ? 0 : 1);
+  const by = (about: string) => findings.filter((finding) => finding.about === about);
+  return { ok, findings, by, text: output };
+}
+
+const data = () => join(directory, "data");
+const onFatal = (error: Error): never => {
+  throw error;
+};
+const openServer = () => openSqliteStore({ directory: data(), clock: new ManualClock(), onFatal });
+
+describe("doctor on SQLite", () => {
+  it("finds nothing wrong before the first start, and makes nothing", async () => {
+    const { ok, findings } = await examined();
+    expect(ok).toBe(true);
+    expect(findings.map(({ about, health }) => [about, health])).toEqual([
+      ["configuration", "ok"],
+      ["data directory", "ok"],
+      ["database", "ok"],
+      ["bus", "skipped"],
+      ["keys", "ok"],
+    ]);
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  it("finds nothing wrong beside a running server, and says that it runs", async () => {
+    const server = await openServer();
+    const { ok, by } = await examined();
+    await server.close();
+    expect(ok).toBe(true);
+    expect(by("database")).toMatchObject([
+      { found: expect.stringContaining("A server is running") as string },
+    ]);
+    const { output } = await run({});
+    expect(output).toMatch(/^ok {7}configuration {3}It is in order/);
+    expect(output).toContain("No server is running");
+  });
+
+  it("says every problem of the configuration, and looks no further", async () => {
+    await writeFile(
+      join(directory, "colloquy.config.json"),
+      '{"apps":{"default":{"models":["x"]}},"colour":1}',
+    );
+    const { ok, by } = await examined();
+    expect(ok).toBe(false);
+    expect(by("configuration").length).toBeGreaterThan(1);
+    expect(by("configuration").every(({ health, mend }) => health === "broken" && mend !== null)).toBe(true);
+    expect(by("database")).toMatchObject([{ health: "skipped" }]);
+  });
+
+  it("finds a data directory that cannot be written to", async () => {
+    await writeFile(data(), "a file in its place");
+    const { ok, by } = await examined();
+    expect(ok).toBe(false);
+    expect(by("data directory")).toMatchObject([
+      { health: "broken", mend: expect.stringContaining("COLLOQUY_DATA_DIR") as string },
+    ]);
+  });
+
+  it.each([
+    [10, "broken"],
+    [500, "warning"],
+    [5000, "ok"],
+  ])("with %i MiB free says %s", (free, health) => {
+    expect(spaceFinding("/data", free * 1024 * 1024)).toMatchObject({ health });
+  });
+
+  it.each([
+    [99, /newer Colloquy/],
+    [UNFINISHED_MOVE, /same colloquy migrate again/],
+  ])("finds schema version %i", async (version, mend) => {
+    await (await openServer()).close();
+    const database = new DatabaseSync(join(data(), "colloquy.db"));
+    database.exec(`INSERT INTO schema_migrations VALUES (${version}, 'x', 0)`);
+    database.close();
+    const { ok, by } = await examined();
+    expect(ok).toBe(false);
+    expect(by("database")).toMatchObject([{ health: "broken", mend: expect.stringMatching(mend) as string }]);
+  });
+
+  it("finds a database that is none", async () => {
+    await (await openServer()).close();
+    for (const file of await readdir(data())) await rm(join(data(), file));
+    await writeFile(join(data(), "colloquy.db"), "x".repeat(5000));
+    expect((await examined()).by("database")).toMatchObject([
+      { health: "broken", found: expect.stringContaining("not a database") as string },
+    ]);
+  });
+
+  it("finds secrets whose master key is gone, and one that others may read", async () => {
+    const { openVault } = await import("../master-keys.ts");
+    const settings = { dataDirectory: data(), secretKey: null };
+    const administration = await openAdministration(settings);
+    const logger = { debug() {}, info() {}, warn() {}, error() {} };
+    await openVault(settings, administration.store.secrets, logger).set("defi", "web", { A: "hunter22" });
+    await administration.close();
+    expect((await examined()).by("keys")).toMatchObject([
+      { health: "ok", found: expect.stringContaining("1 secret can be opened") as string },
+    ]);
+    await chmod(join(data(), "secret.key"), 0o644);
+    expect((await examined()).by("keys")).toMatchObject([{ health: "warning" }]);
+    await writeFile(join(data(), "secret.key"), `${"0f1e".repeat(16)}\n`, { mode: 0o600 });
+    const { ok, by, text } = await examined();
+    expect(ok).toBe(false);
+    expect(by("keys")).toMatchObject([
+      { health: "broken", mend: expect.stringContaining("Put the old keys back") as string },
+    ]);
+    expect(text).not.toContain("0f1e0f1e");
+  });
+});
+
+describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  const url = async () => server.url(await server.createDatabase());
+  const withPassword = (text: string) => text.replace("@", ":pass-word@");
+
+  it("finds nothing wrong, also in an empty database, and changes nothing", async () => {
+    const database = await server.createDatabase();
+    const { ok, findings, text } = await examined({
+      COLLOQUY_DATABASE_URL: withPassword(server.url(database)),
+    });
+    expect({ ok, wrong: findings.filter(({ mend }) => mend !== null) }).toEqual({ ok: true, wrong: [] });
+    expect(findings.map(({ about, health }) => [about, health])).toEqual([
+      ["configuration", "ok"],
+      ["data directory", "skipped"],
+      ["database", "ok"],
+      ["clock", "ok"],
+      ["bus", "ok"],
+      ["keys", "ok"],
+    ]);
+    expect(text).not.toContain("pass-word");
+    expect(await server.query(database, "SELECT 1 FROM pg_tables WHERE schemaname = 'public'")).toEqual([]);
+  });
+
+  it("finds a server that cannot be reached, and does not say the password", async () => {
+    const { ok, by, text } = await examined({
+      COLLOQUY_DATABASE_URL: "postgres://colloquy:pass-word@127.0.0.1:1/none",
+    });
+    expect(ok).toBe(false);
+    expect(by("database")).toMatchObject([
+      { health: "broken", found: expect.stringContaining("ECONNREFUSED") as string },
+    ]);
+    expect(by("bus")).toMatchObject([{ health: "broken" }]);
+    expect(by("keys")).toMatchObject([{ health: "skipped" }]);
+    expect(text).not.toContain("pass-word");
+  });
+
+  it("finds a database that may lose what it has committed", async () => {
+    const database = await server.createDatabase();
+    await server.query(database, `ALTER DATABASE ${database} SET synchronous_commit = off`);
+    const { by } = await examined({ COLLOQUY_DATABASE_URL: server.url(database) });
+    expect(by("database")).toMatchObject([
+      { health: "broken", found: expect.stringContaining("synchronous_commit is off") as string },
+    ]);
+  });
+
+  it("finds secrets without a master key", async () => {
+    const place = await url();
+    const store = await openPostgresStore({ url: place });
+    await store.secrets.bringInForce("gone", null);
+    await store.secrets.put([{ app: "defi", clientId: "web", name: "A", keyId: "gone", sealed: "x" }]);
+    await store.close();
+    const { ok, by } = await examined({ COLLOQUY_DATABASE_URL: place });
+    expect(ok).toBe(false);
+    expect(by("keys")).toMatchObject([
+      { health: "broken", mend: expect.stringContaining("COLLOQUY_SECRET_KEY") as string },
+    ]);
+  });
+
+  it("says what a standby, a clock and a crowd of connections come to", () => {
+    const found = {
+      version: "15.8",
+      clockAheadMs: 0,
+      roundTripMs: 1,
+      isStandby: false,
+      connections: 5,
+      maxConnections: 100,
+      schemaVersion: 0,
+      migrations: [],
+      secretsByKey: {},
+    };
+    const healths = (more: Partial<typeof found>) =>
+      findingsOf({ ...found, ...more }).map(({ about, health }) => `${about} ${health}`);
+    expect(healths({})).toEqual(["database ok", "clock ok"]);
+    expect(healths({ isStandby: true })).toEqual(["database broken", "clock ok"]);
+    expect(healths({ clockAheadMs: -3000 })).toEqual(["database ok", "clock warning"]);
+    expect(healths({ clockAheadMs: -3000, roundTripMs: 2500 })).toEqual(["database ok", "clock ok"]);
+    expect(healths({ connections: 95 })).toEqual(["database ok", "clock ok", "database warning"]);
+  });
+
+  it("finds a NATS server that is not there", async () => {
+    const { ok, by, text } = await examined({
+      COLLOQUY_DATABASE_URL: await url(),
+      COLLOQUY_NATS_URL: "nats://node:pass-word@127.0.0.1:1",
+    });
+    expect(ok).toBe(false);
+    expect(by("bus")).toMatchObject([
+      { health: "broken", mend: expect.stringContaining("COLLOQUY_NATS_URL") as string },
+    ]);
+    expect(text).not.toContain("pass-word");
+  });
+
+  it.skipIf(withoutNats)("sends a note round over NATS", async () => {
+    const nats = await NatsServer.start();
+    const { by } = await examined({
+      COLLOQUY_DATABASE_URL: await url(),
+      COLLOQUY_NATS_URL: `nats://127.0.0.1:${nats.port}`,
+    });
+    await nats.stop();
+    expect(by("bus")).toMatchObject([
+      { health: "ok", found: expect.stringContaining("over NATS") as string },
+    ]);
+  });
+});

@@ -1,0 +1,78 @@
+// What a database says of itself, for whoever looks after it. Nothing is changed, and nothing has to be there yet.
+
+import { join } from "node:path";
+import { readMigrations, type SchemaState } from "../migrations.ts";
+import { Connections } from "./connections.ts";
+import { checkServer } from "./server-check.ts";
+import { prepare } from "./statement.ts";
+
+export interface PostgresInspection extends SchemaState {
+  /** Of the server, such as `15.8`. */
+  readonly version: string;
+  /** The server's clock less this machine's, and what that may be wrong by. */
+  readonly clockAheadMs: number;
+  readonly roundTripMs: number;
+  /** It follows another server and takes no writes. */
+  readonly isStandby: boolean;
+  readonly connections: number;
+  readonly maxConnections: number;
+  /** How many secrets each master key has sealed, by its id. */
+  readonly secretsByKey: Readonly<Record<string, number>>;
+}
+
+const facts = prepare<
+  [],
+  {
+    readonly now: number;
+    readonly standby: boolean;
+    readonly connections: number;
+    readonly max_connections: number;
+    readonly migrated: boolean;
+    readonly secrets: boolean;
+  }
+>(
+  `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, pg_is_in_recovery() AS standby,
+     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+     current_setting('max_connections')::integer AS max_connections,
+     to_regclass('schema_migrations') IS NOT NULL AS migrated, to_regclass('secrets') IS NOT NULL AS secrets`,
+);
+const newest = prepare<[], { readonly version: number | null }>(
+  "SELECT max(version) AS version FROM schema_migrations",
+);
+const sealed = prepare<[], { readonly key_id: string; readonly count: number }>(
+  "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
+);
+
+/**
+ * Rejects with a sentence for the person at the terminal when the database cannot be reached, or cannot be trusted with data. `now`:
+ * milliseconds since the Unix epoch, on this machine's clock.
+ */
+export async function inspectPostgres(url: string, now: () => number): Promise<PostgresInspection> {
+  const connections = new Connections({ url, connections: 1 });
+  try {
+    const version = await checkServer(connections);
+    return await connections.use(async (connection) => {
+      // Prepared by a first time, so that the second is one round trip.
+      await facts.get(connection);
+      const sentAt = now();
+      const found = await facts.get(connection);
+      const roundTripMs = now() - sentAt;
+      if (found === undefined) throw new Error("The database does not answer");
+      const schema = found.migrated ? await newest.get(connection) : undefined;
+      const secrets = found.secrets ? await sealed.all(connection) : [];
+      return {
+        version,
+        clockAheadMs: Math.round(found.now - (sentAt + roundTripMs / 2)),
+        roundTripMs,
+        isStandby: found.standby,
+        connections: found.connections,
+        maxConnections: found.max_connections,
+        schemaVersion: schema?.version ?? 0,
+        migrations: readMigrations(join(import.meta.dirname, "migrations")),
+        secretsByKey: Object.fromEntries(secrets.map(({ key_id, count }) => [key_id, count])),
+      };
+    });
+  } finally {
+    await connections.end();
+  }
+}

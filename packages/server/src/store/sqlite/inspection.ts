@@ -1,0 +1,58 @@
+// What a database says of itself, for whoever looks after it. Nothing is changed, and nothing has to be there yet.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { readMigrations, type SchemaState } from "../migrations.ts";
+import { DATABASE_FILE } from "./database.ts";
+import { lockFile } from "./lock.ts";
+import { prepare } from "./statement.ts";
+
+export interface SqliteInspection extends SchemaState {
+  /** Whether a server has the directory now. */
+  readonly isServed: boolean;
+  /** How many secrets each master key has sealed, by its id. */
+  readonly secretsByKey: Readonly<Record<string, number>>;
+}
+
+/** `null` where there is no database yet. Throws SQLite's error when it cannot be read. */
+export function inspectSqlite(directory: string): SqliteInspection | null {
+  const path = join(directory, DATABASE_FILE);
+  if (!existsSync(path)) return null;
+  const migrations = readMigrations(join(import.meta.dirname, "migrations"));
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    const has = prepare<[string]>(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
+    const secrets =
+      has.get("secrets") === undefined
+        ? []
+        : prepare<[], { readonly key_id: string; readonly count: number }>(
+            database,
+            "SELECT key_id, count(*) AS count FROM secrets GROUP BY key_id ORDER BY key_id",
+          ).all();
+    return {
+      schemaVersion: has.get("schema_migrations") === undefined ? 0 : versionOf(database),
+      migrations,
+      isServed: isServed(directory),
+      secretsByKey: Object.fromEntries(secrets.map(({ key_id, count }) => [key_id, count])),
+    };
+  } finally {
+    database.close();
+  }
+}
+
+function versionOf(database: DatabaseSync): number {
+  const newest = prepare<[], { readonly version: number | null }>(
+    database,
+    "SELECT max(version) AS version FROM schema_migrations",
+  );
+  return newest.get()?.version ?? 0;
+}
+
+function isServed(directory: string): boolean {
+  const path = join(directory, "server.lock");
+  if (!existsSync(path)) return false;
+  const lock = lockFile(path);
+  lock?.release();
+  return lock === null;
+}
