@@ -81,6 +81,29 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     const small = new Set(["leases", "title_jobs", "schema_migrations"]);
     expect(read.map(({ relname }) => relname).filter((name) => !small.has(String(name)))).toEqual([]);
   });
+
+  it("reads few of a session's actions, and of those of others none, whatever the planner was told of empty tables", async () => {
+    const database = await server.createDatabase();
+    const url = server.url(database);
+    const store = await openPostgresStore({ url, connections: 1 });
+    const id = randomUUID();
+    const { key } = (await chat(store, id, "hello")).session;
+    // After a few times a plan is kept.
+    for (let count = 0; count < 10; count += 1) expect(await store.actions.list(id, 50)).toEqual([]);
+    await server.query(
+      database,
+      `INSERT INTO actions SELECT session, number, 'a' || number, 1, 'call', 'tool', '{}',
+         CASE WHEN session = ${key} AND number > 7 THEN 'approved' ELSE 'pending' END, '{}', 1, 1, 1
+       FROM generate_series(${key}, ${key} + 3) AS session, generate_series(1, 2000) AS number`,
+    );
+    for (let count = 0; count < 10; count += 1) expect(await store.actions.list(id, 50)).toHaveLength(57);
+    await store.close();
+    const [read] = await server.query(
+      database,
+      "SELECT sum(idx_tup_read)::integer AS entries FROM pg_stat_user_indexes WHERE relname = 'actions'",
+    );
+    expect(read?.["entries"]).toBeLessThanOrEqual(10 * 64);
+  });
 });
 
 /** Something of everything that a store does for a session. */
