@@ -54,9 +54,9 @@ async function administration(): Promise<Administration> {
       import("./cli/command.ts"),
       import("./administration.ts"),
     ]);
-  const { settings, secretKey, problems } = readEnvironment(process.env, process.cwd());
+  const { settings, secretKey, databaseUrl, problems } = readEnvironment(process.env, process.cwd());
   if (problems.length > 0) throw new CommandFailure(formatProblems(problems), 2);
-  return openAdministration({ dataDirectory: settings.dataDirectory, secretKey });
+  return openAdministration({ ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null });
 }
 
 /** Answers when the service takes requests; it then goes on until a signal ends the process. */

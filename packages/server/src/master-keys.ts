@@ -42,6 +42,9 @@ export function masterKeySettings({
   return { isShared: databaseUrl !== null, dataDirectory: server.dataDirectory, secretKey };
 }
 
+const GIVEN_TO_NODES =
+  "Nodes that share a database are given their master keys. Set COLLOQUY_SECRET_KEY to the new key, a comma, and the old ones.";
+
 /** Seals all secrets with a new key; see `Rotation`. Rejects with a sentence. */
 export async function rotateMaster(
   settings: MasterKeySettings,
@@ -53,6 +56,7 @@ export async function rotateMaster(
   try {
     const options = { store, discardUnreadable };
     const given = givenIn(settings);
+    if (given === null && settings.isShared === true) throw new Error(GIVEN_TO_NODES);
     return await (given === null
       ? rotateKeyInFile(keyFileOf(settings), options)
       : rotateGivenKeys(given, options));

@@ -24,14 +24,12 @@ export interface OtherProcessesOptions {
   readonly isAlone: boolean;
   /** Whether a turn of the session runs in this process. */
   readonly isWorkedOn: (session: Session) => boolean;
-  /** Called when text of an answer that streams elsewhere was read. */
-  readonly onText: (session: Session) => void;
   /** Lives of a session that this process knows. */
   readonly lives: (sessionId: string) => readonly string[];
 }
 
 export function createOtherProcesses(options: OtherProcessesOptions): OtherProcesses {
-  const { store, bus, clock, logger, isAlone, isWorkedOn, onText, lives } = options;
+  const { store, bus, clock, logger, isAlone, isWorkedOn, lives } = options;
   if (isAlone) return { bus, versions: null, catchUp: null };
   const versions = new VersionReads(store.sessions);
   const catchUp = new CatchUp({
@@ -39,7 +37,6 @@ export function createOtherProcesses(options: OtherProcessesOptions): OtherProce
     events: store.events,
     sessions: store.sessions,
     isWorkedOn,
-    onText,
   });
   const version = (id: string) => versions.of(id);
   return { bus: new PolledBus({ bus, clock, logger, version, lives }), versions, catchUp };

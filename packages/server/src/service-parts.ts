@@ -85,7 +85,6 @@ export function buildParts(base: Foundations): ServiceParts {
   const isWorkedOn = ({ key }: Session): boolean => running.ofSession(key) !== null;
   const { bus, versions, catchUp } = createOtherProcesses({
     ...{ store, bus: base.bus, clock, logger, isAlone, isWorkedOn },
-    onText: (session) => session.streaming !== null && feed.mend(session, session.streaming),
     lives: (id) => [feed.lifeOf(id) ?? [], cache.peek(id)?.life ?? []].flat(),
   });
   const registry = new Registry({
@@ -99,8 +98,8 @@ export function buildParts(base: Foundations): ServiceParts {
     // The registry tells the dispatcher of every commit, and the dispatcher settles its claims through the registry.
     onCommitted: (session) => dispatcher.supersede(session),
     onAnswerLoaded: (session, streaming) => {
+      // What streams elsewhere is read by those who have readers for it.
       if (isAlone || isWorkedOn(session)) feed.recover(session, streaming);
-      else feed.mend(session, streaming);
     },
   });
   const metrics = createServiceMetrics(base.register, {

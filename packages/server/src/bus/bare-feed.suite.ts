@@ -14,8 +14,10 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   const clock = new ManualClock();
   const touched: (readonly { readonly id: string; readonly life: string }[])[] = [];
   const log = new GivenLog("a");
-  const where = () => Promise.resolve({ life: log.life, head: log.head, app: "default" });
-  const position = { answer: (): Promise<{ life: string; head: number; app: string }> => where() };
+  const where = () => Promise.resolve({ life: log.life, head: log.head, app: "default", streaming: null });
+  const position = {
+    answer: (): Promise<{ life: string; head: number; app: string; streaming: null }> => where(),
+  };
   const feed = new Feed({
     bus,
     events: log,

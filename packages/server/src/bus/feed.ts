@@ -21,15 +21,16 @@ import { StreamRounds } from "./stream-rounds.ts";
 import { StreamingTexts, type StreamingText } from "./streaming-texts.ts";
 import { TextMending } from "./text-mending.ts";
 
-/** Where a session's log stands, and which App it counts as. */
+/** Where a session stands for whoever reads its events. */
 interface StreamPosition {
   readonly life: string;
+  /** Number of its last event. */
   readonly head: number;
+  /** The App that it counts as. */
   readonly app: string;
+  /** The answer that streams, as far as it was said then. */
+  readonly streaming: StreamingText | null;
 }
-
-/** A session as it was read from the store. */
-type LoadedSession = StreamPosition & { readonly id: string };
 
 export interface FeedOptions {
   readonly bus: Bus;
@@ -37,7 +38,7 @@ export interface FeedOptions {
   readonly clock: Clock;
   /** Makes the session exist and answers where its log stands. */
   readonly ensure: (sessionId: string, admit: AdmitNewSession) => Promise<StreamPosition>;
-  /** As `ensure`, `null` when there is no such session. `mend` is told of text that streams elsewhere. */
+  /** As `ensure`, `null` when there is no such session. */
   readonly read: (sessionId: string) => Promise<StreamPosition | null>;
   /** Notes that these sessions are in use. */
   readonly touch: (used: readonly { readonly id: string; readonly life: string }[]) => Promise<unknown>;
@@ -57,10 +58,10 @@ export class Feed implements UpdateService {
   constructor(options: FeedOptions) {
     this.#options = options;
     this.#stopListening = options.bus.listen({ onNote: (...heard) => this.#take(...heard) });
-    const { clock, touch, read } = options;
+    const { clock, touch } = options;
     this.#rounds = new StreamRounds({ channels: this.#channels, clock, touch });
     const isBroken = (id: string): boolean => this.#channels.has(id) && this.#texts.hasGap(id);
-    this.#mending = new TextMending({ clock, read, isBroken });
+    this.#mending = new TextMending({ clock, read: (id) => this.#look(id), isBroken });
   }
 
   /** Streams that are open now. */
@@ -88,7 +89,7 @@ export class Feed implements UpdateService {
     try {
       await channel.following.ready;
       const position = await this.#options.ensure(request.sessionId, admit);
-      moveHead(channel, position);
+      this.#takePosition(channel, position);
       const source: EventSource = { sessionId: request.sessionId, life: position.life };
       const after = await this.#place(source, request.lastEventId, position.head);
       sink.write(RETRY_TEXT);
@@ -128,13 +129,10 @@ export class Feed implements UpdateService {
    * A session was loaded in the middle of an answer that nobody here works on, after a crash for example: readers are sent what its
    * snapshot shows, in place of what they had of it.
    */
-  recover(session: LoadedSession, streaming: StreamingText): void {
-    if (this.#texts.recover(session.id, session.life, streaming)) this.#showText(session);
-  }
-
-  /** As `recover`, of an answer that another process works on, of which more may have been heard than could be read. */
-  mend(session: LoadedSession, streaming: StreamingText): void {
-    if (this.#texts.mend(session.id, session.life, streaming)) this.#showText(session);
+  recover(session: { readonly id: string; readonly life: string }, streaming: StreamingText): void {
+    if (!this.#texts.recover(session.id, session.life, streaming)) return;
+    const channel = this.#channels.get(session.id);
+    if (channel?.life === session.life) this.#showText(channel);
   }
 
   /** A session has left memory, and nobody works on it: its text is held no longer. `recover` brings it back when it is loaded. */
@@ -207,34 +205,35 @@ export class Feed implements UpdateService {
       if (heard === "taken" || origin === "here") growReaders(channel, note);
       else if (heard === "gap") this.#mending.begin(sessionId);
     } else if (note.kind === "moved") {
-      if (note.life !== channel.life || note.head > channel.head) void this.#look(channel);
-      else if (this.#texts.get(sessionId) !== null) this.#mending.begin(sessionId);
+      const isNews = note.life !== channel.life || note.head > channel.head;
+      if (isNews || this.#texts.get(sessionId) !== null) this.#mending.begin(sessionId);
     } else {
       channel.ended.add(note.life);
       for (const reader of channel.readers) if (reader.source.life === note.life) reader.finishDeleted();
     }
   }
 
-  #showText(session: LoadedSession): void {
-    const channel = this.#channels.get(session.id);
-    const streaming = this.#texts.get(session.id);
-    if (channel === undefined || streaming === null) return;
-    moveHead(channel, session);
-    this.#catchUp(channel);
-    // Who is catching up gets it at the end of that.
-    growReaders(channel, { life: session.life, offset: 0, ...streaming });
+  /** More may have been committed and said elsewhere than was heard here: readers are sent it, as far as they may see it. */
+  async #look(sessionId: string): Promise<void> {
+    const position = await this.#options.read(sessionId);
+    const channel = this.#channels.get(sessionId);
+    if (position !== null && channel !== undefined) this.#takePosition(channel, position);
   }
 
-  /** More was committed elsewhere than was said here: readers fetch it, as far as they may see it. */
-  async #look(channel: FeedChannel): Promise<void> {
-    try {
-      const position = await this.#options.read(channel.sessionId);
-      if (position !== null) moveHead(channel, position);
-    } catch {
-      // The store says it the next time.
-      return;
-    }
+  /** Where the session stood when it was read; more may have been heard meanwhile, and then it says nothing. */
+  #takePosition(channel: FeedChannel, position: StreamPosition): void {
+    const { life, head, streaming } = position;
+    if (channel.life === life && head < channel.head) return;
+    moveHead(channel, position);
     this.#catchUp(channel);
+    if (streaming === null) this.#texts.release(channel.sessionId);
+    else if (this.#texts.mend(channel.sessionId, life, streaming)) this.#showText(channel);
+  }
+
+  /** Who is catching up gets it at the end of that. */
+  #showText(channel: FeedChannel): void {
+    const streaming = this.#texts.get(channel.sessionId);
+    if (streaming !== null) growReaders(channel, { life: channel.life, offset: 0, ...streaming });
   }
 
   #catchUp(channel: FeedChannel): void {

@@ -1,5 +1,5 @@
-// Reads the text of answers that stream in other processes, where a piece of it was lost on the way or came before its reader did. The
-// store has every piece within 250 ms, so that it is asked again until it has the ones that are missing.
+// Reads what was committed and said in other processes, where a note of it was lost or came before its reader did. The store has every
+// piece of text within 250 ms, so that it is asked again until it has the ones that are missing.
 
 import type { Clock } from "../core/ports/clock.ts";
 
@@ -17,18 +17,20 @@ export interface TextMendingOptions {
 
 export class TextMending {
   readonly #options: TextMendingOptions;
-  readonly #under = new Set<string>();
+  /** Sessions that are being read, and whether there was more to be read since that began. */
+  readonly #under = new Map<string, boolean>();
   #stopped = false;
 
   constructor(options: TextMendingOptions) {
     this.#options = options;
   }
 
-  /** Begins to mend, unless that is under way. Never throws. */
+  /** Reads the session at some moment after this call. Never throws. */
   begin(sessionId: string): void {
-    if (this.#under.has(sessionId) || this.#stopped) return;
-    this.#under.add(sessionId);
-    void this.#mend(sessionId, 1);
+    if (this.#stopped) return;
+    const isUnderWay = this.#under.has(sessionId);
+    this.#under.set(sessionId, isUnderWay);
+    if (!isUnderWay) void this.#mend(sessionId, 1);
   }
 
   stop(): void {
@@ -36,9 +38,15 @@ export class TextMending {
   }
 
   async #mend(sessionId: string, tries: number): Promise<void> {
+    this.#under.set(sessionId, false);
     // A store that fails now is asked again like one that does not have the text yet.
-    await this.#options.read(sessionId).catch(() => undefined);
-    if (this.#stopped || tries === MAX_TRIES || !this.#options.isBroken(sessionId)) {
+    const isRead = await this.#options.read(sessionId).then(
+      () => true,
+      () => false,
+    );
+    if (this.#stopped) return;
+    if (isRead && this.#under.get(sessionId) === true) return await this.#mend(sessionId, tries);
+    if (tries === MAX_TRIES || (isRead && !this.#options.isBroken(sessionId))) {
       this.#under.delete(sessionId);
       return;
     }

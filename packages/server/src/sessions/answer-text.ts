@@ -61,15 +61,13 @@ export class AnswerText {
     this.#said = null;
   }
 
-  /** The store has this text of the current step, under this mark: it is shown in place of what was. Answers whether that is another one. */
-  show(text: string, mark: string): boolean {
+  /** The store has this text of the current step, under this mark: it is shown in place of what was. */
+  show(text: string, mark: string): void {
     this.#mark = mark;
     this.#said = null;
     const message = this.#snapshot.streamingMessage();
-    const content = joinStepText(this.#committed, text);
-    if (message === null || content === message.content) return false;
-    this.#snapshot.replaceMessage({ ...message, content });
-    return true;
+    if (message === null) return;
+    this.#snapshot.replaceMessage({ ...message, content: joinStepText(this.#committed, text) });
   }
 
   /** The session was loaded: an answer shows what the store has of it beyond its finished steps, until its turn goes on. */

@@ -18,8 +18,6 @@ export interface CatchUpOptions {
   readonly sessions: Pick<SessionStore, "streamedText">;
   /** Whether a turn of the session runs in this process, so that its text is here first. */
   readonly isWorkedOn: (session: Session) => boolean;
-  /** Called when the text of an answer that streams elsewhere is another one than before. */
-  readonly onText: (session: Session) => void;
 }
 
 /** Whether the session is now as the store has it; `gone`: its life is over; `lost`: it has to be loaded again. */
@@ -70,13 +68,13 @@ export class CatchUp {
 
   /** Reads the text that streams, unless it is known. Answers `false` when the session went on meanwhile. */
   async #hasText(session: Session, version: SessionVersion): Promise<boolean> {
-    const { sessions, isWorkedOn, onText } = this.#options;
+    const { sessions, isWorkedOn } = this.#options;
     if (!session.isStreaming || isWorkedOn(session)) return true;
     if (session.textMark === markOf(version)) return true;
     const read = await sessions.streamedText(session.id);
     if (read === null || read.life !== session.life || read.head !== session.head) return false;
     if (isWorkedOn(session)) return true;
-    if (session.showStreamed(read.text, markOf(read))) onText(session);
+    session.showStreamed(read.text, markOf(read));
     return true;
   }
 }

@@ -33,6 +33,9 @@ export interface ConversationsOptions {
   readonly maxQueued: number;
 }
 
+/** Where a session stands for whoever reads its events. */
+type SessionPosition = Pick<Session, "life" | "head" | "app" | "streaming">;
+
 export class Conversations {
   readonly #options: ConversationsOptions;
   readonly #noWaiting = new AbortController();
@@ -68,21 +71,15 @@ export class Conversations {
     return (await this.#present(session, sessionId)).view();
   }
 
-  /** Makes the session exist; answers where its log stands, and which App it counts as. */
-  async ensure(
-    sessionId: string,
-    admit: AdmitNewSession,
-  ): Promise<{ readonly life: string; readonly head: number; readonly app: string }> {
-    const { life, head, app } = await this.#options.registry.get(sessionId, admit);
-    return { life, head, app };
+  /** Makes the session exist; answers where it stands. */
+  async ensure(sessionId: string, admit: AdmitNewSession): Promise<SessionPosition> {
+    return positionOf(await this.#options.registry.get(sessionId, admit));
   }
 
   /** As `ensure`, `null` when there is no such session. */
-  async position(
-    sessionId: string,
-  ): Promise<{ readonly life: string; readonly head: number; readonly app: string } | null> {
+  async position(sessionId: string): Promise<SessionPosition | null> {
     const session = await this.#options.registry.find(sessionId);
-    return session === null ? null : { life: session.life, head: session.head, app: session.app };
+    return session === null ? null : positionOf(session);
   }
 
   appOf(sessionId: string): string | Promise<string> {
@@ -221,4 +218,8 @@ export class Conversations {
     if (app === null) throw new AppGone();
     return app;
   }
+}
+
+function positionOf({ life, head, app, streaming }: Session): SessionPosition {
+  return { life, head, app, streaming };
 }

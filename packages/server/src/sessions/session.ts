@@ -130,8 +130,8 @@ export class Session {
   }
 
   /** As in `AnswerText`. */
-  showStreamed(text: string, mark: string): boolean {
-    return this.#answer.show(text, mark);
+  showStreamed(text: string, mark: string): void {
+    this.#answer.show(text, mark);
   }
 
   /**

@@ -1,11 +1,11 @@
 // The use cases of the list of conversations: create, get, list, rename, delete, and the records of one.
 
 import type { PersistedMessage, Thread } from "@colloquy/protocol";
-import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
+import { Conflict, InvalidRequest, NotFound, OtherApp, ServiceError } from "../core/errors.ts";
 import { toPersistedMessage } from "../core/message.ts";
 import type { AdmitNewSession, ThreadPage } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
-import { appOf, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
+import { appOf, countsAs, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { Registry } from "./registry.ts";
 
@@ -36,9 +36,10 @@ export class Threads {
     return toThread(record);
   }
 
-  async thread(sessionId: string): Promise<Thread> {
+  async thread(sessionId: string, app?: string): Promise<Thread> {
     const record = await this.#options.store.sessions.find(sessionId);
     if (record === null) throw unknownSession();
+    if (!countsAs(record, app)) throw this.#otherApp(sessionId, app);
     return toThread(record);
   }
 
@@ -66,17 +67,19 @@ export class Threads {
     return { threads: shown.map(toThread), next };
   }
 
-  async rename(sessionId: string, title: string): Promise<Thread> {
+  async rename(sessionId: string, title: string, app?: string): Promise<Thread> {
     const { registry, store } = this.#options;
-    const committed = await registry.orReload(sessionId, store.sessions.rename(sessionId, title));
+    const committed = await registry.orReload(sessionId, store.sessions.rename(sessionId, title, app));
     if (committed === null) throw unknownSession();
+    if (committed.outcome === "other_app") throw this.#otherApp(sessionId, app);
     return toThread(registry.settle(committed).record);
   }
 
-  async remove(sessionId: string): Promise<void> {
+  async remove(sessionId: string, app?: string): Promise<void> {
     const { registry, store } = this.#options;
-    const removed = await registry.orReload(sessionId, store.sessions.remove(sessionId));
+    const removed = await registry.orReload(sessionId, store.sessions.remove(sessionId, app));
     if (removed === null) throw unknownSession();
+    if (removed === "other_app") throw this.#otherApp(sessionId, app);
     registry.forget(sessionId, removed.life);
     this.#options.dispatcher.abandon(sessionId, removed.life);
   }
@@ -85,13 +88,22 @@ export class Threads {
     sessionId: string,
     after: string | null,
     limit: number,
+    app?: string,
   ): Promise<readonly PersistedMessage[]> {
-    const messages = await this.#options.store.sessions.messages(sessionId, after, limit);
+    const messages = await this.#options.store.sessions.messages(sessionId, after, limit, app);
+    if (messages === "other_app") throw this.#otherApp(sessionId, app);
     if (messages === null) {
       const detail = "There is no such session, or no message with the id given as `after` in it.";
       throw new NotFound("not_found", detail);
     }
     return messages.map((message) => toPersistedMessage(sessionId, message));
+  }
+
+  /** Whoever looks again must not be told the same by a memory that is behind. */
+  #otherApp(sessionId: string, app: string | undefined): OtherApp {
+    const { registry } = this.#options;
+    if (registry.resident(sessionId)?.app === app) registry.reload(sessionId);
+    return new OtherApp();
   }
 }
 

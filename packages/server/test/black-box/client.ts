@@ -5,6 +5,7 @@ import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders } from "
 import { Problem, Snapshot, Thread } from "@colloquy/protocol";
 import { expect } from "vitest";
 import type { z } from "zod";
+import { NODES } from "./processes.ts";
 
 export interface Call {
   /** `X-Session-Id`; an array sends the header several times. */
@@ -26,7 +27,8 @@ export interface Answer {
   as<Body>(schema: z.ZodType<Body>): Body;
 }
 
-const agent = new Agent({ keepAlive: true });
+/** Where there are several nodes, each request has a connection of its own, so that it meets another one. */
+const agent = new Agent({ keepAlive: NODES === null });
 
 /** Sends a request and reads the whole answer. */
 export async function send(url: string, method: string, path: string, call: Call = {}): Promise<Answer> {

@@ -1,15 +1,11 @@
 // The service that the black-box suite talks to: the one at COLLOQUY_TEST_URL, else the program itself, started for each test file
-// with a data directory of its own.
+// with a data directory of its own, or on several nodes with a database of their own (`npm run test:nodes`).
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { afterAll, beforeAll } from "vitest";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+import { createProcesses } from "./processes.ts";
 
 /** Where a service stands that somebody else has started; `null` when the suite starts its own. */
 const GIVEN_URL = process.env["COLLOQUY_TEST_URL"] ?? null;
@@ -18,8 +14,7 @@ export class Program {
   readonly directory: string;
   /** A configuration file that stands elsewhere. */
   readonly #configPath: string | null;
-  #process: ChildProcess | null = null;
-  #url = "";
+  readonly #processes = createProcesses();
 
   private constructor(directory: string, configPath: string | null) {
     this.directory = directory;
@@ -38,47 +33,23 @@ export class Program {
   }
 
   get url(): string {
-    return this.#url;
+    return this.#processes.url;
   }
 
   /** Runs the program on its directory, again after it was stopped. */
   async run(): Promise<void> {
-    const child = spawn(process.execPath, [MAIN], {
-      cwd: this.directory,
-      env: {
-        PATH: process.env["PATH"],
-        HOST: "127.0.0.1",
-        PORT: "0",
-        COLLOQUY_DATA_DIR: join(this.directory, "data"),
-        COLLOQUY_LOG_LEVEL: "warn",
-        ...(this.#configPath !== null && { COLLOQUY_CONFIG: this.#configPath }),
-      },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    this.#process = child;
-    const lines = createInterface({ input: child.stdout });
-    for await (const line of lines) {
-      if (!line.startsWith("{")) continue;
-      const { msg, address } = JSON.parse(line) as { msg?: string; address?: string };
-      if (msg !== "listening" || address === undefined) continue;
-      this.#url = address;
-      child.stdout.resume();
-      return;
-    }
-    throw new Error(`The program ended before it listened, with ${child.exitCode ?? child.signalCode}.`);
+    await this.#processes.start(
+      this.#configPath === null ? {} : { COLLOQUY_CONFIG: this.#configPath },
+      this.directory,
+    );
   }
 
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
-    const child = this.#process;
-    this.#process = null;
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill(signal);
-    await ended;
+    await this.#processes.stop(signal);
   }
 
   async remove(): Promise<void> {
-    await this.stop("SIGKILL");
+    await this.#processes.remove();
     await rm(this.directory, { recursive: true, force: true });
   }
 }

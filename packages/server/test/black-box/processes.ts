@@ -1,0 +1,121 @@
+// The processes of a service under test: one, or several nodes on one database behind a proxy that gives each connection to the next one.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Client } from "pg";
+import { RoundRobin } from "../round-robin.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+/** How many nodes a service is, and the server that their databases are on; `null` for one process with SQLite. */
+export const NODES = nodesOf(process.env["COLLOQUY_TEST_NODES"], process.env["COLLOQUY_TEST_POSTGRES"]);
+
+export interface Processes {
+  /** Where the service is reached, from the first start on. */
+  readonly url: string;
+  start(environment: Readonly<Record<string, string>>, directory: string): Promise<void>;
+  stop(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
+  /** Stops, and removes what is not in the directory. */
+  remove(): Promise<void>;
+}
+
+export function createProcesses(): Processes {
+  return NODES === null ? new OneProcess() : new SeveralNodes(NODES.count, NODES.postgres);
+}
+
+class OneProcess implements Processes {
+  url = "";
+  #process: ChildProcess | null = null;
+
+  async start(environment: Readonly<Record<string, string>>, directory: string): Promise<void> {
+    const child = spawn(process.execPath, [MAIN], {
+      cwd: directory,
+      env: {
+        PATH: process.env["PATH"],
+        HOST: "127.0.0.1",
+        PORT: "0",
+        COLLOQUY_DATA_DIR: join(directory, "data"),
+        COLLOQUY_LOG_LEVEL: "warn",
+        ...environment,
+      },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.#process = child;
+    const lines = createInterface({ input: child.stdout });
+    for await (const line of lines) {
+      if (!line.startsWith("{")) continue;
+      const { msg, address } = JSON.parse(line) as { msg?: string; address?: string };
+      if (msg !== "listening" || address === undefined) continue;
+      this.url = address;
+      child.stdout.resume();
+      return;
+    }
+    throw new Error(`The program ended before it listened, with ${child.exitCode ?? child.signalCode}.`);
+  }
+
+  async stop(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    const child = this.#process;
+    this.#process = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill(signal);
+    await ended;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop("SIGKILL");
+  }
+}
+
+class SeveralNodes implements Processes {
+  readonly #postgres: string;
+  readonly #nodes: readonly OneProcess[];
+  readonly #database = `black_box_${randomBytes(6).toString("hex")}`;
+  #proxy: RoundRobin | null = null;
+
+  constructor(count: number, postgres: string) {
+    this.#postgres = postgres;
+    this.#nodes = Array.from({ length: count }, () => new OneProcess());
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#proxy?.port ?? 0}`;
+  }
+
+  async start(environment: Readonly<Record<string, string>>, directory: string): Promise<void> {
+    if (this.#proxy === null) await this.#query("postgres", `CREATE DATABASE ${this.#database}`);
+    const COLLOQUY_DATABASE_URL = `${this.#postgres}/${this.#database}`;
+    // At once: migrations have to bear that.
+    const shared = { ...environment, COLLOQUY_DATABASE_URL, COLLOQUY_SECRET_KEY: SECRET_KEY };
+    await Promise.all(this.#nodes.map((node) => node.start(shared, directory)));
+    const ports = this.#nodes.map(({ url }) => Number(new URL(url).port));
+    this.#proxy ??= await RoundRobin.start();
+    this.#proxy.targets = ports;
+  }
+
+  async stop(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+    await Promise.all(this.#nodes.map((node) => node.stop(signal)));
+  }
+
+  async remove(): Promise<void> {
+    await this.stop("SIGKILL");
+    await this.#proxy?.stop();
+    await this.#query("postgres", `DROP DATABASE IF EXISTS ${this.#database} WITH (FORCE)`);
+  }
+
+  async #query(database: string, text: string): Promise<void> {
+    const client = new Client({ connectionString: `${this.#postgres}/${database}` });
+    await client.connect();
+    await client.query(text).finally(() => client.end());
+  }
+}
+
+/** Nodes have to be given the same one. */
+const SECRET_KEY = randomBytes(32).toString("base64");
+
+function nodesOf(count: string | undefined, postgres: string | undefined) {
+  return count === undefined || postgres === undefined ? null : { count: Number(count), postgres };
+}
