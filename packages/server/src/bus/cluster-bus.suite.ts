@@ -1,6 +1,7 @@
 // What the bus promises between nodes, whatever carries the notes.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
 import { createSystemClock } from "../clock.ts";
 import type { Clock } from "../core/ports/clock.ts";
@@ -75,7 +76,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
     }
 
     /** Publishes on one node until the other one hears it: a connection of which nobody knows when it is back. */
-    async function untilThrough(from: Node, to: Node): Promise<void> {
+    async function untilThrough(from: Node, to: Node, step = turn): Promise<void> {
       const isThere = to.hearing.until(({ notes }) => notes.some(({ note }) => note.life === "again"));
       let isOver = false;
       void isThere.then(() => {
@@ -83,7 +84,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       });
       while (!isOver) {
         from.bus.publish(SESSION, { kind: "deleted", life: "again" });
-        await new Promise((resolve) => setImmediate(resolve));
+        await step();
       }
     }
 
@@ -194,7 +195,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
         here.bus.publish(SESSION, eventsNote(number, "x".repeat(1000)));
         here.bus.publish(OTHER, { kind: "deleted", life: `${number}` });
         here.bus.publish(SESSION, delta(number, "text"));
-        if (number % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+        if (number % 100 === 0) await turn();
         most = Math.max(most, here.bus.waitingBytes);
       }
       expect(most).toBeLessThanOrEqual(100_000);
@@ -204,6 +205,24 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       here.proxy.fromClient = null;
       await elsewhere.hearing.until(({ resumed }) => resumed > 1);
       await untilThrough(here, elsewhere);
+    });
+
+    it("gives up a connection on which nobody answers, whether it sends or listens", async () => {
+      const clock = new ManualClock();
+      const [here, elsewhere] = await Promise.all([node([], { clock }), node([SESSION], { clock })]);
+      here.proxy.isSilent = true;
+      elsewhere.proxy.isSilent = true;
+      here.bus.publish(SESSION, eventsNote(1));
+      // The first of these is asked whether it is there; by the second it has not answered.
+      await clock.advance(5000);
+      await clock.advance(5000);
+      here.proxy.isSilent = false;
+      elsewhere.proxy.isSilent = false;
+      await untilThrough(here, elsewhere, () => clock.advance(100));
+      expect(elsewhere.hearing.resumed).toBeGreaterThan(1);
+      expect(elsewhere.hearing.notes.map(({ note }) => note)).not.toContainEqual(eventsNote(1));
+      // The connections that were given up are waited for no longer.
+      await clock.advance(1000);
     });
 
     it("comes back when its server does", async () => {
@@ -248,6 +267,11 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       await carrier.resume();
     });
   });
+}
+
+/** One turn of the event loop. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** The clock of the machine, which knows how many of its timers are still to come. */

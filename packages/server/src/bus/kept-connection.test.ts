@@ -8,6 +8,7 @@ const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 /** A connection of which the test says when it is made and when it breaks. */
 function given() {
   const clock = new ManualClock();
+  const checks: PromiseWithResolvers<void>[] = [];
   const attempts: { at: number; make(): void; fail(): void; break(): void }[] = [];
   let made = 0;
   let ended = 0;
@@ -19,18 +20,23 @@ function given() {
     connect: (signal) => {
       const { promise, resolve, reject } = Promise.withResolvers<Made<string>>();
       const broken = Promise.withResolvers<void>();
+      const check = () => {
+        checks.push(Promise.withResolvers());
+        return checks.at(-1)!.promise;
+      };
       const end = () => Promise.resolve(void (ended += 1));
       signal.addEventListener("abort", () => reject(new Error("aborted")));
       attempts.push({
         at: clock.monotonic(),
-        make: () => resolve({ connection: `connection ${attempts.length}`, broken: broken.promise, end }),
+        make: () =>
+          resolve({ connection: `connection ${attempts.length}`, broken: broken.promise, check, end }),
         fail: () => reject(new Error("refused")),
         break: () => broken.resolve(),
       });
       return promise;
     },
   });
-  return { kept, clock, attempts, made: () => made, ended: () => ended };
+  return { kept, clock, attempts, checks, made: () => made, ended: () => ended };
 }
 
 describe("a connection that is kept", () => {
@@ -87,6 +93,31 @@ describe("a connection that is kept", () => {
     expect(isReady).toBe(true);
     await kept.close();
   });
+
+  it.each([
+    ["does not answer", async ({ clock }: ReturnType<typeof given>) => await clock.advance(4999)],
+    ["fails", async ({ checks }: ReturnType<typeof given>) => checks[1]?.reject(new Error("broken"))],
+  ])(
+    "is asked 5 seconds after it has answered whether it is still there, and dropped when it %s",
+    async (_, wait) => {
+      const all = given();
+      const { kept, clock, attempts, checks, ended } = all;
+      kept.start();
+      attempts[0]?.make();
+      await kept.ready();
+      await clock.advance(4999);
+      expect(checks).toHaveLength(0);
+      await clock.advance(1);
+      checks[0]?.resolve();
+      await clock.advance(5000);
+      expect([checks.length, kept.current]).toEqual([2, "connection 1"]);
+      await wait(all);
+      await clock.advance(1);
+      expect([kept.current, ended()]).toEqual([null, 1]);
+      await kept.close();
+      expect(clock.timers).toBe(0);
+    },
+  );
 
   it("tells those who wait for it when it is closed: while it is made, while it pauses, and afterwards", async () => {
     for (const prepare of [

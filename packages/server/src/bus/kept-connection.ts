@@ -1,6 +1,6 @@
 // One connection that is made anew whenever it breaks, for as long as it takes, with pauses that grow.
 
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 
 /** A connection that has been made. */
@@ -8,6 +8,8 @@ export interface Made<Connection> {
   readonly connection: Connection;
   /** Resolves when it cannot be used any more. */
   readonly broken: Promise<void>;
+  /** Resolves when the other side has answered. */
+  check(): Promise<unknown>;
   /** Ends it, in a bounded time. */
   end(): Promise<void>;
 }
@@ -25,6 +27,8 @@ export interface KeptConnectionOptions<Connection> {
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
+const CHECK_MS = 5000;
+const ANSWER_MS = 5000;
 
 export class KeptConnection<Connection> {
   readonly #options: KeptConnectionOptions<Connection>;
@@ -80,7 +84,9 @@ export class KeptConnection<Connection> {
       if (made !== null) {
         failures = 0;
         if (!signal.aborted) this.#take(made);
+        const stopWatching = this.#watch(made);
         await Promise.race([made.broken, this.#dropped.promise, closing]);
+        stopWatching();
         if (this.#made === made) this.#lose();
         await made.end();
       }
@@ -121,6 +127,29 @@ export class KeptConnection<Connection> {
       { to: name },
       "the bus lost its connection, and goes on without it until there is another one",
     );
+  }
+
+  /** A connection may be gone without a word, and who only listens would never know. Answers how to stop. */
+  #watch(made: Made<Connection>): () => void {
+    const { clock } = this.#options;
+    const giveUp = (): void => {
+      if (this.#made === made) this.drop();
+    };
+    let isOver = false;
+    let timer: Timer;
+    const ask = (): void => {
+      timer = clock.after(ANSWER_MS, giveUp);
+      made.check().then(wait, giveUp);
+    };
+    const wait = (): void => {
+      timer.stop();
+      if (!isOver) timer = clock.after(CHECK_MS, ask);
+    };
+    timer = clock.after(CHECK_MS, ask);
+    return () => {
+      isOver = true;
+      timer.stop();
+    };
   }
 
   /** A random part of it, so that the nodes of a cluster do not all come back in the same moment. */

@@ -26,8 +26,6 @@ const USUAL_MAX_BYTES = 1024 * 1024;
 const CONNECT_MS = 3000;
 const SEND_MS = 5000;
 const END_MS = 500;
-/** The server is asked this often whether it is still there, and given up when it has left two questions open. */
-const CHECK_MS = 5000;
 
 export class NatsTransport implements Transport {
   readonly #options: NatsTransportOptions;
@@ -107,13 +105,12 @@ export class NatsTransport implements Transport {
       noEcho: true,
       reconnect: false,
       timeout: CONNECT_MS,
-      pingInterval: CHECK_MS,
-      maxPingOut: 2,
     });
     const line = new NatsLine(connection);
     return {
       connection: line,
       broken: line.broken,
+      check: () => line.flush(),
       end: async () => {
         await within(clock, END_MS, connection.close()).catch(() => undefined);
       },

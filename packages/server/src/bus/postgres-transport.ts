@@ -21,10 +21,8 @@ export interface PostgresTransportOptions {
 /** PostgreSQL carries fewer than 8,000 bytes in a notification. */
 const MAX_BYTES = 7999;
 const CONNECT_MS = 3000;
-const STATEMENT_MS = 5000;
+const SEND_MS = 5000;
 const END_MS = 500;
-/** A connection on which nothing is said is asked whether it is still there. */
-const CHECK_MS = 10_000;
 
 /** All in one transaction, in their order. One row comes back, whatever the number of texts. */
 const NOTIFY = `SELECT count(pg_notify($1, text)) FROM
@@ -76,7 +74,9 @@ export class PostgresTransport implements Transport {
     if (client === null) throw new Error("There is no connection to the database");
     const texts = packets.map(({ text }) => text);
     try {
-      await client.query({ name: "notify", text: NOTIFY, values: [this.#channel, texts] });
+      const sent = client.query({ name: "notify", text: NOTIFY, values: [this.#channel, texts] });
+      if (!(await within(this.#options.clock, SEND_MS, sent)))
+        throw new Error("The database did not answer in time");
     } catch (error) {
       // Whatever it was: the next batch begins on a connection that is in no doubtful state.
       this.#sender.drop();
@@ -104,7 +104,7 @@ export class PostgresTransport implements Transport {
       connectionString: url,
       application_name: "colloquy-bus",
       connectionTimeoutMillis: CONNECT_MS,
-      query_timeout: STATEMENT_MS,
+      query_timeout: 2 * SEND_MS,
       keepAlive: true,
       stream: () => socket,
     });
@@ -123,14 +123,11 @@ export class PostgresTransport implements Transport {
     } finally {
       signal.removeEventListener("abort", cancel);
     }
-    const check = clock.every(CHECK_MS, () => {
-      client.query("SELECT 1").catch(() => broken.resolve());
-    });
     return {
       connection: client,
       broken: broken.promise,
+      check: () => client.query("SELECT 1"),
       end: async () => {
-        check.stop();
         await within(clock, END_MS, client.end()).catch(() => undefined);
         socket.destroy();
       },
