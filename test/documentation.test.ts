@@ -1,4 +1,4 @@
-// What the documentation says about the code, as far as a program can tell: codes, metrics, links and files.
+// What the documentation says about the code, as far as a program can tell: codes, links and files.
 
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -53,13 +53,6 @@ it("docs/api.md has every code that a notice can have", () => {
   expect(codes.filter((code) => !page.includes(`\n| \`${code}\` |`))).toEqual([]);
 });
 
-it("docs/operations.md has every metric of the service", () => {
-  const metrics = found(/"(colloquy_[a-z_]+)"/g, CODE);
-  expect(metrics.length).toBeGreaterThan(6);
-  const page = read("docs/operations.md");
-  expect(metrics.filter((name) => !page.includes(`\`${name}`))).toEqual([]);
-});
-
 it.each(PAGES)("what %s links to is there", (page) => {
   const links = found(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g, read(page));
   expect(links.filter((link) => !existsSync(join(ROOT, dirname(page), link)))).toEqual([]);
@@ -67,11 +60,17 @@ it.each(PAGES)("what %s links to is there", (page) => {
 
 it.each(PAGES)("files that %s names are there", (page) => {
   const named = found(
-    /`((?:packages|test|scripts|core|http|sessions|turns|models|tools|apps|store|bus|config)\/[\w./-]*)`/g,
+    /`((?:deploy|packages|test|scripts|core|http|sessions|turns|models|tools|apps|store|bus|config)\/[\w./-]*)`/g,
     read(page),
   );
   const missing = named.filter(
     (path) => !existsSync(join(ROOT, path)) && !existsSync(join(ROOT, "packages/server/src", path)),
   );
   expect(missing).toEqual([]);
+});
+
+it.each(globSync("deploy/*", { cwd: ROOT }))("tests that %s names are there", (file) => {
+  const named = found(/([\w-]+\.test\.ts)/g, read(file));
+  const tests = globSync("**/*.test.ts", { cwd: join(ROOT, "packages/server/test/deploy") });
+  expect(named.filter((name) => !tests.includes(name))).toEqual([]);
 });

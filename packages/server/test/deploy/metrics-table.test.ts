@@ -1,0 +1,35 @@
+// docs/operations.md says what each metric means: every one that the service shows, with its type and its labels, and no other.
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { chat, newSession, send, settled } from "../black-box/client.ts";
+import { useService } from "../black-box/server.ts";
+import { ROOT } from "./dockerfile.ts";
+
+/** Of a series of a histogram, not of who asked. */
+const OF_HISTOGRAMS = ["le"];
+const url = useService();
+
+it("the table of metrics is what /metrics shows", async () => {
+  const session = newSession();
+  await chat(url(), session, "what time is it?");
+  await settled(url(), session);
+  const { text } = await send(url(), "GET", "/metrics");
+  const shown = [...text.matchAll(/^# TYPE (colloquy_\w+) (\w+)$/gm)].map(
+    ([, name = "", type]) => `${name}${labelsOf(name, text)} ${type}`,
+  );
+  const page = await readFile(join(ROOT, "docs/operations.md"), "utf8");
+  const rows = [...page.matchAll(/^\| `(colloquy_[^`]+)` \| (\w+) \| .{20,} \|$/gm)];
+  expect(rows.map(([, name, type]) => `${name} ${type}`).toSorted()).toEqual(shown.toSorted());
+});
+
+/** The labels of a metric as the table has them: `{method,route}`, or nothing. */
+function labelsOf(metric: string, text: string): string {
+  const series = text.matchAll(new RegExp(`^${metric}(?:_bucket|_sum|_count)?\\{([^}]*)\\}`, "gm"));
+  const names = [...series].flatMap(([, labels = ""]) =>
+    [...labels.matchAll(/(\w+)="/g)].map(([, name = ""]) => name),
+  );
+  const own = [...new Set(names)].filter((name) => !OF_HISTOGRAMS.includes(name));
+  return own.length === 0 ? "" : `{${own.join(",")}}`;
+}
