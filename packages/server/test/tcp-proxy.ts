@@ -1,13 +1,18 @@
-// Stands between a client and a server on the loopback and does what a network may do: cut, swallow, fall silent.
+// Stands between a client and a server on the loopback and does what a network may do: cut, reset, swallow, fall silent, delay, or carry
+// one way only.
 
 import { once } from "node:events";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** One connection through the proxy. */
 export interface Link {
   readonly client: Socket;
   readonly server: Socket;
 }
+
+/** Which way bytes go. */
+export type Way = "up" | "down";
 
 /** What becomes of bytes that a client sends; they go nowhere by themselves. */
 export type FromClient = (bytes: Buffer, link: Link) => void;
@@ -17,16 +22,26 @@ export class TcpProxy {
   fromClient: FromClient | null = null;
   /** While true nothing goes through in either direction, and nobody is told. */
   isSilent = false;
+  /** Milliseconds that bytes are under way longer. Nothing overtakes what was sent before when this changes. */
+  delayMs = 0;
+  /** While true connections are taken and broken at once. */
+  isBroken = false;
   readonly #server: Server;
   readonly #links = new Set<Link>();
+  /** Ways on which nothing gets through now; it arrives when they are open again. */
+  readonly #held = new Map<Way, PromiseWithResolvers<void>>();
 
-  private constructor(server: Server) {
+  readonly #wait: (ms: number) => Promise<unknown>;
+
+  private constructor(server: Server, wait: (ms: number) => Promise<unknown>) {
     this.#server = server;
+    this.#wait = wait;
   }
 
-  static async start(target: number): Promise<TcpProxy> {
+  /** `wait` is what delays take. */
+  static async start(target: number, wait: (ms: number) => Promise<unknown> = sleep): Promise<TcpProxy> {
     const server = createServer();
-    const proxy = new TcpProxy(server);
+    const proxy = new TcpProxy(server, wait);
     server.on("connection", (client) => proxy.#connect(client, target));
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -53,26 +68,69 @@ export class TcpProxy {
     }
   }
 
+  /** Breaks every connection in a way that the other sides take for an error (RST). */
+  reset(): void {
+    for (const { client, server } of this.#links) {
+      client.resetAndDestroy();
+      server.resetAndDestroy();
+    }
+  }
+
+  /** From now on what goes this way is kept until `release`. */
+  hold(way: Way): void {
+    if (!this.#held.has(way)) this.#held.set(way, Promise.withResolvers());
+  }
+
+  release(way: Way): void {
+    this.#held.get(way)?.resolve();
+    this.#held.delete(way);
+  }
+
   #connect(client: Socket, target: number): void {
+    if (this.isBroken) {
+      client.on("error", () => undefined).destroy();
+      return;
+    }
     const server = createConnection(target, "127.0.0.1");
     const link = { client, server };
     this.#links.add(link);
+    const [up, down] = [this.#carrier(server, "up"), this.#carrier(client, "down")];
     const end = (): void => {
       this.#links.delete(link);
     };
     for (const socket of [client, server]) socket.on("error", () => undefined);
     client.on("data", (bytes: Buffer) => {
       if (this.isSilent) return;
-      if (this.fromClient === null) server.write(bytes);
+      if (this.fromClient === null) up(bytes);
       else this.fromClient(bytes, link);
     });
-    server.on("data", (bytes) => {
-      if (!this.isSilent) client.write(bytes);
+    server.on("data", (bytes: Buffer) => {
+      if (!this.isSilent) down(bytes);
     });
     client.on("close", () => {
       server.destroy();
       end();
     });
     server.on("close", () => client.destroy());
+  }
+
+  /** Takes bytes to a socket, in their order, as late as this network is. */
+  #carrier(to: Socket, way: Way): (bytes: Buffer) => void {
+    let before: Promise<void> | null = null;
+    return (bytes) => {
+      if (before === null && this.delayMs === 0 && !this.#held.has(way)) {
+        to.write(bytes);
+        return;
+      }
+      const due = performance.now() + this.delayMs;
+      const carried: Promise<void> = (before ?? Promise.resolve()).then(async () => {
+        const left = due - performance.now();
+        if (left > 0) await this.#wait(left);
+        await this.#held.get(way)?.promise;
+        if (!to.destroyed) to.write(bytes);
+        if (before === carried) before = null;
+      });
+      before = carried;
+    };
   }
 }

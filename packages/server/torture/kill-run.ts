@@ -25,6 +25,8 @@ export interface KillRunOptions {
 
 /** After the last kill everything must come to rest within this time, in milliseconds. */
 const REST_MS = 120_000;
+/** A session that works without any change for this long is stuck; in milliseconds. */
+const STUCK_MS = 30_000;
 
 export async function runKills(options: KillRunOptions): Promise<TortureResult> {
   const directory = mkdtempSync(join(tmpdir(), "colloquy-torture-"));
@@ -46,11 +48,16 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
   const client = createHttpClient(port);
   const context: LoadContext = {
     client,
-    port,
+    streamPort: () => port,
+    isReachable: () => true,
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
     messages: { sent: 0, acknowledged: 0, refused: 0, interrupted: 0 },
     giveUp: giveUp.signal,
+    // What a killed process has not answered it will never do.
+    isCarriedOutLate: false,
+    disturbedAt: () => Number.NEGATIVE_INFINITY,
+    stuckMs: STUCK_MS,
   };
   let serial = 0;
   const people = Array.from({ length: options.people }, (_, index) =>
@@ -80,7 +87,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
   const sessions = settled.reduce((sum, one) => sum + (one.status === "fulfilled" ? one.value.length : 0), 0);
   return {
     seed: options.seed,
-    kills,
+    faults: { name: "kills", count: kills },
     seconds: (performance.now() - begun) / 1000,
     sessions,
     messages: context.messages,

@@ -33,6 +33,7 @@ export async function runPerson(
     const session = new SessionClient(context, random);
     try {
       await useSession(session, random, nextSerial, stopping);
+      if (session.isUncertain) continue;
       const snapshot = await settle(session, context.violations);
       if (snapshot !== null) settled.push({ session, snapshot });
     } finally {
@@ -67,7 +68,7 @@ async function useSession(
 ): Promise<void> {
   const actions = random.integer(ACTIONS.least, ACTIONS.most);
   const chat = () => session.chat(nextMessage(random, nextSerial(), LONGEST_COUNT));
-  for (let done = 0; done < actions && !stopping.aborted; done += 1) {
+  for (let done = 0; done < actions && !stopping.aborted && !session.isUncertain; done += 1) {
     const kind = random.next();
     if (kind < 0.52) await chat();
     else if (kind < 0.62) await Promise.all(Array.from({ length: random.integer(2, 4) }, chat));

@@ -1,13 +1,16 @@
 // npm run torture -- --minutes 2 --seed 1 [--kills 40] [--people 24] [--only disk|kills] [--plant NAME] [--expect-failure]
+// npm run torture -- --nodes 3 --seed 1 [--faults 30] [--people 24] [--bus database|nats] [--plant NAME] [--expect-failure]
 //
 // First shows, under strace and by power cuts, that what is acknowledged is on the disk. Then kills a real server at random
-// moments while people use it, and asks whether anything was lost. Ends with exit code 1 when something is wrong; with
+// moments while people use it, and asks whether anything was lost. With --nodes several servers on one PostgreSQL are killed,
+// paused and cut off instead. Ends with exit code 1 when something is wrong; with
 // --expect-failure when nothing is, to show with a planted fault that it would be found.
 
 import { join } from "node:path";
 import { canTrace, describeDiskProof, proveDisk } from "./disk/disk-proof.ts";
 import { parseArguments } from "./harness/arguments.ts";
 import { runKills } from "./kill-run.ts";
+import { runNodes } from "./nodes/node-run.ts";
 import { PLANTS } from "./planted-faults.ts";
 import { withPlanted } from "./plants.ts";
 import { describeResult } from "./report.ts";
@@ -15,12 +18,17 @@ import { describeResult } from "./report.ts";
 const ROOT = join(import.meta.dirname, "..", "..", "..");
 /** Kills a minute when none are asked for. */
 const KILLS_PER_MINUTE = 20;
+/** Share of the messages that several nodes must have acknowledged, whatever was done to them. */
+const LEAST_ACKNOWLEDGED = 0.9;
 
 const given = parseArguments(process.argv.slice(2), {
   minutes: 2,
   seed: "1",
   kills: 0,
   people: 24,
+  nodes: 0,
+  faults: 30,
+  bus: "database",
   only: null,
   plant: null,
   "expect-failure": false,
@@ -53,7 +61,27 @@ async function tortureKills(main: string): Promise<boolean> {
   return result.violations.length === 0;
 }
 
+/** Answers whether all is well. */
+async function tortureNodes(main: string): Promise<boolean> {
+  const result = await runNodes({
+    main,
+    seed: given.seed,
+    nodes: given.nodes,
+    faults: given.faults,
+    people: given.people,
+    isOnNats: given.bus === "nats",
+    untilFirstViolation: given["expect-failure"],
+    onFault: (text) => console.log(text),
+  });
+  console.log(describeResult(result));
+  const { acknowledged, refused, sent } = result.messages;
+  const isBusy = acknowledged >= LEAST_ACKNOWLEDGED * (sent - refused);
+  if (!isBusy) console.log("Fewer messages were acknowledged than should have been.");
+  return result.violations.length === 0 && isBusy;
+}
+
 async function torture(main: string): Promise<boolean> {
+  if (given.nodes > 0) return await tortureNodes(main);
   const disk = given.only === "kills" || (await tortureDisk(main));
   const kills = given.only === "disk" || (await tortureKills(main));
   return disk && kills;
@@ -61,6 +89,7 @@ async function torture(main: string): Promise<boolean> {
 
 if (given.only !== null && !["disk", "kills"].includes(given.only))
   throw new Error("--only takes disk or kills");
+if (!["database", "nats"].includes(given.bus)) throw new Error("--bus takes database or nats");
 const plant = given.plant === null ? null : PLANTS[given.plant];
 if (plant === undefined) throw new Error(`--plant takes one of: ${Object.keys(PLANTS).join(", ")}`);
 if (plant !== null) console.log(`Planted: ${plant.fault}`);

@@ -3,7 +3,7 @@ import { describeResult, type TortureResult } from "./report.ts";
 
 const CLEAN: TortureResult = {
   seed: "7",
-  kills: 31,
+  faults: { name: "kills", count: 31 },
   seconds: 121.4,
   sessions: 12,
   messages: { sent: 210, acknowledged: 200, refused: 10 },

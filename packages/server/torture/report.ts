@@ -2,7 +2,8 @@ import { VIOLATION_KINDS, type Violation } from "./violations.ts";
 
 export interface TortureResult {
   readonly seed: string;
-  readonly kills: number;
+  /** Kills, or whatever else was done to the servers. */
+  readonly faults: { readonly name: "kills" | "faults"; readonly count: number };
   readonly seconds: number;
   readonly sessions: number;
   readonly messages: { readonly sent: number; readonly acknowledged: number; readonly refused: number };
@@ -28,7 +29,7 @@ export function describeResult(result: TortureResult): string {
       (kind) => [kind === "fold mismatch" ? "fold mismatches" : kind, count(kind)] as const,
     ),
     ["share acknowledged", answerable === 0 ? "none sent" : percent(messages.acknowledged / answerable)],
-    ["kills", result.kills],
+    [result.faults.name, result.faults.count],
     ["seed", result.seed],
     ["refused (queue full)", messages.refused],
     ["interrupts", result.interrupts],

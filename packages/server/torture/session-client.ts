@@ -14,6 +14,12 @@ export interface LoadContext extends FollowerContext {
   readonly messages: { sent: number; acknowledged: number; refused: number; interrupted: number };
   /** Aborted when nothing may be sent any more, answered or not. */
   readonly giveUp: AbortSignal;
+  /** Whether a request without an answer may still be carried out when others have been sent and answered: its server may only be paused. */
+  readonly isCarriedOutLate: boolean;
+  /** When something was last done to the servers, on the monotonic clock in milliseconds: until then nothing need have moved. */
+  readonly disturbedAt: () => number;
+  /** A session that works without any change for so long is stuck; in milliseconds. */
+  readonly stuckMs: number;
 }
 
 export class SessionClient {
@@ -22,6 +28,8 @@ export class SessionClient {
   readonly #random: Random;
   #ledger = new LifeLedger(new Set());
   readonly #follower: StreamFollower;
+  /** What a late request may still change, whatever has been answered since. */
+  readonly #unsettled = new Set<"messages" | "title" | "user_state" | "life">();
 
   constructor(context: LoadContext, random: Random) {
     this.id = random.uuid();
@@ -38,6 +46,15 @@ export class SessionClient {
     return this.#follower;
   }
 
+  get context(): LoadContext {
+    return this.#context;
+  }
+
+  /** Whether a delete may still come that nobody heard an answer to: then nothing is known of this session any more. */
+  get isUncertain(): boolean {
+    return this.#unsettled.has("life");
+  }
+
   /** Sends a message until it is acknowledged or refused. Some senders wait for the answer of the assistant. */
   async chat(text: string): Promise<void> {
     const { messages } = this.#context;
@@ -48,10 +65,9 @@ export class SessionClient {
       "idempotency-key": this.#random.uuid(),
       ...(this.#random.chance(0.1) && { prefer: "wait=1" }),
     };
-    const { answer, asked } = await this.#persist(`/api/chat?message=${encodeURIComponent(text)}`, {
-      method: "POST",
-      headers,
-    });
+    const path = `/api/chat?message=${encodeURIComponent(text)}`;
+    const { answer, asked, isLate } = await this.#persist(path, { method: "POST", headers });
+    if (isLate) this.#unsettled.add("messages");
     if (answer.status === 200) {
       message.acknowledged = ledger.now();
       messages.acknowledged += 1;
@@ -60,7 +76,7 @@ export class SessionClient {
         this.#report("lost", text, "is not in the answer that acknowledged it");
       }
     } else if (answer.status === 429) {
-      message.refused = true;
+      message.refused = !isLate;
       messages.refused += 1;
     } else {
       this.#unexpected("chat", answer);
@@ -86,10 +102,11 @@ export class SessionClient {
     // A title needs a session: after a delete there is none until somebody asks for it.
     if (this.#ledger.life === null) await this.state();
     this.#ledger.settings.set("title", { value: undefined, since: 0 });
-    const { answer } = await this.#persist(`/api/sessions/${this.id}`, {
+    const { answer, isLate } = await this.#persist(`/api/sessions/${this.id}`, {
       method: "PATCH",
       body: JSON.stringify({ title }),
     });
+    if (isLate) this.#unsettled.add("title");
     if (answer.status === 200) this.#settle("title", title);
     else this.#unexpected("rename", answer);
   }
@@ -97,15 +114,20 @@ export class SessionClient {
   async setUserState(counter: number): Promise<void> {
     this.#ledger.settings.set("user_state", { value: undefined, since: 0 });
     const patch = encodeURIComponent(JSON.stringify({ counter }));
-    const { answer } = await this.#persist(`/api/state?user_state=${patch}`, {});
+    const { answer, isLate } = await this.#persist(`/api/state?user_state=${patch}`, {});
+    if (isLate) this.#unsettled.add("user_state");
     if (answer.status === 200) this.#settle("user_state", { counter });
     else this.#unexpected("state", answer);
   }
 
-  /** Deletes the session; whatever follows under its id is a new life. */
+  /** Deletes the session; whatever follows under its id is a new life, unless an old message may still come. */
   async remove(): Promise<void> {
+    if (this.#unsettled.has("messages")) return;
     if (this.#ledger.life === null) await this.state();
-    const { answer, attempts } = await this.#persist(`/api/sessions/${this.id}`, { method: "DELETE" });
+    const { answer, attempts, isLate } = await this.#persist(`/api/sessions/${this.id}`, {
+      method: "DELETE",
+    });
+    if (isLate) this.#unsettled.add("life");
     if (answer.status === 200 || (answer.status === 404 && attempts > 1)) this.#ledger = this.#ledger.next();
     else this.#unexpected("delete", answer);
   }
@@ -128,15 +150,17 @@ export class SessionClient {
   async #persist(
     path: string,
     options: RequestOptions,
-  ): Promise<{ answer: Answer; asked: number; attempts: number }> {
-    const { client, giveUp } = this.#context;
+  ): Promise<{ answer: Answer; asked: number; attempts: number; isLate: boolean }> {
+    const { client, giveUp, isCarriedOutLate } = this.#context;
     const headers = { "x-session-id": this.id, ...options.headers };
+    let isLate = false;
     for (let attempts = 1; ; attempts += 1) {
       giveUp.throwIfAborted();
       const asked = this.#ledger.now();
       const answer = await client.request(path, { ...options, headers }).catch(() => null);
       if (answer !== null && answer.status >= 500 && answer.status !== 503) this.#unexpected(path, answer);
-      if (answer !== null && answer.status < 500) return { answer, asked, attempts };
+      if (answer !== null && answer.status < 500) return { answer, asked, attempts, isLate };
+      if (answer === null) isLate = isCarriedOutLate;
       await sleep(20 + this.#random.next() * 60);
     }
   }
@@ -151,6 +175,7 @@ export class SessionClient {
   }
 
   #settle(name: "title" | "user_state", value: unknown): void {
+    if (this.#unsettled.has(name)) return;
     this.#ledger.settings.set(name, { value, since: this.#ledger.now() });
   }
 

@@ -7,8 +7,6 @@ import { checkSettled } from "./oracles.ts";
 import type { SessionClient } from "./session-client.ts";
 import type { Violations } from "./violations.ts";
 
-/** A session that works without any change for this long is stuck; in milliseconds. */
-const STUCK_MS = 30_000;
 /** How long a stream may need to catch up; in milliseconds. */
 const CATCH_UP_MS = 20_000;
 
@@ -19,7 +17,12 @@ const CATCH_UP_MS = 20_000;
 export async function settle(session: SessionClient, violations: Violations): Promise<Snapshot | null> {
   const idle = await waitUntilIdle(session);
   if (idle === null) {
-    violations.add("stuck", session.id, "is_processing", `without a change for ${STUCK_MS / 1000} s`);
+    violations.add(
+      "stuck",
+      session.id,
+      "is_processing",
+      `without a change for ${session.context.stuckMs / 1000} s`,
+    );
     return null;
   }
   checkSettled(session.ledger, idle, violations);
@@ -31,7 +34,8 @@ export async function settle(session: SessionClient, violations: Violations): Pr
 async function waitUntilIdle(session: SessionClient): Promise<Snapshot | null> {
   let last = "";
   let changedAt = performance.now();
-  while (performance.now() - changedAt < STUCK_MS) {
+  const { stuckMs, disturbedAt } = session.context;
+  while (performance.now() - Math.max(changedAt, disturbedAt()) < stuckMs) {
     const snapshot = await session.state();
     if (!snapshot.is_processing) return snapshot;
     const now = JSON.stringify(snapshot.messages.at(-1)) + snapshot.last_event_id;
@@ -63,9 +67,12 @@ async function compareRecords(
 
 /** A title may still come while this waits, so the snapshot is fetched again until both are at the same event. */
 async function compareStream(session: SessionClient, violations: Violations): Promise<void> {
-  const until = performance.now() + CATCH_UP_MS;
+  const begun = performance.now();
+  const mayWait = (): boolean =>
+    performance.now() - Math.max(begun, session.context.disturbedAt()) < CATCH_UP_MS;
   let [snapshot, fold] = [await session.state(), await session.follower.reach("", 0)];
-  while (fold?.last_event_id !== snapshot.last_event_id && performance.now() < until) {
+  while (fold?.last_event_id !== snapshot.last_event_id && mayWait()) {
+    session.follower.leaveUnreachable();
     snapshot = await session.state();
     fold = await session.follower.reach(snapshot.last_event_id, 1000);
   }

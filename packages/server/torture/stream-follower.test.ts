@@ -67,7 +67,10 @@ async function follow(scripts: Parameters<typeof serve>[0]) {
   const client = createHttpClient(port);
   const violations = new Violations();
   const counts = { resumed: 0, refetched: 0, compared: 0 };
-  const follower = new StreamFollower({ client, port, violations, counts }, ID);
+  const follower = new StreamFollower(
+    { client, streamPort: () => port, isReachable: () => true, violations, counts },
+    ID,
+  );
   running = { server, follower, close: () => client.close() };
   return { follower, violations, counts, resumedAfter };
 }

@@ -17,7 +17,10 @@ const SILENCE_MS = 40_000;
 
 export interface FollowerContext {
   readonly client: HttpClient;
-  readonly port: number;
+  /** Port of the loopback to open the next stream at. */
+  readonly streamPort: () => number;
+  /** Whether what is behind a port is as it should be now. */
+  readonly isReachable: (port: number) => boolean;
   readonly violations: Violations;
   /** Counted over all followers. */
   readonly counts: { resumed: number; refetched: number; compared: number };
@@ -31,6 +34,8 @@ export class StreamFollower {
   readonly #awaited = new Map<string, Snapshot>();
   readonly #done: Promise<void>;
   #state: FoldState | null = null;
+  /** The stream that is open, and the port that it was opened at. */
+  #open: { readonly incoming: IncomingMessage; readonly port: number } | null = null;
   /** Life that the server said it cannot resume. */
   #givenUp: string | null = null;
   /** Wakes whoever waits in `reach`. */
@@ -58,6 +63,11 @@ export class StreamFollower {
       await Promise.race([new Promise<void>((resolve) => (this.#onMove = resolve)), sleep(200)]);
     }
     return this.#state;
+  }
+
+  /** Goes on elsewhere when what the stream comes from is paused or cut off: it may say nothing for a minute. */
+  leaveUnreachable(): void {
+    if (this.#open !== null && !this.#context.isReachable(this.#open.port)) this.#open.incoming.destroy();
   }
 
   async close(): Promise<void> {
@@ -94,7 +104,8 @@ export class StreamFollower {
   }
 
   async #follow(after: string): Promise<void> {
-    const { port, counts } = this.#context;
+    const { counts } = this.#context;
+    const port = this.#context.streamPort();
     const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
       const outgoing = request({
         host: "127.0.0.1",
@@ -109,6 +120,7 @@ export class StreamFollower {
     });
     if (incoming.statusCode !== 200) throw new Error(`updates answered ${incoming.statusCode ?? 0}`);
     counts.resumed += 1;
+    this.#open = { incoming, port };
     const parse = createSseParser((event) => {
       if (this.#state !== null) this.#take(event, this.#state);
       if (this.#state === null) incoming.destroy();

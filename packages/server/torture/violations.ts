@@ -17,6 +17,8 @@ export const VIOLATION_KINDS = [
   "forgotten setting",
   /** An answer that the contract does not allow, or a server that ended by itself. */
   "wrong answer",
+  /** The owner of an old epoch has written into a turn that another one has taken over. */
+  "old epoch",
 ] as const;
 
 export type ViolationKind = (typeof VIOLATION_KINDS)[number];

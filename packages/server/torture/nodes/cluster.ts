@@ -1,0 +1,126 @@
+// Several servers on one PostgreSQL, and on NATS where the machine has it. Between any two of them, and before each of them, is a link
+// that can be broken.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
+import { PostgresServer } from "../../test/postgres-server.ts";
+import { TcpProxy } from "../../test/tcp-proxy.ts";
+import { findFreePort, ServerProcess, type ServerPlace } from "../harness/server-process.ts";
+
+export const LINKS = ["clients", "database", "bus"] as const;
+export type LinkName = (typeof LINKS)[number];
+
+/** One node: a process that can be killed and started again, behind links of its own. */
+export class Node {
+  readonly name: string;
+  readonly links: Readonly<Record<LinkName, TcpProxy | null>>;
+  /** Whether something is being done to it. */
+  isImpaired = false;
+  readonly #place: ServerPlace;
+  readonly #database: string;
+  #starts = 0;
+  #server: ServerProcess;
+
+  private constructor(name: string, place: ServerPlace, database: string, links: Node["links"]) {
+    this.name = name;
+    this.links = links;
+    this.#place = place;
+    this.#database = database;
+    this.#server = this.#start();
+  }
+
+  static async start(name: string, main: string, directory: string, shared: Shared): Promise<Node> {
+    const port = await findFreePort();
+    mkdirSync(directory);
+    const config = join(directory, "colloquy.config.json");
+    writeFileSync(config, JSON.stringify({ apps: { default: { models: ["demo/assistant"] } } }));
+    const bus = shared.nats === null ? null : await TcpProxy.start(shared.nats.port);
+    const links = {
+      clients: await TcpProxy.start(port),
+      database: await TcpProxy.start(shared.postgres.port),
+      bus,
+    };
+    const environment = {
+      COLLOQUY_CONFIG: config,
+      ...(bus !== null && { COLLOQUY_NATS_URL: `nats://127.0.0.1:${bus.port}` }),
+    };
+    const url = new URL(shared.postgres.url(shared.database));
+    url.port = String(links.database.port);
+    return new Node(name, { main, directory, port, environment }, url.href, links);
+  }
+
+  /** Where clients reach it. */
+  get port(): number {
+    const { clients } = this.links;
+    if (clients === null) throw new Error("A node has a link to its clients");
+    return clients.port;
+  }
+
+  get server(): ServerProcess {
+    return this.#server;
+  }
+
+  restart(): void {
+    this.#server = this.#start();
+  }
+
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    if (this.#server.crash === null) process.kill(this.#server.pid, signal);
+  }
+
+  async stop(): Promise<void> {
+    this.signal("SIGCONT");
+    await this.#server.end("SIGKILL");
+    for (const link of Object.values(this.links)) await link?.stop();
+  }
+
+  /** Each process names itself to the database, so that it can be asked who wrote what. */
+  #start(): ServerProcess {
+    this.#starts += 1;
+    const url = `${this.#database}?application_name=${this.name}.${this.#starts}`;
+    const environment = { ...this.#place.environment, COLLOQUY_DATABASE_URL: url };
+    return new ServerProcess({ ...this.#place, environment });
+  }
+}
+
+interface Shared {
+  readonly postgres: PostgresServer;
+  readonly database: string;
+  readonly nats: NatsServer | null;
+}
+
+export interface Cluster extends Shared {
+  readonly nodes: readonly Node[];
+  stop(): Promise<void>;
+}
+
+/** Resolves when all nodes are ready. `isOnNats` is whether NATS carries what nodes tell each other; else the database does. */
+export async function startCluster(
+  main: string,
+  directory: string,
+  count: number,
+  isOnNats: boolean,
+): Promise<Cluster> {
+  if (isOnNats && (await isWithoutNats()))
+    throw new Error("There is no NATS here: apt-get install nats-server");
+  const postgres = await PostgresServer.start();
+  const nats = isOnNats ? await NatsServer.start() : null;
+  const shared = { postgres, database: await postgres.createDatabase(), nats };
+  const nodes: Node[] = [];
+  const stop = async (): Promise<void> => {
+    for (const node of nodes) await node.stop();
+    await nats?.stop();
+    await postgres.stop();
+  };
+  try {
+    for (let number = 1; number <= count; number += 1) {
+      nodes.push(await Node.start(`node-${number}`, main, join(directory, `node-${number}`), shared));
+    }
+    for (const { server } of nodes) await server.ready(60_000);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { ...shared, nodes, stop };
+}

@@ -1,0 +1,125 @@
+// One run of the torture on several nodes: people who meet another node with each request, faults meanwhile, and the questions at the end.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRandom } from "../harness/random.ts";
+import { errorsOf, noteCrash } from "../killer.ts";
+import { checkLeftBehind, runPerson } from "../load.ts";
+import type { TortureResult } from "../report.ts";
+import type { LoadContext } from "../session-client.ts";
+import { Violations } from "../violations.ts";
+import { LINKS, startCluster, type Cluster } from "./cluster.ts";
+import { describeFault, doFaults, planFaults, type FaultWatch } from "./faults.ts";
+import { createRoundRobin } from "./round-robin.ts";
+import { checkAudit, installAudit } from "./write-audit.ts";
+
+export interface NodeRunOptions {
+  /** The server's main.ts. */
+  readonly main: string;
+  readonly seed: string;
+  readonly nodes: number;
+  readonly faults: number;
+  readonly people: number;
+  /** Whether NATS carries what nodes tell each other, else the database. */
+  readonly isOnNats: boolean;
+  /** End as soon as something is wrong. */
+  readonly untilFirstViolation: boolean;
+  /** Hears what is done to the cluster. */
+  readonly onFault: (text: string) => void;
+}
+
+/** A session that works without any change for this long, while nothing is being done to the cluster, is stuck; in milliseconds. */
+const STUCK_MS = 20_000;
+/** After the last fault everything must come to rest within this time, in milliseconds. */
+const REST_MS = 120_000;
+
+export async function runNodes(options: NodeRunOptions): Promise<TortureResult> {
+  const directory = mkdtempSync(join(tmpdir(), "colloquy-torture-"));
+  let cluster: Cluster | null = null;
+  try {
+    cluster = await startCluster(options.main, directory, options.nodes, options.isOnNats);
+    return await runOn(cluster, options);
+  } finally {
+    await cluster?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<TortureResult> {
+  const { nodes, postgres, database } = cluster;
+  await installAudit(postgres, database);
+  const begun = performance.now();
+  const random = createRandom(options.seed);
+  const [stopping, giveUp] = [new AbortController(), new AbortController()];
+  const violations = new Violations(() => {
+    if (options.untilFirstViolation) stopping.abort();
+  });
+  const watch = watchFaults(options.onFault);
+  const client = createRoundRobin(nodes.map(({ port }) => port));
+  const context: LoadContext = {
+    client,
+    streamPort: () => client.nextPort(),
+    isReachable: (port) => nodes.every((node) => node.port !== port || !node.isImpaired),
+    violations,
+    counts: { resumed: 0, refetched: 0, compared: 0 },
+    messages: { sent: 0, acknowledged: 0, refused: 0, interrupted: 0 },
+    giveUp: giveUp.signal,
+    isCarriedOutLate: true,
+    disturbedAt: watch.disturbedAt,
+    stuckMs: STUCK_MS,
+  };
+  let serial = 0;
+  const people = Array.from({ length: options.people }, (_, index) =>
+    runPerson(context, random.fork(`person ${index}`), () => (serial += 1), stopping.signal),
+  );
+  const links = LINKS.filter((link) => nodes[0]?.links[link] !== null);
+  const plan = planFaults(options.faults, nodes.length, links, random.fork("plan"));
+  const done = await doFaults(cluster, plan, random.fork("faults"), watch, stopping.signal);
+  stopping.abort();
+  const timer = setTimeout(() => giveUp.abort(new Error("The session did not come to rest")), REST_MS);
+  const settled = await Promise.allSettled(people);
+  for (const outcome of settled) {
+    if (outcome.status === "fulfilled") {
+      await checkLeftBehind(outcome.value, context).catch((error: unknown) => noteStuck(violations, error));
+    } else noteStuck(violations, outcome.reason);
+  }
+  clearTimeout(timer);
+  for (const { server } of nodes) noteCrash(server, violations);
+  await checkAudit(postgres, database, violations);
+  client.close();
+  return {
+    seed: options.seed,
+    faults: { name: "faults", count: done },
+    seconds: (performance.now() - begun) / 1000,
+    sessions: settled.reduce((sum, one) => sum + (one.status === "fulfilled" ? one.value.length : 0), 0),
+    messages: context.messages,
+    interrupts: context.messages.interrupted,
+    streams: context.counts,
+    violations: violations.all,
+    errors: nodes.flatMap(({ server }) => errorsOf(server)),
+  };
+}
+
+/** Knows since when nothing has been done that could hold a session up. */
+function watchFaults(onFault: (text: string) => void): FaultWatch & { readonly disturbedAt: () => number } {
+  let isDown = false;
+  let lastChange = performance.now();
+  return {
+    began: (fault, hitsAll) => {
+      onFault(describeFault(fault));
+      isDown = hitsAll;
+      lastChange = performance.now();
+    },
+    // That one node is whole again holds nobody up.
+    ended: (hitsAll) => {
+      if (hitsAll) lastChange = performance.now();
+      isDown = false;
+    },
+    disturbedAt: () => (isDown ? performance.now() : lastChange),
+  };
+}
+
+function noteStuck(violations: Violations, error: unknown): void {
+  violations.add("stuck", "load", String(error), error instanceof Error ? (error.stack ?? "") : "");
+}
