@@ -1,7 +1,8 @@
 // How far a long command has come: a bar on a terminal, elsewhere a line every few seconds.
 
 import { Writable } from "node:stream";
-import { Format, SingleBar } from "cli-progress";
+// As a whole: what Node finds by name in this package is not all of it.
+import cliProgress, { type SingleBar } from "cli-progress";
 import type { CommandParts } from "./command.ts";
 
 /** Milliseconds between two lines. */
@@ -63,10 +64,9 @@ function createBar({ output }: CommandParts, columns: number): Progress {
 }
 
 function createSingleBar(stream: NodeJS.WritableStream): SingleBar {
-  return new SingleBar({
+  return new cliProgress.SingleBar({
     stream,
     format: "{what} [{bar}] {percentage}% | {value} of {total} rows | {eta_formatted} left",
-    formatBar: Format.BarFormat,
     barCompleteChar: "#",
     barIncompleteChar: "-",
     hideCursor: true,
