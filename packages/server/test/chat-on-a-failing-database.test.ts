@@ -1,0 +1,151 @@
+// What a client is told of its chat when the database goes away in the middle of it: never a lie (the issue "Many machines"). The ways in
+// which a store meets this are in store/postgres/failing.test.ts; here is what comes out of the whole service.
+
+import type { Message } from "@colloquy/protocol";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { loadConfig } from "../src/config/load-config.ts";
+import { buildServer, type ColloquyServer } from "../src/server.ts";
+import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { newId } from "./service.ts";
+import { TcpProxy, type FromClient, type Link } from "./tcp-proxy.ts";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly body: { readonly detail?: string; readonly messages?: readonly Message[] };
+}
+
+describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", () => {
+  let database: PostgresServer;
+  let proxy: TcpProxy;
+  let server: ColloquyServer;
+  let url: string;
+  let id: string;
+
+  beforeAll(async () => {
+    database = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => database.stop());
+  beforeEach(async () => {
+    proxy = await TcpProxy.start(database.port);
+    const direct = database.url(await database.createDatabase());
+    const environment = {
+      HOST: "127.0.0.1",
+      PORT: "0",
+      COLLOQUY_DATABASE_URL: direct.replace(`:${database.port}/`, `:${proxy.port}/`),
+    };
+    const loaded = await loadConfig({ environment, workingDirectory: import.meta.dirname });
+    if (!loaded.ok) throw new Error("The configuration is wrong");
+    const onFatal = (error: Error): never => {
+      throw error;
+    };
+    server = await buildServer(loaded.config, { logger: SILENT, onFatal });
+    ({ url } = await server.listen());
+    id = newId();
+  });
+  afterEach(async () => {
+    proxy.fromClient = null;
+    await server.stop({ graceMs: 0 });
+    await proxy.stop();
+  });
+
+  async function ask(method: string, path: string, session = id, headers = {}): Promise<Answer> {
+    const answer = await fetch(`${url}${path}`, { method, headers: { "x-session-id": session, ...headers } });
+    const body = (await answer.json()) as Answer["body"];
+    return { status: answer.status, retryAfter: answer.headers.get("retry-after"), body };
+  }
+  const chat = (message: string, session = id): Promise<Answer> =>
+    ask("POST", `/api/chat?message=${message}`, session, { "idempotency-key": message });
+
+  async function said(session = id): Promise<readonly string[]> {
+    const { body } = await ask("GET", "/api/state", session);
+    return (body.messages ?? []).flatMap(({ sender, content }) => (sender === "user" ? [content] : []));
+  }
+
+  /** Sends until it is accepted, as a client does that heeds `Retry-After`. */
+  async function sendAgain(message: string, session = id): Promise<void> {
+    await expect.poll(async () => (await chat(message, session)).status, { timeout: 20_000 }).toBe(200);
+  }
+
+  /** Does `what` with the COMMIT of the transaction that holds the text, once; what comes before and after passes. */
+  function atCommitOf(text: string, what: FromClient): void {
+    let found: Link | null = null;
+    proxy.fromClient = (bytes, link) => {
+      if (bytes.includes(text)) found = link;
+      if (link !== found || !bytes.includes("COMMIT\0")) {
+        link.server.write(bytes);
+        return;
+      }
+      proxy.fromClient = null;
+      what(bytes, link);
+    };
+  }
+
+  it("is answered as if nothing had happened when it was committed and the answer got lost", async () => {
+    atCommitOf("first", (bytes, { client, server }) => {
+      server.removeAllListeners("data");
+      server.once("data", () => client.destroy());
+      server.write(bytes);
+    });
+    const answer = await chat("first");
+    expect(answer.status).toBe(200);
+    expect(answer.body.messages).toMatchObject([{ content: "first" }, {}]);
+    await chat("second");
+    expect(await said()).toEqual(["first", "second"]);
+  });
+
+  it("is refused when it was not committed, leaves nothing, and can be sent again", async () => {
+    atCommitOf("first", (_bytes, { client, server }) => {
+      client.destroy();
+      server.destroy();
+    });
+    const refused = await chat("first");
+    expect(refused).toMatchObject({ status: 503, retryAfter: "1" });
+    expect(refused.body.detail).toContain("nothing was changed");
+    expect(await said()).toEqual([]);
+    await sendAgain("first");
+    expect(await said()).toEqual(["first"]);
+  });
+
+  it("is not said to be lost, and not doubled, when nobody could be asked whether it was committed", async () => {
+    atCommitOf("first", (bytes, { client, server }) => {
+      server.removeAllListeners("data");
+      server.once("data", () => {
+        proxy.fromClient = (_bytes, { client }) => void client.destroy();
+        client.destroy();
+      });
+      server.write(bytes);
+    });
+    const refused = await chat("first");
+    expect(refused).toMatchObject({ status: 503, retryAfter: "1" });
+    expect(refused.body.detail).toContain("Look at what arrived");
+    proxy.fromClient = null;
+    await sendAgain("first");
+    expect(await said()).toEqual(["first"]);
+  }, 20_000);
+
+  it("is accepted or refused with a time to wait while the database restarts, and is there when it was accepted", async () => {
+    const sessions = Array.from({ length: 60 }, newId);
+    const before = await Promise.all(sessions.slice(0, 20).map((session) => chat("hello", session)));
+    expect(before.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    const during = sessions.slice(20).map(async (session, index) => {
+      // So that they are not all in one transaction.
+      for (let rounds = 0; rounds < index; rounds += 1) await new Promise((resolve) => setImmediate(resolve));
+      return await chat("hello", session);
+    });
+    await database.halt();
+    const settled = [...before, ...(await Promise.all(during))];
+    const refused = await chat("hello");
+    await database.resume();
+    expect(refused).toMatchObject({ status: 503, retryAfter: "1" });
+    for (const [index, session] of sessions.entries()) {
+      const { status, retryAfter } = settled[index]!;
+      expect([200, 503]).toContain(status);
+      if (status === 503) expect(retryAfter).toBe("1");
+      if (status === 503) await sendAgain("hello", session);
+      await expect.poll(() => said(session)).toEqual(["hello"]);
+    }
+  }, 60_000);
+});
