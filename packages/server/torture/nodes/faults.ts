@@ -47,7 +47,7 @@ export function planFaults(
   return Array.from({ length: count }, (): Fault => {
     const node = random.integer(0, nodes - 1);
     const choice = random.next();
-    if (choice < 0.25) return { kind: "kill", node, ms: length(LONGEST.kill, random, 0) };
+    if (choice < 0.25) return { kind: "kill", node, ms: length(LONGEST.kill, random, 100) };
     if (choice < 0.5) return { kind: "pause", node, ms: length(LONGEST.pause, random) };
     if (choice < 0.6) return { kind: "restart database", ms: length(LONGEST.server, random, 100) };
     if (choice < 0.65 && hasBus) return { kind: "restart bus", ms: length(LONGEST.server, random, 100) };
@@ -58,8 +58,7 @@ export function planFaults(
 
 /** Short ones are more frequent than long ones: as likely between 1 and 2 s as between 16 and 32 s. */
 function length(longest: number, random: Random, shortest = SHORTEST_MS): number {
-  const least = Math.max(1, shortest);
-  return Math.round(least * (longest / least) ** random.next());
+  return Math.round(shortest * (longest / shortest) ** random.next());
 }
 
 export function describeFault(fault: Fault): string {
