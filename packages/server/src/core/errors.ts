@@ -56,6 +56,13 @@ export class Unavailable extends ServiceError {
 /** 503: the store was lost while it was writing, and nobody could be asked how that ended. It may be done, or be done yet. */
 export class OutcomeUnknown extends Unavailable {}
 
+/** 503: the session counts as another App than the one that access was decided for. Whoever is asked looks again before answering this. */
+export class OtherApp extends Unavailable {
+  constructor() {
+    super(503, "app_changed", "This session has come to another App meanwhile. Send the request again.", 1);
+  }
+}
+
 /** 401: the App was taken out of the configuration, so it is as unknown as any other (contract section 4). */
 export class AppGone extends ServiceError {
   constructor() {

@@ -86,3 +86,8 @@ export function isEmptySession(
 export function appOf(session: Pick<SessionRecord, "app">): string {
   return session.app ?? DEFAULT_APP;
 }
+
+/** Whether the session counts as the App; any does where none is named. */
+export function countsAs(session: Pick<SessionRecord, "app">, app: string | undefined): boolean {
+  return app === undefined || appOf(session) === app;
+}

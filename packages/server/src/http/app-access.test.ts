@@ -183,6 +183,51 @@ describe.each(ON_SESSION)("%s %s", (method, url, extra) => {
   });
 });
 
+describe.each([
+  ["GET", `/api/sessions/${SESSION}`],
+  ["GET", `/api/sessions/${SESSION}/messages`],
+  ["PATCH", `/api/sessions/${SESSION}`],
+  ["DELETE", `/api/sessions/${SESSION}`],
+] as const)("%s %s on a session that comes to an App while the request is on its way", (method, url) => {
+  const send = async (apps: readonly (string | null)[], sent: string | null) => {
+    const edge = edgeWithApps();
+    const left = [...apps];
+    edge.services.conversations.beforeWork = async () => {
+      const app = left.shift();
+      if (app !== undefined) await givenSession(edge, app);
+    };
+    const headers = sent === null ? {} : key(sent).headers;
+    const payload = bodyOf(method, url);
+    const answer = await edge.send(method, url, { headers, ...(payload && { payload }) });
+    return { answer, kept: edge.services.conversations.sessions.get(SESSION)?.thread.title };
+  };
+
+  it("is refused without that App's key, and does nothing", async () => {
+    for (const [sent, refused] of [
+      [null, 401],
+      ["nonsense", 401],
+      ["to-defi", 403],
+    ] as const) {
+      const { answer, kept } = await send(["vault"], sent);
+      expect(answer.statusCode).toBe(refused);
+      expect(kept).toBe("New Chat");
+    }
+  });
+
+  it("is done with its key, and where it asks for none", async () => {
+    expect((await send(["vault"], "to-vault")).answer.statusCode).toBe(200);
+    expect((await send(["defi"], null)).answer.statusCode).toBe(200);
+    expect((await send([null], "nonsense")).answer.statusCode).toBe(200);
+  });
+
+  it("is sent back where the App is another one each time", async () => {
+    const { answer, kept } = await send(["defi", "vault"], "to-both");
+    expectProblem(answer, 503, "app_changed");
+    expect(answer.headers["retry-after"]).toBe("1");
+    expect(kept).toBe("New Chat");
+  });
+});
+
 describe("the order of refusals on a session of an App", () => {
   it.each([
     ["GET", "/api/state?user_state=nonsense", undefined],

@@ -5,7 +5,7 @@
 
 import type { FastifyRequest } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
-import { ServiceError } from "../core/errors.ts";
+import { OtherApp, ServiceError } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { AppKeys } from "../core/ports/app-keys.ts";
 import type { AppCatalog } from "../core/ports/apps.ts";
@@ -105,6 +105,28 @@ export class AppAccess {
   /** `mayUseSession` for the session that the hook has seen. */
   mayUseItsSession(request: FastifyRequest): void {
     this.mayUseSession(request, request.sessionApp);
+  }
+
+  /**
+   * Does what the request asks of the session that its path names, under the App that access was decided for. Where the session has come to
+   * another one by then (which `work` rejects with an OtherApp for, having done nothing) access is decided again, for that one.
+   * @throws ServiceError 401 or 403
+   */
+  async underItsApp<Answer>(
+    request: FastifyRequest,
+    sessionId: string,
+    work: (app: string) => Promise<Answer>,
+  ): Promise<Answer> {
+    this.mayUseItsSession(request);
+    try {
+      return await work(request.sessionApp);
+    } catch (error) {
+      if (!(error instanceof OtherApp)) throw error;
+    }
+    forget(request);
+    await this.requireKeyForSession(request, sessionId);
+    this.mayUseItsSession(request);
+    return await work(request.sessionApp);
   }
 
   /**

@@ -1,11 +1,14 @@
 import { Thread } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, startService, until, type TestService } from "../../test/service.ts";
 
 let service: TestService;
 let id: string;
+let before: BeforeCall;
 beforeEach(async () => {
-  service = await startService();
+  before = () => undefined;
+  service = await startService({ beforeCall: (method, parameters) => before(method, parameters) });
   id = newId();
 });
 afterEach(() => service.close());
@@ -137,4 +140,58 @@ describe("a thread", () => {
     expect(await service.conversations.messages(id, records[1]!.id, 10)).toEqual([]);
     await expect(service.conversations.messages(id, newId(), 10)).rejects.toMatchObject({ status: 404 });
   });
+});
+
+describe("what is asked of a session under the App that was looked at", () => {
+  const RENAMED = "Renamed by somebody else";
+  const CASES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
+    ["a look", "sessions.find", () => service.conversations.thread(id, "default")],
+    ["its messages", "sessions.messages", () => service.conversations.messages(id, null, 10, "default")],
+    ["a name", "sessions.rename", () => service.conversations.rename(id, RENAMED, "default")],
+    ["a deletion", "sessions.remove", () => service.conversations.remove(id, "default")],
+  ];
+
+  it.each(CASES)(
+    "is not done to a session that comes to another App just before: %s",
+    async (_what, method, ask) => {
+      let isFirst = true;
+      before = (called) => {
+        if (called !== method || !isFirst) return undefined;
+        isFirst = false;
+        return comeTo("defi");
+      };
+      await expect(ask()).rejects.toMatchObject({ status: 503, code: "app_changed" });
+      expect(isFirst).toBe(false);
+      expect(await service.conversations.thread(id, "defi")).toMatchObject({
+        title: "New Chat",
+        app: "defi",
+      });
+    },
+  );
+
+  it.each(CASES)("has memory look again when it was behind: %s", async (_what, _method, ask) => {
+    await service.snapshot(id);
+    // Another process makes it a session of the App, and nobody here is told.
+    await service.store.sessions.setModel({ id, birth: null, load: false }, choiceOf("defi"));
+    expect(await service.conversations.appOf(id)).toBe("default");
+    await expect(ask()).rejects.toMatchObject({ code: "app_changed" });
+    expect(await service.conversations.appOf(id)).toBe("defi");
+  });
+
+  it("is done where the App is the same, or none was named", async () => {
+    await comeTo("defi");
+    expect(await service.conversations.messages(id, null, 10, "defi")).toEqual([]);
+    expect(await service.conversations.rename(id, "Mine", "defi")).toMatchObject({ title: "Mine" });
+    expect(await service.conversations.rename(id, "Yours")).toMatchObject({ title: "Yours" });
+    await service.conversations.remove(id, "defi");
+    await expect(service.conversations.thread(id, "default")).rejects.toMatchObject({ status: 404 });
+  });
+
+  const choiceOf = (app: string) => ({ app, rig: "demo/assistant", utilityModel: null });
+
+  /** The session begins its life, or goes on, as one of the App. */
+  async function comeTo(app: string): Promise<void> {
+    const birth = { life: newId().slice(0, 8), model: "demo/assistant" };
+    await service.store.sessions.setModel({ id, birth, load: false }, choiceOf(app));
+  }
 });

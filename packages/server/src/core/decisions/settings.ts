@@ -1,6 +1,7 @@
 // What people change about a session beside its messages: title, model, wallet, user state.
 
 import type { JsonObject } from "../json.ts";
+import { countsAs } from "../session.ts";
 import { applyUserState } from "./chat.ts";
 import type { SessionDraft } from "./draft.ts";
 
@@ -18,11 +19,13 @@ export function decideOpen(
   return input.publicKey === null || decideWallet(draft, input.publicKey) ? "ok" : "wallet_mismatch";
 }
 
-/** A title set by the user; it stays whatever a generator says later. */
-export function decideRename(draft: SessionDraft, title: string): void {
+/** A title set by the user; it stays whatever a generator says later. Unless `ok`, the draft is void. `app` as `countsAs` has it. */
+export function decideRename(draft: SessionDraft, title: string, app?: string): "ok" | "other_app" {
+  if (!countsAs(draft.session, app)) return "other_app";
   const changed = draft.session.title !== title;
   draft.update({ title, titleSource: "user" });
   if (changed) draft.emit({ type: "title_changed", new_title: title });
+  return "ok";
 }
 
 /** A generated title; it only ever replaces the placeholder. */

@@ -93,7 +93,8 @@ export interface ConversationService {
    */
   appOf(sessionId: string): string | Promise<string>;
 
-  thread(sessionId: string): Promise<Thread>;
+  /** `app`, here and below, is the App that access was decided for: an OtherApp when the session counts as another one by then. */
+  thread(sessionId: string, app?: string): Promise<Thread>;
   /** `cursor` as an earlier page gave it; a foreign one is an InvalidRequest. */
   threads(query: {
     readonly publicKey: string;
@@ -102,9 +103,14 @@ export interface ConversationService {
     readonly limit: number;
     readonly cursor: string | null;
   }): Promise<ThreadPage>;
-  rename(sessionId: string, title: string): Promise<Thread>;
-  remove(sessionId: string): Promise<void>;
-  messages(sessionId: string, after: string | null, limit: number): Promise<readonly PersistedMessage[]>;
+  rename(sessionId: string, title: string, app?: string): Promise<Thread>;
+  remove(sessionId: string, app?: string): Promise<void>;
+  messages(
+    sessionId: string,
+    after: string | null,
+    limit: number,
+    app?: string,
+  ): Promise<readonly PersistedMessage[]>;
 }
 
 /** Actions that wait for a person. */

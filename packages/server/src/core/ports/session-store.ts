@@ -1,6 +1,6 @@
 // Sessions and their messages in the store. One method is one transaction: what it answers is on disk. Times are on
 // the store's clock. Methods that reach the store and find it failing reject with `Unavailable` (507 when the
-// disk is full, 503 otherwise) and have then changed nothing.
+// disk is full, 503 otherwise) and have then changed nothing, unless it is an `OutcomeUnknown`.
 
 import type { ActionRecord } from "../action.ts";
 import type { JsonObject } from "../json.ts";
@@ -74,6 +74,7 @@ export interface StreamedText {
   readonly streamed: string | null;
 }
 
+/** Methods that take an `app` do nothing, and answer `other_app`, when the session counts as another one by then. */
 export interface SessionStore {
   /** The session, created when there is none; merges user state and binds a wallet on the way when they are given. */
   open(
@@ -87,12 +88,17 @@ export interface SessionStore {
   streamedText(id: string): Promise<StreamedText | null>;
   /** Newest activity first. */
   list(query: ThreadQuery): Promise<readonly SessionRecord[]>;
-  rename(id: string, title: string): Promise<Committed<"ok"> | null>;
+  rename(id: string, title: string, app?: string): Promise<Committed<"ok" | "other_app"> | null>;
   setModel(target: SessionTarget, choice: ModelChoice): Promise<Committed<"ok" | "app_mismatch"> | null>;
   /** Removes a session with all that belongs to it. Answers the life that ended, `null` when there was none. */
-  remove(id: string): Promise<{ readonly life: string } | null>;
+  remove(id: string, app?: string): Promise<{ readonly life: string } | "other_app" | null>;
   /** Up to `limit` messages after the one with id `after` (`null`: from the first); `null` when the session or message is unknown. */
-  messages(id: string, after: string | null, limit: number): Promise<readonly MessageRecord[] | null>;
+  messages(
+    id: string,
+    after: string | null,
+    limit: number,
+    app?: string,
+  ): Promise<readonly MessageRecord[] | "other_app" | null>;
   /** Notes that sessions were used now. Answers the ids of those that no longer exist in that life. */
   touch(used: readonly { readonly id: string; readonly life: string }[]): Promise<readonly string[]>;
   /**

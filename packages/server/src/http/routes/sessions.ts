@@ -138,8 +138,8 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
       ...access.ofPath,
     },
     (request) => {
-      access.mayUseItsSession(request);
-      return conversations.thread(request.params.id);
+      const { id } = request.params;
+      return access.underItsApp(request, id, (name) => conversations.thread(id, name));
     },
   );
 
@@ -162,9 +162,11 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
       ...access.ofPath,
     },
     async (request, reply) => {
-      access.mayUseItsSession(request);
-      const { after, limit } = request.query;
-      const messages = await conversations.messages(request.params.id, after ?? null, limit ?? MESSAGES_MAX);
+      const { id } = request.params;
+      const { after = null, limit = MESSAGES_MAX } = request.query;
+      const messages = await access.underItsApp(request, id, (name) =>
+        conversations.messages(id, after, limit, name),
+      );
       return reply.send([...messages]);
     },
   );
@@ -187,8 +189,9 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
       ...access.ofPath,
     },
     (request) => {
-      access.mayUseItsSession(request);
-      return conversations.rename(request.params.id, request.body.title);
+      const { id } = request.params;
+      const { title } = request.body;
+      return access.underItsApp(request, id, (name) => conversations.rename(id, title, name));
     },
   );
 
@@ -207,9 +210,8 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
       ...access.ofPath,
     },
     async (request) => {
-      access.mayUseItsSession(request);
       const { id } = request.params;
-      await conversations.remove(id);
+      await access.underItsApp(request, id, (name) => conversations.remove(id, name));
       return { session_id: id, deleted: true as const };
     },
   );

@@ -3,7 +3,8 @@
 
 import { randomUUID } from "node:crypto";
 import type { PersistedMessage, Snapshot, Thread } from "@colloquy/protocol";
-import { InvalidRequest, NotFound } from "../../core/errors.ts";
+import { InvalidRequest, NotFound, OtherApp } from "../../core/errors.ts";
+import { countsAs } from "../../core/session.ts";
 import type {
   AdmitNewSession,
   ChatRequest,
@@ -34,6 +35,8 @@ export class InMemoryConversations implements ConversationService {
   /** The last request of each use case, as it arrived. */
   readonly last: { chat?: ChatRequest; state?: StateRequest; setModel?: object; threads?: object } = {};
   models: readonly string[] = ["demo/assistant"];
+  /** What happens between the look at a session that a path names and what is done with it. */
+  beforeWork: () => Promise<void> = () => Promise.resolve();
   /** Bytes are handed out in this many parts. */
   parts = 1;
 
@@ -110,8 +113,8 @@ export class InMemoryConversations implements ConversationService {
     return ["default", ...opened].map((name) => ({ name }));
   }
 
-  async thread(id: string): Promise<Thread> {
-    return this.#known(id).thread;
+  async thread(id: string, app?: string): Promise<Thread> {
+    return (await this.#under(app, id)).thread;
   }
 
   async threads(
@@ -125,19 +128,24 @@ export class InMemoryConversations implements ConversationService {
     return { threads, next: end < all.length ? String(end) : null };
   }
 
-  async rename(id: string, title: string): Promise<Thread> {
-    const { thread } = this.#known(id);
+  async rename(id: string, title: string, app?: string): Promise<Thread> {
+    const { thread } = await this.#under(app, id);
     thread.title = title;
     return thread;
   }
 
-  async remove(id: string): Promise<void> {
-    this.#known(id);
+  async remove(id: string, app?: string): Promise<void> {
+    await this.#under(app, id);
     this.sessions.delete(id);
   }
 
-  async messages(id: string, after: string | null, limit: number): Promise<readonly PersistedMessage[]> {
-    const { messages } = this.#known(id);
+  async messages(
+    id: string,
+    after: string | null,
+    limit: number,
+    app?: string,
+  ): Promise<readonly PersistedMessage[]> {
+    const { messages } = await this.#under(app, id);
     const from = after === null ? 0 : messages.findIndex((message) => message.id === after) + 1;
     return messages.slice(from, from + limit);
   }
@@ -149,6 +157,13 @@ export class InMemoryConversations implements ConversationService {
   }: Pick<SetModelRequest, "app" | "keyApp"> & { readonly sessionId: string | null }): string {
     const session = sessionId === null ? undefined : this.sessions.get(sessionId);
     return session?.app ?? app ?? keyApp ?? "default";
+  }
+
+  async #under(app: string | undefined, id: string): Promise<KeptSession> {
+    await this.beforeWork();
+    const session = this.#known(id);
+    if (!countsAs(session, app)) throw new OtherApp();
+    return session;
   }
 
   #known(id: string): KeptSession {

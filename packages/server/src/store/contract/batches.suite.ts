@@ -7,6 +7,7 @@ import {
   chat,
   chatInput,
   complete,
+  messagesOf,
   everything,
   identityOf,
   startTurn,
@@ -90,8 +91,8 @@ export function describeBatches(openStore: OpenStore): void {
       expect(new Set(turns.map(({ sessionKey }) => sessionKey)).size).toBe(30);
       await Promise.all(turns.map((turn) => complete(given.store, turn, `to ${turn.sessionId}`)));
       for (const id of ids) {
-        const messages = await given.store.sessions.messages(id, null, 10);
-        expect(messages?.map(({ content }) => content)).toEqual([`from ${id}`, `to ${id}`]);
+        const messages = await messagesOf(given.store, id);
+        expect(messages.map(({ content }) => content)).toEqual([`from ${id}`, `to ${id}`]);
       }
     });
   });

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { AskedAction } from "../../core/action.ts";
 import type { ChatInput } from "../../core/decisions/chat.ts";
 import type { TurnClaim } from "../../core/decisions/turns.ts";
-import type { ToolCallRecord } from "../../core/message.ts";
+import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
 import type { SessionTarget, StoredSession } from "../../core/ports/session-store.ts";
 import type { Store } from "../../core/ports/store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
@@ -112,6 +112,19 @@ export async function load(store: Store, id: string): Promise<StoredSession> {
 
 export async function record(store: Store, id: string): Promise<SessionRecord> {
   return present(await store.sessions.find(id));
+}
+
+/** Up to `limit` messages of a session after the one with id `after`. */
+export async function messagesOf(
+  store: Store,
+  id: string,
+  after: string | null = null,
+  limit = 10,
+): Promise<readonly MessageRecord[]> {
+  const messages = await store.sessions.messages(id, after, limit);
+  if (messages === "other_app")
+    throw new Error("No App was asked for, and the session is said to be another one's");
+  return present(messages);
 }
 
 /** The whole log of a session, read in pages. */

@@ -10,6 +10,7 @@ import {
   everything,
   existing,
   load,
+  messagesOf,
   newLife,
   record,
   startTurn,
@@ -21,6 +22,29 @@ export function describeSessions(openStore: OpenStore): void {
   describe("sessions", () => {
     const given = givenStore(openStore, "all");
     const newId = () => randomUUID();
+
+    it("does what is asked under an App to a session that counts as that one, and nothing to others", async () => {
+      const id = newId();
+      await chat(given.store, id, "hello", { app: "defi" });
+      const before = await everything(given.store, id);
+      expect(await given.store.sessions.rename(id, "Mine", "default")).toMatchObject({
+        outcome: "other_app",
+        events: [],
+      });
+      expect(await given.store.sessions.remove(id, "default")).toBe("other_app");
+      expect(await given.store.sessions.messages(id, null, 10, "default")).toBe("other_app");
+      expect(await everything(given.store, id)).toEqual(before);
+      expect(await given.store.sessions.messages(id, null, 10, "defi")).toHaveLength(1);
+      expect(await given.store.sessions.rename(id, "Mine", "defi")).toMatchObject({ outcome: "ok" });
+      expect(await given.store.sessions.remove(id, "defi")).toMatchObject({ life: before.session.life });
+      expect(await given.store.sessions.remove(id, "defi")).toBeNull();
+      const nobodys = newId();
+      await given.store.sessions.open(target(nobodys), NOTHING);
+      expect(await given.store.sessions.rename(nobodys, "Mine", "defi")).toMatchObject({
+        outcome: "other_app",
+      });
+      expect(await given.store.sessions.rename(nobodys, "Mine", "default")).toMatchObject({ outcome: "ok" });
+    });
 
     it("begins a session as its birth says", async () => {
       const id = newId();
@@ -157,13 +181,13 @@ export function describeSessions(openStore: OpenStore): void {
       const [id, other] = [newId(), newId()];
       for (const text of ["one", "two", "three"]) await chat(given.store, id, text);
       await chat(given.store, other, "elsewhere");
-      const all = await given.store.sessions.messages(id, null, 10);
-      expect(all?.map(({ content }) => content)).toEqual(["one", "two", "three"]);
-      const page = await given.store.sessions.messages(id, all?.[0]?.id ?? "", 1);
-      expect(page?.map(({ content }) => content)).toEqual(["two"]);
-      expect(await given.store.sessions.messages(id, all?.[2]?.id ?? "", 10)).toEqual([]);
-      const elsewhere = await given.store.sessions.messages(other, null, 1);
-      expect(await given.store.sessions.messages(id, elsewhere?.[0]?.id ?? "", 10)).toBeNull();
+      const all = await messagesOf(given.store, id);
+      expect(all.map(({ content }) => content)).toEqual(["one", "two", "three"]);
+      const page = await messagesOf(given.store, id, all[0]?.id, 1);
+      expect(page.map(({ content }) => content)).toEqual(["two"]);
+      expect(await given.store.sessions.messages(id, all[2]?.id ?? "", 10)).toEqual([]);
+      const elsewhere = await messagesOf(given.store, other);
+      expect(await given.store.sessions.messages(id, elsewhere[0]?.id ?? "", 10)).toBeNull();
       expect(await given.store.sessions.messages(newId(), null, 10)).toBeNull();
     });
 
@@ -172,11 +196,12 @@ export function describeSessions(openStore: OpenStore): void {
       await given.store.sessions.open(target(id), NOTHING);
       await given.store.sessions.open(target(removed), NOTHING);
       const { life } = await record(given.store, id);
-      const old = await given.store.sessions.remove(removed);
+      const old = await record(given.store, removed);
+      await given.store.sessions.remove(removed);
       await given.store.sessions.open(target(removed), NOTHING);
       const gone = await given.store.sessions.touch([
         { id, life },
-        { id: removed, life: old?.life ?? "" },
+        { id: removed, life: old.life },
         { id: never, life: "none" },
       ]);
       expect(gone).toEqual([removed, never]);

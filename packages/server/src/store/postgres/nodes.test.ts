@@ -12,6 +12,7 @@ import {
   chat,
   claimOf,
   complete,
+  messagesOf,
   record,
   startTurn,
   target,
@@ -55,8 +56,8 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     );
     expect(answers.filter(({ created }) => created)).toHaveLength(ids.length);
     for (const id of ids) {
-      const messages = await nodes[0]!.sessions.messages(id, null, 10);
-      expect(messages?.map(({ content }) => content).toSorted()).toEqual(
+      const messages = await messagesOf(nodes[0]!, id);
+      expect(messages.map(({ content }) => content).toSorted()).toEqual(
         nodes.map((_node, index) => `from ${index}`),
       );
       const events = await allEvents(nodes[1]!, id);

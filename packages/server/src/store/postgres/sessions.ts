@@ -1,6 +1,6 @@
 import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
 import type { SessionStore, SessionVersion, StreamedText } from "../../core/ports/session-store.ts";
-import { DEFAULT_APP } from "../../core/session.ts";
+import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import { toMessage, toSession, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { expireSessions } from "./expiry.ts";
@@ -23,12 +23,14 @@ export function sessionsOf(calls: Calls): SessionStore {
       }),
     ...versionsWith(calls),
     list: listWith(calls),
-    rename: (id, title) =>
+    rename: (id, title, app) =>
       calls.change(id, {}, (transaction, at) =>
-        transaction.change(at, existing(id), (draft) => {
-          decideRename(draft, title);
-          return "ok";
-        }),
+        transaction.change(
+          at,
+          existing(id),
+          (draft) => decideRename(draft, title, app),
+          (outcome) => outcome !== "ok",
+        ),
       ),
     setModel: (target, choice) =>
       calls.change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
@@ -39,10 +41,11 @@ export function sessionsOf(calls: Calls): SessionStore {
           (outcome) => outcome !== "ok",
         ),
       ),
-    remove: (id) =>
+    remove: (id, app) =>
       calls.alone(ofSession(id), async (connection) => {
         const row = await lockById.get(connection, id);
         if (row === undefined) return null;
+        if (!countsAs(row, app)) return "other_app";
         await removeSessions(connection, [row.key]);
         return { life: row.life };
       }),
@@ -122,10 +125,11 @@ const messagesAfter = prepare<[number, number, number], MessageRow>(
 );
 
 function messagesWith(calls: Calls): SessionStore["messages"] {
-  return (id, after, limit) =>
+  return (id, after, limit, app) =>
     calls.read(ofSession(id), async (connection) => {
       const session = await byId.get(connection, id);
       if (session === undefined) return null;
+      if (!countsAs(session, app)) return "other_app";
       const position = after === null ? 0 : (await positionOf.get(connection, session.key, after))?.position;
       if (position === undefined) return null;
       return (await messagesAfter.all(connection, session.key, position, limit)).map(toMessage);

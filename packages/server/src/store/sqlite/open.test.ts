@@ -10,7 +10,15 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import { NOTHING, chat, identityOf, startTurn, step, target } from "../contract/scenario.suite.ts";
+import {
+  NOTHING,
+  chat,
+  identityOf,
+  messagesOf,
+  startTurn,
+  step,
+  target,
+} from "../contract/scenario.suite.ts";
 import { openSqliteStore } from "./open.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../test/store-process.ts", import.meta.url));
@@ -122,8 +130,8 @@ describe("openSqliteStore", () => {
       expect(acknowledged.length).toBeGreaterThanOrEqual(200 * (round + 1));
       const store = await open();
       for (const id of acknowledged) {
-        const messages = await store.sessions.messages(id, null, 10);
-        expect(messages?.map(({ content }) => content)).toEqual([`message of ${id}`]);
+        const messages = await messagesOf(store, id);
+        expect(messages.map(({ content }) => content)).toEqual([`message of ${id}`]);
       }
       await store.close();
     }

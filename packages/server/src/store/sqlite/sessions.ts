@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
 import type { SessionStore, SessionVersion } from "../../core/ports/session-store.ts";
-import { DEFAULT_APP } from "../../core/session.ts";
+import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./removal.ts";
 import { toMessage, toSession, type MessageRow, type SessionRow } from "../rows.ts";
@@ -29,11 +29,13 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
     find: (_at, id) => facts.sessionById(id),
     ...prepareVersions(database, transaction),
     list: prepareList(database),
-    rename: (at, id, title) =>
-      change(at, existing(id), (draft) => {
-        decideRename(draft, title);
-        return "ok";
-      }),
+    rename: (at, id, title, app) =>
+      change(
+        at,
+        existing(id),
+        (draft) => decideRename(draft, title, app),
+        (outcome) => outcome !== "ok",
+      ),
     setModel: (at, target, choice) =>
       change(
         at,
@@ -41,9 +43,10 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
         (draft) => (decideModel(draft, choice) ? "ok" : "app_mismatch"),
         (outcome) => outcome !== "ok",
       ),
-    remove: (_at, id) => {
+    remove: (_at, id, app) => {
       const session = facts.sessionById(id);
       if (session === null) return null;
+      if (!countsAs(session, app)) return "other_app";
       remove(session.key);
       return { life: session.life };
     },
@@ -111,9 +114,10 @@ function prepareMessages(
     database,
     "SELECT * FROM messages WHERE session_key = ? AND position > ? ORDER BY position LIMIT ?",
   );
-  return (_at, id, after, limit) => {
+  return (_at, id, after, limit, app) => {
     const session = facts.sessionById(id);
     if (session === null) return null;
+    if (!countsAs(session, app)) return "other_app";
     const position = after === null ? 0 : positionOf.get(session.key, after)?.position;
     return position === undefined ? null : page.all(session.key, position, limit).map(toMessage);
   };
