@@ -8,7 +8,7 @@ CREATE TABLE duties (
 );
 
 -- Counts for rate limits and streams. UNLOGGED: a crash of the server empties them, which lets some more through for a minute, and no
--- request waits for a disk because it was counted. They are not moved or backed up with the rest.
+-- request waits for a disk because it was counted. Nobody needs them elsewhere or later.
 
 CREATE UNLOGGED TABLE rate_windows (
   key text COLLATE "C" PRIMARY KEY,
