@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
+import { TcpProxy } from "../../test/tcp-proxy.ts";
 import { createSystemClock } from "../clock.ts";
 import { describeClusterBus } from "./cluster-bus.suite.ts";
 import { NatsTransport } from "./nats-transport.ts";
@@ -60,7 +62,27 @@ describe.skipIf(await isWithoutNats())("a server of its own", () => {
     await transports[1].follow("z");
     await transports[2].follow("z");
     expect([heard, foreign]).toEqual([["to x", "to all"], []]);
+    transports[1].unfollow("x");
+    await transports[1].follow("z");
+    await transports[0].send([packet("x"), packet("z")]);
+    await transports[1].follow("other");
+    expect(heard).toEqual(["to x", "to all", "to z"]);
     await Promise.all(transports.map((transport) => transport.close()));
+    await server.stop();
+  });
+
+  it("knows that a text may not have gone as soon as the connection breaks", async () => {
+    const server = await NatsServer.start();
+    const proxy = await TcpProxy.start(server.port);
+    const url = `nats://127.0.0.1:${proxy.port}`;
+    const transport = new NatsTransport({ url, namespace: "test", clock: new ManualClock(), logger: SILENT });
+    await new Promise<void>((resolve) => transport.start({ onText: () => undefined, onResumed: resolve }));
+    proxy.isSilent = true;
+    const sent = transport.send([{ sessionId: "x", text: "text" }]);
+    proxy.cut();
+    await expect(sent).rejects.toThrow("The connection to NATS broke");
+    await transport.close();
+    await proxy.stop();
     await server.stop();
   });
 

@@ -83,7 +83,9 @@ export class NatsTransport implements Transport {
 
   async follow(sessionId: string): Promise<void> {
     const line = this.#kept.current;
-    this.#followed.set(sessionId, line === null ? null : this.#subscribe(line, sessionId));
+    if (!this.#followed.has(sessionId)) {
+      this.#followed.set(sessionId, line === null ? null : this.#subscribe(line, sessionId));
+    }
     await this.#kept.attempted();
     await this.#kept.current?.flush();
   }
