@@ -16,6 +16,8 @@ export const NODES = nodesOf(process.env["COLLOQUY_TEST_NODES"], process.env["CO
 export interface Processes {
   /** Where the service is reached, from the first start on. */
   readonly url: string;
+  /** What says where the data is, beside the directory. */
+  readonly environment: Readonly<Record<string, string>>;
   start(environment: Readonly<Record<string, string>>, directory: string): Promise<void>;
   stop(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
   /** Stops, and removes what is not in the directory. */
@@ -28,6 +30,7 @@ export function createProcesses(): Processes {
 
 class OneProcess implements Processes {
   url = "";
+  readonly environment = {};
   #process: ChildProcess | null = null;
 
   async start(environment: Readonly<Record<string, string>>, directory: string): Promise<void> {
@@ -85,11 +88,17 @@ class SeveralNodes implements Processes {
     return `http://127.0.0.1:${this.#proxy?.port ?? 0}`;
   }
 
+  get environment(): Readonly<Record<string, string>> {
+    return {
+      COLLOQUY_DATABASE_URL: `${this.#postgres}/${this.#database}`,
+      COLLOQUY_SECRET_KEY: SECRET_KEY,
+    };
+  }
+
   async start(environment: Readonly<Record<string, string>>, directory: string): Promise<void> {
     if (this.#proxy === null) await this.#query("postgres", `CREATE DATABASE ${this.#database}`);
-    const COLLOQUY_DATABASE_URL = `${this.#postgres}/${this.#database}`;
+    const shared = { ...environment, ...this.environment };
     // At once: migrations have to bear that.
-    const shared = { ...environment, COLLOQUY_DATABASE_URL, COLLOQUY_SECRET_KEY: SECRET_KEY };
     await Promise.all(this.#nodes.map((node) => node.start(shared, directory)));
     const ports = this.#nodes.map(({ url }) => Number(new URL(url).port));
     this.#proxy ??= await RoundRobin.start();

@@ -32,6 +32,11 @@ export class Program {
     return program;
   }
 
+  /** What a command needs to administer the same data. */
+  get environment(): Readonly<Record<string, string>> {
+    return { COLLOQUY_DATA_DIR: join(this.directory, "data"), ...this.#processes.environment };
+  }
+
   get url(): string {
     return this.#processes.url;
   }
