@@ -119,11 +119,13 @@ describe("progress", () => {
       progress.show("Copying", done, 12);
       now += 1000;
     }
+    for (const done of [12, 12, 12]) progress.show("Copying", done, 12);
     progress.show("Comparing", 1, 12);
     expect(written.errors.split("\n")).toEqual([
       "Copying: 0 of 12 rows",
       "Copying: 5 of 12 rows",
       "Copying: 10 of 12 rows",
+      "Copying: 12 of 12 rows",
       "Comparing: 1 of 12 rows",
       "",
     ]);

@@ -23,10 +23,14 @@ export function createProgress(parts: CommandParts, now: () => number = () => pe
 function createLines({ errors }: CommandParts, now: () => number): Progress {
   let shown = "";
   let nextAt = 0;
+  let isThrough = false;
   return {
     show(what, done, total) {
-      if (what === shown && now() < nextAt) return;
+      if (what !== shown) isThrough = false;
+      const isEnd = done >= total && !isThrough;
+      if (what === shown && now() < nextAt && !isEnd) return;
       shown = what;
+      isThrough = done >= total;
       nextAt = now() + BETWEEN_LINES_MS;
       errors.write(`${what}: ${done} of ${total} rows\n`);
     },

@@ -34,7 +34,7 @@ export async function examineKeys({ ring, secretsByKey, hasSlots }: ExaminedKeys
     const list = lost.map(([id, count]) => `${count} by ${id}`).join(", ");
     return broken(
       "keys",
-      `Of ${counted(secrets)} some were sealed by master keys that are not in ${ring.place}: ${list}.`,
+      `Secrets were sealed by master keys that are not in ${ring.place}: ${list}.`,
       "Put the old keys back behind the newer ones; if they are lost for good: colloquy secrets rotate-master --discard-unreadable.",
     );
   }
@@ -55,7 +55,11 @@ function withoutRing(secrets: number, hasSlots: boolean): Finding {
   if (secrets > 0) {
     const mendWithOld =
       "Set COLLOQUY_SECRET_KEY to the key that sealed them, the same on every node. After a move from SQLite it is in the file secret.key.";
-    return broken("keys", `There is no master key, but ${counted(secrets)} that need one.`, mendWithOld);
+    return broken(
+      "keys",
+      `There is no master key, and ${counted(secrets)} cannot be opened without.`,
+      mendWithOld,
+    );
   }
   return hasSlots
     ? warning(

@@ -45,19 +45,23 @@ export async function migrate(options: MoveOptions): Promise<MoveReport> {
   return await withTables(from, { access: "source", at }, (source) =>
     withTables(to, { access: "target", at }, async (target) => {
       if (source.place === target.place) throw new Error(`${source.place} is both source and target.`);
-      return await source.read((reader) => move({ source, reader, target }, options));
+      return await source.read((reader) => moveTables({ source, reader, target }, options));
     }),
   );
 }
 
-interface Move {
+/** Two databases that are open for it. `reader` reads one state of the source. */
+export interface Move {
   readonly source: TableStore;
-  /** What reads one state of it. */
   readonly reader: TableReader;
   readonly target: TableStore;
 }
 
-async function move({ source, reader, target }: Move, options: MoveOptions): Promise<MoveReport> {
+/** As `migrate`. Whatever of this fails or is cut off, the next call with the same databases goes on where it was. */
+export async function moveTables(
+  { source, reader, target }: Move,
+  options: Omit<MoveOptions, "from" | "to" | "at">,
+): Promise<MoveReport> {
   const { restart, rowsAtOnce = PART.rows, onStep } = options;
   const tables = movedTables(source, target);
   const { progress, outcome } = await begin(source.place, target, tables, restart);

@@ -1,12 +1,15 @@
 // What every adapter promises of its tables (core/ports/table-store.ts).
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ServiceError } from "../../core/errors.ts";
 import type { Extract, Table, TableAccess, TableRow, TableStore } from "../../core/ports/table-store.ts";
 
 export interface GivenDatabase {
   withTables<Result>(access: TableAccess, work: (store: TableStore) => Promise<Result>): Promise<Result>;
   /** Opens the database as a server does, and closes it. */
   serve(): Promise<void>;
+  /** Writes something as a command beside a server does. */
+  write(): Promise<void>;
   dispose(): Promise<void>;
 }
 
@@ -118,6 +121,18 @@ export function describeTables(adapter: string, create: () => Promise<GivenDatab
         expect(await store.change((writer) => writer.take("session_key"))).toBe(41);
         expect(await sequences()).toEqual({ epoch: 2, session_key: 41 });
       }));
+
+    it("are written by nobody else while they are moved out", async () => {
+      await given.write();
+      await given.withTables("source", (store) =>
+        store.read(async (reader) => {
+          const count = await reader.count(table(store, "sessions"));
+          await expect(given.write()).rejects.toBeInstanceOf(ServiceError);
+          expect(await reader.count(table(store, "sessions"))).toBe(count);
+        }),
+      );
+      await given.write();
+    });
 
     it("are closed to servers and to whoever does not move data, until a move is finished", async () => {
       const note = (isFinished: boolean, text: string) =>

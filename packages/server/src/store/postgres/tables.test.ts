@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { NOTHING, target } from "../contract/scenario.suite.ts";
 import { describeTables, type GivenDatabase } from "../contract/tables.suite.ts";
 import { openPostgresStore } from "./open.ts";
 import { withPostgresTables } from "./tables.ts";
@@ -19,6 +21,14 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
     return {
       withTables: (access, work) => withPostgresTables({ url, access }, work),
       serve: async () => (await openPostgresStore({ url })).close(),
+      write: async () => {
+        const store = await openPostgresStore({ url, statementMs: 500 });
+        try {
+          await store.sessions.open(target(randomUUID()), NOTHING);
+        } finally {
+          await store.close();
+        }
+      },
       dispose: () => Promise.resolve(),
     };
   }

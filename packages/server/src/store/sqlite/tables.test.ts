@@ -1,20 +1,35 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
+import { NOTHING, target } from "../contract/scenario.suite.ts";
 import { describeTables, type GivenDatabase } from "../contract/tables.suite.ts";
 import { openSqliteStore } from "./open.ts";
 import { withSqliteTables } from "./tables.ts";
 
 async function createDatabase(): Promise<GivenDatabase> {
   const directory = await mkdtemp(join(tmpdir(), "colloquy-sqlite-tables-"));
-  const open = () =>
-    openSqliteStore({ directory, clock: new ManualClock(), onFatal: (error) => expect.fail(error.message) });
+  const open = (role: "server" | "administration" = "server") =>
+    openSqliteStore({
+      directory,
+      role,
+      clock: new ManualClock(),
+      onFatal: (error) => expect.fail(error.message),
+    });
   await (await open()).close();
   return {
     withTables: (access, work) => withSqliteTables({ directory, access, at: 0 }, work),
     serve: async () => (await open()).close(),
+    write: async () => {
+      const store = await open("administration");
+      try {
+        await store.sessions.open(target(randomUUID()), NOTHING);
+      } finally {
+        await store.close();
+      }
+    },
     dispose: () => rm(directory, { recursive: true }),
   };
 }
