@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRandom } from "../harness/random.ts";
-import { errorsOf, noteCrash } from "../killer.ts";
+import { errorsOf } from "../killer.ts";
 import { checkLeftBehind, runPerson } from "../load.ts";
 import type { TortureResult } from "../report.ts";
 import type { LoadContext } from "../session-client.ts";
@@ -12,6 +12,7 @@ import { Violations } from "../violations.ts";
 import { LINKS, startCluster, type Cluster } from "./cluster.ts";
 import { describeFault, doFaults, planFaults, type FaultWatch } from "./faults.ts";
 import { createRoundRobin } from "./round-robin.ts";
+import { supervise } from "./supervisor.ts";
 import { checkAudit, installAudit } from "./write-audit.ts";
 
 export interface NodeRunOptions {
@@ -69,6 +70,8 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
     disturbedAt: watch.disturbedAt,
     stuckMs: STUCK_MS,
   };
+  const ended = new AbortController();
+  const supervised = supervise(nodes, violations, ended.signal);
   let serial = 0;
   const people = Array.from({ length: options.people }, (_, index) =>
     runPerson(context, random.fork(`person ${index}`), () => (serial += 1), stopping.signal),
@@ -85,7 +88,8 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
     } else noteStuck(violations, outcome.reason);
   }
   clearTimeout(timer);
-  for (const { server } of nodes) noteCrash(server, violations);
+  ended.abort();
+  await supervised;
   await checkAudit(postgres, database, violations);
   client.close();
   return {
