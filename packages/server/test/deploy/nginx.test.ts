@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chat, expectProblem, expectSnapshot, newSession, send, state } from "../black-box/client.ts";
@@ -123,6 +123,43 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       expect(answer.headers["retry-after"]).toBe("1");
       expect(await nginx.logged()).not.toContain("tell-nobody");
     });
+  });
+
+  describe("in front of two nodes that are being stopped and one that is not", () => {
+    const servers: Server[] = [];
+    let nginx: Nginx;
+    beforeAll(async () => {
+      const refuse: RequestListener = (_request, response) => response.writeHead(503).end("stopping");
+      const repeat: RequestListener = (request, response) => void request.pipe(response);
+      const [first, second, third] = await Promise.all([refuse, refuse, repeat].map(listen));
+      nginx = await Nginx.start([first!, second!, third!]);
+    });
+    afterAll(async () => {
+      await nginx.stop();
+      for (const server of servers) server.close().closeAllConnections();
+    });
+
+    it("asks on with a chat that may be sent again, as it came", async () => {
+      const body = "x".repeat(100_000);
+      for (let count = 0; count < 9; count += 1) {
+        const headers = { "Idempotency-Key": String(count) };
+        const { status, text } = await send(nginx.url, "POST", "/api/chat", { body, headers });
+        expect([status, text]).toEqual([200, body]);
+      }
+    });
+
+    it("leaves it to the client to send another chat again", async () => {
+      const answers = [];
+      for (let count = 0; count < 3; count += 1) answers.push(await send(nginx.url, "POST", "/api/chat"));
+      expect(answers.filter(({ status }) => status === 503)).toHaveLength(2);
+    });
+
+    async function listen(answer: RequestListener): Promise<string> {
+      const server = createServer(answer).listen(0, "127.0.0.1");
+      servers.push(server);
+      await once(server, "listening");
+      return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    }
   });
 
   describe("as a node sees it", () => {
