@@ -55,7 +55,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     overrides.store === undefined
       ? await openStorage(config, { clock, logger, onFatal, processId })
       : aloneWith(overrides.store, logger);
-  const { store } = storage;
+  const { store, rateCounters } = storage;
   const register = new MetricsRegister();
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
   const parts = buildParts({
@@ -76,6 +76,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     logger,
     register,
     clock,
+    rateCounters,
   });
   const connections = new OpenConnections(http.server);
   return {
@@ -101,6 +102,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       await parts.tools.close();
       await parts.bus.close();
       await closeWithin(CLOSING_MS, http, connections, clock);
+      await rateCounters?.close();
       await store.close();
     },
     cleanUp: () => parts.cleanup.run(),

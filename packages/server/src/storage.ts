@@ -9,6 +9,7 @@ import type { Config } from "./config/config.ts";
 import type { Bus } from "./core/ports/bus.ts";
 import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
+import type { RateCounters } from "./core/ports/rate-counters.ts";
 import type { Store } from "./core/ports/store.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 
@@ -17,6 +18,8 @@ export interface Storage {
   readonly bus: Bus;
   /** Whether no other process uses the store. */
   readonly isAlone: boolean;
+  /** `null` where this process counts alone, or nothing limits how often clients ask. */
+  readonly rateCounters: RateCounters | null;
 }
 
 export interface StorageOptions {
@@ -42,19 +45,24 @@ export async function openStorage(place: Place, options: StorageOptions): Promis
 }
 
 export function aloneWith(store: Store, logger: Logger): Storage {
-  return { store, bus: new InProcessBus(logger), isAlone: true };
+  return { store, bus: new InProcessBus(logger), isAlone: true, rateCounters: null };
 }
 
 /** What only nodes with a database need is loaded by them alone. */
 async function openShared(
   url: string,
-  { natsUrl }: Place,
+  { natsUrl, server }: Place,
   { clock, logger }: StorageOptions,
 ): Promise<Storage> {
   const { openPostgresStore } = await import("./store/postgres/open.ts");
   const store = await openPostgresStore({ url });
   const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
-  return { store, bus: new ClusterBus({ node: randomUUID(), transport, clock, logger }), isAlone: false };
+  const node = randomUUID();
+  const bus = new ClusterBus({ node, transport, clock, logger });
+  const { openRateCounters } = await import("./store/postgres/rate-counters.ts");
+  // On a loopback bind nothing is limited (contract section 6).
+  const rateCounters = server.loopback ? null : await openRateCounters({ url, node, timers: clock, logger });
+  return { store, bus, isAlone: false, rateCounters };
 }
 
 async function openTransport(
