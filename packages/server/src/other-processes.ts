@@ -1,4 +1,4 @@
-// What a service needs where other processes use its store too (docs/adr/0017): another look at what memory holds, and a bus that loses
+// What a service needs where other processes use its store too (docs/adr/0020): another look at what memory holds, and a bus that loses
 // nothing. A process that is alone needs none of it.
 
 import { PolledBus } from "./bus/polled-bus.ts";
