@@ -112,7 +112,7 @@ export class ClusterBus implements Bus {
 
   async #close(): Promise<void> {
     const { clock, transport } = this.#options;
-    if (this.#sending !== null) await within(clock, LAST_NOTES_MS, this.#sending);
+    if (this.#sending !== null && transport.isReady) await within(clock, LAST_NOTES_MS, this.#sending);
     await transport.close();
     await this.#sending;
   }

@@ -62,6 +62,10 @@ export class NatsTransport implements Transport {
     this.#kept.start();
   }
 
+  get isReady(): boolean {
+    return this.#kept.current !== null;
+  }
+
   ready(): Promise<boolean> {
     return this.#kept.ready();
   }

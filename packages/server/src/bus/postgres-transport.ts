@@ -65,6 +65,10 @@ export class PostgresTransport implements Transport {
     this.#sender.start();
   }
 
+  get isReady(): boolean {
+    return this.#sender.current !== null;
+  }
+
   ready(): Promise<boolean> {
     return this.#sender.ready();
   }

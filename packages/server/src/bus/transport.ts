@@ -20,6 +20,8 @@ export interface Transport {
   readonly maxBytes: number;
   /** Connects, and goes on doing so for as long as it takes. Called once. */
   start(receiver: TransportReceiver): void;
+  /** Whether texts can be sent now. */
+  readonly isReady: boolean;
   /** Resolves with true when texts can be sent, with false when the transport is closed. */
   ready(): Promise<boolean>;
   /** Sends in this order. Rejects when not all of them may have gone, after a bounded time, and then is not ready before it has connected anew. */

@@ -1,0 +1,22 @@
+// What needs no server. The rest is in the suite, which postgres-transport.test.ts and nats-transport.test.ts run.
+
+import { createSystemClock } from "../clock.ts";
+import { describeBus } from "./bus.suite.ts";
+import { ClusterBus } from "./cluster-bus.ts";
+import { NatsTransport } from "./nats-transport.ts";
+import { PostgresTransport } from "./postgres-transport.ts";
+
+// Nobody listens at this port: what holds in a process holds without the others.
+const NOBODY = "127.0.0.1:1";
+
+describeBus("among others over PostgreSQL, which is away", (logger) => {
+  const clock = createSystemClock();
+  const transport = new PostgresTransport({ url: `postgres://${NOBODY}/x`, clock, logger });
+  return new ClusterBus({ node: "a", transport, clock, logger });
+});
+
+describeBus("among others over NATS, which is away", (logger) => {
+  const clock = createSystemClock();
+  const transport = new NatsTransport({ url: `nats://${NOBODY}`, namespace: "x", clock, logger });
+  return new ClusterBus({ node: "a", transport, clock, logger });
+});
