@@ -7,6 +7,8 @@ export default defineConfig({
     // A process for each file: node:sqlite, worker threads, signals and open ports of one file cannot touch another's.
     pool: "forks",
     isolate: true,
+    // One less than there are cores leaves half of a small machine idle: these tests mostly wait for disks and other processes.
+    maxWorkers: "100%",
     // Room for a slow, shared machine. No test is timed: this only ends one that hangs.
     testTimeout: 30_000,
     hookTimeout: 30_000,
