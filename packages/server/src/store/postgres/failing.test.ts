@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
 import { TcpProxy, type FromClient } from "../../../test/tcp-proxy.ts";
+import { OutcomeUnknown } from "../../core/errors.ts";
 import type { Store } from "../../core/ports/store.ts";
 import { NOTHING, chat, everything, record, startTurn, target } from "../contract/scenario.suite.ts";
 import { openPostgresStore } from "./open.ts";
@@ -67,6 +68,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     });
     const refused = await chat(store, id, "hello").catch((error: unknown) => error);
     expect(refused).toMatchObject({ ...UNAVAILABLE, headers: { "retry-after": "1" } });
+    expect(refused).not.toBeInstanceOf(OutcomeUnknown);
     expect(refused).toHaveProperty("detail", expect.stringContaining("nothing was changed"));
     expect(await direct.sessions.find(id)).toBeNull();
     expect((await chat(store, id, "hello")).created).toBe(true);
@@ -103,6 +105,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     const refused = await chat(store, id, "hello").catch((error: unknown) => error);
     expect(refused).toMatchObject(UNAVAILABLE);
     expect(refused).toHaveProperty("detail", expect.stringContaining("Look at what arrived"));
+    expect(refused).toBeInstanceOf(OutcomeUnknown);
     expect(await direct.sessions.find(id)).not.toBeNull();
   });
 
