@@ -54,6 +54,22 @@ export function createServiceMetrics(register: Registry, gauges: ServiceGauges):
   };
 }
 
+/** How notes for other nodes did not get out as they were (docs/adr/0017). */
+const LOSSES = ["deltas", "events", "all", "broken"] as const;
+
+/** Registers what the bus says of itself. Answers who counts notes that did not get out as they were. */
+export function createBusMetrics(register: Registry): (loss: (typeof LOSSES)[number], notes: number) => void {
+  const lost = new Counter({
+    name: "colloquy_bus_notes_lost_total",
+    help: "Notes for other nodes that did not get out as they were; what they said is in the store",
+    labelNames: ["loss"],
+    registers: [register],
+  });
+  // Shown from the start, so that the first loss is a change.
+  for (const loss of LOSSES) lost.inc({ loss }, 0);
+  return (loss, notes) => lost.inc({ loss }, notes);
+}
+
 function gauge(register: Registry, name: string, help: string, read: () => number): void {
   new Gauge({
     name,

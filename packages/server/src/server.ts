@@ -12,6 +12,7 @@ import { buildHttp } from "./http/app.ts";
 import { OpenConnections } from "./http/open-connections.ts";
 import type { HttpApp } from "./http/routes/route-parts.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
+import { createBusMetrics } from "./metrics.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildParts } from "./service-parts.ts";
 import { aloneWith, openStorage } from "./storage.ts";
@@ -51,12 +52,13 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const clock = overrides.clock ?? createSystemClock();
   const { logger, onFatal, processId } = overrides;
   const { host, port } = config.server;
+  const register = new MetricsRegister();
+  const onNotesLost = createBusMetrics(register);
   const storage =
     overrides.store === undefined
-      ? await openStorage(config, { clock, logger, onFatal, processId })
+      ? await openStorage(config, { clock, logger, onFatal, processId, onNotesLost })
       : aloneWith(overrides.store, logger);
   const { store, rateCounters } = storage;
-  const register = new MetricsRegister();
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
   const parts = buildParts({
     config,

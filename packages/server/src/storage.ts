@@ -2,7 +2,7 @@
 // number of nodes have in common, with the database or NATS to carry their notes.
 
 import { randomUUID } from "node:crypto";
-import { ClusterBus } from "./bus/cluster-bus.ts";
+import { ClusterBus, type ClusterBusOptions } from "./bus/cluster-bus.ts";
 import { InProcessBus } from "./bus/in-process-bus.ts";
 import type { Transport } from "./bus/transport.ts";
 import type { Config } from "./config/config.ts";
@@ -29,6 +29,8 @@ export interface StorageOptions {
   readonly onFatal: (error: Error) => void;
   /** Named to a second server that is refused on the same data directory. */
   readonly processId: number | undefined;
+  /** Is told how many notes for other nodes did not get out as they were, and why. */
+  readonly onNotesLost: NonNullable<ClusterBusOptions["onLoss"]>;
 }
 
 type Place = Pick<Config, "databaseUrl" | "natsUrl" | "server">;
@@ -52,13 +54,13 @@ export function aloneWith(store: Store, logger: Logger): Storage {
 async function openShared(
   url: string,
   { natsUrl, server }: Place,
-  { clock, logger }: StorageOptions,
+  { clock, logger, onNotesLost }: StorageOptions,
 ): Promise<Storage> {
   const { openPostgresStore } = await import("./store/postgres/open.ts");
   const store = await openPostgresStore({ url });
   const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
   const node = randomUUID();
-  const bus = new ClusterBus({ node, transport, clock, logger });
+  const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotesLost });
   const { openRateCounters } = await import("./store/postgres/rate-counters.ts");
   // On a loopback bind nothing is limited (contract section 6).
   const rateCounters = server.loopback ? null : await openRateCounters({ url, node, timers: clock, logger });

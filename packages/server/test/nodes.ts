@@ -68,6 +68,7 @@ function busOn(url: string | null): ClusterBus {
 /** A bus that never has a connection. */
 const NOWHERE: Transport = {
   maxBytes: 7_999,
+  isReady: false,
   start: () => undefined,
   ready: () => Promise.resolve(false),
   send: () => Promise.reject(new Error("There is no connection")),
