@@ -28,7 +28,7 @@ function found(pattern: RegExp, text: string): string[] {
 
 it("docs/api.md has every code that a problem can have, and no other", () => {
   const errors = found(
-    /new (?:InvalidRequest|NotFound|Conflict|Unavailable|ServiceError)\(\s*(?:\d+,\s*)?"([a-z_]+)"/g,
+    /(?:new (?:InvalidRequest|NotFound|Conflict|Unavailable|OutcomeUnknown|ServiceError)|super)\(\s*(?:\d+,\s*)?"([a-z_]+)"/g,
     CODE,
   );
   const rejections = found(/"([a-z_]+)"/g, /type ChatRejection =([^;]+);/.exec(CODE)?.[1] ?? "");
