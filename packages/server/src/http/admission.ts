@@ -4,7 +4,15 @@ import type { KeyGrant } from "../core/ports/app-keys.ts";
 import type { RateCounters } from "../core/ports/rate-counters.ts";
 import type { AdmitNewSession, Readiness } from "../core/ports/services.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { addressKey, CONTRACT_RATE_LIMITS, PlaceLimiter, WindowLimiter } from "./rate-limits.ts";
+import {
+  addressKey,
+  CONTRACT_RATE_LIMITS,
+  PlaceLimiter,
+  STREAMS_PER_SESSION,
+  tooManyStreams,
+  WindowLimiter,
+  type RateLimits,
+} from "./rate-limits.ts";
 import type { Stopwatch } from "./request-log.ts";
 import { SharedPlaces, SharedWindows } from "./shared-rate-limits.ts";
 
@@ -23,10 +31,10 @@ export interface Admission {
   /** What services ask before they create a session for this request; `null` when nothing limits it. */
   newSession(request: FastifyRequest): AdmitNewSession;
   /**
-   * Takes a place for an event stream. Answers what gives it back, `null` when nothing limits streams.
-   * @throws ServiceError 429 when the address has its number of streams open, 503 while the service stops
+   * Takes a place for an event stream of the session. Answers what gives it back, `null` when nothing limits streams.
+   * @throws ServiceError 429 when the address or the session has its number of streams open, 503 while the service stops
    */
-  stream(request: FastifyRequest): GiveBack | null | Promise<GiveBack>;
+  stream(request: FastifyRequest, sessionId: string): GiveBack | null | Promise<GiveBack>;
 }
 
 /** A promise only where several processes count together: one that is alone answers, or throws, at once. */
@@ -37,9 +45,7 @@ interface Windows {
   take(key: string, what: string): Counted;
 }
 
-interface Places extends Windows {
-  give(key: string): void;
-}
+const STREAMS_OF_ADDRESS = "event streams of one address";
 
 /** `counters` where several processes count together, `null` where this one is alone. */
 export function createAdmission(
@@ -63,9 +69,7 @@ export function createAdmission(
   const chats = windows("chats", limits.chatsPerMinute);
   const secrets = windows("secrets", limits.chatsPerMinute);
   const sessions = windows("sessions", limits.newSessionsPerMinute);
-  const perAddress = limits.streamsPerAddress;
-  const streams: Places =
-    counters === null ? new PlaceLimiter(perAddress) : new SharedPlaces(counters, "streams", perAddress);
+  const streams = streamsOf(counters, limits);
   return {
     chat(request, grant) {
       refuseWhenStopping(readiness);
@@ -76,10 +80,39 @@ export function createAdmission(
       return secrets.take(keyOf(request, grant), "requests about secrets");
     },
     newSession: (request) => countNewSession(sessions, addressKey(request.ip)),
-    stream(request) {
+    stream(request, sessionId) {
       refuseWhenStopping(readiness);
-      return takePlace(streams, addressKey(request.ip));
+      return streams(addressKey(request.ip), sessionId);
     },
+  };
+}
+
+/** Answers how a place for a stream is taken. */
+function streamsOf(
+  counters: RateCounters | null,
+  { streamsPerAddress: limit }: RateLimits,
+): (address: string, sessionId: string) => GiveBack | Promise<GiveBack> {
+  if (counters === null) {
+    const places = new PlaceLimiter(limit);
+    return (address) => {
+      places.take(address, STREAMS_OF_ADDRESS);
+      return () => places.give(address);
+    };
+  }
+  const ofAddress = new SharedPlaces(counters, "streams", limit);
+  const ofSession = new SharedPlaces(counters, "streams of", STREAMS_PER_SESSION, tooManyStreams);
+  return async (address, sessionId) => {
+    await ofAddress.take(address, STREAMS_OF_ADDRESS);
+    try {
+      await ofSession.take(sessionId, "event streams of one session");
+    } catch (error) {
+      ofAddress.give(address);
+      throw error;
+    }
+    return () => {
+      ofAddress.give(address);
+      ofSession.give(sessionId);
+    };
   };
 }
 
@@ -87,16 +120,9 @@ function keyOf(request: FastifyRequest, grant: KeyGrant | null): string {
   return grant === null ? addressKey(request.ip) : `key ${grant.keyId}`;
 }
 
-// Functions of their own, so that what outlives the request keeps the address alone.
-
+/** A function of its own, so that what outlives the request keeps the address alone. */
 function countNewSession(sessions: Windows, address: string): AdmitNewSession {
   return () => sessions.take(address, "new sessions");
-}
-
-function takePlace(streams: Places, address: string): GiveBack | Promise<GiveBack> {
-  const taken = streams.take(address, "event streams of one address");
-  const giveBack = (): void => streams.give(address);
-  return taken === undefined ? giveBack : taken.then(() => giveBack);
 }
 
 function refuseWhenStopping(readiness: Readiness): void {

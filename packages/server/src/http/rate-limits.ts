@@ -19,6 +19,9 @@ export const CONTRACT_RATE_LIMITS: RateLimits = {
   streamsPerAddress: 100,
 };
 
+/** Open at the same time, by session. A process that is alone has them all in its feed, which counts them itself. */
+export const STREAMS_PER_SESSION = 10;
+
 export const WINDOW_MS = 60_000;
 /** Addresses remembered at most; beyond that the oldest windows are forgotten, so that memory stays bounded. */
 export const REMEMBERED = 100_000;
@@ -112,8 +115,14 @@ export function noPlaceLeft(limit: number, what: string): ServiceError {
   return tooMany(`At most ${limit} ${what} are allowed at the same time. Close one first.`, 10);
 }
 
-function tooMany(detail: string, seconds: number): ServiceError {
-  return new ServiceError(429, "rate_limited", detail, {
+/** In the words of the feed, which says the same of the streams of one process. */
+export function tooManyStreams(limit: number): ServiceError {
+  const detail = `This session has ${limit} open event streams. Close one of them, or share one between readers.`;
+  return tooMany(detail, 10, "too_many_streams");
+}
+
+function tooMany(detail: string, seconds: number, code = "rate_limited"): ServiceError {
+  return new ServiceError(429, code, detail, {
     headers: { "retry-after": String(Math.max(1, seconds)) },
   });
 }

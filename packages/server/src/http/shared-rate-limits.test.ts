@@ -63,9 +63,19 @@ describe("rate limits that several processes keep together", () => {
     expect(counters.asked).not.toContain("release streams 127.0.0.1");
     stream.destroy();
     await expect.poll(() => counters.asked).toContain("release streams 127.0.0.1");
+    expect(counters.asked).toContain(`release streams of ${SESSION}`);
     counters.waitMs = 1;
     expect((await answerOf(send(port))).headers["retry-after"]).toBe("10");
-    expect(counters.asked.filter((what) => what.startsWith("release"))).toHaveLength(1);
+    expect(counters.asked.filter((what) => what.startsWith("release"))).toHaveLength(2);
+  });
+
+  it("take no place of the address where the session has none left", async () => {
+    counters.full.add(`streams of ${SESSION}`);
+    const refused = await edge.send("GET", "/api/updates", { headers: ACCEPT });
+    expect(expectProblem(refused, 429, "too_many_streams")).toContain("10 open event streams");
+    expect(counters.asked.filter((what) => what.startsWith("release"))).toEqual([
+      "release streams 127.0.0.1",
+    ]);
   });
 
   it("give the place back of a client that left while it was taken", async () => {

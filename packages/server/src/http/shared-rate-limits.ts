@@ -1,5 +1,6 @@
 // Rate limits that several processes keep together: the same as in rate-limits.ts, each a question to whoever counts for all.
 
+import type { ServiceError } from "../core/errors.ts";
 import type { RateCounters } from "../core/ports/rate-counters.ts";
 import { noPlaceLeft, REMEMBERED, tooOften, WINDOW_MS } from "./rate-limits.ts";
 
@@ -56,11 +57,14 @@ export class SharedPlaces {
   readonly #counters: RateCounters;
   readonly #name: string;
   readonly #limit: number;
+  readonly #refusal: (limit: number, what: string) => ServiceError;
 
-  constructor(counters: RateCounters, name: string, limit: number) {
+  /** `name` sets these places apart from others. */
+  constructor(counters: RateCounters, name: string, limit: number, refusal = noPlaceLeft) {
     this.#counters = counters;
     this.#name = name;
     this.#limit = limit;
+    this.#refusal = refusal;
   }
 
   /**
@@ -69,7 +73,7 @@ export class SharedPlaces {
    */
   async take(key: string, what: string): Promise<void> {
     if (!(await this.#counters.hold(`${this.#name} ${key}`, this.#limit)))
-      throw noPlaceLeft(this.#limit, what);
+      throw this.#refusal(this.#limit, what);
   }
 
   give(key: string): void {

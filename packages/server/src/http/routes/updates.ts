@@ -93,7 +93,7 @@ async function open(
   reply: FastifyReply,
   wanted: StreamRequest,
 ): Promise<void> {
-  const place = admission.stream(request);
+  const place = admission.stream(request, wanted.sessionId);
   const giveBack = place instanceof Promise ? await place : place;
   const stream = new EventStream(() => answers.stream({ request, reply, route: ROUTE, waitMs: 0 }), giveBack);
   closeWith(reply.raw, stream);

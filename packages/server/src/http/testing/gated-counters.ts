@@ -6,6 +6,8 @@ export class GatedCounters implements RateCounters {
   gate: Promise<void> = Promise.resolve();
   /** Milliseconds that every key has to wait; 0 lets it through. */
   waitMs = 0;
+  /** Keys that have no place left. */
+  readonly full = new Set<string>();
 
   async take(key: string): Promise<number> {
     this.asked.push(`take ${key}`);
@@ -16,7 +18,7 @@ export class GatedCounters implements RateCounters {
   async hold(key: string): Promise<boolean> {
     this.asked.push(`hold ${key}`);
     await this.gate;
-    return this.waitMs === 0;
+    return this.waitMs === 0 && !this.full.has(key);
   }
 
   release(key: string): void {
