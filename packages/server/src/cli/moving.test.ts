@@ -1,8 +1,11 @@
 // migrate, export and import as an operator types them.
 
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { access, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { openAdministration } from "../administration.ts";
@@ -71,6 +74,28 @@ describe("migrate", () => {
     expect(errors).toMatch(/^Copying +: \d+ of \d+ rows\n/);
     expect(errors).toMatch(/\nComparing: \d+ of \d+ rows\n/);
     await withServer("new", async (store) => expect(await store.sessions.find(filled.done)).not.toBeNull());
+  });
+
+  it("goes on where it was when its process is killed", async () => {
+    const main = join(import.meta.dirname, "../main.ts");
+    const environment = {
+      cwd: root,
+      env: { PATH: process.env["PATH"], COLLOQUY_DATA_DIR: join(root, "new") },
+    };
+    const killed = spawn(process.execPath, [main, ...between("data", "new")], environment);
+    await once(killed.stderr, "data");
+    killed.kill("SIGKILL");
+    await once(killed, "close");
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [main, ...between("data", "new")],
+      environment,
+    );
+    expect(stdout).toMatch(/Everything is there|It had been moved before/);
+    const doctor = await promisify(execFile)(process.execPath, [main, "doctor"], environment).catch(
+      (error: { stdout: string }) => error,
+    );
+    expect(doctor.stdout).toMatch(/ok {7}database {8}SQLite in .*new: schema version/);
   });
 
   it("draws a bar on a terminal", async () => {

@@ -29,7 +29,7 @@ const StoredCall = ToolCall.extend({
   phase: z.enum(["started", "asked", "allowed"]).optional(),
 });
 
-export const SessionLine = z.strictObject({
+const SessionLine = z.strictObject({
   kind: z.literal("session"),
   id: z.string().refine((id) => parseSessionId(id) === id, "is no session id in lower case"),
   app: word.nullable(),
@@ -51,7 +51,7 @@ export const SessionLine = z.strictObject({
   updated_at: time,
 });
 
-export const MessageLine = z.strictObject({
+const MessageLine = z.strictObject({
   kind: z.literal("message"),
   position,
   id: z.uuid(),
@@ -64,7 +64,7 @@ export const MessageLine = z.strictObject({
   content: z.string(),
 });
 
-export const TurnLine = z.strictObject({
+const TurnLine = z.strictObject({
   kind: z.literal("turn"),
   number: position,
   state: z.enum(["queued", "running", "waiting", "complete", "interrupted", "failed"]),
@@ -79,7 +79,7 @@ export const TurnLine = z.strictObject({
   ended_at: time.nullable(),
 });
 
-export const StepLine = z.strictObject({
+const StepLine = z.strictObject({
   kind: z.literal("step"),
   turn: position,
   number: position,
@@ -96,13 +96,13 @@ const CheckpointLine = z.strictObject({
   text: z.string(),
 });
 
-export const SystemEventLine = z.strictObject({
+const SystemEventLine = z.strictObject({
   kind: z.literal("system_event"),
   number: position,
   item: SystemEvent,
 });
 
-export const ActionLine = z.strictObject({
+const ActionLine = z.strictObject({
   kind: z.literal("action"),
   number: position,
   id: word,

@@ -182,7 +182,10 @@ describe("an import", () => {
     expect(await title()).not.toBe("Renamed");
     const { key, life } = await withStore(here, (store) => record(store, filled.done));
     expect(key).toBeGreaterThan(old.key);
+    expect(life).toMatch(/^[0-9a-f]{12}$/);
     expect(life).not.toBe(old.life);
+    await imported(here, lines, true);
+    expect((await withStore(here, (store) => record(store, filled.done))).life).not.toBe(life);
     // Nothing of the old life is left.
     const left = await on(here, (store) =>
       store.read(async (reader) => {
