@@ -26,6 +26,14 @@ export interface FollowerContext {
   readonly counts: { resumed: number; refetched: number; compared: number };
 }
 
+interface Stream {
+  readonly incoming: IncomingMessage;
+  readonly port: number;
+  /** The event that it was to begin after, and when. */
+  readonly after: string;
+  readonly at: number;
+}
+
 export class StreamFollower {
   readonly #context: FollowerContext;
   readonly #sessionId: string;
@@ -35,7 +43,7 @@ export class StreamFollower {
   readonly #done: Promise<void>;
   #state: FoldState | null = null;
   /** The stream that is open, and the port that it was opened at. */
-  #open: { readonly incoming: IncomingMessage; readonly port: number } | null = null;
+  #open: Stream | null = null;
   /** Life that the server said it cannot resume. */
   #givenUp: string | null = null;
   /** Wakes whoever waits in `reach`. */
@@ -120,7 +128,7 @@ export class StreamFollower {
     });
     if (incoming.statusCode !== 200) throw new Error(`updates answered ${incoming.statusCode ?? 0}`);
     counts.resumed += 1;
-    this.#open = { incoming, port };
+    this.#open = { incoming, port, after, at: performance.now() };
     const parse = createSseParser((event) => {
       if (this.#state !== null) this.#take(event, this.#state);
       if (this.#state === null) incoming.destroy();
@@ -199,8 +207,15 @@ export class StreamFollower {
   }
 
   #report(about: string, detail: string): void {
-    this.#context.violations.add("fold mismatch", this.#sessionId, about, detail);
+    const now = performance.now();
+    const { port = 0, after = "", at = now } = this.#open ?? {};
+    const opened = `; ${seconds(now)} after the start, in a stream at port ${port}, after ${after}, open for ${seconds(now - at)}`;
+    this.#context.violations.add("fold mismatch", this.#sessionId, about, detail + opened);
   }
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
 }
 
 function isAfter(id: string, position: string | undefined): boolean {

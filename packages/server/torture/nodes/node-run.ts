@@ -56,6 +56,7 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
   const violations = new Violations(() => {
     if (options.untilFirstViolation) stopping.abort();
   });
+  for (const { name, port } of nodes) options.onFault(`${name} is at port ${port}`);
   const watch = watchFaults(options.onFault);
   const client = createRoundRobin(nodes.map(({ port }) => port));
   const context: LoadContext = {
@@ -111,7 +112,7 @@ function watchFaults(onFault: (text: string) => void): FaultWatch & { readonly d
   let lastChange = performance.now();
   return {
     began: (fault, hitsAll) => {
-      onFault(describeFault(fault));
+      onFault(`${(performance.now() / 1000).toFixed(1)} s: ${describeFault(fault)}`);
       isDown = hitsAll;
       lastChange = performance.now();
     },
