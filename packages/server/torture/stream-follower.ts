@@ -14,6 +14,8 @@ import type { Violations } from "./violations.ts";
 const STATES_KEPT = 64;
 /** Without even a heartbeat for this long (they come every 15 s) a stream is dead; in milliseconds. */
 const SILENCE_MS = 40_000;
+/** A stream that has not begun by then is asked for anew, in milliseconds. */
+const ANSWER_MS = 5_000;
 
 export interface FollowerContext {
   readonly client: HttpClient;
@@ -123,6 +125,9 @@ export class StreamFollower {
         signal: this.#closed.signal,
         timeout: SILENCE_MS,
       });
+      const late = setTimeout(() => outgoing.destroy(new Error("No answer")), ANSWER_MS);
+      const settled = (): void => clearTimeout(late);
+      outgoing.once("response", settled).once("close", settled);
       outgoing.once("response", resolve).once("error", reject).end();
       outgoing.once("timeout", () => outgoing.destroy(new Error("No heartbeat")));
     });
