@@ -129,10 +129,14 @@ export class Feed implements UpdateService {
    * A session was loaded in the middle of an answer that nobody here works on, after a crash for example: readers are sent what its
    * snapshot shows, in place of what they had of it.
    */
-  recover(session: { readonly id: string; readonly life: string }, streaming: StreamingText): void {
+  recover(session: StreamPosition & { readonly id: string }, streaming: StreamingText): void {
     if (!this.#texts.recover(session.id, session.life, streaming)) return;
     const channel = this.#channels.get(session.id);
-    if (channel?.life === session.life) this.#showText(channel);
+    if (channel === undefined || (channel.life === session.life && session.head < channel.head)) return;
+    // Of what was loaded, readers may not have been told everything yet: the text of a message comes behind its beginning.
+    moveHead(channel, session);
+    this.#catchUp(channel);
+    this.#showText(channel);
   }
 
   /** A session has left memory, and nobody works on it: its text is held no longer. `recover` brings it back when it is loaded. */

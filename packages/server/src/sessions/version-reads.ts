@@ -10,7 +10,7 @@ type Answer = PromiseWithResolvers<SessionVersion | null>;
 
 export class VersionReads {
   readonly #store: Pick<SessionStore, "versions">;
-  #wanted = new Map<string, Answer>();
+  readonly #wanted = new Map<string, Answer>();
   #reading = false;
 
   constructor(store: Pick<SessionStore, "versions">) {

@@ -118,7 +118,11 @@ class SeveralNodes implements Processes {
   async #query(database: string, text: string): Promise<void> {
     const client = new Client({ connectionString: `${this.#postgres}/${database}` });
     await client.connect();
-    await client.query(text).finally(() => client.end());
+    try {
+      await client.query(text);
+    } finally {
+      await client.end();
+    }
   }
 }
 
