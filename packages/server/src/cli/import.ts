@@ -52,9 +52,8 @@ async function importWith(parts: CommandParts, file: string, options: ImportOpti
   if (json) printJson(parts, sessions.map(asJson));
   const refused = sessions.filter(({ outcome }) => outcome === "refused").length;
   if (refused > 0) {
-    throw new CommandFailure(
-      `Colloquy: ${refused} of ${sessions.length} were refused. The others are there.`,
-    );
+    const rest = refused === sessions.length ? "Nothing was imported." : "The others are there.";
+    throw new CommandFailure(`Colloquy: ${refused} of ${sessions.length} were refused. ${rest}`);
   }
 }
 
