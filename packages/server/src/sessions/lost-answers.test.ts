@@ -105,6 +105,17 @@ describe("a turn, when the answer of the store is lost after one of its commits"
     expect(parse(live.view()).messages[1]?.content).toBe("first\n\nsecond");
   });
 
+  it("has each step and its calls once", async () => {
+    one.before = losingAnswerOf("turns.stepWithCalls", one.service.store);
+    const stored = one.journal.stepWithCalls(step(1, "first"), [call("a")], []);
+    await until(() => one.warnings.length > 0);
+    await one.service.clock.advance(200);
+    expect(await stored).toBe(true);
+    const [, message] = (await one.service.snapshot(one.id)).messages;
+    expect(message).toMatchObject({ content: "first", tool_calls: [{ id: "a" }] });
+    expect(await one.journal.complete(step(2, "second"))).toBe(true);
+  });
+
   it("rings for the next one when it was its end that was stored", async () => {
     await one.service.say(one.id, "next");
     one.before = losingAnswerOf("turns.complete", one.service.store);

@@ -147,8 +147,9 @@ export class DecidedSession {
     calls: readonly ToolCallRecord[],
     asked: readonly AskedAction[] = [],
   ): boolean {
-    return this.write(turn, (draft, open) =>
-      decideStepWithCalls(draft, open, step(open.turn.steps + 1, text), calls, asked),
+    return this.write(
+      turn,
+      (draft, open) => void decideStepWithCalls(draft, open, step(open.turn.steps + 1, text), calls, asked),
     );
   }
 

@@ -40,6 +40,7 @@ export function turnThatWrites(
  * A model step that asks for tools: the step, and its calls before any of them runs. This is the intent of a call, but of one that is
  * `allowed` and starts later (`decideStarts`). Of a call that is among `asked`, a person is asked instead. Calls beyond `MAX_CALLS` have
  * their result with the step: they are never made.
+ * Answers `false` for a step that is there already, because its answer was lost and it was sent again: it is not to be stored twice.
  */
 export function decideStepWithCalls(
   draft: SessionDraft,
@@ -47,7 +48,8 @@ export function decideStepWithCalls(
   step: StepRecord,
   calls: readonly ToolCallRecord[],
   asked: readonly AskedAction[],
-): void {
+): boolean {
+  if (step.number <= open.turn.steps) return false;
   const waiting = new Set(asked.map(({ callId }) => callId));
   const kept = calls
     .slice(0, MAX_CALLS)
@@ -69,6 +71,7 @@ export function decideStepWithCalls(
   askPerson(draft, open.turn.number, kept, asked);
   draft.changeTurn({ ...open.turn, steps: step.number, usage: addUsage(open.turn.usage, step.usage) });
   draft.settledTurns.add(open.turn.number);
+  return true;
 }
 
 /** The last model step: it asked for no tools, and the turn is complete with it. */

@@ -36,6 +36,17 @@ export function describeTurnProgress(openStore: OpenStore): void {
       expect(session).toEqual(committed?.session);
     });
 
+    it("keeps a step once that is sent again because its answer was lost", async () => {
+      const id = randomUUID();
+      const turn = identityOf(await startTurn(given.store, id, "what is 12 * 7?"));
+      await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL], []);
+      const before = await everything(given.store, id);
+      const again = await given.store.turns.stepWithCalls(turn, step(1, "Let me see."), [CALL], []);
+      expect(again).toMatchObject({ outcome: "ok", events: [] });
+      expect(await everything(given.store, id)).toEqual(before);
+      expect(await given.store.turns.history(turn, 1_000)).toMatchObject([{ steps: [{ number: 1 }] }]);
+    });
+
     it("keeps a step with its calls, then each call's one result, then the last step", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "what is 12 * 7?"));

@@ -86,8 +86,8 @@ function progressOf(calls: Calls): Progress {
     stepWithCalls: (identity, step, toolCalls, asked) =>
       calls.change(identity.sessionId, needs, (transaction, at) =>
         transaction.changeForTurn(at, identity, (draft, open) => {
-          decideStepWithCalls(draft, open, step, toolCalls, asked);
-          transaction.changes.addStep(identity.sessionKey, identity.turn, step);
+          const isNew = decideStepWithCalls(draft, open, step, toolCalls, asked);
+          if (isNew) transaction.changes.addStep(identity.sessionKey, identity.turn, step);
         }),
       ),
     wait: (identity) =>

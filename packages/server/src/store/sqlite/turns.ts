@@ -105,8 +105,8 @@ function prepareProgress(database: DatabaseSync, transaction: Transaction): Prog
     },
     stepWithCalls: (at, identity, step, calls, asked) =>
       changeForTurn(at, identity, (draft, open) => {
-        decideStepWithCalls(draft, open, step, calls, asked);
-        addStep(identity.sessionKey, identity.turn, step);
+        const isNew = decideStepWithCalls(draft, open, step, calls, asked);
+        if (isNew) addStep(identity.sessionKey, identity.turn, step);
       }),
     wait: (at, identity) => {
       let outcome: ReturnType<typeof decideWait> = "waits";
