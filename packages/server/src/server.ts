@@ -14,7 +14,7 @@ import type { HttpApp } from "./http/routes/route-parts.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
 import { createBusMetrics } from "./metrics.ts";
 import { createReadiness } from "./readiness.ts";
-import { buildParts } from "./service-parts.ts";
+import { buildParts, type ServiceParts } from "./service-parts.ts";
 import { aloneWith, openStorage } from "./storage.ts";
 
 export interface ServerOverrides {
@@ -93,16 +93,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     },
     async stop({ graceMs }) {
       readiness.stop();
-      parts.titles.stop();
-      parts.feed.stop();
-      await parts.dispatcher.stop(graceMs);
-      parts.stopWaiting();
-      parts.leases.stop();
-      parts.registry.stop();
-      await parts.cleanup.stop();
-      await parts.actionExpiry.stop();
-      await parts.tools.close();
-      await parts.bus.close();
+      await stopParts(parts, graceMs);
       await closeWithin(CLOSING_MS, http, connections, clock);
       await rateCounters?.close();
       await store.close();
@@ -110,6 +101,20 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     cleanUp: () => parts.cleanup.run(),
     reload: (next) => parts.reload(next),
   };
+}
+
+/** Ends what works, then what it works with; requests are still answered. */
+async function stopParts(parts: ServiceParts, graceMs: number): Promise<void> {
+  parts.titles.stop();
+  parts.feed.stop();
+  await parts.dispatcher.stop(graceMs);
+  parts.stopWaiting();
+  parts.leases.stop();
+  parts.registry.stop();
+  await parts.cleanup.stop();
+  await parts.actionExpiry.stop();
+  await parts.tools.close();
+  await parts.bus.close();
 }
 
 /**

@@ -54,12 +54,15 @@ export class Dispatcher {
   /** Whether the last claim passed over providers that were full: their turns wait until one of them has room. */
   #passedOver = false;
   #claiming = false;
+  #claimed: Promise<void> = Promise.resolve();
   /** Places that the claim under way asks for. */
   #asked = Number.POSITIVE_INFINITY;
   #retry: Timer | null = null;
   #stopped = false;
   /** Chats under way that found no place: those that come after them must not find one either. */
   #placeless = 0;
+  /** Turns that the store gave to this process after the stop. */
+  readonly #handedBack: Promise<void>[] = [];
   /** Epochs of turns whose run has ended since the stop, without a defect. */
   readonly #stoppedTurns: number[] = [];
   readonly #count: WaitingCount;
@@ -110,18 +113,13 @@ export class Dispatcher {
   ring(arrived = 0): void {
     this.#count.add(arrived);
     this.#backlog = true;
-    if (!this.#claiming && !this.#stopped && this.#retry === null) void this.#claim();
+    if (!this.#claiming && !this.#stopped && this.#retry === null) this.#claimed = this.#claim();
   }
 
   /** A session was committed: a turn of an older epoch that runs here has lost its right to. */
   supersede(session: SessionRecord): void {
     const running = this.#options.running.ofSession(session.key);
     if (running !== null && running.turn.epoch < session.epoch) running.controller.abort();
-  }
-
-  /** As `supersede`, of a session that another process has committed. */
-  supersedeLife(sessionId: string, life: string, epoch: number): void {
-    this.#options.running.abort(sessionId, life, epoch);
   }
 
   /** A life of a session is over, and with it whatever runs for it. */
@@ -141,7 +139,8 @@ export class Dispatcher {
     for (const { controller } of running.all()) controller.abort();
     await running.untilIdle(STOPPING_MS, clock);
     if (running.size > 0) logger.error({ turns: running.size }, "turns did not stop when they were told to");
-    await handBack(this.#stoppedTurns, this.#options);
+    await this.#claimed;
+    await Promise.all([handBack(this.#stoppedTurns, this.#options), ...this.#handedBack]);
     this.#options.callOthers();
   }
 
@@ -223,7 +222,7 @@ export class Dispatcher {
     const { running } = this.#options;
     if (this.#stopped) {
       running.unpromise(1);
-      void handBack([turn.epoch], this.#options);
+      this.#handedBack.push(handBack([turn.epoch], this.#options));
       return;
     }
     const started: RunningTurn = { turn, controller: new AbortController(), heldUntil: askedAt + HOLD_MS };
