@@ -4,6 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import type { ClientHandlers } from "./load/client.ts";
+import { measureChats } from "./nodes/chats.ts";
+import { measureCosts } from "./nodes/costs.ts";
+import { measureDelays } from "./nodes/delays.ts";
+import { measureInterrupts } from "./nodes/interrupts.ts";
+import { measureTakeover } from "./nodes/takeover.ts";
 import { RoleProcess } from "./role.ts";
 import { measureDurableChat } from "./rows/durable-chat.ts";
 import { measureLongSession } from "./rows/long-session.ts";
@@ -22,8 +27,18 @@ export interface BenchOptions {
   readonly seconds: number;
   readonly rounds: number;
   readonly quick: boolean;
+  /** Rows of several nodes on one PostgreSQL instead of those of one server. */
+  readonly nodes: boolean;
   readonly nodeArguments: readonly string[];
 }
+
+const NODE_ROWS: Readonly<Record<string, MeasureRow>> = {
+  delays: measureDelays,
+  interrupts: measureInterrupts,
+  chats: measureChats,
+  takeover: measureTakeover,
+  costs: measureCosts,
+};
 
 const ROWS: Readonly<Record<string, MeasureRow>> = {
   state: measureState,
@@ -39,8 +54,9 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
 /** Measures the rows, prints the table, and answers whether every target was met. */
 export async function runBench(options: BenchOptions): Promise<boolean> {
   const { only, quick, rounds, nodeArguments } = options;
-  const chosen = Object.entries(ROWS).filter(([name]) => only === null || name === only);
-  if (chosen.length === 0) throw new Error(`--only takes one of: ${Object.keys(ROWS).join(", ")}`);
+  const all = options.nodes ? NODE_ROWS : ROWS;
+  const chosen = Object.entries(all).filter(([name]) => only === null || name === only);
+  if (chosen.length === 0) throw new Error(`--only takes one of: ${Object.keys(all).join(", ")}`);
   const root = mkdtempSync(join(tmpdir(), "colloquy-bench-"));
   const client = new RoleProcess<ClientHandlers>("client", null);
   const rows: Row[] = [];

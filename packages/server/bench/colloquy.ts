@@ -2,6 +2,7 @@
 // limits that the row sets.
 
 import { createServer } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../src/config/load-config.ts";
 import type { Config, LimitsConfig } from "../src/config/config.ts";
 import { createSystemClock } from "../src/clock.ts";
@@ -9,13 +10,23 @@ import type { Clock } from "../src/core/ports/clock.ts";
 import { createLog } from "../src/logging.ts";
 import { buildServer } from "../src/server.ts";
 import { listenOnFreePort } from "./controls/listen.ts";
-import { createBenchModel } from "./models.ts";
+import { machineMs } from "./machine-clock.ts";
+import { createBenchModel, type FollowedCall } from "./models.ts";
 import { serveRole, settledMemory } from "./role.ts";
 
 export interface ColloquyInput {
   /** Where it keeps its data. */
   readonly directory: string;
   readonly limits?: Partial<LimitsConfig>;
+  /** What it has in common with other nodes; `null` and absent for SQLite. */
+  readonly shared?: { readonly databaseUrl: string; readonly natsUrl: string | null } | null;
+}
+
+/** Pieces of text that the model says one after the other, in the answers to `follow NAME`, by the names in turn. */
+export interface PacedText {
+  readonly names: readonly string[];
+  readonly marks: readonly string[];
+  readonly everyMs: number;
 }
 
 const RIG = "bench/instant";
@@ -26,11 +37,12 @@ async function build(input: ColloquyInput) {
     HOST: "127.0.0.1",
     COLLOQUY_DATA_DIR: input.directory,
     COLLOQUY_LOG_LEVEL: "warn",
+    ...sharedEnvironment(input.shared ?? null),
   };
   const loaded = await loadConfig({ environment, workingDirectory: input.directory });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   const { clock, advance } = createAdjustableClock();
-  const { model, open, say } = createBenchModel();
+  const { model, calls, open, say } = createBenchModel();
   const server = await buildServer(benchConfig(loaded.config, input.limits ?? {}), {
     logger: createLog({ level: "error", destination: 2, readable: false }).logger,
     onFatal: (error) => {
@@ -51,6 +63,12 @@ async function build(input: ColloquyInput) {
     /** Puts the clock forward; timers go on as they were. */
     advance: (milliseconds: number) => advance(milliseconds),
     cleanUp: () => server.cleanUp(),
+    /** Milliseconds of processor time that this process has used. */
+    processorMs: () => processorMs(),
+    /** Calls of the model that answer "follow NAME", by name. */
+    calls: (): Readonly<Record<string, FollowedCall>> => Object.fromEntries(calls),
+    /** Answers when the model said each mark, on the machine's clock. */
+    sayPaced: (text: PacedText) => sayPaced(text, say),
   };
   const stop = async () => {
     triggers.closeAllConnections();
@@ -64,6 +82,33 @@ export type ColloquyHandlers = Awaited<ReturnType<typeof build>>["handlers"];
 export async function startColloquy(input: ColloquyInput): Promise<void> {
   const { handlers, stop } = await build(input);
   serveRole(handlers, stop);
+}
+
+function sharedEnvironment(shared: ColloquyInput["shared"]): Readonly<Record<string, string>> {
+  if (shared === null || shared === undefined) return {};
+  const { databaseUrl, natsUrl } = shared;
+  return {
+    COLLOQUY_DATABASE_URL: databaseUrl,
+    ...(natsUrl !== null && { COLLOQUY_NATS_URL: natsUrl }),
+  };
+}
+
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+async function sayPaced(
+  { names, marks, everyMs }: PacedText,
+  say: (name: string, text: string) => void,
+): Promise<readonly (readonly [mark: string, saidAt: number])[]> {
+  const said: [string, number][] = [];
+  for (const [index, mark] of marks.entries()) {
+    said.push([mark, machineMs()]);
+    say(names[index % names.length] ?? "", `${mark} `);
+    await sleep(everyMs);
+  }
+  return said;
 }
 
 /** Titles come from the demo model: its plain fallback, which costs no call. */

@@ -1,4 +1,4 @@
-// npm run bench [-- --only ROW --seconds 4 --rounds 5 --quick --node-arguments="--cpu-prof"]
+// npm run bench [-- --nodes --only ROW --seconds 4 --rounds 5 --quick --node-arguments="--cpu-prof"]
 //
 // Prints a table of what Colloquy does beside the least that anything could do, each measured in turn in this run. Ends with
 // exit code 1 when a target is missed. The same file is the beginning of every process of the bench (`--role`).
@@ -10,6 +10,7 @@ const given = parseArguments(process.argv.slice(2), {
   seconds: 0,
   rounds: 0,
   quick: false,
+  nodes: false,
   "node-arguments": "",
   role: null,
   input: "null",
@@ -22,6 +23,8 @@ const ROLES: Readonly<Record<string, (input: never) => Promise<void>>> = {
   bytes: async (input) => (await import("./controls/bytes.ts")).startBytesControl(input),
   insert: async (input) => (await import("./controls/insert.ts")).startInsertControl(input),
   sdk: async () => (await import("./controls/sdk.ts")).startSdkControl(),
+  hops: async (input) => (await import("./controls/hops.ts")).startHopsControl(input),
+  rows: async (input) => (await import("./controls/rows.ts")).startRowsControl(input),
   streams: async (input) => (await import("./controls/streams.ts")).startStreamsControl(input),
 };
 
@@ -32,6 +35,7 @@ if (given.role === null) {
     seconds: given.seconds > 0 ? given.seconds : given.quick ? 1.5 : 4,
     rounds: given.rounds > 0 ? given.rounds : given.quick ? 2 : 5,
     quick: given.quick,
+    nodes: given.nodes,
     nodeArguments: given["node-arguments"].split(" ").filter((argument) => argument !== ""),
   });
   process.exit(met ? 0 : 1);

@@ -6,6 +6,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
+import { machineMs } from "./machine-clock.ts";
 
 /** Deltas of an instant answer. */
 const DELTAS = ["Ten ", "small ", "pieces ", "of ", "text ", "make ", "up ", "this ", "whole ", "answer."];
@@ -17,8 +18,16 @@ const USAGE: LanguageModelV4Usage = {
   outputTokens: { total: 10, text: 10, reasoning: undefined },
 };
 
+/** When a call began that answers the message "follow NAME", and when it was told to stop, on the machine's clock. */
+export interface FollowedCall {
+  readonly begunAt: number;
+  abortedAt: number | null;
+}
+
 export interface BenchModel {
   readonly model: LanguageModelV4;
+  /** The last call of each name. */
+  readonly calls: ReadonlyMap<string, FollowedCall>;
   /** Lets all go that wait, now and from now on. */
   open(): void;
   /** Says a piece of text in the answer to the message "follow NAME". */
@@ -32,6 +41,7 @@ export interface BenchModel {
 export function createBenchModel(): BenchModel {
   const gate = Promise.withResolvers<void>();
   const followers = new Map<string, (text: string) => void>();
+  const calls = new Map<string, FollowedCall>();
   const model: LanguageModelV4 = {
     specificationVersion: "v4",
     provider: "bench",
@@ -51,12 +61,19 @@ export function createBenchModel(): BenchModel {
       }
       if (message.startsWith("follow ")) {
         const name = message.slice("follow ".length);
+        noteCall(calls, name, options.abortSignal);
         return { stream: endlessStream(options.abortSignal, (say) => follow(followers, name, say)) };
       }
       return { stream: instantStream() };
     },
   };
-  return { model, open: () => gate.resolve(), say: (name, text) => followers.get(name)?.(text) };
+  return { model, calls, open: () => gate.resolve(), say: (name, text) => followers.get(name)?.(text) };
+}
+
+function noteCall(calls: Map<string, FollowedCall>, name: string, signal: AbortSignal | undefined): void {
+  const call: FollowedCall = { begunAt: machineMs(), abortedAt: null };
+  calls.set(name, call);
+  signal?.addEventListener("abort", () => (call.abortedAt = machineMs()), { once: true });
 }
 
 function instantStream(): ReadableStream<LanguageModelV4StreamPart> {

@@ -67,6 +67,13 @@ export class RoleProcess<Asked extends Handlers> {
     clearTimeout(timer);
   }
 
+  /** Ends the process as a crash does; resolves when it is gone. */
+  async kill(): Promise<void> {
+    const gone = once(this.#child, "exit");
+    this.#child.kill("SIGKILL");
+    await gone;
+  }
+
   #take({ id, result, error }: Reply): void {
     const answer = this.#open.get(id);
     this.#open.delete(id);

@@ -1,5 +1,7 @@
 // The client's process: generates all load, so that it never shares a thread with a server.
 
+import { setTimeout as sleep } from "node:timers/promises";
+import { machineMs } from "../machine-clock.ts";
 import { serveRole } from "../role.ts";
 import { runClosedLoop, type ClosedLoop } from "./closed-loop.ts";
 import { LoadConnection } from "./connection.ts";
@@ -24,6 +26,9 @@ const bundles = () => {
       port: number;
       triggers: readonly { stream: number; request: string; mark: string }[];
     }) => open.get(input.name)?.measure(input.port, input.triggers) ?? [],
+    /** Notes when marks arrive on these streams, on the machine's clock. */
+    recordArrivals: (input: { name: string }) => open.get(input.name)?.record(),
+    arrivals: (input: { name: string }) => [...(open.get(input.name)?.arrivals ?? [])],
     closeStreams: (input: { name: string }) => {
       open.get(input.name)?.close();
       open.delete(input.name);
@@ -41,6 +46,19 @@ const handlers = () => ({
     for (const request of input.requests) body = (await connection.fetch(request)).toString("utf8");
     connection.close();
     return body;
+  },
+  /** Sends requests one after the other, `everyMs` apart; answers when each was sent, on the machine's clock. */
+  fetchTimed: async (input: { port: number; requests: readonly string[]; everyMs: number }) => {
+    const connection = await LoadConnection.open(input.port);
+    const sent: number[] = [];
+    for (const request of input.requests) {
+      sent.push(machineMs());
+      await connection.fetch(request);
+      if (connection.status !== 200) throw new Error(`A request was answered with ${connection.status}`);
+      await sleep(input.everyMs);
+    }
+    connection.close();
+    return sent;
   },
   /** The header fields of the answer to a request, and its body. */
   answer: async (input: { port: number; request: string }): Promise<LoadAnswer> => {

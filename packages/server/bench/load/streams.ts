@@ -1,6 +1,7 @@
 // Many open event streams, and the time until an event arrives on one of them.
 
 import { connect, type Socket } from "node:net";
+import { machineMs } from "../machine-clock.ts";
 import { LoadConnection } from "./connection.ts";
 
 interface OpenStream {
@@ -9,9 +10,12 @@ interface OpenStream {
   onData: ((text: string) => void) | null;
 }
 
+const MARK = /mark-[\w-]+?-end/g;
+
 /** Opens streams a few at a time and keeps them. */
 export class StreamBundle {
   readonly #streams: OpenStream[] = [];
+  readonly #arrivals = new Map<string, number>();
 
   /** `requests` are whole requests, one a stream. Resolves when each has sent its head. */
   async open(port: number, requests: readonly string[]): Promise<void> {
@@ -43,6 +47,26 @@ export class StreamBundle {
     }
     connection.close();
     return delays;
+  }
+
+  /** Notes from now on when each `mark-…-end` arrives first, on whichever stream. */
+  record(): void {
+    this.#arrivals.clear();
+    for (const stream of this.#streams) {
+      let seen = "";
+      stream.onData = (text) => {
+        const now = machineMs();
+        seen += text;
+        for (const [mark] of seen.matchAll(MARK))
+          if (!this.#arrivals.has(mark)) this.#arrivals.set(mark, now);
+        seen = seen.slice(seen.lastIndexOf("\n") + 1);
+      };
+    }
+  }
+
+  /** Marks that have arrived since `record`, and when, on the machine's clock. */
+  get arrivals(): ReadonlyMap<string, number> {
+    return this.#arrivals;
   }
 
   close(): void {

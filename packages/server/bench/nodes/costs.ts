@@ -1,0 +1,179 @@
+// What a turn costs two nodes and their database, and what a second of text costs that streams: no target, but what docs/scaling.md reckons
+// with. Processor time is read from the system, so that these rows are left out where it does not tell.
+
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
+import { checkStatuses, CONNECTIONS, type RowContext } from "../rows/row.ts";
+import type { Row } from "../table.ts";
+import {
+  BUSES,
+  untilCalls,
+  withServers,
+  type BenchNode,
+  type BenchServers,
+  type BusName,
+} from "./servers.ts";
+
+const STREAMING = 200;
+/** Of the clock of the kernel, in every Linux that Node runs on. */
+const TICK_MS = 10;
+
+/** What has been used so far. */
+interface Used {
+  readonly at: number;
+  readonly nodesMs: number;
+  readonly databaseMs: number;
+  readonly walBytes: number;
+}
+
+export async function measureCosts(context: RowContext): Promise<readonly Row[]> {
+  if (process.platform !== "linux") return [];
+  const rows: Row[] = [];
+  for (const bus of BUSES) rows.push(...(await measureOn(bus, context)));
+  return rows;
+}
+
+function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
+  return withServers(bus, async (servers, keep) => {
+    const database = await servers.postgres.createDatabase();
+    const nodes = await servers.startNodes(context, database, 2);
+    keep(...nodes);
+    const use = () => usedBy(servers, database, nodes);
+    const turns = await runTurns(context, nodes, use);
+    const ids = await beginStreaming(context, nodes);
+    const streamed = await over(context, use);
+    await readAcross(context, nodes, ids);
+    const read = await over(context, use);
+    const seconds = (STREAMING * context.measuredMs) / 1000;
+    return [
+      costRow(`a whole turn of ten deltas at once, two nodes, ${bus}`, turns.used, turns.count, "turns"),
+      costRow(
+        `a second of text that streams, 20 pieces of 14 characters, nobody reads, ${bus}`,
+        streamed,
+        seconds,
+        "seconds of text",
+      ),
+      costRow(`the same, a reader of each on the other node, ${bus}`, read, seconds, "seconds of text"),
+    ];
+  });
+}
+
+function costRow(name: string, used: Used, count: number, unit: string): Row {
+  const micros = (ms: number) => `${((ms * 1000) / count).toFixed(0)} µs`;
+  return {
+    name: `cost of ${name}`,
+    colloquy: `nodes ${micros(used.nodesMs)}, database ${micros(used.databaseMs)} of processor; ${(used.walBytes / count / 1024).toFixed(1)} KB of WAL`,
+    control: "–",
+    ratio: `at ${((count * 1000) / used.at).toFixed(0)} ${unit}/s`,
+    target: "none",
+    met: true,
+  };
+}
+
+async function runTurns(context: RowContext, nodes: readonly BenchNode[], use: () => Promise<Used>) {
+  const { client, warmUpMs, measuredMs } = context;
+  const plan = {
+    kind: "chat",
+    messagesPerSession: 10,
+    prefer: "wait=60",
+    text: "say+ten+small+pieces",
+  } as const;
+  const run = async (ms: number): Promise<number> => {
+    const results = await Promise.all(
+      nodes.map(async (node) => {
+        const port = await node.ask("port");
+        const connections = CONNECTIONS / nodes.length;
+        return await client.ask("closedLoop", { port, connections, plan, warmUpMs: 0, measuredMs: ms });
+      }),
+    );
+    for (const result of results) checkStatuses(result);
+    return results.reduce((sum, { answers }) => sum + answers, 0);
+  };
+  await run(warmUpMs);
+  let count = 0;
+  const used = await during(use, async () => {
+    count = await run(measuredMs);
+  });
+  return { used, count };
+}
+
+/** Lets models speak on both nodes until the nodes end. */
+async function beginStreaming(
+  { client }: RowContext,
+  nodes: readonly BenchNode[],
+): Promise<readonly string[]> {
+  const ids = Array.from({ length: STREAMING }, randomSessionId);
+  for (const [place, node] of nodes.entries()) {
+    const own = ids.filter((_id, index) => index % nodes.length === place);
+    const requests = own.map((id) => postRequest("/api/chat?message=stream+text", id));
+    await client.ask("fetch", { port: await node.ask("port"), requests });
+    // One more, so that all before it have begun.
+    await client.ask("fetch", {
+      port: await node.ask("port"),
+      requests: [postRequest("/api/chat?message=follow+last", randomSessionId())],
+    });
+    await untilCalls(node, ["last"]);
+  }
+  return ids;
+}
+
+async function readAcross({ client }: RowContext, nodes: readonly BenchNode[], ids: readonly string[]) {
+  for (const [place, node] of nodes.entries()) {
+    const others = ids.filter((_id, index) => index % nodes.length !== place);
+    const requests = others.map((id) =>
+      getRequest("/api/updates?include=messages", id, "Accept: text/event-stream\r\n"),
+    );
+    await client.ask("openStreams", { name: `costs-${place}`, port: await node.ask("port"), requests });
+  }
+}
+
+async function over({ measuredMs }: RowContext, use: () => Promise<Used>): Promise<Used> {
+  return await during(use, () => sleep(measuredMs));
+}
+
+async function during(use: () => Promise<Used>, work: () => Promise<void>): Promise<Used> {
+  const before = await use();
+  await work();
+  const after = await use();
+  return {
+    at: after.at - before.at,
+    nodesMs: after.nodesMs - before.nodesMs,
+    databaseMs: after.databaseMs - before.databaseMs,
+    walBytes: after.walBytes - before.walBytes,
+  };
+}
+
+async function usedBy(
+  { postgres }: BenchServers,
+  database: string,
+  nodes: readonly BenchNode[],
+): Promise<Used> {
+  const processes = await postgres.query(
+    database,
+    "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
+  );
+  const [wal] = await postgres.query(database, "SELECT pg_current_wal_lsn() - '0/0' AS bytes");
+  const each = await Promise.all(nodes.map((node) => node.ask("processorMs")));
+  return {
+    at: performance.now(),
+    nodesMs: sum(each),
+    databaseMs: sum(processes.map(({ pid }) => processorMsOf(Number(pid)))),
+    walBytes: Number(wal?.["bytes"]),
+  };
+}
+
+/** Milliseconds of processor time of a process, 0 when it has ended. */
+function processorMsOf(pid: number): number {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  } catch {
+    return 0;
+  }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,56 @@
+// Rows that are held against raw hops of the same bus.
+
+import type { HopsHandlers, HopsInput } from "../controls/hops.ts";
+import { RoleProcess } from "../role.ts";
+import { median, percentile } from "../statistics.ts";
+import { formatMs, formatRounds, type Row } from "../table.ts";
+import { until, type BenchServers } from "./servers.ts";
+
+/** How many times as long as the control it may take. */
+const MOST = 5;
+
+/** Two bare processes on the bus. */
+export interface Hops {
+  /** Milliseconds that each hop took, with the commit of one row before it or without. */
+  measure(count: number, everyMs: number, commits: boolean): Promise<readonly number[]>;
+  stop(): Promise<void>;
+}
+
+export async function startHops(servers: BenchServers): Promise<Hops> {
+  const databaseUrl = servers.postgres.url(await servers.postgres.createDatabase());
+  const input: HopsInput = { databaseUrl, natsUrl: servers.natsUrl };
+  const [sender, receiver] = [1, 2].map(() => new RoleProcess<HopsHandlers>("hops", input));
+  if (sender === undefined || receiver === undefined) throw new Error("There are two processes");
+  await sender.ask("take");
+  await receiver.ask("take");
+  return {
+    async measure(count, everyMs, commits) {
+      const sent = await sender.ask("send", { count, everyMs, commits });
+      const arrived = new Map<number, number>();
+      await until("all hops have arrived", async () => {
+        for (const [number, at] of await receiver.ask("take")) arrived.set(number, at);
+        return arrived.size === count ? arrived : null;
+      });
+      return sent.map((at, number) => (arrived.get(number) ?? Number.NaN) - at);
+    },
+    stop: async () => void (await Promise.all([sender.stop(), receiver.stop()])),
+  };
+}
+
+type Rounds = readonly { readonly colloquy: readonly number[]; readonly control: readonly number[] }[];
+
+export function hopRow(name: string, rounds: Rounds): Row {
+  const ratios = rounds.map((round) => percentile(round.colloquy, 0.99) / percentile(round.control, 0.99));
+  const describe = (of: "colloquy" | "control") => {
+    const p99 = median(rounds.map((round) => percentile(round[of], 0.99)));
+    return `${formatMs(p99)} (p50 ${formatMs(median(rounds.flatMap((round) => round[of])))})`;
+  };
+  return {
+    name,
+    colloquy: describe("colloquy"),
+    control: describe("control"),
+    ratio: formatRounds(ratios),
+    target: `at most ${MOST}`,
+    met: median(ratios) <= MOST,
+  };
+}

@@ -1,0 +1,104 @@
+// What the nodes of the bench share: a PostgreSQL server whose commits reach the disk, and NATS where it carries their notes.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
+import { PostgresServer } from "../../test/postgres-server.ts";
+import type { ColloquyHandlers, ColloquyInput } from "../colloquy.ts";
+import type { FollowedCall } from "../models.ts";
+import { RoleProcess } from "../role.ts";
+import type { RowContext } from "../rows/row.ts";
+
+export const BUSES = ["LISTEN/NOTIFY", "NATS"] as const;
+export type BusName = (typeof BUSES)[number];
+
+export type BenchNode = RoleProcess<ColloquyHandlers>;
+
+/** How long something that is waited for may take: much longer than it does. */
+const PATIENCE_MS = 60_000;
+
+export class BenchServers {
+  readonly postgres: PostgresServer;
+  readonly #nats: NatsServer | null;
+
+  private constructor(postgres: PostgresServer, nats: NatsServer | null) {
+    this.postgres = postgres;
+    this.#nats = nats;
+  }
+
+  static async start(bus: BusName): Promise<BenchServers> {
+    if (bus === "NATS" && (await isWithoutNats())) {
+      throw new Error("There is no NATS here: apt-get install nats-server");
+    }
+    const postgres = await PostgresServer.start({ fsync: "on", full_page_writes: "on", autovacuum: "on" });
+    return new BenchServers(postgres, bus === "NATS" ? await NatsServer.start() : null);
+  }
+
+  get natsUrl(): string | null {
+    return this.#nats === null ? null : `nats://127.0.0.1:${this.#nats.port}`;
+  }
+
+  /** Starts nodes on a database, one after the other: the first one makes its tables. */
+  async startNodes(
+    context: RowContext,
+    database: string,
+    count: number,
+    limits: ColloquyInput["limits"] = {},
+  ): Promise<readonly BenchNode[]> {
+    const shared = { databaseUrl: this.postgres.url(database), natsUrl: this.natsUrl };
+    const nodes: BenchNode[] = [];
+    for (let number = 0; number < count; number += 1) {
+      const input: ColloquyInput = { directory: context.newDirectory(), limits, shared };
+      const node: BenchNode = new RoleProcess("colloquy", input, context.nodeArguments);
+      nodes.push(node);
+      await node.ask("port");
+    }
+    return nodes;
+  }
+
+  async stop(): Promise<void> {
+    await this.#nats?.stop();
+    await this.postgres.stop();
+  }
+}
+
+/** Runs `work` with servers of its own, and stops them and what else it gives to `keep`, whatever happens. */
+export async function withServers<Result>(
+  bus: BusName,
+  work: (
+    servers: BenchServers,
+    keep: (...processes: readonly { stop(): Promise<void> }[]) => void,
+  ) => Promise<Result>,
+): Promise<Result> {
+  const servers = await BenchServers.start(bus);
+  const kept: { stop(): Promise<void> }[] = [];
+  try {
+    return await work(servers, (...processes) => kept.push(...processes));
+  } finally {
+    await Promise.all(kept.map((process) => process.stop()));
+    await servers.stop();
+  }
+}
+
+/** Asks again and again until the answer is not `null`. */
+export async function until<Result>(what: string, ask: () => Promise<Result | null>): Promise<Result> {
+  const end = performance.now() + PATIENCE_MS;
+  while (performance.now() < end) {
+    const answer = await ask();
+    if (answer !== null) return answer;
+    await sleep(50);
+  }
+  throw new Error(`Waited in vain until ${what}`);
+}
+
+/** The calls of the model on a node that answer "follow NAME", when all of them are there as asked for. */
+export function untilCalls(
+  node: BenchNode,
+  names: readonly string[],
+  isAsked: (call: FollowedCall) => boolean = () => true,
+): Promise<readonly FollowedCall[]> {
+  return until(`${names.length} model calls are as asked for`, async () => {
+    const calls = await node.ask("calls");
+    const found = names.flatMap((name) => calls[name] ?? []);
+    return found.length === names.length && found.every(isAsked) ? found : null;
+  });
+}
