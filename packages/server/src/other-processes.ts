@@ -24,12 +24,14 @@ export interface OtherProcessesOptions {
   readonly isAlone: boolean;
   /** Whether a turn of the session runs in this process. */
   readonly isWorkedOn: (session: Session) => boolean;
+  /** The session has come to this epoch: what runs here for an older one has to stop. */
+  readonly supersede: (session: Session, epoch: number) => void;
   /** Lives of a session that this process knows. */
   readonly lives: (sessionId: string) => readonly string[];
 }
 
 export function createOtherProcesses(options: OtherProcessesOptions): OtherProcesses {
-  const { store, bus, clock, logger, isAlone, isWorkedOn, lives } = options;
+  const { store, bus, clock, logger, isAlone, isWorkedOn, supersede, lives } = options;
   if (isAlone) return { bus, versions: null, catchUp: null };
   const versions = new VersionReads(store.sessions);
   const catchUp = new CatchUp({
@@ -37,6 +39,7 @@ export function createOtherProcesses(options: OtherProcessesOptions): OtherProce
     events: store.events,
     sessions: store.sessions,
     isWorkedOn,
+    supersede,
   });
   const version = (id: string) => versions.of(id);
   return { bus: new PolledBus({ bus, clock, logger, version, lives }), versions, catchUp };

@@ -82,11 +82,10 @@ export function buildParts(base: Foundations): ServiceParts {
   const caller = new ModelCaller();
   const running = new RunningTurns(placesOf(config));
   const cache = buildCache(base, running, ({ id }) => feed.release(id));
-  const isWorkedOn = ({ key }: Session): boolean => running.ofSession(key) !== null;
-  const { bus, versions, catchUp } = createOtherProcesses({
-    ...{ store, bus: base.bus, clock, logger, isAlone, isWorkedOn },
-    lives: (id) => [feed.lifeOf(id) ?? [], cache.peek(id)?.life ?? []].flat(),
-  });
+  const isWorkedOn = ({ key }: Session): boolean => running.works(key);
+  const lives = (id: string): string[] => [...feed.livesOf(id), cache.peek(id)?.life ?? []].flat();
+  const supersede = ({ key }: Session, epoch: number): void => running.supersede(key, epoch);
+  const { bus, versions, catchUp } = createOtherProcesses({ ...base, isWorkedOn, supersede, lives });
   const registry = new Registry({
     store: store.sessions,
     bus,
@@ -113,21 +112,12 @@ export function buildParts(base: Foundations): ServiceParts {
   const assistant: Assistant = { apps, models, caller, tools, metrics };
   const foundations = { ...base, bus };
   const { dispatcher, leases } = buildTurns(foundations, assistant, registry, running);
-  const titles = new Titles({
-    jobs: store.jobs,
-    registry,
-    apps,
-    clock,
-    logger,
-    generate: (rig, message, signal) => generateTitle(models, caller, { rig, message, signal }),
-    failureCode: (error) => models.describeFailure(error).code,
-  });
+  const titles = buildTitles(foundations, assistant, registry);
   const { maxQueued } = config.limits;
-  const single = new Conversations({
-    ...{ store, registry, dispatcher, running, titles, apps, clock, bus, versions, maxQueued },
-  });
-  const feed = buildFeed(foundations, single);
-  listenToOtherNodes({ bus, registry, dispatcher });
+  const used = { store, registry, dispatcher, running, titles, apps, clock, bus, versions };
+  const single = new Conversations({ ...used, maxQueued });
+  const feed = buildFeed(foundations, single, (id) => cache.peek(id) !== undefined);
+  listenToOtherNodes({ bus, registry, running, dispatcher });
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, apps, events });
   const asking = { store: store.actions, registry, dispatcher };
@@ -136,24 +126,57 @@ export function buildParts(base: Foundations): ServiceParts {
   const conversations = joinServices({ config, store, single, registry, dispatcher, apps });
   const keys = new CheckedKeys({ store: store.keys, clock, apps });
   const stopWaiting = (): void => single.stopWaiting();
-  const reload = (next: Config): readonly string[] => {
-    // First what might refuse: then nothing is replaced.
-    tools.replace(next.apps);
-    apps.replace(next.apps);
-    models.replace(providersOf(next));
-    return restartWarnings(config, next);
-  };
+  const reload = createReload(config, { tools, apps, models });
   const services = { conversations, actions, apps, keys, feed, reload, stopWaiting };
   return { ...services, bus, registry, dispatcher, leases, titles, cleanup, actionExpiry, tools };
 }
 
-function buildFeed({ bus, store, clock, config }: Foundations, conversations: Conversations): Feed {
+/** How a configuration that was read again takes the place of the one the service was started with. */
+function createReload(
+  config: Config,
+  parts: {
+    readonly tools: AppTools;
+    readonly apps: ReturnType<typeof createApps>;
+    readonly models: ReturnType<typeof createModels>;
+  },
+): ServiceParts["reload"] {
+  return (next) => {
+    // First what might refuse: then nothing is replaced.
+    parts.tools.replace(next.apps);
+    parts.apps.replace(next.apps);
+    parts.models.replace(providersOf(next));
+    return restartWarnings(config, next);
+  };
+}
+
+function buildTitles(
+  { store, clock, logger }: Foundations,
+  { apps, models, caller }: Assistant,
+  registry: Registry,
+): Titles {
+  return new Titles({
+    jobs: store.jobs,
+    registry,
+    apps,
+    clock,
+    logger,
+    generate: (rig, message, signal) => generateTitle(models, caller, { rig, message, signal }),
+    failureCode: (error) => models.describeFailure(error).code,
+  });
+}
+
+function buildFeed(
+  { bus, store, clock, config }: Foundations,
+  conversations: Conversations,
+  isInMemory: (sessionId: string) => boolean,
+): Feed {
   return new Feed({
     bus,
     events: store.events,
     clock,
     ensure: (sessionId, admit) => conversations.ensure(sessionId, admit),
     read: (sessionId) => conversations.position(sessionId),
+    isInMemory,
     touch: (used) => store.sessions.touch(used),
     maxStreamsPerSession: config.server.loopback ? null : MAX_STREAMS_PER_SESSION,
   });
@@ -165,7 +188,7 @@ function buildCache(
   onLeft: (session: Session) => void,
 ): SessionCache {
   const { memoryBytes, idleMemoryMs } = config.limits;
-  const isWorkedOn = ({ key }: Session): boolean => running.ofSession(key) !== null;
+  const isWorkedOn = ({ key }: Session): boolean => running.works(key);
   return new SessionCache(memoryBytes, idleMemoryMs, () => clock.monotonic(), isWorkedOn, onLeft);
 }
 

@@ -14,9 +14,10 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   const clock = new ManualClock();
   const touched: (readonly { readonly id: string; readonly life: string }[])[] = [];
   const log = new GivenLog("a");
-  const where = () => Promise.resolve({ life: log.life, head: log.head, app: "default", streaming: null });
+  const where = (): Promise<{ life: string; head: number; app: string; epoch: number; streaming: null }> =>
+    Promise.resolve({ life: log.life, head: log.head, app: "default", epoch: 0, streaming: null });
   const position = {
-    answer: (): Promise<{ life: string; head: number; app: string; streaming: null }> => where(),
+    answer: (): ReturnType<typeof where> => where(),
   };
   const feed = new Feed({
     bus,
@@ -24,6 +25,7 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
     clock,
     ensure: () => position.answer(),
     read: () => where(),
+    isInMemory: () => true,
     touch: (used) => Promise.resolve(void touched.push(used)),
     maxStreamsPerSession: options.max ?? null,
   });

@@ -1,7 +1,7 @@
 // What the feed keeps of a session while somebody reads it, and how that moves on.
 
 import type { Following, SessionNote } from "../core/ports/bus.ts";
-import type { NumberedEvent } from "../core/session-event.ts";
+import { appAfter, type NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { deltaText, eventText } from "./event-text.ts";
 import type { Channel, Reader } from "./reader.ts";
@@ -34,11 +34,19 @@ export function moveHead(
   channel.life = life;
 }
 
-/** The App that events bring a session to, `null` when they say nothing of it. */
-export function appAfter(events: readonly NumberedEvent[]): string | null {
-  let app: string | null = null;
-  for (const { event } of events) if (event.type === "state_changed") app = event.app;
-  return app;
+/** The lives that its readers read, and the one that is known now. */
+export function livesIn({ life, readers }: FeedChannel): readonly string[] {
+  const lives = new Set([...readers].map(({ source }) => source.life));
+  return [...(life === "" ? lives : lives.add(life))];
+}
+
+/** Whether something was missed before these events: a life's beginning, or events of the one that is known. */
+export function isBehind(
+  { life, head }: FeedChannel,
+  note: Extract<SessionNote, { kind: "events" }>,
+): boolean {
+  if (life === "") return false;
+  return life !== note.life || (note.events[0]?.number ?? 0) > head + 1;
 }
 
 /** Sends text that streams to the readers of its life. */

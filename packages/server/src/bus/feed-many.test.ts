@@ -10,7 +10,13 @@ describe("the head of a session's log", () => {
     const old = await read("s");
     commit("s", "a", 1, 50);
     // A stream is opened on a life that is deleted before the answer is there; meanwhile others read the next life.
-    const late = Promise.withResolvers<{ life: string; head: number; app: string; streaming: null }>();
+    const late = Promise.withResolvers<{
+      life: string;
+      head: number;
+      app: string;
+      epoch: number;
+      streaming: null;
+    }>();
     position.answer = () => late.promise;
     const first = read("s");
     await new Promise((resolve) => setImmediate(resolve));
@@ -26,7 +32,7 @@ describe("the head of a session's log", () => {
       null,
     );
     await until(() => numbersOf({ sink: slow }).length === 2);
-    late.resolve({ life: "a", head: 50, app: "default", streaming: null });
+    late.resolve({ life: "a", head: 50, app: "default", epoch: 0, streaming: null });
     expect((await first).sink.ended).toBe("finish");
     slow.drain();
     await new Promise((resolve) => setImmediate(resolve));
@@ -51,7 +57,13 @@ describe("the head of a session's log", () => {
 describe("streams of a session", () => {
   it("are at most so many as allowed, those that are being opened among them, and closing makes room", async () => {
     const { feed, read, position, where } = bareFeed({ max: 2 });
-    const gate = Promise.withResolvers<{ life: string; head: number; app: string; streaming: null }>();
+    const gate = Promise.withResolvers<{
+      life: string;
+      head: number;
+      app: string;
+      epoch: number;
+      streaming: null;
+    }>();
     position.answer = () => gate.promise;
     const opening = [read("s"), read("s")];
     await expect(read("s")).rejects.toMatchObject({

@@ -1,7 +1,6 @@
 // The event channel: readers of sessions, fed by what is announced on the bus and, for what lies behind, by the store. It never
 // touches a live session.
 
-import { parseEventId } from "../core/event-id.ts";
 import { ServiceError, Unavailable } from "../core/errors.ts";
 import type { Bus, Origin, SessionNote } from "../core/ports/bus.ts";
 import type { Clock } from "../core/ports/clock.ts";
@@ -15,8 +14,9 @@ import type {
 } from "../core/ports/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
-import { announceTo, growReaders, moveHead, type FeedChannel } from "./feed-channel.ts";
+import { announceTo, growReaders, isBehind, livesIn, moveHead, type FeedChannel } from "./feed-channel.ts";
 import { Reader } from "./reader.ts";
+import { placeAfter } from "./stream-place.ts";
 import { StreamRounds } from "./stream-rounds.ts";
 import { StreamingTexts, type StreamingText } from "./streaming-texts.ts";
 import { TextMending } from "./text-mending.ts";
@@ -28,6 +28,8 @@ interface StreamPosition {
   readonly head: number;
   /** The App that it counts as. */
   readonly app: string;
+  /** The session's epoch. */
+  readonly epoch: number;
   /** The answer that streams, as far as it was said then. */
   readonly streaming: StreamingText | null;
 }
@@ -40,6 +42,8 @@ export interface FeedOptions {
   readonly ensure: (sessionId: string, admit: AdmitNewSession) => Promise<StreamPosition>;
   /** As `ensure`, `null` when there is no such session. */
   readonly read: (sessionId: string) => Promise<StreamPosition | null>;
+  /** Whether the session is in memory: then `release` is called when it leaves. */
+  readonly isInMemory: (sessionId: string) => boolean;
   /** Notes that these sessions are in use. */
   readonly touch: (used: readonly { readonly id: string; readonly life: string }[]) => Promise<unknown>;
   /** Streams that one session may have open at once; `null` for any number. */
@@ -71,10 +75,10 @@ export class Feed implements UpdateService {
     return count;
   }
 
-  /** The life of a session that streams are open of, `null` for none. */
-  lifeOf(sessionId: string): string | null {
-    const life = this.#channels.get(sessionId)?.life ?? "";
-    return life === "" ? null : life;
+  /** Lives of a session that streams are open of: older ones too, where nobody has told their readers of the end. */
+  livesOf(sessionId: string): readonly string[] {
+    const channel = this.#channels.get(sessionId);
+    return channel === undefined ? [] : livesIn(channel);
   }
 
   /** Sessions of which text is held. */
@@ -91,7 +95,7 @@ export class Feed implements UpdateService {
       const position = await this.#options.ensure(request.sessionId, admit);
       this.#takePosition(channel, position);
       const source: EventSource = { sessionId: request.sessionId, life: position.life };
-      const after = await this.#place(source, request.lastEventId, position.head);
+      const after = await placeAfter(this.#options.events, source, request.lastEventId, position.head);
       sink.write(RETRY_TEXT);
       if (after === null) sink.write(resyncText(source, channel.head));
       const reader = new Reader({
@@ -130,7 +134,7 @@ export class Feed implements UpdateService {
    * snapshot shows, in place of what they had of it.
    */
   recover(session: StreamPosition & { readonly id: string }, streaming: StreamingText): void {
-    if (!this.#texts.recover(session.id, session.life, streaming)) return;
+    if (!this.#texts.recover(session.id, session.life, { ...streaming, epoch: session.epoch })) return;
     const channel = this.#channels.get(session.id);
     if (channel === undefined || (channel.life === session.life && session.head < channel.head)) return;
     // Of what was loaded, readers may not have been told everything yet: the text of a message comes behind its beginning.
@@ -149,21 +153,9 @@ export class Feed implements UpdateService {
     await this.#rounds.noteUse();
   }
 
-  /** As in `StreamRounds`. */
+  /** As above. */
   async checkKeys(): Promise<void> {
     await this.#rounds.checkKeys();
-  }
-
-  /** The number after which a stream begins, `null` when the client has to fetch the snapshot again. */
-  async #place(source: EventSource, lastEventId: string | null, head: number): Promise<number | null> {
-    if (lastEventId === null) return head;
-    const id = lastEventId === "0" ? { life: source.life, n: 0 } : parseEventId(lastEventId);
-    if (id === null || id.life !== source.life || id.n > head) return null;
-    if (id.n === head) return head;
-    const page = await this.#options.events.after(source.sessionId, id.n, 0);
-    // A life that ended meanwhile is not a place that was lost: its stream is about to be told that the session is deleted.
-    const isOver = page === null || page.life !== source.life;
-    return isOver || page.floor <= id.n ? id.n : null;
   }
 
   /** Joins before the session is looked up, so that nothing announced from now on is missed. */
@@ -198,19 +190,26 @@ export class Feed implements UpdateService {
     if (channel.streams > 0) return;
     channel.following.stop();
     this.#channels.delete(channel.sessionId);
+    // What is said of it elsewhere is not heard any longer, nor that it ends.
+    if (!this.#options.isInMemory(channel.sessionId)) this.#texts.release(channel.sessionId);
   }
 
   #take(sessionId: string, note: SessionNote, origin: Origin): void {
     const heard = this.#texts.take(sessionId, note);
     const channel = this.#channels.get(sessionId);
     if (channel === undefined) return;
-    if (note.kind === "events") announceTo(channel, note.life, note.events);
-    else if (note.kind === "delta") {
+    if (note.kind === "events") {
+      const hasMissed = isBehind(channel, note);
+      announceTo(channel, note.life, note.events);
+      if (!hasMissed) return;
+      this.#texts.doubt(sessionId);
+      this.#mending.begin(sessionId);
+    } else if (note.kind === "delta") {
       if (heard === "taken" || origin === "here") growReaders(channel, note);
-      else if (heard === "gap") this.#mending.begin(sessionId);
+      if (heard === "gap") this.#mending.begin(sessionId);
     } else if (note.kind === "moved") {
       const isNews = note.life !== channel.life || note.head > channel.head;
-      if (isNews || this.#texts.get(sessionId) !== null) this.#mending.begin(sessionId);
+      if (this.#texts.isQuiet(sessionId) || isNews) this.#mending.begin(sessionId);
     } else {
       channel.ended.add(note.life);
       for (const reader of channel.readers) if (reader.source.life === note.life) reader.finishDeleted();
@@ -218,20 +217,23 @@ export class Feed implements UpdateService {
   }
 
   /** More may have been committed and said elsewhere than was heard here: readers are sent it, as far as they may see it. */
-  async #look(sessionId: string): Promise<void> {
+  async #look(sessionId: string): Promise<boolean> {
     const position = await this.#options.read(sessionId);
     const channel = this.#channels.get(sessionId);
-    if (position !== null && channel !== undefined) this.#takePosition(channel, position);
+    return position === null || channel === undefined || this.#takePosition(channel, position);
   }
 
-  /** Where the session stood when it was read; more may have been heard meanwhile, and then it says nothing. */
-  #takePosition(channel: FeedChannel, position: StreamPosition): void {
-    const { life, head, streaming } = position;
-    if (channel.life === life && head < channel.head) return;
+  /** Where the session stood when it was read; more may have been heard meanwhile, and then it says nothing. Answers whether it did. */
+  #takePosition(channel: FeedChannel, position: StreamPosition): boolean {
+    const { life, head, epoch, streaming } = position;
+    if (channel.ended.has(life) || (channel.life === life && head < channel.head)) return false;
     moveHead(channel, position);
-    this.#catchUp(channel);
+    // First the text: who catches up is sent it at the end of that.
+    const isNews = streaming !== null && this.#texts.mend(channel.sessionId, life, { ...streaming, epoch });
     if (streaming === null) this.#texts.release(channel.sessionId);
-    else if (this.#texts.mend(channel.sessionId, life, streaming)) this.#showText(channel);
+    this.#catchUp(channel);
+    if (isNews) this.#showText(channel);
+    return true;
   }
 
   /** Who is catching up gets it at the end of that. */

@@ -8,6 +8,8 @@ import type { SessionVersion } from "../core/ports/session-store.ts";
 import { Listeners } from "./listeners.ts";
 
 const POLL_MS = 2_000;
+/** Sessions that are asked about at once: whoever asks for one meanwhile waits behind these, and not behind all. */
+const PORTION = 500;
 
 export interface PolledBusOptions {
   readonly bus: Bus;
@@ -88,7 +90,10 @@ export class PolledBus implements Bus {
     // There may be turns that nobody rang for.
     this.#listeners.work();
     try {
-      await Promise.all([...this.#followed.keys()].map((id) => this.#look(id)));
+      const ids = [...this.#followed.keys()];
+      for (let from = 0; from < ids.length && !this.#closed; from += PORTION) {
+        await Promise.all(ids.slice(from, from + PORTION).map((id) => this.#look(id)));
+      }
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing)
@@ -98,9 +103,11 @@ export class PolledBus implements Bus {
   }
 
   async #look(id: string): Promise<void> {
+    // Those that were known before the store is asked: a life that begins meanwhile may be missing in its answer, and is not over.
+    const lives = new Set(this.#options.lives(id));
     const version = await this.#options.version(id);
     if (this.#closed) return;
-    for (const life of this.#options.lives(id)) {
+    for (const life of lives) {
       if (life !== version?.life) this.#listeners.note(id, { kind: "deleted", life }, "elsewhere");
     }
     if (version === null) return;

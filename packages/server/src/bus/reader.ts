@@ -5,7 +5,7 @@
 import type { IncludeGroup } from "@colloquy/protocol";
 import type { EventStore } from "../core/ports/event-store.ts";
 import type { StreamAccess, StreamSink } from "../core/ports/services.ts";
-import type { NumberedEvent } from "../core/session-event.ts";
+import { appAfter, type NumberedEvent } from "../core/session-event.ts";
 import {
   deltaText,
   eventText,
@@ -42,6 +42,8 @@ export class Reader {
   #seen: number;
   /** Number in the last id that was written. */
   #written: number;
+  /** Whether text is held back. */
+  #owesText = false;
 
   constructor(options: {
     readonly source: EventSource;
@@ -73,6 +75,9 @@ export class Reader {
         if (this.#mode !== "replaying") return;
         const isMine = page !== null && page.life === this.source.life && page.floor <= this.#seen;
         if (!isMine || page.events.length === 0) return this.end("abort");
+        // The log may be ahead of what was announced, and the session of an App by now.
+        const app = appAfter(page.events);
+        if (app !== null && !this.mayShow(app)) return;
         for (const event of page.events) this.#write(event);
         await this.#sink.drained();
       }
@@ -91,16 +96,21 @@ export class Reader {
       this.#pass(event.number, text(event));
       if (this.#mode !== "live") return;
     }
+    this.#payText();
   }
 
   /** More was committed than was announced: it is in the log. */
   catchUp(): void {
-    if (this.#mode === "live" && this.#seen < this.#channel.head) this.#mend();
+    if (this.#mode !== "live") return;
+    if (this.#seen < this.#channel.head) this.#mend();
+    else this.#payText();
   }
 
   /** Takes text that streams; it has no number, and one that replays gets all of it when it goes live. */
   grow(text: Buffer): void {
-    if (this.#mode === "live" && this.included.has("messages")) this.#writeLive(text);
+    if (this.#mode !== "live" || !this.included.has("messages")) return;
+    if (this.#isAhead) this.#owesText = true;
+    else this.#writeLive(text);
   }
 
   /** Keeps the connection alive, and the client's place in the log when that moved on out of its sight. */
@@ -150,9 +160,22 @@ export class Reader {
     this.#sink.end(how);
   }
 
+  /** Whether the log has told more than was announced: text that was announced may be of an answer that is over. */
+  get #isAhead(): boolean {
+    return this.#seen > this.#channel.head;
+  }
+
   #goLive(): void {
     this.#mode = "live";
-    const streaming = this.included.has("messages") ? this.#channel.streaming() : null;
+    this.#owesText = this.included.has("messages");
+    this.#payText();
+  }
+
+  /** Sends all the text that streams, when it was held back and belongs to what was written. */
+  #payText(): void {
+    if (!this.#owesText || this.#isAhead) return;
+    this.#owesText = false;
+    const streaming = this.#channel.streaming();
     if (streaming !== null) {
       this.#sink.write(
         deltaText(this.source, { message_id: streaming.messageId, offset: 0, text: streaming.text }),

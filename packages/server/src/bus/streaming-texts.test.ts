@@ -65,14 +65,14 @@ describe("what streams in a session", () => {
 
   it("is what was loaded, from there on, and that is news where it is another text", () => {
     const texts = new StreamingTexts();
-    expect(texts.recover(ID, "a", { messageId: "m1", text: "so far" })).toBe(true);
-    expect(texts.recover(ID, "a", { messageId: "m1", text: "so far" })).toBe(false);
+    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(false);
     texts.take(ID, delta("m1", 6, " so good"));
     expect(texts.get(ID)?.text).toBe("so far so good");
-    expect(texts.recover(ID, "a", { messageId: "m1", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(true);
     expect(texts.get(ID)?.text).toBe("so far");
-    expect(texts.recover(ID, "a", { messageId: "m2", text: "so far" })).toBe(true);
-    expect(texts.recover(ID, "b", { messageId: "m2", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m2", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "b", { epoch: 1, messageId: "m2", text: "so far" })).toBe(true);
     texts.take(ID, { kind: "deleted", life: "b" });
     expect(texts.get(ID)).toBeNull();
   });
@@ -90,7 +90,7 @@ describe("what streams in a session", () => {
     texts.take(ID, note("message_updated", message("m1", "so far", "streaming")));
     texts.take(ID, delta("m1", 6, " lost"));
     expect(texts.size).toBe(0);
-    expect(texts.recover(ID, "a", { messageId: "m1", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(true);
     texts.take(ID, note("message_updated", message("m1", "so far so good", "streaming")));
     expect(texts.get(ID)?.text).toBe("so far so good");
   });

@@ -9,13 +9,22 @@ export interface StreamingText {
   readonly text: string;
 }
 
+/** A text as it was read, and the epoch of the session then. */
+export interface ReadText extends StreamingText {
+  readonly epoch: number;
+}
+
 interface Streaming extends StreamingText {
   readonly life: string;
   text: string;
   /** The newest epoch that was heard of; what an older run says does not count. */
   epoch: number;
+  /** Whether nothing was missed that may have changed the text; what is said while that is not known waits. */
+  isSure: boolean;
   /** What was said behind text that is missing here, oldest first. */
-  readonly early: Delta[];
+  early: Delta[];
+  /** Whether it has grown since `isQuiet` was asked last. */
+  hasGrown: boolean;
 }
 
 /** Pieces of text that wait for the ones before them; the store has those within a quarter of a second. */
@@ -28,31 +37,53 @@ export type Heard = "taken" | "gap" | "old";
 export class StreamingTexts {
   readonly #bySession = new Map<string, Streaming>();
 
+  /** `null` also while it is not sure. */
   get(sessionId: string): StreamingText | null {
-    return this.#bySession.get(sessionId) ?? null;
+    const known = this.#bySession.get(sessionId);
+    return known?.isSure === true ? known : null;
   }
 
-  /** Whether text is known that comes behind text which is missing. */
+  /** Whether text is missing, or may be. */
   hasGap(sessionId: string): boolean {
-    return (this.#bySession.get(sessionId)?.early.length ?? 0) > 0;
+    const known = this.#bySession.get(sessionId);
+    return known !== undefined && (!known.isSure || known.early.length > 0);
   }
 
-  /** A text that was loaded takes the place of what was announced; answers whether that is another one. */
-  recover(sessionId: string, life: string, { messageId, text }: StreamingText): boolean {
+  /** Whether a text streams of which nothing was heard since this was asked last. */
+  isQuiet(sessionId: string): boolean {
+    const known = this.#bySession.get(sessionId);
+    if (known === undefined) return false;
+    const { hasGrown } = known;
+    known.hasGrown = false;
+    return !hasGrown;
+  }
+
+  /** Something was missed that may have changed the text: it has to be read. */
+  doubt(sessionId: string): void {
+    const known = this.#bySession.get(sessionId);
+    if (known !== undefined) known.isSure = false;
+  }
+
+  /** A text that was loaded takes the place of what was announced; answers whether readers have to be sent it. */
+  recover(sessionId: string, life: string, { messageId, text, epoch: readEpoch }: ReadText): boolean {
     const known = this.#bySession.get(sessionId);
     const isSame = known?.life === life && known.messageId === messageId;
-    if (isSame && known.text === text) return false;
-    const streaming = { life, messageId, text, epoch: known?.epoch ?? 0, early: isSame ? known.early : [] };
+    const epoch = isSame ? Math.max(known.epoch, readEpoch) : readEpoch;
+    const early = isSame ? known.early.filter((delta) => delta.epoch >= epoch) : [];
+    const streaming = { life, messageId, text, epoch, isSure: true, early, hasGrown: true };
     this.#bySession.set(sessionId, streaming);
     takeEarly(streaming);
-    return true;
+    return !isSame || !known.isSure || known.text !== streaming.text;
   }
 
   /** As `recover`, of a text that streams elsewhere: what was announced may be ahead of it, and then it stays. */
-  mend(sessionId: string, life: string, read: StreamingText): boolean {
+  mend(sessionId: string, life: string, read: ReadText): boolean {
     const known = this.#bySession.get(sessionId);
-    const isSame = known?.life === life && known.messageId === read.messageId;
-    if (isSame && known.text.startsWith(read.text)) return false;
+    if (known?.life === life && known.messageId === read.messageId) {
+      // It was read before what was heard since, and is read again.
+      if (read.epoch < known.epoch) return false;
+      if (known.isSure && read.epoch === known.epoch && known.text.startsWith(read.text)) return false;
+    }
     return this.recover(sessionId, life, read);
   }
 
@@ -72,7 +103,11 @@ export class StreamingTexts {
       if (streaming?.life === note.life) this.#bySession.delete(sessionId);
       return "taken";
     }
-    if (streaming?.life === note.life) streaming.epoch = Math.max(streaming.epoch, note.epoch);
+    if (streaming?.life === note.life && streaming.epoch < note.epoch) {
+      beginEpoch(streaming, note.epoch);
+      // What has happened is not in the note.
+      if (note.kind === "moved") streaming.isSure = false;
+    }
     if (note.kind === "moved") return "taken";
     for (const { event } of note.events) {
       if (event.type === "system_notice" || !("message" in event)) continue;
@@ -94,7 +129,9 @@ export class StreamingTexts {
         messageId: message.id,
         text: message.content,
         epoch,
+        isSure: true,
         early: [],
+        hasGrown: true,
       });
     } else if (this.#bySession.get(sessionId)?.messageId === message.id) {
       this.#bySession.delete(sessionId);
@@ -105,10 +142,21 @@ export class StreamingTexts {
 function takeDelta(streaming: Streaming | undefined, delta: Delta): Heard {
   if (streaming?.messageId !== delta.messageId) return "gap";
   if (delta.epoch < streaming.epoch) return "old";
-  streaming.epoch = delta.epoch;
-  if (streaming.early.length === 0 && grow(streaming, delta)) return "taken";
+  streaming.hasGrown = true;
+  if (delta.epoch > streaming.epoch) {
+    // The beginning of this run was not heard of, nor where its text begins.
+    beginEpoch(streaming, delta.epoch);
+    streaming.isSure = false;
+  }
+  if (streaming.isSure && streaming.early.length === 0 && grow(streaming, delta)) return "taken";
   if (streaming.early.length < MAX_EARLY) streaming.early.push(delta);
   return "gap";
+}
+
+/** What older runs have said, and what waits of it, does not count any longer. */
+function beginEpoch(streaming: Streaming, epoch: number): void {
+  streaming.epoch = epoch;
+  streaming.early = streaming.early.filter((delta) => delta.epoch >= epoch);
 }
 
 function takeEarly(streaming: Streaming): void {

@@ -9,8 +9,8 @@ const MAX_TRIES = 20;
 
 export interface TextMendingOptions {
   readonly clock: Clock;
-  /** Reads the session, and with it the text that it shows. */
-  readonly read: (sessionId: string) => Promise<unknown>;
+  /** Reads the session, and with it the text that it shows; answers whether that was newer than what is known. */
+  readonly read: (sessionId: string) => Promise<boolean>;
   /** Whether pieces are still missing, and somebody is there to be shown them. */
   readonly isBroken: (sessionId: string) => boolean;
 }
@@ -38,18 +38,16 @@ export class TextMending {
   }
 
   async #mend(sessionId: string, tries: number): Promise<void> {
-    this.#under.set(sessionId, false);
-    // A store that fails now is asked again like one that does not have the text yet.
-    const isRead = await this.#options.read(sessionId).then(
-      () => true,
-      () => false,
-    );
-    if (this.#stopped) return;
-    if (isRead && this.#under.get(sessionId) === true) return await this.#mend(sessionId, tries);
-    if (tries === MAX_TRIES || (isRead && !this.#options.isBroken(sessionId))) {
-      this.#under.delete(sessionId);
-      return;
-    }
-    this.#options.clock.after(AGAIN_MS, () => void this.#mend(sessionId, tries + 1));
+    let isMended: boolean;
+    do {
+      this.#under.set(sessionId, false);
+      // A store that fails now is asked again like one that does not have the text yet.
+      const isRead = await this.#options.read(sessionId).catch(() => false);
+      if (this.#stopped) return;
+      isMended = isRead && !this.#options.isBroken(sessionId);
+      // What is still broken takes time, however often somebody finds it so.
+    } while (isMended && this.#under.get(sessionId) === true);
+    if (isMended || tries === MAX_TRIES) this.#under.delete(sessionId);
+    else this.#options.clock.after(AGAIN_MS, () => void this.#mend(sessionId, tries + 1));
   }
 }

@@ -30,3 +30,10 @@ export function projectEvent(event: SessionEvent, included: Included): object | 
       return included.has("state") ? event : null;
   }
 }
+
+/** The App that events bring a session to, `null` when they say nothing of it. */
+export function appAfter(events: readonly NumberedEvent[]): string | null {
+  let app: string | null = null;
+  for (const { event } of events) if (event.type === "state_changed") app = event.app;
+  return app;
+}

@@ -9,6 +9,9 @@ export interface StreamingText {
   readonly text: string;
 }
 
+/** Text that was added to a message, `offset` characters behind its beginning. */
+export type Growth = StreamingText & { readonly offset: number };
+
 export class AnswerText {
   readonly #snapshot: Snapshot;
   /** Text of the running turn's finished steps; what streams now follows it. */
@@ -35,15 +38,18 @@ export class AnswerText {
   /** A step has ended, or an answer has begun, with this text. */
   commit(text: string): void {
     this.#committed = text;
+    // The next step may be as long as the one before was, and its text must not be taken for that one's.
+    this.#mark = null;
   }
 
   /**
-   * Text that the model adds to `before`, which it has said of the current step so far. Answers what readers are to be sent: where
-   * something else was shown, because the session was loaded in the middle of the step, that is all of the step's text.
+   * Text that the model adds to `before`, which it has said of the current step of this message so far. Answers what readers are to be
+   * sent: where something else was shown, because the session was loaded in the middle of the step, that is all of the step's text.
    */
-  grow(before: string, delta: string): (StreamingText & { readonly offset: number }) | null {
+  grow(messageId: string, before: string, delta: string): Growth | null {
     const message = this.#snapshot.streamingMessage();
-    if (message === null) return null;
+    // Whoever still speaks of an answer that is over must not be heard in the next one.
+    if (message?.id !== messageId) return null;
     const goesOn = this.#said === before.length;
     const shown = goesOn ? message.content : this.#committed;
     const added = goesOn ? delta : before + delta;

@@ -18,6 +18,8 @@ export interface CatchUpOptions {
   readonly sessions: Pick<SessionStore, "streamedText">;
   /** Whether a turn of the session runs in this process, so that its text is here first. */
   readonly isWorkedOn: (session: Session) => boolean;
+  /** The session has come to this epoch: what runs here for an older one must not speak in it any longer. */
+  readonly supersede: (session: Session, epoch: number) => void;
 }
 
 /** Whether the session is now as the store has it; `gone`: its life is over; `lost`: it has to be loaded again. */
@@ -37,6 +39,8 @@ export class CatchUp {
     for (let look = 0; look < MAX_LOOKS; look += 1) {
       const version = await this.#options.versions.of(session.id);
       if (version === null || version.life !== session.life) return "gone";
+      session.noteEpoch(version.epoch);
+      this.#options.supersede(session, version.epoch);
       if (!(await this.toHead(session, version.head))) return session.isGone ? "gone" : "lost";
       if (await this.#hasText(session, version)) return "current";
     }

@@ -34,7 +34,7 @@ export interface ConversationsOptions {
 }
 
 /** Where a session stands for whoever reads its events. */
-type SessionPosition = Pick<Session, "life" | "head" | "app" | "streaming">;
+type SessionPosition = Pick<Session, "life" | "head" | "app" | "epoch" | "streaming">;
 
 export class Conversations {
   readonly #options: ConversationsOptions;
@@ -101,7 +101,9 @@ export class Conversations {
     const { sessionId, userState, waitMs, signal } = request;
     const { registry, store } = this.#options;
     if (userState === null) {
-      return await this.#answer(await registry.get(sessionId, admit), sessionId, waitMs, signal);
+      const session = await registry.get(sessionId, admit);
+      if (waitMs === 0 && !session.isReplaced && !session.isGone) return session.view();
+      return await this.#answer(session, sessionId, waitMs, signal);
     }
     const merged = await registry.commit(sessionId, admit, (target) =>
       store.sessions.open(target, { userState, publicKey: null }),
@@ -178,7 +180,7 @@ export class Conversations {
     signal: AbortSignal,
   ): Promise<SnapshotView> {
     let session = await this.#present(live, sessionId);
-    if (waitMs === 0 || !session.isProcessing) return session.view();
+    if (waitMs === 0 || !session.isProcessing) return (await this.#withText(session)).view();
     const timeOver = new AbortController();
     const timer = this.#options.clock.after(waitMs, () => timeOver.abort());
     const enough = AbortSignal.any([signal, timeOver.signal, this.#noWaiting.signal]);
@@ -193,7 +195,18 @@ export class Conversations {
       following.stop();
       timer.stop();
     }
-    return session.view();
+    return (await this.#withText(session)).view();
+  }
+
+  /**
+   * The session with its text as the store has it now, where that streams elsewhere: memory may be behind by more than a checkpoint. What was
+   * done is not undone where the store cannot say.
+   */
+  async #withText(session: Session): Promise<Session> {
+    const { versions, running, registry } = this.#options;
+    if (versions === null || !session.isStreaming || running.works(session.key)) return session;
+    const found = await registry.find(session.id).catch(() => null);
+    return found ?? session;
   }
 
   /** What others have committed before they were followed is looked up: nobody told of it here. */
@@ -220,6 +233,6 @@ export class Conversations {
   }
 }
 
-function positionOf({ life, head, app, streaming }: Session): SessionPosition {
-  return { life, head, app, streaming };
+function positionOf({ life, head, app, epoch, streaming }: Session): SessionPosition {
+  return { life, head, app, epoch, streaming };
 }

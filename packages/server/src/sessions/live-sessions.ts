@@ -3,6 +3,7 @@
 
 import type { Logger } from "../core/ports/logger.ts";
 import type { Committed } from "../core/ports/session-store.ts";
+import type { NumberedEvent } from "../core/session-event.ts";
 import type { CatchUp } from "./catch-up.ts";
 import type { Session } from "./session.ts";
 import type { SessionCache } from "./session-cache.ts";
@@ -31,8 +32,12 @@ export class LiveSessions {
     const { cache, catchUp } = this.#options;
     const session = cache.get(id);
     if (session === undefined || catchUp === null) return session ?? null;
+    const { head, textMark } = session;
     const caught = await catchUp.toNow(session);
-    if (caught === "current") return session;
+    if (caught === "current") {
+      if (session.head !== head || session.textMark !== textMark) this.#weigh(session);
+      return session;
+    }
     if (caught === "gone") this.end(id, session.life);
     else this.#replace(session);
     return null;
@@ -46,9 +51,17 @@ export class LiveSessions {
   /** Reads what others have committed. Answers `false`, and lets go of the session, when it cannot follow. */
   async catchesUp(session: Session, head: number): Promise<boolean> {
     const { catchUp } = this.#options;
-    if (catchUp === null || (await catchUp.toHead(session, head))) return true;
-    this.#replace(session);
-    return false;
+    if (catchUp === null) return true;
+    const isUp = await catchUp.toHead(session, head);
+    if (isUp) this.#weigh(session);
+    else this.#replace(session);
+    return isUp;
+  }
+
+  /** Others have committed this. What comes too early waits for what comes before it; what does not fit is found by catching up. */
+  hears(session: Session, events: readonly NumberedEvent[]): void {
+    session.apply(events);
+    this.#weigh(session);
   }
 
   /** Applies what was committed; `false`, and lets go of the session, when it cannot follow. */
@@ -83,6 +96,12 @@ export class LiveSessions {
     for (const session of this.#options.cache.sessions()) {
       if (session.hasPendingActions) this.#replace(session);
     }
+  }
+
+  /** What a session holds counts in the memory budget, whoever has changed it. */
+  #weigh(session: Session): void {
+    const { cache } = this.#options;
+    if (cache.peek(session.id) === session) cache.put(session);
   }
 
   #replace(session: Session): void {

@@ -2,23 +2,25 @@
 
 import type { Bus, SessionNote } from "../core/ports/bus.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
+import type { RunningTurns } from "../turns/running-turns.ts";
 import type { Registry } from "./registry.ts";
 
 export interface OtherNodesParts {
   readonly bus: Pick<Bus, "listen">;
   readonly registry: Pick<Registry, "hear" | "end">;
-  readonly dispatcher: Pick<Dispatcher, "supersedeLife" | "abandon" | "ring">;
+  readonly running: Pick<RunningTurns, "abort">;
+  readonly dispatcher: Pick<Dispatcher, "abandon" | "ring">;
 }
 
 /** Listens as long as the bus is open. */
-export function listenToOtherNodes({ bus, registry, dispatcher }: OtherNodesParts): void {
+export function listenToOtherNodes({ bus, registry, running, dispatcher }: OtherNodesParts): void {
   const take = (sessionId: string, note: Exclude<SessionNote, { kind: "delta" }>): void => {
     if (note.kind === "deleted") {
       registry.end(sessionId, note.life);
       dispatcher.abandon(sessionId, note.life);
       return;
     }
-    dispatcher.supersedeLife(sessionId, note.life, note.epoch);
+    running.abort(sessionId, note.life, note.epoch);
     registry.hear(sessionId, note);
   };
   bus.listen({

@@ -10,6 +10,7 @@ import type { Committed, SessionStore, SessionTarget } from "../core/ports/sessi
 import type { SessionBirth, SessionRecord } from "../core/session.ts";
 import type { StreamingText } from "./answer-text.ts";
 import { LiveSessions, type LiveSessionsOptions } from "./live-sessions.ts";
+import { loadUndisturbed } from "./load-undisturbed.ts";
 import { Session } from "./session.ts";
 
 /**
@@ -99,10 +100,12 @@ export class Registry {
 
   /** The live session of an id that exists, loaded if need be; `null`, and nothing created, when it does not. */
   async find(id: string): Promise<Session | null> {
-    const session = await this.#live.current(id);
-    if (session !== null) return session;
-    const committed = await this.#options.store.open({ id, birth: null, load: true }, NOTHING_NEW);
-    return committed === null ? null : this.settle(committed).session;
+    return await loadUndisturbed(async () => {
+      const session = await this.#live.current(id);
+      if (session !== null) return session;
+      const committed = await this.#options.store.open({ id, birth: null, load: true }, NOTHING_NEW);
+      return committed === null ? null : ((await this.#upTo(this.settle(committed))) ?? "disturbed");
+    });
   }
 
   /**
@@ -121,9 +124,7 @@ export class Registry {
     if (committed === null)
       throw new Error("A transaction that may create its session answered that there is none");
     const settled = this.settle(committed);
-    const { session, record } = settled;
-    if (session === null || !this.#live.isBehind(session, record.head)) return settled;
-    return (await this.#live.catchesUp(session, record.head)) ? settled : { ...settled, session: null };
+    return { ...settled, session: await this.#upTo(settled) };
   }
 
   /** Applies what was committed to memory, then announces it. Must be called in the order of the commits, without a wait in between. */
@@ -140,6 +141,7 @@ export class Registry {
     if (session !== null) {
       // Whatever changes a session notes its use on the way, at the time of the change.
       session.noteUse(record.updatedAt);
+      session.noteEpoch(record.epoch);
     }
     const { life, epoch } = record;
     if (events.length > 0) this.#options.bus.publish(record.id, { kind: "events", life, epoch, events });
@@ -166,9 +168,9 @@ export class Registry {
   hear(id: string, note: Extract<SessionNote, { kind: "events" | "moved" }>): void {
     const session = this.live(id, note.life);
     if (session === null) return;
-    const head = note.kind === "moved" ? note.head : (note.events.at(-1)?.number ?? 0);
-    if (note.kind === "events") session.apply(note.events);
-    this.#mend(session, head);
+    session.noteEpoch(note.epoch);
+    if (note.kind === "events") this.#live.hears(session, note.events);
+    this.#mend(session, note.kind === "moved" ? note.head : (note.events.at(-1)?.number ?? 0));
   }
 
   /** As in `LiveSessions`. */
@@ -176,7 +178,7 @@ export class Registry {
     this.#live.reload(id);
   }
 
-  /** As in `LiveSessions`. */
+  /** As above. */
   reloadAsking(): void {
     this.#live.reloadAsking();
   }
@@ -195,6 +197,13 @@ export class Registry {
   /** Reads what others have committed between what is known and what was just heard of. Whoever is answered from the session asks for himself. */
   #mend(session: Session, head: number): void {
     if (this.#live.isBehind(session, head)) this.#live.catchesUp(session, head).catch(() => undefined);
+  }
+
+  /** The session with all that was committed up to this, `null` when it cannot be shown now. Never rejects: what was committed stays so. */
+  async #upTo({ session, record }: Settled<unknown>): Promise<Session | null> {
+    if (session === null || !this.#live.isBehind(session, record.head)) return session;
+    const isUp = await this.#live.catchesUp(session, record.head).catch(() => false);
+    return isUp ? session : null;
   }
 
   newBirth(): SessionBirth {
@@ -218,8 +227,8 @@ export class Registry {
     await this.#admit(id, admit);
     const loading = this.#loading.get(id);
     if (loading !== undefined) {
-      await loading;
       // It may have read the store before this was asked for.
+      await loading;
       return (await this.#live.current(id)) ?? (await this.#load(id, admit));
     }
     const load = this.#open(id).finally(() => this.#loading.delete(id));
@@ -229,11 +238,13 @@ export class Registry {
 
   async #open(id: string): Promise<Session> {
     const askedAt = this.#options.clock.now();
-    const { session } = await this.commit(id, null, (target) =>
-      this.#options.store.open({ ...target, load: true }, NOTHING_NEW),
-    );
-    if (session === null) throw new Error("A session that was just loaded is not in memory");
-    session.noteUse(askedAt);
-    return session;
+    const opened = await loadUndisturbed(async () => {
+      const { session } = await this.commit(id, null, (target) =>
+        this.#options.store.open({ ...target, load: true }, NOTHING_NEW),
+      );
+      return session ?? "disturbed";
+    });
+    opened.noteUse(askedAt);
+    return opened;
   }
 }

@@ -63,12 +63,22 @@ describe("the cache of live sessions", () => {
     expect(cache.weight).toBeLessThanOrEqual(50_000);
   });
 
-  it("never lets a session go whose text streams", () => {
+  it("never lets a session go whose text streams here", () => {
     const cache = cacheOf(10_000);
+    workedOn.add("works");
     cache.put(session("works", "x".repeat(50_000), "streaming"));
     cache.put(session("other", "x".repeat(50_000)));
     expect(cache.get("works")).toBeDefined();
     expect(cache.get("other")).toBeUndefined();
+    workedOn.clear();
+  });
+
+  it("lets a session go whose text streams in another process, or it would stay for good", () => {
+    const cache = cacheOf(1_000_000);
+    cache.put(session("elsewhere", "so far", "streaming"));
+    now += 1_001;
+    cache.dropIdle();
+    expect(cache.size).toBe(0);
   });
 
   it("lets a session go that waits for a person, but not while its turn still runs", () => {

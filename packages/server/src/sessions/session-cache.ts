@@ -134,11 +134,10 @@ export class SessionCache {
   }
 
   /**
-   * Text that streams is nowhere else, and a session that is waited for must be found by what it waits for. While a turn waits for a
-   * person nothing streams, though its message is not complete.
+   * Text that streams here is nowhere else, and a session that is waited for must be found by what it waits for. Where nobody here works on
+   * an answer, because it waits for a person or another process goes on with it, the store has all of it.
    */
   #mayLeave(session: Session): boolean {
-    if (session.hasWaiters) return false;
-    return !session.isStreaming || (session.hasPendingActions && !this.#isWorkedOn(session));
+    return !session.hasWaiters && !(session.isStreaming && this.#isWorkedOn(session));
   }
 }

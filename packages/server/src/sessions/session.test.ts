@@ -60,13 +60,13 @@ describe("a live session", () => {
 
   it("sets the first text of a step apart from the steps before, and tells readers where it goes", () => {
     const session = new Session(stored({ status: "processing" }));
-    expect(session.grow("", "nobody streams")).toBeNull();
+    expect(session.grow("m1", "", "nobody streams")).toBeNull();
     session.apply([{ number: 1, event: { type: "message_created", message: agent("") } }]);
-    expect(session.grow("", "one ")).toEqual({ messageId: "m1", offset: 0, text: "one " });
-    expect(session.grow("one ", "step")).toEqual({ messageId: "m1", offset: 4, text: "step" });
+    expect(session.grow("m1", "", "one ")).toEqual({ messageId: "m1", offset: 0, text: "one " });
+    expect(session.grow("m1", "one ", "step")).toEqual({ messageId: "m1", offset: 4, text: "step" });
     session.apply([{ number: 2, event: { type: "message_updated", message: agent("one step") } }]);
-    expect(session.grow("", "two")).toEqual({ messageId: "m1", offset: 8, text: "\n\ntwo" });
-    expect(session.grow("two", "!")).toEqual({ messageId: "m1", offset: 13, text: "!" });
+    expect(session.grow("m1", "", "two")).toEqual({ messageId: "m1", offset: 8, text: "\n\ntwo" });
+    expect(session.grow("m1", "two", "!")).toEqual({ messageId: "m1", offset: 13, text: "!" });
     expect(session.streamingText).toBe("one step\n\ntwo!");
     expect(shown(session).messages[0]?.content).toBe("one step\n\ntwo!");
   });
@@ -74,10 +74,10 @@ describe("a live session", () => {
   it("goes back to its finished steps when the turn is run again", () => {
     const session = new Session(stored({ status: "processing" }));
     session.apply([{ number: 1, event: { type: "message_created", message: agent("done") } }]);
-    session.grow("", "lost");
+    session.grow("m1", "", "lost");
     session.apply([{ number: 2, event: { type: "message_updated", message: agent("done") } }]);
     expect(shown(session).messages[0]?.content).toBe("done");
-    expect(session.grow("", "again")).toMatchObject({ offset: 4, text: "\n\nagain" });
+    expect(session.grow("m1", "", "again")).toMatchObject({ offset: 4, text: "\n\nagain" });
   });
 
   describe("that is loaded in the middle of an answer", () => {
@@ -102,12 +102,12 @@ describe("a live session", () => {
       expect(shown(session).messages).toEqual([agent("done\n\nso far")]);
       session.apply([{ number: 1, event: { type: "message_updated", message: agent("done") } }]);
       expect(shown(session).messages).toEqual([agent("done")]);
-      expect(session.grow("", "again")).toEqual({ messageId: "m1", offset: 4, text: "\n\nagain" });
+      expect(session.grow("m1", "", "again")).toEqual({ messageId: "m1", offset: 4, text: "\n\nagain" });
     });
 
     it("shows what its turn says from the beginning of a step in place of what was checkpointed", () => {
       const anew = { messageId: "m1", offset: 4, text: "\n\nanew" };
-      expect(loaded("done", "so far").grow("", "anew")).toEqual(anew);
+      expect(loaded("done", "so far").grow("m1", "", "anew")).toEqual(anew);
     });
 
     it.each([
@@ -117,8 +117,16 @@ describe("a live session", () => {
     ])("goes on with what its turn has said, where the store has %s", (_what, checkpointed) => {
       const session = loaded("done", checkpointed);
       // Readers may have been sent any part of it: all of the step's text mends that.
-      expect(session.grow("so far", " so")).toEqual({ messageId: "m1", offset: 4, text: "\n\nso far so" });
-      expect(session.grow("so far so", " good")).toEqual({ messageId: "m1", offset: 15, text: " good" });
+      expect(session.grow("m1", "so far", " so")).toEqual({
+        messageId: "m1",
+        offset: 4,
+        text: "\n\nso far so",
+      });
+      expect(session.grow("m1", "so far so", " good")).toEqual({
+        messageId: "m1",
+        offset: 15,
+        text: " good",
+      });
       expect(shown(session).messages).toEqual([agent("done\n\nso far so good")]);
     });
   });

@@ -7,7 +7,7 @@ import type { SnapshotView } from "../core/ports/services.ts";
 import { toWireMessage } from "../core/message.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { appOf } from "../core/session.ts";
-import { AnswerText, type StreamingText } from "./answer-text.ts";
+import { AnswerText, type Growth, type StreamingText } from "./answer-text.ts";
 import { Snapshot } from "./snapshot.ts";
 
 const MAX_EARLY = 1000;
@@ -25,6 +25,7 @@ export class Session {
   #ended = false;
   #replaced = false;
   #useNotedAt: number;
+  #epoch: number;
   /** Whether nothing but the session itself exists: such sessions leave memory first. */
   isEmpty: boolean;
 
@@ -35,6 +36,7 @@ export class Session {
     this.key = session.key;
     // Loading a session need not have noted its use (a chat that was rejected writes nothing); its last change surely has.
     this.#useNotedAt = session.updatedAt;
+    this.#epoch = session.epoch;
     this.isEmpty = session.messageCount === 0;
     this.#snapshot = new Snapshot({
       sessionId: session.id,
@@ -86,6 +88,15 @@ export class Session {
 
   noteUse(at: number): void {
     this.#useNotedAt = Math.max(this.#useNotedAt, at);
+  }
+
+  /** The newest epoch of the session that was heard of: what an older run says does not count. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  noteEpoch(epoch: number): void {
+    this.#epoch = Math.max(this.#epoch, epoch);
   }
 
   /** Whether an agent message grows here. */
@@ -150,8 +161,8 @@ export class Session {
   }
 
   /** As in `AnswerText`; `null` also while events are missing that tell where the text belongs. */
-  grow(before: string, delta: string): (StreamingText & { readonly offset: number }) | null {
-    if (!this.isBehind) return this.#answer.grow(before, delta);
+  grow(messageId: string, before: string, delta: string): Growth | null {
+    if (!this.isBehind) return this.#answer.grow(messageId, before, delta);
     this.#answer.interrupt();
     return null;
   }

@@ -76,8 +76,11 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   say(text: string): void {
-    const { sessionId, life, epoch } = this.#turn;
-    const growth = this.#options.registry.live(sessionId, life)?.grow(this.#said, text) ?? null;
+    // What a turn says that has lost its right to run is nobody's any longer.
+    if (this.#options.signal.aborted) return;
+    const { sessionId, life, epoch, agentMessage } = this.#turn;
+    const session = this.#options.registry.live(sessionId, life);
+    const growth = session?.grow(agentMessage.id, this.#said, text) ?? null;
     if (growth !== null) {
       this.#options.bus.publish(sessionId, { kind: "delta", life, epoch, ...growth });
     }

@@ -102,6 +102,17 @@ export class RunningTurns {
     return epoch === undefined ? null : (this.#byEpoch.get(epoch) ?? null);
   }
 
+  /** Whether a turn of the session runs here that was not told to stop: then what it says is here first. */
+  works(sessionKey: number): boolean {
+    return this.ofSession(sessionKey)?.controller.signal.aborted === false;
+  }
+
+  /** The session has come to this epoch: a turn of an older one that runs here has lost its right to. */
+  supersede(sessionKey: number, epoch: number): void {
+    const running = this.ofSession(sessionKey);
+    if (running !== null && running.turn.epoch < epoch) running.controller.abort();
+  }
+
   all(): readonly RunningTurn[] {
     return [...this.#byEpoch.values()];
   }

@@ -1,0 +1,20 @@
+import { parseEventId } from "../core/event-id.ts";
+import type { EventStore } from "../core/ports/event-store.ts";
+import type { EventSource } from "./event-text.ts";
+
+/** The number after which a stream begins, `null` when the client has to fetch the snapshot again (contract section 5). */
+export async function placeAfter(
+  events: EventStore,
+  source: EventSource,
+  lastEventId: string | null,
+  head: number,
+): Promise<number | null> {
+  if (lastEventId === null) return head;
+  const id = lastEventId === "0" ? { life: source.life, n: 0 } : parseEventId(lastEventId);
+  if (id === null || id.life !== source.life || id.n > head) return null;
+  if (id.n === head) return head;
+  const page = await events.after(source.sessionId, id.n, 0);
+  // A life that ended meanwhile is not a place that was lost: its stream is about to be told that the session is deleted.
+  const isOver = page === null || page.life !== source.life;
+  return isOver || page.floor <= id.n ? id.n : null;
+}
