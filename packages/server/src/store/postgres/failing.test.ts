@@ -109,6 +109,28 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect(await direct.sessions.find(id)).not.toBeNull();
   });
 
+  it("does not take another transaction for its own that was given the same id after a crash", async () => {
+    const id = randomUUID();
+    const crashed = Promise.withResolvers<void>();
+    atNextCommit((_bytes, { client }) => {
+      // Nobody is asked before the id was given again.
+      proxy.fromClient = (_more, link) => void link.client.destroy();
+      client.removeAllListeners("close");
+      void server.halt().then(async () => {
+        await server.resume();
+        for (let n = 0; n < 8; n += 1) await server.query(database, "SELECT pg_current_xact_id()");
+        proxy.fromClient = null;
+        client.destroy();
+        crashed.resolve();
+      });
+    });
+    const refused = await chat(store, id, "hello").catch((error: unknown) => error);
+    expect(refused).toMatchObject(UNAVAILABLE);
+    expect(refused).toBeInstanceOf(OutcomeUnknown);
+    await crashed.promise;
+    expect(await server.query(database, `SELECT 1 FROM sessions WHERE id = '${id}'`)).toEqual([]);
+  });
+
   it("refuses at once while the database is down, and goes on by itself when it is back", async () => {
     const id = randomUUID();
     await chat(store, id, "before");

@@ -1,7 +1,7 @@
 // Numbers that only the database gives out: its time, epochs, keys of sessions. One statement for all that a transaction may need.
 
 import type { Connection } from "./connections.ts";
-import type { TransactionName } from "./commit.ts";
+import { LAST_CHECKPOINT, type TransactionName } from "./commit.ts";
 import { prepare } from "./statement.ts";
 
 export interface Numbers {
@@ -25,12 +25,13 @@ const take = prepare<
     readonly at: number;
     readonly id: string;
     readonly backend: number;
+    readonly checkpoint: string;
     readonly epochs: string;
     readonly keys: string;
   }
 >(
   `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AS at, pg_current_xact_id()::text AS id,
-     pg_backend_pid() AS backend,
+     pg_backend_pid() AS backend, ${LAST_CHECKPOINT} AS checkpoint,
      array_to_string(ARRAY(SELECT nextval('epochs') FROM generate_series(1, $1::integer)), ' ') AS epochs,
      array_to_string(ARRAY(SELECT nextval('session_keys') FROM generate_series(1, $2::integer)), ' ') AS keys`,
 );
@@ -43,7 +44,7 @@ export async function takeNumbers(
   if (row === undefined) throw new Error("The database gave no numbers");
   return {
     at: row.at,
-    transaction: { id: row.id, backend: row.backend },
+    transaction: { id: row.id, backend: row.backend, checkpoint: row.checkpoint },
     takeEpoch: giveOut("epochs", row.epochs),
     takeKey: giveOut("session keys", row.keys),
   };
