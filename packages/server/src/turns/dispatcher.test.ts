@@ -429,7 +429,7 @@ describe("a stop", () => {
     expect(runs).toHaveLength(0);
     expect(running.free).toBe(2);
     // The second one ran, the third was being claimed.
-    expect(queue.handedBack.toSorted()).toEqual([2, 3]);
+    expect(new Set(queue.handedBack)).toEqual(new Set([2, 3]));
   });
 });
 
