@@ -32,7 +32,7 @@ export const COMMANDS = [
 ] as const;
 
 /** An action expires within one "let time pass", or within a few. */
-const ACTION_MS = 3_000;
+export const ACTION_MS = 3_000;
 
 export interface Command {
   readonly name: (typeof COMMANDS)[number];
@@ -323,23 +323,23 @@ export class Interleaving {
 }
 
 /** The message that a call is about: the last one that a user sent. */
-function questionOf(call: ScriptedCall): string {
+export function questionOf(call: ScriptedCall): string {
   const user = call.prompt.findLast((line) => line.startsWith("user: ")) ?? "";
   return /"text":"([^"]*)"/.exec(user)?.[1] ?? user;
 }
 
 /** Calls of which some ask, and others do not. */
-function ask(call: ScriptedCall, choice: number): void {
+export function ask(call: ScriptedCall, choice: number): void {
   for (let n = 0; n <= choice % 3; n += 1) call.callTool("current_time", {});
   if (choice % 2 === 0) call.callTool("calculator", { expression: "1 + 1" });
   call.finish("tool-calls");
 }
 
 /** The App, one of whose tools a person has to allow. */
-function asking(app: AppSettings): AppSettings {
+export function asking(app: AppSettings): AppSettings {
   return { ...app, tools: { ...app.tools, approvals: { current_time: "always" } } };
 }
 
-function answer(call: ScriptedCall): void {
+export function answer(call: ScriptedCall): void {
   call.say(`answer to ${questionOf(call)}`).finish();
 }

@@ -16,6 +16,8 @@ const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 export interface Nodes {
   readonly clock: ManualClock;
   readonly nodes: readonly TestService[];
+  /** Starts a node again, as another process, in the place of one that was crashed. */
+  comeBack(place: number): Promise<void>;
   /** Lets time pass on all nodes, second by second. */
   pass(ms: number): Promise<void>;
   close(): Promise<void>;
@@ -35,16 +37,18 @@ export async function startNodes(
   const clock = new ManualClock();
   const url = server.url(await server.createDatabase());
   const nodes: TestService[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const shared = async () => ({
-      store: await openPostgresStore({ url, clock, connections: 4 }),
-      bus: busOn(hasBus ? url : null),
-    });
-    nodes.push(await startService({ clock, shared, ...(adjust !== undefined && { adjust }) }));
-  }
+  const shared = async () => ({
+    store: await openPostgresStore({ url, clock, connections: 4 }),
+    bus: busOn(hasBus ? url : null),
+  });
+  const start = () => startService({ clock, shared, ...(adjust !== undefined && { adjust }) });
+  for (let n = 0; n < count; n += 1) nodes.push(await start());
   return {
     clock,
     nodes,
+    comeBack: async (place) => {
+      nodes[place] = await start();
+    },
     pass: async (ms) => {
       for (let left = ms; left > 0; left -= 1_000) {
         await clock.advance(Math.min(left, 1_000));

@@ -1,5 +1,5 @@
 import type { Message } from "@colloquy/protocol";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { SessionNote } from "../core/ports/bus.ts";
 import { StreamingTexts } from "./streaming-texts.ts";
 
@@ -23,10 +23,10 @@ const note = (
   events: [{ number: 1, event: { type, message: shown } }],
 });
 
-const delta = (messageId: string, offset: number, text: string): SessionNote => ({
+const delta = (messageId: string, offset: number, text: string, epoch = 1): SessionNote => ({
   kind: "delta",
   life: "a",
-  epoch: 1,
+  epoch,
   messageId,
   offset,
   text,
@@ -101,5 +101,97 @@ describe("what streams in a session", () => {
     expect(textsAfter(BEGUN, note("message_completed", message("m0", "", "complete")))).toMatchObject({
       messageId: "m1",
     });
+  });
+});
+
+describe("text that streams elsewhere", () => {
+  let texts: StreamingTexts;
+  const take = (...notes: readonly SessionNote[]) => notes.map((one) => texts.take(ID, one));
+  const read = (text: string, epoch = 1) => texts.mend(ID, "a", { messageId: "m1", text, epoch });
+  beforeEach(() => {
+    texts = new StreamingTexts();
+    texts.take(ID, BEGUN);
+  });
+
+  it("waits behind text that is missing, and follows it when that was read", () => {
+    expect(take(delta("m1", 0, "one "), delta("m1", 8, "three "), delta("m1", 14, "four"))).toEqual([
+      "taken",
+      "gap",
+      "gap",
+    ]);
+    expect(texts.get(ID)?.text).toBe("one ");
+    expect(texts.hasGap(ID)).toBe(true);
+    // The store does not have it yet.
+    expect(read("one ")).toBe(false);
+    expect(texts.hasGap(ID)).toBe(true);
+    expect(read("one two three ")).toBe(true);
+    expect(texts.get(ID)?.text).toBe("one two three four");
+    expect(texts.hasGap(ID)).toBe(false);
+  });
+
+  it("stays where what was read is behind it", () => {
+    take(delta("m1", 0, "one two"));
+    expect(read("one")).toBe(false);
+    expect(texts.get(ID)?.text).toBe("one two");
+  });
+
+  it("is never of an older run than was heard of or read", () => {
+    take(delta("m1", 0, "one"));
+    texts.take(ID, { ...note("message_updated", message("m1", "", "streaming")), epoch: 2 } as SessionNote);
+    expect(take(delta("m1", 0, "old", 1))).toEqual(["old"]);
+    expect(texts.get(ID)?.text).toBe("");
+    read("new", 5);
+    expect(take(delta("m1", 3, " old", 4), delta("m1", 3, " newer", 5))).toEqual(["old", "taken"]);
+    expect(texts.get(ID)?.text).toBe("new newer");
+  });
+
+  it("is not known where the beginning of a run was missed, and never mixed from two of them", () => {
+    take(delta("m1", 0, "hello world"));
+    expect(take(delta("m1", 2, "llo", 2))).toEqual(["gap"]);
+    expect(texts.get(ID)).toBeNull();
+    // It was read before the run began.
+    expect(read("hello world", 1)).toBe(false);
+    expect(texts.hasGap(ID)).toBe(true);
+    // As far as this goes it is what the older run had said too.
+    expect(read("he", 2)).toBe(true);
+    expect(texts.get(ID)?.text).toBe("hello");
+    expect(take(delta("m1", 5, " you", 2))).toEqual(["taken"]);
+  });
+
+  it("does not keep what an older run has said early", () => {
+    take(delta("m1", 4, "old"));
+    texts.take(ID, { kind: "moved", life: "a", epoch: 2, head: 9 });
+    expect(read("new ", 2)).toBe(true);
+    expect(texts.get(ID)?.text).toBe("new ");
+    expect(texts.hasGap(ID)).toBe(false);
+  });
+
+  it("is not shown while something was missed that may have changed it", () => {
+    take(delta("m1", 0, "one"));
+    texts.doubt(ID);
+    expect(texts.get(ID)).toBeNull();
+    expect(take(delta("m1", 3, " two"))).toEqual(["gap"]);
+    expect(read("one")).toBe(true);
+    expect(texts.get(ID)?.text).toBe("one two");
+  });
+
+  it("takes the place of another one, whatever came early for that", () => {
+    take(delta("m1", 4, "early"));
+    expect(texts.mend(ID, "b", { messageId: "m1", text: "x", epoch: 0 })).toBe(true);
+    expect(texts.get(ID)?.text).toBe("x");
+    expect(texts.hasGap(ID)).toBe(false);
+  });
+
+  it("is quiet when nothing was said since somebody asked", () => {
+    expect([texts.isQuiet(ID), texts.isQuiet(ID)]).toEqual([false, true]);
+    take(delta("m1", 0, "one"));
+    expect([texts.isQuiet(ID), texts.isQuiet(ID), texts.isQuiet("other")]).toEqual([false, true, false]);
+  });
+
+  it("that comes early is bounded in memory", () => {
+    for (let n = 0; n < 2_000; n += 1) take(delta("m1", 10 + n, "x"));
+    expect(read("y".repeat(10))).toBe(true);
+    expect(texts.get(ID)?.text).toBe("y".repeat(10) + "x".repeat(1_000));
+    expect(take(delta("m1", 2_010, "z"))).toEqual(["gap"]);
   });
 });

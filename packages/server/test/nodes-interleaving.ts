@@ -1,0 +1,311 @@
+// One run of the test of interleavings on several nodes: does what a command says on the node that it names, and remembers what was
+// promised. What one node answered, every other one must know.
+
+import type { Message, Snapshot } from "@colloquy/protocol";
+import { ServiceError } from "../src/core/errors.ts";
+import { MAX_ATTEMPTS } from "../src/core/turn.ts";
+import { FoldingReader } from "./folding-reader.ts";
+import { ACTION_MS, answer, ask, asking } from "./interleaving.ts";
+import { startNodes, type Nodes } from "./nodes.ts";
+import type { PostgresServer } from "./postgres-server.ts";
+import type { ScriptedCall } from "./scripted-model.ts";
+import { newId, parse, until, type TestService } from "./service.ts";
+
+export const NODE_COMMANDS = [
+  "chat",
+  "chat",
+  "say",
+  "say",
+  "say",
+  "finish",
+  "finish",
+  "call a tool",
+  "ask a person",
+  "approve",
+  "interrupt",
+  "rename",
+  "delete",
+  "crash or come back",
+  "drop a reader",
+  "reconnect",
+  "let time pass",
+] as const;
+
+export interface NodeCommand {
+  readonly name: (typeof NODE_COMMANDS)[number];
+  readonly session: number;
+  readonly node: number;
+  readonly choice: number;
+}
+
+export interface NodesRun {
+  readonly hasBus: boolean;
+  readonly memoryBytes: number;
+  readonly maxRunning: number;
+}
+
+interface Promised {
+  readonly id: string;
+  texts: string[];
+  sealed: Message[];
+  title: string | null;
+  reader: FoldingReader;
+}
+
+const NODES = 3;
+const SESSIONS = 2;
+
+export class NodesInterleaving {
+  readonly #cluster: Nodes;
+  readonly #dead = new Set<number>();
+  readonly #sessions: Promised[] = [];
+  readonly #found: string[] = [];
+  /** Model calls that wait for the script, with the node that makes them. */
+  #calls: { readonly node: TestService; readonly call: ScriptedCall }[] = [];
+  #count = 0;
+  #crashes = 0;
+
+  private constructor(cluster: Nodes) {
+    this.#cluster = cluster;
+  }
+
+  static async start(server: PostgresServer, run: NodesRun): Promise<NodesInterleaving> {
+    const { hasBus, memoryBytes, maxRunning } = run;
+    const cluster = await startNodes(server, {
+      count: NODES,
+      hasBus,
+      adjust: (config) => ({
+        ...config,
+        limits: { ...config.limits, memoryBytes, maxRunning, actionMs: ACTION_MS },
+        apps: { default: asking(config.apps["default"]!) },
+      }),
+    });
+    const interleaving = new NodesInterleaving(cluster);
+    for (let n = 0; n < SESSIONS; n += 1) {
+      const id = newId();
+      const reader = new FoldingReader(cluster.nodes[n]!, id);
+      await reader.connect();
+      interleaving.#sessions.push({ id, texts: [], sealed: [], title: null, reader });
+    }
+    return interleaving;
+  }
+
+  async run({ name, session: index, node: place, choice }: NodeCommand): Promise<void> {
+    const session = this.#sessions[index]!;
+    const node = this.#node(place);
+    await this.#round();
+    if (name === "chat") await this.#chat(session, node);
+    else if (name === "interrupt") await this.#interrupt(session, node);
+    else if (name === "rename") await this.#rename(session, node);
+    else if (name === "delete") await this.#delete(session, node);
+    else if (name === "approve") await this.#approve(session, node, choice);
+    else if (name === "crash or come back") await this.#crashOrComeBack(place);
+    else if (name === "drop a reader") session.reader.drop();
+    else if (name === "reconnect") await session.reader.connect(node);
+    else if (name === "let time pass") await this.#cluster.pass(1 + choice * 2_500);
+    else this.#speak(name, choice);
+    for (const one of this.#sessions) await this.#agree(one);
+    await this.#round();
+    for (const one of this.#sessions) await this.#agree(one);
+  }
+
+  /** Lets every turn end. */
+  async finish(): Promise<void> {
+    for (const place of this.#dead) await this.#cluster.comeBack(place);
+    this.#dead.clear();
+    for (const { reader } of this.#sessions) if (!reader.isConnected) await reader.connect(this.#node(0));
+    for (let round = 0; ; round += 1) {
+      if (round > 200)
+        throw new Error(`Sessions never came to rest: ${JSON.stringify(await this.#states())}`);
+      await this.#round();
+      const next = this.#calls.shift();
+      if (next !== undefined) answer(next.call);
+      else if (await this.#allIdle()) return;
+      else await this.#cluster.pass(1_000);
+    }
+  }
+
+  async violations(): Promise<readonly string[]> {
+    for (const session of this.#sessions) await this.#check(session);
+    return this.#found;
+  }
+
+  async close(): Promise<void> {
+    for (const { reader } of this.#sessions) reader.drop();
+    await this.#cluster.close();
+  }
+
+  /** The node of this place, or the next one that is alive. */
+  #node(place: number): TestService {
+    const alive = this.#alive();
+    return this.#dead.has(place) ? alive[place % alive.length]! : this.#cluster.nodes[place]!;
+  }
+
+  #alive(): TestService[] {
+    return this.#cluster.nodes.filter((_node, place) => !this.#dead.has(place));
+  }
+
+  async #chat(session: Promised, node: TestService): Promise<void> {
+    this.#count += 1;
+    const text = `message ${this.#count}`;
+    try {
+      const { messages } = await node.say(session.id, text);
+      session.texts.push(text);
+      if (!messages.some(({ content }) => content === text)) this.#found.push(`${text} is not in its answer`);
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== "queue_full") throw error;
+    }
+  }
+
+  async #interrupt(session: Promised, node: TestService): Promise<void> {
+    const snapshot = parse(await node.conversations.interrupt(session.id, null));
+    if (snapshot.is_processing) this.#found.push("an interrupt answered that the session is processing");
+    session.sealed = snapshot.messages;
+  }
+
+  async #rename(session: Promised, node: TestService): Promise<void> {
+    session.title = `title ${(this.#count += 1)}`;
+    await node.conversations.rename(session.id, session.title);
+  }
+
+  /** The id begins a new life at once, on another node; a reader of the old one has been told, or will be. */
+  async #delete(session: Promised, node: TestService): Promise<void> {
+    await node.conversations.remove(session.id);
+    Object.assign(session, { texts: [], sealed: [], title: null });
+    const { messages } = await this.#node(this.#count % NODES).snapshot(session.id);
+    this.#expect("messages of a new life", messages, []);
+    session.reader.drop();
+    session.reader = new FoldingReader(node, session.id);
+    await session.reader.connect();
+  }
+
+  async #approve({ id }: Promised, node: TestService, choice: number): Promise<void> {
+    const { pending_actions: pending } = await node.snapshot(id);
+    const action = pending[choice % Math.max(1, pending.length)];
+    if (action === undefined) return;
+    await node.actions
+      .decide(id, action.id, { decision: "approve", result: null })
+      .catch((error: unknown) => {
+        if (!(error instanceof ServiceError) || error.code !== "action_expired") throw error;
+      });
+  }
+
+  async #crashOrComeBack(place: number): Promise<void> {
+    if (this.#dead.delete(place)) return await this.#cluster.comeBack(place);
+    if (this.#dead.size === NODES - 1) return;
+    const node = this.#cluster.nodes[place]!;
+    this.#crashes += 1;
+    this.#dead.add(place);
+    for (const { reader } of this.#sessions) reader.drop();
+    await node.crash();
+    this.#calls = this.#calls.filter((one) => one.node !== node);
+    for (const { reader } of this.#sessions) await reader.connect(this.#node(place));
+  }
+
+  #speak(name: "say" | "finish" | "call a tool" | "ask a person", choice: number): void {
+    const one = this.#calls[choice % Math.max(1, this.#calls.length)];
+    if (one === undefined) return;
+    const { call } = one;
+    if (name === "say") {
+      call.say("… ");
+      return;
+    }
+    this.#calls = this.#calls.filter((other) => other !== one);
+    if (name === "finish") answer(call);
+    else if (name === "ask a person") ask(call, choice);
+    else call.callTool("calculator", { expression: `${choice} + 1` }).finish("tool-calls");
+  }
+
+  /** Lets what was begun go on: the stores have answered, the model's calls are known. */
+  async #round(): Promise<void> {
+    for (let n = 0; n < 3; n += 1) await this.#cluster.pass(1);
+    for (const node of this.#alive()) {
+      while (node.model.waitingCalls > 0) this.#calls.push({ node, call: await node.model.next() });
+    }
+    this.#calls = this.#calls.filter(({ call }) => call.options.abortSignal?.aborted !== true);
+  }
+
+  /**
+   * What one node has answered the next one knows: reads that follow each other never go back, and those of the same moment are the same,
+   * but for text that streams. What was promised is in all of them.
+   */
+  async #agree({ id, texts, title }: Promised): Promise<void> {
+    const nodes = this.#alive();
+    let before: Snapshot | null = null;
+    for (const node of [...nodes, nodes[0]!]) {
+      const snapshot = await node.snapshot(id);
+      const users = snapshot.messages.filter(({ sender }) => sender === "user");
+      this.#expect(
+        "messages on a node",
+        users.map(({ content }) => content),
+        texts,
+      );
+      if (title !== null) this.#expect("the title on a node", snapshot.title, title);
+      if (before !== null) {
+        if (numberOf(snapshot) < numberOf(before))
+          this.#found.push("a node is behind what another one answered");
+        if (numberOf(snapshot) === numberOf(before))
+          this.#expect("a snapshot on another node", withoutText(snapshot), withoutText(before));
+      }
+      before = snapshot;
+    }
+  }
+
+  async #allIdle(): Promise<boolean> {
+    const snapshots = await Promise.all(this.#sessions.map(({ id }) => this.#node(0).snapshot(id)));
+    return snapshots.every(({ is_processing: isProcessing }) => !isProcessing);
+  }
+
+  async #states(): Promise<unknown[]> {
+    const snapshots = await Promise.all(this.#sessions.map(({ id }) => this.#node(0).snapshot(id)));
+    return snapshots.map(({ messages }) => messages.map(({ status, content }) => [status, content]));
+  }
+
+  async #check(session: Promised): Promise<void> {
+    // Titles come when they come.
+    await this.#round();
+    await this.#agree(session);
+    const snapshot = await this.#node(0).snapshot(session.id);
+    this.#checkAnswers(session, snapshot);
+    for (const message of session.sealed) {
+      const now = snapshot.messages.find(({ id }) => id === message.id);
+      this.#expect("a message after an interrupt", now, message);
+    }
+    const { reader } = session;
+    for (let n = 0; n < 5 && reader.snapshot?.last_event_id !== snapshot.last_event_id; n += 1)
+      await this.#cluster.pass(1_000);
+    await until(() => reader.snapshot?.last_event_id === snapshot.last_event_id);
+    this.#expect("the fold", reader.snapshot, snapshot);
+    this.#expect("faults of the stream", reader.faults, []);
+  }
+
+  /** Every message has one answer, but those that an interrupt has sealed, and those whose turn has seen three crashes. */
+  #checkAnswers({ sealed }: Promised, { messages }: Snapshot): void {
+    const answered = messages.filter(({ status }) => status === "complete").map(({ content }) => content);
+    const failed = messages.filter(({ status }) => status === "failed").length;
+    if (failed > this.#crashes / MAX_ATTEMPTS) this.#found.push(`${failed} turns failed`);
+    let unanswered = 0;
+    for (const user of messages.filter(({ sender }) => sender === "user")) {
+      const answers = answered.filter((content) => content.endsWith(`answer to ${user.content}`)).length;
+      if (answers > 1) this.#found.push(`${user.content} has ${answers} answers`);
+      if (answers === 0 && !sealed.some(({ id }) => id === user.id)) unanswered += 1;
+    }
+    if (unanswered > failed) this.#found.push(`${unanswered} messages have no answer`);
+  }
+
+  #expect(what: string, seen: unknown, expected: unknown): void {
+    const [left, right] = [JSON.stringify(seen), JSON.stringify(expected)];
+    if (left !== right) this.#found.push(`${what}: ${left} instead of ${right}`);
+  }
+}
+
+function numberOf(snapshot: Snapshot): number {
+  return Number(snapshot.last_event_id.split("-")[1]);
+}
+
+function withoutText(snapshot: Snapshot): Snapshot {
+  const messages = snapshot.messages.map((message) =>
+    message.status === "streaming" ? { ...message, content: "" } : message,
+  );
+  return { ...snapshot, messages };
+}

@@ -1,0 +1,48 @@
+// Random interleavings of everything that people, models, crashes and networks do to a few sessions on three nodes, against the promises of
+// contract section 3 and of the issue "Many machines". The seed and the shortest failing sequence are printed by fast-check.
+
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NODE_COMMANDS, NodesInterleaving, type NodeCommand } from "./nodes-interleaving.ts";
+import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+
+const RUNS = Number(process.env["COLLOQUY_NODE_INTERLEAVINGS"] ?? 6);
+let server: PostgresServer;
+
+const command: fc.Arbitrary<NodeCommand> = fc.record({
+  name: fc.constantFrom(...NODE_COMMANDS),
+  session: fc.nat(1),
+  node: fc.nat(2),
+  choice: fc.nat(5),
+});
+
+describe.skipIf(await isWithoutPostgres())("any interleaving on three nodes", () => {
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  });
+  afterAll(() => server.stop());
+
+  it("shows on every node what was answered on another, loses and doubles nothing, and ends with every message answered", {
+    timeout: 300_000,
+  }, async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(command, { minLength: 10, maxLength: 40, size: "max" }),
+        fc.boolean(),
+        fc.constantFrom(0, 256 * 1024 * 1024),
+        fc.constantFrom(1, 256),
+        async (commands, hasBus, memoryBytes, maxRunning) => {
+          const interleaving = await NodesInterleaving.start(server, { hasBus, memoryBytes, maxRunning });
+          try {
+            for (const one of commands) await interleaving.run(one);
+            await interleaving.finish();
+            expect(await interleaving.violations()).toEqual([]);
+          } finally {
+            await interleaving.close();
+          }
+        },
+      ),
+      { numRuns: RUNS, interruptAfterTimeLimit: 240_000, markInterruptAsFailure: false },
+    );
+  });
+});
