@@ -33,7 +33,7 @@ if (given.role === null) {
   const met = await runBench({
     only: given.only,
     seconds: given.seconds > 0 ? given.seconds : given.quick ? 1.5 : 4,
-    rounds: given.rounds > 0 ? given.rounds : given.quick ? 2 : 5,
+    rounds: given.rounds > 0 ? given.rounds : given.quick ? 2 : given.nodes ? 3 : 5,
     quick: given.quick,
     nodes: given.nodes,
     nodeArguments: given["node-arguments"].split(" ").filter((argument) => argument !== ""),

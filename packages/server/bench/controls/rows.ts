@@ -1,9 +1,11 @@
 // The least that stored chats can cost: the rows that Colloquy has left in a database, inserted again into empty tables of the same schema
-// with multi-row statements, as many chats a transaction as clients have under way.
+// with multi-row statements. Either in a loop, or behind bare node:http, where what has come since the last commit is committed together.
 
+import { createServer, type ServerResponse } from "node:http";
 import { Client } from "pg";
+import { partOf } from "../nodes/parts.ts";
 import { serveRole } from "../role.ts";
-import { partsOf } from "../nodes/parts.ts";
+import { listenOnFreePort } from "./listen.ts";
 
 export interface RowsInput {
   /** A database as Colloquy has left it; its tables are emptied. */
@@ -21,34 +23,93 @@ interface Table {
 }
 
 export interface RowsHandlers extends Readonly<Record<string, (input: never) => unknown>> {
-  /** Inserts everything once more, `together` chats a transaction. */
-  readonly insert: (input: { readonly together: number }) => Promise<Inserted>;
+  /** Where a POST inserts the rows of one more chat and is answered when they are on the disk. */
+  readonly port: () => number;
+  /** Empties the tables: the first chat is the next one. Answers how many there are. */
+  readonly empty: () => Promise<number>;
+  /** Inserts all chats, so many a transaction. */
+  readonly insertAll: (input: { readonly together: number }) => Promise<Inserted>;
 }
+
+const BODY = Buffer.from('{"stored":true}');
+const HEADERS = { "content-type": "application/json; charset=utf-8", "content-length": BODY.length };
 
 export async function startRowsControl({ databaseUrl }: RowsInput): Promise<void> {
   const client = new Client({ connectionString: databaseUrl, pipeline: true });
   await client.connect();
-  const tables = await readTables(client);
-  const counted = "SELECT count(*)::int AS chats FROM messages WHERE role = 'user'";
-  const { rows } = await client.query<{ readonly chats: number }>(counted);
-  const chats = rows[0]?.chats ?? 0;
+  const chats = await openChats(client);
+  const server = serveChats(chats);
+  const port = await listenOnFreePort(server);
   const handlers: RowsHandlers = {
-    insert: async ({ together }) => {
-      await client.query(`TRUNCATE ${tables.map(({ insert }) => insert.name).join(", ")}`);
-      const transactions = transactionsOf(tables, Math.ceil(chats / together));
+    port: () => port,
+    empty: () => chats.empty(),
+    insertAll: async ({ together }) => {
+      await chats.empty();
       const begun = performance.now();
-      for (const statements of transactions) {
-        // Pipelined: one round trip.
-        await Promise.all([
-          client.query("BEGIN"),
-          ...statements.map((statement) => client.query(statement)),
-          client.query("COMMIT"),
-        ]);
-      }
-      return { chats, seconds: (performance.now() - begun) / 1000 };
+      for (let left = chats.count; left > 0; left -= together) await chats.insert(Math.min(left, together));
+      return { chats: chats.count, seconds: (performance.now() - begun) / 1000 };
     },
   };
-  serveRole(handlers, () => client.end());
+  serveRole(handlers, async () => {
+    server.closeAllConnections();
+    await client.end();
+  });
+}
+
+interface Chats {
+  readonly count: number;
+  empty(): Promise<number>;
+  /** Inserts the rows of the next chats in one transaction. */
+  insert(chats: number): Promise<void>;
+}
+
+async function openChats(client: Client): Promise<Chats> {
+  const tables = await readTables(client);
+  const counted = "SELECT count(*)::int AS chats FROM messages WHERE role = 'user'";
+  const { rows: answer } = await client.query<{ readonly chats: number }>(counted);
+  const count = answer[0]?.chats ?? 0;
+  let next = 0;
+  return {
+    count,
+    empty: async () => {
+      await client.query(`TRUNCATE ${tables.map(({ insert }) => insert.name).join(", ")}`);
+      next = 0;
+      return count;
+    },
+    insert: async (chats) => {
+      // Pipelined: one round trip.
+      const begun = client.query("BEGIN");
+      const statements = tables.flatMap(({ insert, rows }) => {
+        const part = partOf(rows, next / count, (next + chats) / count);
+        const values = part[0]?.map((_value, column) => part.map((row) => row[column]));
+        return values === undefined ? [] : [client.query({ ...insert, values })];
+      });
+      next += chats;
+      await Promise.all([begun, ...statements, client.query("COMMIT")]);
+    },
+  };
+}
+
+function serveChats(chats: Chats) {
+  let waiting: ServerResponse[] = [];
+  let isCommitting = false;
+  const commit = async () => {
+    isCommitting = true;
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
+      await chats.insert(batch.length);
+      for (const response of batch) {
+        response.writeHead(200, HEADERS);
+        response.end(BODY);
+      }
+    }
+    isCommitting = false;
+  };
+  return createServer((_request, response) => {
+    waiting.push(response);
+    if (waiting.length === 1 && !isCommitting) setImmediate(() => void commit());
+  });
 }
 
 /** What there is, of each table that a session has rows in. */
@@ -75,16 +136,4 @@ async function readTables(client: Client): Promise<readonly Table[]> {
     tables.push({ insert: { name, text }, rows: found.rows });
   }
   return tables;
-}
-
-/** The statements of each transaction, with one list a column. */
-function transactionsOf(tables: readonly Table[], count: number) {
-  const parts = tables.map(({ insert, rows }) => ({ insert, parts: partsOf(rows, count) }));
-  return Array.from({ length: count }, (_empty, place) =>
-    parts.flatMap(({ insert, parts: ofTable }) => {
-      const rows = ofTable[place] ?? [];
-      const values = rows[0]?.map((_value, column) => rows.map((row) => row[column]));
-      return values === undefined ? [] : [{ ...insert, values }];
-    }),
-  );
 }

@@ -1,7 +1,8 @@
 // Chats accepted and durable on PostgreSQL, by one node and by two, their turns parked behind a gate, against plain multi-row inserts of
-// the rows that they have left.
+// the rows that one of them has left.
 
-import type { RowsHandlers } from "../controls/rows.ts";
+import type { RowsHandlers, RowsInput } from "../controls/rows.ts";
+import { postRequest, randomSessionId, type RequestPlan } from "../load/requests.ts";
 import { RoleProcess } from "../role.ts";
 import { checkStatuses, CONNECTIONS, stopAll, type RowContext } from "../rows/row.ts";
 import { median } from "../statistics.ts";
@@ -12,11 +13,17 @@ import { BUSES, withServers, type BenchNode, type BenchServers, type BusName } f
 const LIMITS = { maxWaiting: 10_000_000 } as const;
 const MESSAGES_PER_SESSION = 10;
 const LEAST = 0.25;
+/** More than all chats of a round ever take to be inserted. */
+const PATIENCE_MS = 60_000;
 
+/** Chats a second. */
 interface Round {
   readonly one: number;
   readonly two: number;
+  /** Behind bare node:http, asked by the same client. */
   readonly control: number;
+  /** In a loop, asked by nobody. */
+  readonly loop: number;
 }
 
 export async function measureChats(context: RowContext): Promise<readonly Row[]> {
@@ -32,20 +39,43 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
       const two = await acceptOn(context, servers, await servers.postgres.createDatabase(), 2);
       const database = await servers.postgres.createDatabase();
       const one = await acceptOn(context, servers, database, 1);
-      rounds.push({ one, two, control: await insertAgain(servers, database) });
+      rounds.push({ one, two, ...(await insertAgain(context, servers, database)) });
     }
-    return (["one", "two"] as const).map((nodes) => {
-      const ratios = rounds.map((round) => round[nodes] / round.control);
-      return {
-        name: `chats accepted and durable on PostgreSQL, ${nodes} node${nodes === "one" ? "" : "s"}, ${CONNECTIONS} connections in all, ${bus} (control: multi-row inserts of the same rows, ${CONNECTIONS} chats a transaction)`,
-        colloquy: formatCount(median(rounds.map((round) => round[nodes])), "/s"),
-        control: formatCount(median(rounds.map((round) => round.control)), "/s"),
-        ratio: formatRounds(ratios),
-        target: `at least ${LEAST}`,
-        met: median(ratios) >= LEAST,
-      };
+    return (["one", "two"] as const).flatMap((nodes) => {
+      const name = `chats accepted and durable, ${nodes === "one" ? "one node" : "two nodes"}, ${CONNECTIONS} connections in all, turns parked, ${bus}`;
+      return [
+        chatRow(
+          `${name} (control: bare node:http, multi-row inserts of the same rows)`,
+          rounds,
+          nodes,
+          "control",
+        ),
+        chatRow(
+          `the same (control: those inserts in a loop, ${CONNECTIONS} chats a transaction, without HTTP)`,
+          rounds,
+          nodes,
+          "loop",
+        ),
+      ];
     });
   });
+}
+
+function chatRow(
+  name: string,
+  rounds: readonly Round[],
+  nodes: "one" | "two",
+  control: "control" | "loop",
+): Row {
+  const ratios = rounds.map((round) => round[nodes] / round[control]);
+  return {
+    name,
+    colloquy: formatCount(median(rounds.map((round) => round[nodes])), "/s"),
+    control: formatCount(median(rounds.map((round) => round[control])), "/s"),
+    ratio: formatRounds(ratios),
+    target: `at least ${LEAST}`,
+    met: median(ratios) >= LEAST,
+  };
 }
 
 /** Chats a second that fresh nodes on an empty database accept together. */
@@ -82,15 +112,23 @@ async function accept(context: RowContext, node: BenchNode, connections: number)
   return result.perSecond;
 }
 
-/** Chats a second whose rows are inserted. The first time warms it up. */
-async function insertAgain(servers: BenchServers, database: string): Promise<number> {
+/** Inserts the rows that Colloquy has left. The first time warms it up. */
+async function insertAgain({ client }: RowContext, servers: BenchServers, database: string) {
   const databaseUrl = servers.postgres.url(await servers.postgres.createDatabase(database));
-  const control = new RoleProcess<RowsHandlers>("rows", { databaseUrl });
+  const role = new RoleProcess<RowsHandlers>("rows", { databaseUrl } satisfies RowsInput);
   try {
-    await control.ask("insert", { together: CONNECTIONS });
-    const { chats, seconds } = await control.ask("insert", { together: CONNECTIONS });
-    return chats / seconds;
+    await role.ask("insertAll", { together: CONNECTIONS });
+    const { chats, seconds } = await role.ask("insertAll", { together: CONNECTIONS });
+    const port = await role.ask("port");
+    let control = 0;
+    for (let time = 1; time <= 2; time += 1) {
+      const atMost = await role.ask("empty");
+      const plan: RequestPlan = { kind: "fixed", request: postRequest("/", randomSessionId()) };
+      const loop = { port, connections: CONNECTIONS, plan, warmUpMs: 0, measuredMs: PATIENCE_MS, atMost };
+      control = (await client.ask("closedLoop", loop)).perSecond;
+    }
+    return { control, loop: chats / seconds };
   } finally {
-    await stopAll([control]);
+    await stopAll([role]);
   }
 }

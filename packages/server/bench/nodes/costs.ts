@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
-import { checkStatuses, CONNECTIONS, type RowContext } from "../rows/row.ts";
+import { checkStatuses, type RowContext } from "../rows/row.ts";
 import type { Row } from "../table.ts";
 import {
   BUSES,
@@ -16,6 +16,8 @@ import {
 } from "./servers.ts";
 
 const STREAMING = 200;
+/** Enough that commits hold changes of many sessions, as under the load that is reckoned with. */
+const TURNS_AT_ONCE = 256;
 /** Of the clock of the kernel, in every Linux that Node runs on. */
 const TICK_MS = 10;
 
@@ -47,7 +49,12 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
     const read = await over(context, use);
     const seconds = (STREAMING * context.measuredMs) / 1000;
     return [
-      costRow(`a whole turn of ten deltas at once, two nodes, ${bus}`, turns.used, turns.count, "turns"),
+      costRow(
+        `a whole turn of ten deltas, ${TURNS_AT_ONCE} at once, two nodes, ${bus}`,
+        turns.used,
+        turns.count,
+        "turns",
+      ),
       costRow(
         `a second of text that streams, 20 pieces of 14 characters, nobody reads, ${bus}`,
         streamed,
@@ -83,14 +90,14 @@ async function runTurns(context: RowContext, nodes: readonly BenchNode[], use: (
     const results = await Promise.all(
       nodes.map(async (node) => {
         const port = await node.ask("port");
-        const connections = CONNECTIONS / nodes.length;
+        const connections = TURNS_AT_ONCE / nodes.length;
         return await client.ask("closedLoop", { port, connections, plan, warmUpMs: 0, measuredMs: ms });
       }),
     );
     for (const result of results) checkStatuses(result);
     return results.reduce((sum, { answers }) => sum + answers, 0);
   };
-  await run(warmUpMs);
+  await run(4 * warmUpMs);
   let count = 0;
   const used = await during(use, async () => {
     count = await run(measuredMs);
@@ -158,19 +165,28 @@ async function usedBy(
   return {
     at: performance.now(),
     nodesMs: sum(each),
-    databaseMs: sum(processes.map(({ pid }) => processorMsOf(Number(pid)))),
+    databaseMs: serverMs(processes.map(({ pid }) => Number(pid))),
     walBytes: Number(wal?.["bytes"]),
   };
 }
 
-/** Milliseconds of processor time of a process, 0 when it has ended. */
-function processorMsOf(pid: number): number {
+/** Milliseconds of processor time of these processes of the server, of their parent, and of its children that have ended. */
+function serverMs(processes: readonly number[]): number {
+  const stats = processes.flatMap((process) => statOf(process) ?? []);
+  const parent = statOf(stats[0]?.parent ?? 0);
+  return sum(stats.map(({ ownMs }) => ownMs)) + (parent === null ? 0 : parent.ownMs + parent.endedMs);
+}
+
+/** What the system tells of a process, `null` when it has ended. */
+function statOf(process: number) {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const text = readFileSync(`/proc/${process}/stat`, "utf8");
+    // Behind the name, which may hold anything: state, parent, and so on (proc_pid_stat(5), where they are counted from 1 and two more).
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+    const ticks = (first: number): number => Number(fields[first]) + Number(fields[first + 1]);
+    return { parent: Number(fields[1]), ownMs: ticks(11) * TICK_MS, endedMs: ticks(13) * TICK_MS };
   } catch {
-    return 0;
+    return null;
   }
 }
 

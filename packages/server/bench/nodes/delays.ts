@@ -51,7 +51,7 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
     );
     await client.ask("openStreams", { name: "all", port: await other.ask("port"), requests: streams });
     const spoken: Spoken = { node, port, ids, names, client };
-    const count = context.quick ? 400 : 1000;
+    const count = context.quick ? 300 : 600;
     let serial = 0;
     const measured = async (measure: (spoken: Spoken, count: number, name: string) => Promise<number[]>) => {
       serial += 1;

@@ -1,14 +1,12 @@
 import { expect, test } from "vitest";
-import { partsOf } from "./parts.ts";
+import { partOf } from "./parts.ts";
 
-test("every item is in one part, in its place, and parts differ by one at most", () => {
-  expect(partsOf([1, 2, 3, 4, 5, 6, 7], 3)).toEqual([
-    [1, 2],
-    [3, 4],
-    [5, 6, 7],
-  ]);
+test("every item is in one of the parts that a list is cut into, in its place", () => {
+  const items = Array.from({ length: 97 }, (_empty, index) => index);
+  const parts = Array.from({ length: 13 }, (_empty, part) => partOf(items, part / 13, (part + 1) / 13));
+  expect(parts.flat()).toEqual(items);
 });
 
-test("parts may be empty", () => {
-  expect(partsOf(["a"], 2)).toEqual([[], ["a"]]);
+test("a part may be empty", () => {
+  expect(partOf(["a"], 0, 0.25)).toEqual([]);
 });

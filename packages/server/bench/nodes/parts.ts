@@ -1,5 +1,7 @@
-/** Cuts a list into this many parts of about the same length, in its order. */
-export function partsOf<Item>(items: readonly Item[], count: number): readonly (readonly Item[])[] {
-  const edge = (place: number): number => Math.floor((place * items.length) / count);
-  return Array.from({ length: count }, (_empty, place) => items.slice(edge(place), edge(place + 1)));
+/**
+ * What stands between two shares (0 to 1) of a list, in its order. Parts that meet at a share leave nothing out between them, and have
+ * nothing in common.
+ */
+export function partOf<Item>(items: readonly Item[], from: number, to: number): readonly Item[] {
+  return items.slice(Math.round(from * items.length), Math.round(to * items.length));
 }
