@@ -1,0 +1,162 @@
+// Three nodes as processes on one PostgreSQL, each client behind a balancer that gives each request to the next of them, while nodes or the
+// database are restarted (the issue "Many machines", item 4).
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Snapshot } from "@colloquy/protocol";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findFreePort, ServerProcess } from "../torture/harness/server-process.ts";
+import { newSession, send, type Answer } from "./black-box/client.ts";
+import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { RoundRobin } from "./round-robin.ts";
+import { until } from "./service.ts";
+
+const MAIN = join(import.meta.dirname, "../src/main.ts");
+const NODES = 3;
+const CLIENTS = 4;
+/** No answer at all: the connection was refused or broken. */
+const BROKEN = null;
+
+/** Someone who talks, and looks after each message whether it is there. */
+class Client {
+  readonly session = newSession();
+  readonly said: string[] = [];
+  readonly faults: string[] = [];
+  unavailable = 0;
+  readonly #balancer: RoundRobin;
+  readonly #maxTries: number;
+  readonly #name: string;
+
+  /** `maxTries` of each request, on one node after the other. */
+  constructor(name: string, balancer: RoundRobin, maxTries: number) {
+    this.#name = name;
+    this.#balancer = balancer;
+    this.#maxTries = maxTries;
+  }
+
+  async talk(): Promise<void> {
+    const message = `${this.#name}-${this.said.length}`;
+    const chat = await this.#ask("POST", "/api/chat", { message }, { "Idempotency-Key": message });
+    if (chat === null) return;
+    this.said.push(message);
+    await this.look();
+    const title = `title of ${message}`;
+    const renamed = await this.#ask("PATCH", `/api/sessions/${this.session}`, { title });
+    const state = renamed && (await this.look());
+    if (state !== null && state.title !== title) this.faults.push(`${title} became ${state.title}`);
+  }
+
+  /** What was acknowledged is there, once and in its order, whoever answers. */
+  async look(): Promise<Snapshot | null> {
+    const answer = await this.#ask("GET", "/api/state");
+    if (answer === null) return null;
+    const state = answer.json() as Snapshot;
+    const kept = state.messages.filter(({ sender }) => sender === "user").map(({ content }) => content);
+    if (kept.join() !== this.said.join()) this.faults.push(`${kept.join()} instead of ${this.said.join()}`);
+    return state;
+  }
+
+  async #ask(method: string, path: string, json?: unknown, headers = {}): Promise<Answer | null> {
+    const url = `http://127.0.0.1:${this.#balancer.port}`;
+    const seen: string[] = [];
+    for (let tries = 0; tries < this.#maxTries; tries += 1) {
+      const call = { session: this.session, headers, ...(json !== undefined && { json }) };
+      const answer = await send(url, method, path, call).catch(() => BROKEN);
+      if (answer?.status === 200) return answer;
+      seen.push(answer === BROKEN ? "broken" : `${answer.status} ${answer.text}`);
+      if (answer === BROKEN) continue;
+      this.unavailable += 1;
+      if (answer.status !== 503) this.faults.push(`${method} ${path}: ${answer.status} ${answer.text}`);
+      if (answer.headers["retry-after"] === undefined) this.faults.push("a 503 without Retry-After");
+    }
+    this.faults.push(`${method} ${path} failed: ${seen.slice(-3).join("; ")}`);
+    return null;
+  }
+}
+
+describe.skipIf(await isWithoutPostgres())("three nodes under load", () => {
+  let postgres: PostgresServer;
+  const nodes: { readonly start: () => ServerProcess; process: ServerProcess }[] = [];
+  const folders: string[] = [];
+  const balancers: RoundRobin[] = [];
+
+  beforeAll(async () => {
+    postgres = await PostgresServer.start();
+    const environment = { COLLOQUY_DATABASE_URL: postgres.url(await postgres.createDatabase()) };
+    const ports: number[] = [];
+    for (let n = 0; n < NODES; n += 1) {
+      const directory = await mkdtemp(join(tmpdir(), "colloquy-load-"));
+      folders.push(directory);
+      const port = await findFreePort();
+      ports.push(port);
+      const start = () => new ServerProcess({ main: MAIN, directory, port, environment });
+      nodes.push({ start, process: start() });
+    }
+    await Promise.all(nodes.map(({ process }) => process.ready()));
+    for (let n = 0; n < CLIENTS; n += 1) {
+      const balancer = await RoundRobin.start();
+      balancer.targets = ports;
+      balancers.push(balancer);
+    }
+  }, 60_000);
+  afterAll(async () => {
+    for (const balancer of balancers) await balancer.stop();
+    for (const { process } of nodes) await process.end("SIGKILL");
+    await postgres.stop();
+    for (const folder of folders) await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Everybody talks until `meanwhile` is done; then each message is there and answered once. */
+  async function underLoad(maxTries: number, meanwhile: (clients: readonly Client[]) => Promise<void>) {
+    const name = newSession().slice(0, 8);
+    const clients = balancers.map((balancer, n) => new Client(`${name}-${n}`, balancer, maxTries));
+    let isOver = false;
+    const talking = clients.map(async (client) => {
+      while (!isOver) await client.talk();
+    });
+    await meanwhile(clients).finally(() => (isOver = true));
+    await Promise.all(talking);
+    for (const client of clients) {
+      expect(client.faults).toEqual([]);
+      let state: Snapshot | null = null;
+      await until(async () => {
+        state = await client.look();
+        return state?.is_processing === false;
+      });
+      const answers = (state as Snapshot | null)?.messages.filter(({ sender }) => sender === "agent") ?? [];
+      expect(answers.map(({ status }) => status)).toEqual(client.said.map(() => "complete"));
+      expect(client.faults).toEqual([]);
+    }
+    return clients;
+  }
+
+  it("fail no request that is sent once more to the next node, while they are restarted one after the other", {
+    timeout: 60_000,
+  }, async () => {
+    await underLoad(2, async (clients) => {
+      for (const node of nodes) {
+        const before = clients.map(({ said }) => said.length);
+        await node.process.end("SIGTERM");
+        node.process = node.start();
+        await node.process.ready();
+        await until(() => clients.every(({ said }, n) => said.length > before[n]!));
+      }
+    });
+  });
+
+  it("say that they cannot while the database is away, go on when it is back, and have not lied", {
+    timeout: 60_000,
+  }, async () => {
+    const clients = await underLoad(100_000, async (talking) => {
+      await until(() => talking.every(({ said }) => said.length > 1));
+      await postgres.halt();
+      await until(() => talking.every(({ unavailable }) => unavailable > 3));
+      await postgres.resume();
+      const before = talking.map(({ said }) => said.length);
+      await until(() => talking.every(({ said }, n) => said.length > before[n]! + 1));
+    });
+    expect(clients.every(({ unavailable }) => unavailable > 3)).toBe(true);
+    expect(nodes.map(({ process }) => process.crash)).toEqual([null, null, null]);
+  });
+});
