@@ -24,6 +24,8 @@ interface Line {
 }
 
 const NAME = "hops";
+/** Whoever starts the processes makes it. */
+export const HOPS_TABLE = "CREATE TABLE hops (id bigserial PRIMARY KEY, session text, text text)";
 /** Bytes of a text, about what a note of Colloquy has. */
 const FILLING = "x".repeat(300);
 
@@ -34,7 +36,6 @@ export async function startHopsControl(input: HopsInput): Promise<void> {
     input.natsUrl === null ? await openNotify(input, onText) : await openNats(input.natsUrl, onText);
   const database = new Client({ connectionString: input.databaseUrl });
   await database.connect();
-  await database.query("CREATE TABLE IF NOT EXISTS hops (id bigserial PRIMARY KEY, session text, text text)");
   const handlers = {
     /** Answers when each text was sent, or its row was about to be, on the machine's clock. */
     send: async ({ count, everyMs, commits }: Sending): Promise<number[]> => {

@@ -37,10 +37,9 @@ export async function measureCosts(context: RowContext): Promise<readonly Row[]>
 }
 
 function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
-  return withServers(bus, async (servers, keep) => {
+  return withServers(bus, async (servers) => {
     const database = await servers.postgres.createDatabase();
     const nodes = await servers.startNodes(context, database, 2);
-    keep(...nodes);
     const use = () => usedBy(servers, database, nodes);
     const turns = await runTurns(context, nodes, use);
     const ids = await beginStreaming(context, nodes);

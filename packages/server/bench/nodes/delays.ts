@@ -31,11 +31,10 @@ interface Spoken {
 }
 
 function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
-  return withServers(bus, async (servers, keep) => {
-    const client = new RoleProcess<ClientHandlers>("client", null);
+  return withServers(bus, async (servers) => {
+    const client = servers.keep(new RoleProcess<ClientHandlers>("client", null));
     const nodes = await servers.startNodes(context, await servers.postgres.createDatabase(), 2);
     const hops = await startHops(servers);
-    keep(client, ...nodes, hops);
     const [node, other] = nodes;
     if (node === undefined || other === undefined) throw new Error("There are two nodes");
     const ids = Array.from({ length: SESSIONS }, randomSessionId);

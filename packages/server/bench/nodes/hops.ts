@@ -1,6 +1,6 @@
 // Rows that are held against raw hops of the same bus.
 
-import type { HopsHandlers, HopsInput } from "../controls/hops.ts";
+import { HOPS_TABLE, type HopsHandlers, type HopsInput } from "../controls/hops.ts";
 import { RoleProcess } from "../role.ts";
 import { median, percentile } from "../statistics.ts";
 import { formatMs, formatRounds, type Row } from "../table.ts";
@@ -13,13 +13,14 @@ const MOST = 5;
 export interface Hops {
   /** Milliseconds that each hop took, with the commit of one row before it or without. */
   measure(count: number, everyMs: number, commits: boolean): Promise<readonly number[]>;
-  stop(): Promise<void>;
 }
 
 export async function startHops(servers: BenchServers): Promise<Hops> {
-  const databaseUrl = servers.postgres.url(await servers.postgres.createDatabase());
+  const database = await servers.postgres.createDatabase();
+  await servers.postgres.query(database, HOPS_TABLE);
+  const databaseUrl = servers.postgres.url(database);
   const input: HopsInput = { databaseUrl, natsUrl: servers.natsUrl };
-  const [sender, receiver] = [1, 2].map(() => new RoleProcess<HopsHandlers>("hops", input));
+  const [sender, receiver] = [1, 2].map(() => servers.keep(new RoleProcess<HopsHandlers>("hops", input)));
   if (sender === undefined || receiver === undefined) throw new Error("There are two processes");
   await sender.ask("take");
   await receiver.ask("take");
@@ -33,7 +34,6 @@ export async function startHops(servers: BenchServers): Promise<Hops> {
       });
       return sent.map((at, number) => (arrived.get(number) ?? Number.NaN) - at);
     },
-    stop: async () => void (await Promise.all([sender.stop(), receiver.stop()])),
   };
 }
 

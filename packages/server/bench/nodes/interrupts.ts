@@ -18,10 +18,9 @@ export async function measureInterrupts(context: RowContext): Promise<readonly R
 }
 
 function measureOn(bus: BusName, context: RowContext): Promise<Row> {
-  return withServers(bus, async (servers, keep) => {
+  return withServers(bus, async (servers) => {
     const nodes = await servers.startNodes(context, await servers.postgres.createDatabase(), 2);
     const hops = await startHops(servers);
-    keep(...nodes, hops);
     const [runner, other] = nodes;
     if (runner === undefined || other === undefined) throw new Error("There are two nodes");
     // One round that is not counted.

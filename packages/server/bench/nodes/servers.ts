@@ -16,9 +16,14 @@ export type BenchNode = RoleProcess<ColloquyHandlers>;
 /** How long something that is waited for may take: much longer than it does. */
 const PATIENCE_MS = 60_000;
 
+interface Stoppable {
+  stop(): Promise<void>;
+}
+
 export class BenchServers {
   readonly postgres: PostgresServer;
   readonly #nats: NatsServer | null;
+  readonly #kept: Stoppable[] = [];
 
   private constructor(postgres: PostgresServer, nats: NatsServer | null) {
     this.postgres = postgres;
@@ -49,32 +54,34 @@ export class BenchServers {
     for (let number = 0; number < count; number += 1) {
       const input: ColloquyInput = { directory: context.newDirectory(), limits, shared };
       const node: BenchNode = new RoleProcess("colloquy", input, context.nodeArguments);
-      nodes.push(node);
+      nodes.push(this.keep(node));
       await node.ask("port");
     }
     return nodes;
   }
 
+  /** Stops it with the servers, if nobody has before. */
+  keep<Kept extends Stoppable>(process: Kept): Kept {
+    this.#kept.push(process);
+    return process;
+  }
+
   async stop(): Promise<void> {
+    await Promise.all(this.#kept.map((process) => process.stop()));
     await this.#nats?.stop();
     await this.postgres.stop();
   }
 }
 
-/** Runs `work` with servers of its own, and stops them and what else it gives to `keep`, whatever happens. */
+/** Runs `work` with servers of its own, and stops them and what was started on them, whatever happens. */
 export async function withServers<Result>(
   bus: BusName,
-  work: (
-    servers: BenchServers,
-    keep: (...processes: readonly { stop(): Promise<void> }[]) => void,
-  ) => Promise<Result>,
+  work: (servers: BenchServers) => Promise<Result>,
 ): Promise<Result> {
   const servers = await BenchServers.start(bus);
-  const kept: { stop(): Promise<void> }[] = [];
   try {
-    return await work(servers, (...processes) => kept.push(...processes));
+    return await work(servers);
   } finally {
-    await Promise.all(kept.map((process) => process.stop()));
     await servers.stop();
   }
 }

@@ -24,16 +24,14 @@ export async function measureTakeover(context: RowContext): Promise<readonly Row
 }
 
 function measureOn(bus: BusName, context: RowContext): Promise<Row> {
-  return withServers(bus, async (servers, keep) => {
+  return withServers(bus, async (servers) => {
     const database = await servers.postgres.createDatabase();
     const [survivor] = await servers.startNodes(context, database, 1);
     if (survivor === undefined) throw new Error("There is a node");
-    keep(survivor);
     const waves = context.quick ? 1 : WAVES;
     const taken: number[] = [];
     for (let wave = 0; wave < waves; wave += 1) {
       const victims = await servers.startNodes(context, database, VICTIMS);
-      keep(...victims);
       const killed = victims.map((victim, index) => {
         const afterMs = (RENEWED_EVERY_MS * (index * waves + wave)) / (VICTIMS * waves);
         return killAndWait(context, { victim, survivor, name: `wave-${wave}-${index}`, afterMs });
