@@ -7,6 +7,7 @@ import { createSystemClock } from "../src/clock.ts";
 import type { Config } from "../src/config/config.ts";
 import type { Logger } from "../src/core/ports/logger.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
+import type { BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import type { PostgresServer } from "./postgres-server.ts";
 import { newId, startService, type TestService } from "./service.ts";
@@ -27,12 +28,14 @@ export interface NodesOptions {
   readonly count: number;
   readonly hasBus?: boolean;
   readonly adjust?: (config: Config) => Config;
+  /** Sees every call of the second node's store before it is made. */
+  readonly beforeCall?: BeforeCall;
 }
 
 /** Starts nodes on a new database of the server. */
 export async function startNodes(
   server: PostgresServer,
-  { count, hasBus = true, adjust }: NodesOptions,
+  { count, hasBus = true, adjust, beforeCall }: NodesOptions,
 ): Promise<Nodes> {
   const clock = new ManualClock();
   const url = server.url(await server.createDatabase());
@@ -41,13 +44,19 @@ export async function startNodes(
     store: await openPostgresStore({ url, clock, connections: 4 }),
     bus: busOn(hasBus ? url : null),
   });
-  const start = () => startService({ clock, shared, ...(adjust !== undefined && { adjust }) });
-  for (let n = 0; n < count; n += 1) nodes.push(await start());
+  const start = (place: number) =>
+    startService({
+      clock,
+      shared,
+      ...(adjust !== undefined && { adjust }),
+      ...(place === 1 && beforeCall !== undefined && { beforeCall }),
+    });
+  for (let n = 0; n < count; n += 1) nodes.push(await start(n));
   return {
     clock,
     nodes,
     comeBack: async (place) => {
-      nodes[place] = await start();
+      nodes[place] = await start(place);
     },
     pass: async (ms) => {
       for (let left = ms; left > 0; left -= 1_000) {

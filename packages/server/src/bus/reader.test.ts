@@ -10,6 +10,9 @@ import { FOR_ANYBODY } from "../../test/stream-access.ts";
 const SOURCE = { sessionId: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", life: "abc" };
 const PAGE = 200;
 
+/** A key for the default App alone. */
+const FOR_DEFAULT = { ...FOR_ANYBODY, opens: (app: string) => app === "default" };
+
 let log: GivenLog;
 let channel: Channel & { head: number };
 let ended: number;
@@ -218,4 +221,65 @@ describe("a reader that is live", () => {
     one.beat();
     expect(sink.text).toBe(": heartbeat\nid: abc-2\n\n: heartbeat\n\n");
   });
+});
+
+describe("a reader whose log is ahead of what is announced", () => {
+  const MESSAGES = new Set<IncludeGroup>(["messages"]);
+  const GROWN = Buffer.from("data: grown\n\n");
+  const shown = (sink: RecordingSink) =>
+    [...sink.text.matchAll(/"text":"(\w+)"|^data: (grown)$/gm)].map(([, text, grown]) => text ?? grown);
+  let streaming: { readonly messageId: string; readonly text: string } | null;
+  beforeEach(() => {
+    streaming = { messageId: "m1", text: "old" };
+    channel.streaming = () => streaming;
+  });
+
+  it("is not sent text of an answer that may be over there", async () => {
+    channel.head = 1;
+    log.head = 3;
+    const sink = new RecordingSink();
+    const one = reader(sink, 0, MESSAGES);
+    await one.replay();
+    expect(numbers(sink)).toEqual([1, 2, 3]);
+    one.grow(GROWN);
+    announce(one, titled(2));
+    expect(shown(sink)).toEqual([]);
+    // What streams when the announcements have come so far is sent whole, because some of it was held back.
+    streaming = { messageId: "m2", text: "new" };
+    announce(one, titled(3));
+    expect(shown(sink)).toEqual(["new"]);
+    one.grow(GROWN);
+    announce(one, titled(4));
+    expect(shown(sink)).toEqual(["new", "grown"]);
+  });
+
+  it("is sent it when it hears in another way how far the session is", async () => {
+    channel.head = 1;
+    log.head = 2;
+    const sink = new RecordingSink();
+    const one = reader(sink, 0, MESSAGES);
+    await one.replay();
+    channel.head = 2;
+    one.catchUp();
+    expect(shown(sink)).toEqual(["old"]);
+  });
+
+  it("ends where the session came to an App that its key does not open, before anything of that is shown", async () => {
+    channel.head = 2;
+    log.head = 2;
+    log.after = () =>
+      Promise.resolve({ life: SOURCE.life, head: 2, floor: 0, events: [titled(1), cameToApp("shop", 2)] });
+    const sink = new RecordingSink();
+    const onEnd = () => void (ended += 1);
+    const shared = { source: SOURCE, included: MESSAGES, channel, events: log, after: 0, onEnd };
+    await new Reader({ ...shared, sink, access: FOR_DEFAULT }).replay();
+    expect(numbers(sink)).toEqual([]);
+    expect(sink.text).toContain("app_key_invalid");
+    expect([sink.ended, ended]).toEqual(["finish", 1]);
+  });
+});
+
+const cameToApp = (app: string, number: number): NumberedEvent => ({
+  number,
+  event: { type: "state_changed", status: "idle", model: "m/m", app, user_state: null },
 });

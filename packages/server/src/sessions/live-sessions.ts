@@ -12,7 +12,7 @@ export interface LiveSessionsOptions {
   readonly cache: SessionCache;
   readonly logger: Logger;
   /** `null` where no other process changes the store: then memory is right. */
-  readonly catchUp: CatchUp | null;
+  readonly catchUp: Pick<CatchUp, "toNow" | "toHead"> | null;
 }
 
 export class LiveSessions {

@@ -1,0 +1,126 @@
+// Moments at which one node has done something of which another one has not heard: there is no bus here, so that they last.
+
+import type { Snapshot } from "@colloquy/protocol";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Config } from "../src/config/config.ts";
+import { Unavailable } from "../src/core/errors.ts";
+import type { BeforeCall } from "./intercepted-store.ts";
+import { startNodes, type Nodes, type NodesOptions } from "./nodes.ts";
+import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { newId, parse, RecordingSink, until, type TestService } from "./service.ts";
+import { FOR_ANYBODY } from "./stream-access.ts";
+
+let server: PostgresServer;
+let cluster: Nodes;
+const started = async (options: Partial<NodesOptions> = {}): Promise<[TestService, TestService]> => {
+  cluster = await startNodes(server, { count: 2, hasBus: false, ...options });
+  return cluster.nodes as unknown as [TestService, TestService];
+};
+const withoutMemory = (config: Config): Config => ({
+  ...config,
+  limits: { ...config.limits, memoryBytes: 0 },
+});
+const textIn = ({ messages }: Snapshot) => messages.find(({ sender }) => sender === "agent")?.content;
+
+async function read(node: TestService, id: string) {
+  const sink = new RecordingSink();
+  const include = new Set(["messages"] as const);
+  const request = { sessionId: id, access: FOR_ANYBODY, include, lastEventId: null };
+  return { sink, stream: await node.feed.open(request, sink, null) };
+}
+
+describe.skipIf(await isWithoutPostgres())("a node that has not heard of another one", () => {
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  });
+  afterAll(() => server.stop());
+  afterEach(() => cluster.close());
+
+  /** Says something on the node, and lets it come to the store. */
+  async function sayOn(node: TestService, id: string, say: () => void, text: string): Promise<void> {
+    say();
+    await until(async () => textIn(await node.snapshot(id)) === text);
+    await cluster.clock.advance(250);
+    await until(async () => (await node.store.sessions.streamedText(id))?.text === text);
+  }
+
+  it("answers a chat with the text that streams there", async () => {
+    const [a, b] = await started();
+    const id = newId();
+    await a.say(id, "go");
+    await b.snapshot(id);
+    const call = await a.model.next();
+    await sayOn(a, id, () => call.say("so far"), "so far");
+    expect(textIn(await b.say(id, "next"))).toBe("so far");
+  });
+
+  it("answers a wait that is over with the text that streams there", async () => {
+    const [a, b] = await started();
+    const id = newId();
+    await a.say(id, "go");
+    const call = await a.model.next();
+    const { signal } = new AbortController();
+    const timers = cluster.clock.timers;
+    const waiting = b.conversations.state({ sessionId: id, userState: null, waitMs: 1_500, signal }, null);
+    await until(() => cluster.clock.timers > timers);
+    await sayOn(a, id, () => call.say("so far"), "so far");
+    await cluster.clock.advance(1_500);
+    expect(textIn(parse(await waiting))).toBe("so far");
+  });
+
+  it("stops a turn that lost its right to run when it is asked about the session, and says nothing of it in the next answer", async () => {
+    const [a, b] = await started();
+    const id = newId();
+    await a.say(id, "one");
+    const old = await a.model.next();
+    await sayOn(a, id, () => old.say("old"), "old");
+    await b.conversations.interrupt(id, null);
+    await b.say(id, "two");
+    await b.model.next();
+    const { messages } = await a.snapshot(id);
+    expect(messages.map(({ content }) => content)).toEqual(["one", "old", "two", ""]);
+    expect(old.options.abortSignal?.aborted).toBe(true);
+  });
+
+  it("runs the turn of a chat that was stored, whatever keeps it from showing it", async () => {
+    let failures = 0;
+    const beforeCall: BeforeCall = (method) => {
+      if (method !== "events.after" || failures > 0) return undefined;
+      failures += 1;
+      return Promise.reject(new Unavailable(503, "store_unavailable", "Later.", 1));
+    };
+    const [a, b] = await started({ beforeCall });
+    const id = newId();
+    await b.snapshot(id);
+    await a.conversations.rename(id, "from a");
+    await b.say(id, "go");
+    expect(failures).toBe(1);
+    expect((await b.model.next()).prompt.join()).toContain("go");
+  });
+
+  it("ends the streams of a life that is over though the next one is known already", async () => {
+    const [a, b] = await started();
+    const id = newId();
+    const old = await read(b, id);
+    await a.conversations.remove(id);
+    await a.say(id, "anew");
+    const next = await read(b, id);
+    await cluster.pass(2_000);
+    await until(() => old.sink.ended === "finish");
+    expect(old.sink.text).toContain("session_deleted");
+    expect(next.sink.ended).toBeNull();
+  });
+
+  it("holds no text of a session that nobody reads and that is not in memory", async () => {
+    const [a, b] = await started({ adjust: withoutMemory });
+    const id = newId();
+    await a.say(id, "go");
+    const call = await a.model.next();
+    await sayOn(a, id, () => call.say("so far"), "so far");
+    const { sink, stream } = await read(b, id);
+    await until(() => sink.text.includes("so far"));
+    expect(b.feed.heldTexts).toBe(1);
+    stream.close();
+    expect(b.feed.heldTexts).toBe(0);
+  });
+});
