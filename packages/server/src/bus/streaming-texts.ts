@@ -22,7 +22,7 @@ interface Streaming extends StreamingText {
   /** Whether nothing was missed that may have changed the text; what is said while that is not known waits. */
   isSure: boolean;
   /** What was said behind text that is missing here, oldest first. */
-  early: Delta[];
+  readonly early: Delta[];
   /** Whether it has grown since `isQuiet` was asked last. */
   hasGrown: boolean;
 }
@@ -104,7 +104,7 @@ export class StreamingTexts {
       return "taken";
     }
     if (streaming?.life === note.life && streaming.epoch < note.epoch) {
-      beginEpoch(streaming, note.epoch);
+      streaming.epoch = note.epoch;
       // What has happened is not in the note.
       if (note.kind === "moved") streaming.isSure = false;
     }
@@ -145,18 +145,12 @@ function takeDelta(streaming: Streaming | undefined, delta: Delta): Heard {
   streaming.hasGrown = true;
   if (delta.epoch > streaming.epoch) {
     // The beginning of this run was not heard of, nor where its text begins.
-    beginEpoch(streaming, delta.epoch);
+    streaming.epoch = delta.epoch;
     streaming.isSure = false;
   }
   if (streaming.isSure && streaming.early.length === 0 && grow(streaming, delta)) return "taken";
   if (streaming.early.length < MAX_EARLY) streaming.early.push(delta);
   return "gap";
-}
-
-/** What older runs have said, and what waits of it, does not count any longer. */
-function beginEpoch(streaming: Streaming, epoch: number): void {
-  streaming.epoch = epoch;
-  streaming.early = streaming.early.filter((delta) => delta.epoch >= epoch);
 }
 
 function takeEarly(streaming: Streaming): void {

@@ -62,6 +62,7 @@ describe("a live session", () => {
     const session = new Session(stored({ status: "processing" }));
     expect(session.grow("m1", "", "nobody streams")).toBeNull();
     session.apply([{ number: 1, event: { type: "message_created", message: agent("") } }]);
+    expect(session.grow("m0", "", "of an answer that is over")).toBeNull();
     expect(session.grow("m1", "", "one ")).toEqual({ messageId: "m1", offset: 0, text: "one " });
     expect(session.grow("m1", "one ", "step")).toEqual({ messageId: "m1", offset: 4, text: "step" });
     session.apply([{ number: 2, event: { type: "message_updated", message: agent("one step") } }]);

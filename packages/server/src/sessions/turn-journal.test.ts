@@ -27,6 +27,15 @@ describe("text that streams", () => {
     expect(one.saved()).toHaveLength(2);
   });
 
+  it("is nobody's any longer when the turn was told to stop", async () => {
+    one.journal.say("one");
+    one.stop.abort();
+    one.journal.say(" two");
+    expect(parse(one.service.registry.inMemory(one.id)!.view()).messages[1]?.content).toBe("one");
+    await one.service.clock.advance(1_000);
+    expect(one.saved()).toEqual([]);
+  });
+
   it("goes to the disk as soon as the disk is free, when it became due while the disk was slow", async () => {
     const slow = Promise.withResolvers<void>();
     one.before = (method) =>

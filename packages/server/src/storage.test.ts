@@ -1,0 +1,80 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../test/manual-clock.ts";
+import { isWithoutPostgres, PostgresServer } from "../test/postgres-server.ts";
+import { newId, until } from "../test/service.ts";
+import { createSystemClock } from "./clock.ts";
+import { loadConfig } from "./config/load-config.ts";
+import { openStorage, type Storage } from "./storage.ts";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+const isWithout = await isWithoutPostgres();
+let directory: string;
+const opened: Storage[] = [];
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-storage-"));
+});
+afterEach(async () => {
+  for (const { store, bus, rateCounters } of opened.splice(0)) {
+    await bus.close();
+    await rateCounters?.close();
+    await store.close();
+  }
+  await rm(directory, { recursive: true });
+});
+
+async function open(environment: Record<string, string>): Promise<Storage> {
+  const loaded = await loadConfig({
+    environment: { HOST: "127.0.0.1", COLLOQUY_DATA_DIR: directory, ...environment },
+    workingDirectory: import.meta.dirname,
+  });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const clock = "COLLOQUY_DATABASE_URL" in environment ? createSystemClock() : new ManualClock();
+  const shared = { clock, logger: SILENT, onFatal, processId: undefined, onNotesLost: () => undefined };
+  const storage = await openStorage(loaded.config, shared);
+  opened.push(storage);
+  return storage;
+}
+
+describe("storage", () => {
+  it("of a node without a database is its own, and a second one is refused", async () => {
+    const { isAlone, rateCounters, store } = await open({});
+    expect([isAlone, rateCounters]).toEqual([true, null]);
+    expect(await store.sessions.find(newId())).toBeNull();
+    await expect(open({})).rejects.toThrow(/another|already|in use/i);
+  });
+
+  describe.skipIf(isWithout)("of nodes with a database", () => {
+    let server: PostgresServer;
+    beforeAll(async () => {
+      server = await PostgresServer.start();
+    });
+    afterAll(() => server.stop());
+
+    it("is the same for all, they hear of each other, and count together beyond a loopback bind", async () => {
+      const environment = { COLLOQUY_DATABASE_URL: server.url(await server.createDatabase()) };
+      const [one, other] = [await open(environment), await open({ ...environment, HOST: "0.0.0.0" })];
+      expect([one.isAlone, one.rateCounters, other.isAlone]).toEqual([false, null, false]);
+      expect(other.rateCounters).not.toBeNull();
+      const id = newId();
+      await one.store.sessions.open({ id, birth: { life: "a", model: "m/m" }, load: false }, NOTHING);
+      expect((await other.store.sessions.find(id))?.life).toBe("a");
+      const heard: string[] = [];
+      other.bus.listen({
+        onNote: (sessionId, { kind }, origin) => heard.push(`${sessionId} ${kind} ${origin}`),
+      });
+      await other.bus.follow(id).ready;
+      one.bus.publish(id, { kind: "deleted", life: "a" });
+      await until(() => heard.length > 0);
+      expect(heard).toEqual([`${id} deleted elsewhere`]);
+    });
+  });
+});
+
+const NOTHING = { userState: null, publicKey: null };
