@@ -323,7 +323,7 @@ export class Interleaving {
 }
 
 /** The message that a call is about: the last one that a user sent. */
-export function questionOf(call: ScriptedCall): string {
+function questionOf(call: ScriptedCall): string {
   const user = call.prompt.findLast((line) => line.startsWith("user: ")) ?? "";
   return /"text":"([^"]*)"/.exec(user)?.[1] ?? user;
 }

@@ -88,7 +88,9 @@ export class NatsTransport implements Transport {
   async follow(sessionId: string): Promise<void> {
     const line = this.#kept.current;
     if (!this.#followed.has(sessionId)) {
-      this.#followed.set(sessionId, line === null ? null : this.#subscribe(line, sessionId));
+      // Known as followed first: a connection that ends just now refuses, and the next one takes it up.
+      this.#followed.set(sessionId, null);
+      if (line !== null) this.#followed.set(sessionId, this.#subscribe(line, sessionId));
     }
     await this.#kept.attempted();
     await this.#kept.current?.flush();

@@ -56,6 +56,15 @@ export class Unavailable extends ServiceError {
 /** 503: the store was lost while it was writing, and nobody could be asked how that ended. It may be done, or be done yet. */
 export class OutcomeUnknown extends Unavailable {}
 
+const DONE_BUT_NOT_SHOWN =
+  "What you sent was stored, but what has become of it cannot be shown right now. Fetch the state before you send anything again.";
+
+/** Throws what a failure means to whoever's request had changed something before it came: that is not undone. */
+export function throwAfterCommit(error: unknown): never {
+  if (!(error instanceof Unavailable) || error instanceof OutcomeUnknown) throw error;
+  throw new OutcomeUnknown(503, error.code, DONE_BUT_NOT_SHOWN, 1, error);
+}
+
 /** 503: the session counts as another App than the one that access was decided for. Whoever is asked looks again before answering this. */
 export class OtherApp extends Unavailable {
   constructor() {

@@ -108,21 +108,20 @@ export function addressKey(address: string | undefined): string {
 /** `waitMs` in milliseconds, until the next one is let through. */
 export function tooOften(limit: number, what: string, waitMs: number): ServiceError {
   const detail = `At most ${limit} ${what} a minute are allowed. Wait as long as Retry-After says.`;
-  return tooMany(detail, Math.ceil(waitMs / 1000));
+  return new ServiceError(429, "rate_limited", detail, after(waitMs));
 }
 
 export function noPlaceLeft(limit: number, what: string): ServiceError {
-  return tooMany(`At most ${limit} ${what} are allowed at the same time. Close one first.`, 10);
+  const detail = `At most ${limit} ${what} are allowed at the same time. Close one first.`;
+  return new ServiceError(429, "rate_limited", detail, after(10_000));
 }
 
 /** In the words of the feed, which says the same of the streams of one process. */
 export function tooManyStreams(limit: number): ServiceError {
   const detail = `This session has ${limit} open event streams. Close one of them, or share one between readers.`;
-  return tooMany(detail, 10, "too_many_streams");
+  return new ServiceError(429, "too_many_streams", detail, after(10_000));
 }
 
-function tooMany(detail: string, seconds: number, code = "rate_limited"): ServiceError {
-  return new ServiceError(429, code, detail, {
-    headers: { "retry-after": String(Math.max(1, seconds)) },
-  });
+function after(ms: number): { readonly headers: Readonly<Record<string, string>> } {
+  return { headers: { "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) } };
 }

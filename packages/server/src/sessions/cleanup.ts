@@ -40,18 +40,23 @@ export class Cleanup {
   /** Runs a cleanup unless another process has run one in this period. Never rejects. */
   async runIfDue(): Promise<void> {
     const { store, logger } = this.#options;
+    let at: number | null;
     try {
-      if (this.#stopped || !(await store.jobs.takeDuty(DUTY, HELD_MS))) return;
+      if (this.#stopped) return;
+      at = await store.jobs.takeDuty(DUTY, HELD_MS);
     } catch (error) {
       logger.warn({ err: error }, "the cleanup could not be begun; it is tried again in five minutes");
       return;
     }
-    await this.run();
+    if (at !== null) await this.run(at);
   }
 
-  /** Runs a cleanup now, or waits for the one that runs. Never rejects. */
-  async run(): Promise<void> {
-    this.#running ??= this.#clean().finally(() => {
+  /**
+   * Runs a cleanup now, or waits for the one that runs. `at` is the store's time where others use it too: a machine whose clock is wrong
+   * must not end the sessions of all. Never rejects.
+   */
+  async run(at = this.#options.clock.now()): Promise<void> {
+    this.#running ??= this.#clean(at).finally(() => {
       this.#running = null;
     });
     await this.#running;
@@ -63,11 +68,11 @@ export class Cleanup {
     await this.#running;
   }
 
-  async #clean(): Promise<void> {
+  async #clean(at: number): Promise<void> {
     const { logger } = this.#options;
     try {
-      const sessions = await this.#inPortions(() => this.#expireSome());
-      const trimmed = await this.#inPortions(() => this.#trimSome());
+      const sessions = await this.#inPortions(() => this.#expireSome(at));
+      const trimmed = await this.#inPortions(() => this.#trimSome(at));
       const keys = await this.#inPortions(() => this.#options.store.jobs.forgetIdempotencyKeys(PORTION));
       if (sessions + trimmed + keys > 0) logger.info({ sessions, trimmed, keys }, "cleaned up");
     } catch (error) {
@@ -85,10 +90,10 @@ export class Cleanup {
     return total;
   }
 
-  async #expireSome(): Promise<number> {
-    const { store, registry, dispatcher, clock, apps } = this.#options;
+  async #expireSome(at: number): Promise<number> {
+    const { store, registry, dispatcher, apps } = this.#options;
     // Use is noted up to USE_NOTED_MS late, so a session that was used within its time is never among these.
-    const now = clock.now() - USE_NOTED_MS;
+    const now = at - USE_NOTED_MS;
     const times = apps.names().flatMap((name) => {
       const expiry = apps.get(name)?.expiry;
       if (expiry === undefined) return [];
@@ -104,9 +109,9 @@ export class Cleanup {
     return expired.length;
   }
 
-  async #trimSome(): Promise<number> {
-    const { store, clock, events } = this.#options;
-    const keepAfter = clock.now() - events.keepMs;
+  async #trimSome(at: number): Promise<number> {
+    const { store, events } = this.#options;
+    const keepAfter = at - events.keepMs;
     return await store.events.trim({ keepCount: events.keepCount, keepAfter, limit: PORTION });
   }
 }

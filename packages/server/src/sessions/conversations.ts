@@ -3,14 +3,15 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatOutcome } from "../core/decisions/chat.ts";
 import type { PartialText } from "../core/decisions/interrupt.ts";
-import { AppGone, NotFound, Unavailable } from "../core/errors.ts";
+import { AppGone, NotFound, throwAfterCommit, Unavailable } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
 import type { Bus, Following } from "../core/ports/bus.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { AdmitNewSession, ChatRequest, SnapshotView, StateRequest } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
 import { appOf, DEFAULT_APP } from "../core/session.ts";
-import type { Dispatcher, Reservation } from "../turns/dispatcher.ts";
+import type { Dispatcher } from "../turns/dispatcher.ts";
+import type { Reservation } from "../turns/dispatching.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import { chatRejection } from "./chat-rejection.ts";
 import type { Registry } from "./registry.ts";
@@ -36,6 +37,8 @@ export interface ConversationsOptions {
 /** Where a session stands for whoever reads its events. */
 type SessionPosition = Pick<Session, "life" | "head" | "app" | "epoch" | "streaming">;
 
+const NEVER = new AbortController().signal;
+
 export class Conversations {
   readonly #options: ConversationsOptions;
   readonly #noWaiting = new AbortController();
@@ -52,7 +55,7 @@ export class Conversations {
     }
     const app = this.#app(request.app);
     const session = await this.#accept(request, app, dispatcher.reserve(), admit);
-    return await this.#answer(session, request.sessionId, request.waitMs, request.signal);
+    return await this.#answerStored(session, request.sessionId, request.waitMs, request.signal);
   }
 
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
@@ -68,7 +71,7 @@ export class Conversations {
     const { session } = await registry.commit(sessionId, admit, (target) =>
       store.turns.interrupt(target, this.#streamed(sessionId)),
     );
-    return (await this.#present(session, sessionId)).view();
+    return await this.#answerStored(session, sessionId, 0, NEVER);
   }
 
   /** Makes the session exist; answers where it stands. */
@@ -109,7 +112,7 @@ export class Conversations {
       store.sessions.open(target, { userState, publicKey: null }),
     );
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
-    return await this.#answer(merged.session, sessionId, waitMs, signal);
+    return await this.#answerStored(merged.session, sessionId, waitMs, signal);
   }
 
   async #accept(
@@ -172,6 +175,16 @@ export class Conversations {
     return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
   }
 
+  /** As `#answer`, of a request that has changed something: that it failed must not be said. */
+  async #answerStored(
+    session: Session | null,
+    sessionId: string,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<SnapshotView> {
+    return await this.#answer(session, sessionId, waitMs, signal).catch(throwAfterCommit);
+  }
+
   /** The snapshot, when the session has stopped processing or `waitMs` are over. */
   async #answer(
     live: Session | null,
@@ -205,8 +218,7 @@ export class Conversations {
   async #withText(session: Session): Promise<Session> {
     const { versions, running, registry } = this.#options;
     if (versions === null || !session.isStreaming || running.works(session.key)) return session;
-    const found = await registry.find(session.id).catch(() => null);
-    return found ?? session;
+    return (await registry.find(session.id).catch(() => null)) ?? session;
   }
 
   /** What others have committed before they were followed is looked up: nobody told of it here. */

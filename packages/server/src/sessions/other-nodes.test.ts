@@ -19,7 +19,7 @@ function listening() {
     running: { abort: (id, life, below) => void done.push(`abort ${id} ${life} below ${below}`) },
     dispatcher: {
       abandon: (id, life) => void done.push(`abandon ${id} ${life}`),
-      ring: () => void done.push("ring"),
+      look: () => void done.push("look"),
     },
   });
   return {
@@ -55,6 +55,6 @@ describe("what others say", () => {
   it("of work that waits rings the doorbell", () => {
     const { done, work } = listening();
     work();
-    expect(done).toEqual(["ring"]);
+    expect(done).toEqual(["look"]);
   });
 });

@@ -218,7 +218,7 @@ export class Registry {
 
   /** Asks whether a session may be created, where there is none. */
   async #admit(id: string, admit: AdmitNewSession): Promise<void> {
-    if (admit === null || this.inMemory(id) !== null) return;
+    if (admit === null || (this.#live.areRight && this.inMemory(id) !== null)) return;
     if ((await this.#options.store.find(id)) === null) await admit();
   }
 

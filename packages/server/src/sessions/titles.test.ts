@@ -200,6 +200,26 @@ describe("many titles at once", () => {
     titles.stop();
   });
 
+  it.each([
+    [15_000, 9],
+    [15_001, 8],
+  ])(
+    "that have waited %i ms: %i of nine are begun, before another process can be asked for the same",
+    async (waited, begun) => {
+      const { titles, asked } = waitingTitles();
+      for (const job of jobsOf(9)) titles.start(job);
+      await clock.advance(waited);
+      asked[0]!("Title");
+      // The store answers in order: behind these the title is stored, and its place is free.
+      for (let n = 0; n < 3; n += 1) {
+        await service.store.probe();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(asked).toHaveLength(begun);
+      titles.stop();
+    },
+  );
+
   it("of an App that is gone are made of the message: what was said to it goes to no model, the default App's neither", async () => {
     const stored: unknown[] = [];
     before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));

@@ -30,7 +30,8 @@ export interface TitlesOptions {
 
 export class Titles {
   readonly #options: TitlesOptions;
-  readonly #pending: TitleJob[] = [];
+  /** With the time, monotonic, until which the job surely belongs to this process long enough for a title to be made. */
+  readonly #pending: { readonly job: TitleJob; readonly until: number }[] = [];
   /** Lives whose title is pending or at work here: a job that falls due meanwhile must not be done twice. */
   readonly #lives = new Set<string>();
   readonly #timer: Timer;
@@ -47,7 +48,7 @@ export class Titles {
   start(job: TitleJob): void {
     if (this.#stopped || this.#pending.length >= MAX_PENDING || this.#lives.has(lifeOf(job))) return;
     this.#lives.add(lifeOf(job));
-    this.#pending.push(job);
+    this.#pending.push({ job, until: this.#options.clock.monotonic() + TITLE_LEASE_MS - MODEL_MS });
     this.#work();
   }
 
@@ -70,8 +71,14 @@ export class Titles {
 
   #work(): void {
     while (this.#atWork.size < MAX_AT_ONCE && !this.#stopped) {
-      const job = this.#pending.shift();
-      if (job === undefined) return;
+      const next = this.#pending.shift();
+      if (next === undefined) return;
+      const { job } = next;
+      if (this.#options.clock.monotonic() > next.until) {
+        // Another process may have taken it: it stays owed, to whoever takes it next.
+        this.#lives.delete(lifeOf(job));
+        continue;
+      }
       const enough = new AbortController();
       this.#atWork.add(enough);
       void this.#finish(job, enough).finally(() => {

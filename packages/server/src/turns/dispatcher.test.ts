@@ -206,6 +206,10 @@ describe("turns that wait", () => {
     chat();
     await queue.commitAll();
     expect(called.count).toBe(1);
+    // Others who are full too must not ring back and forth: what came from them goes no further.
+    for (let n = 0; n < 10; n += 1) dispatcher.look();
+    await queue.commitAll();
+    expect(called.count).toBe(1);
     const stopping = dispatcher.stop(0);
     await queue.commitAll();
     await stopping;

@@ -2,15 +2,13 @@
 // claimed, oldest first, when a place is free. Work that arrives rings the doorbell; nobody polls.
 
 import { randomUUID } from "node:crypto";
-import type { TurnClaim } from "../core/decisions/turns.ts";
-import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Timer } from "../core/ports/clock.ts";
 import type { Committed } from "../core/ports/session-store.ts";
-import type { TurnStore } from "../core/ports/turn-store.ts";
 import type { SessionRecord } from "../core/session.ts";
 import type { StartedTurn } from "../core/turn.ts";
+import type { DispatcherOptions, Reservation } from "./dispatching.ts";
 import { handBack, HOLD_MS } from "./leases.ts";
-import type { RunningTurn, RunningTurns } from "./running-turns.ts";
+import type { RunningTurn } from "./running-turns.ts";
 import { WaitingCount } from "./waiting-count.ts";
 
 const CLAIM_AT_ONCE = 64;
@@ -18,39 +16,12 @@ const RETRY_CLAIM_MS = 1_000;
 /** How long runs may take to end that were told to stop; they hear it at once, unless there is a defect. */
 const STOPPING_MS = 5_000;
 
-/** A place that a chat may start its turn in, or the reason why it has to wait. */
-export interface Reservation {
-  /** `null` when the turn has to wait in the store. */
-  readonly claim: TurnClaim | null;
-  readonly fullProviders: readonly string[];
-  /** Must be called with what the transaction came to. */
-  settle(started: StartedTurn | null, waits: boolean): void;
-}
-
-export interface DispatcherOptions {
-  readonly store: TurnStore;
-  readonly running: RunningTurns;
-  readonly clock: Clock;
-  readonly owner: string;
-  readonly logger: Logger;
-  /** Runs a turn to its end; rejects on a defect. */
-  readonly run: (turn: StartedTurn, signal: AbortSignal) => Promise<void>;
-  /** The models of each App, its default first. */
-  readonly models: () => Readonly<Record<string, readonly string[]>>;
-  /** Applies and announces what a claim has committed. */
-  readonly settle: (committed: Committed<StartedTurn | null>) => void;
-  /** Tells other processes that turns wait which have no room here. */
-  readonly callOthers: () => void;
-  /** Whether other processes take and leave turns in the store too. */
-  readonly isAlone: boolean;
-  /** Turns that may wait in the store before chats are refused. */
-  readonly maxWaiting: number;
-}
-
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   /** Whether there may be runnable turns in the store that no claim under way asks for; older ones go before new chats. */
   #backlog = true;
+  /** Whether work has come up here since others were told. */
+  #isNews = false;
   /** Whether the last claim passed over providers that were full: their turns wait until one of them has room. */
   #passedOver = false;
   #claiming = false;
@@ -111,7 +82,13 @@ export class Dispatcher {
 
   /** There may be work, `arrived` turns that did not wait before among it: claims as much as there is room for. */
   ring(arrived = 0): void {
+    this.#isNews = true;
     this.#count.add(arrived);
+    this.look();
+  }
+
+  /** As `ring`, of work that others have told of: they need not be told of it in turn. */
+  look(): void {
     this.#backlog = true;
     if (!this.#claiming && !this.#stopped && this.#retry === null) this.#claimed = this.#claim();
   }
@@ -152,7 +129,12 @@ export class Dispatcher {
 
   /** A place or a provider has room that it had not before. */
   #ringForRoom(): void {
-    if (this.#backlog || this.#passedOver) this.ring();
+    if (this.#backlog || this.#passedOver) this.look();
+  }
+
+  #callOthers(): void {
+    if (this.#isNews) this.#options.callOthers();
+    this.#isNews = false;
   }
 
   async #claim(): Promise<void> {
@@ -161,7 +143,7 @@ export class Dispatcher {
     try {
       while (this.#backlog && !this.#stopped) {
         const places = running.promise(running.limitsProviders ? 1 : CLAIM_AT_ONCE);
-        if (places === 0) return this.#options.callOthers();
+        if (places === 0) return this.#callOthers();
         this.#backlog = false;
         this.#asked = places;
         const askedAt = clock.monotonic();

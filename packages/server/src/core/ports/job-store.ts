@@ -23,8 +23,8 @@ export interface JobStore {
   /** Forgets idempotency keys older than 24 hours, at most `limit`. Answers how many. */
   forgetIdempotencyKeys(limit: number): Promise<number>;
   /**
-   * Whether the caller is the one who does this duty now; then nobody else is for `heldMs`, on the store's clock. Whoever takes it may
-   * die over it: the next one who asks when that time is over does it again.
+   * The store's time when the caller is the one who does this duty now, `null` when somebody else is; then nobody else is for `heldMs`, on
+   * the store's clock. Whoever takes it may die over it: the next one who asks when that time is over does it again.
    */
-  takeDuty(name: string, heldMs: number): Promise<boolean>;
+  takeDuty(name: string, heldMs: number): Promise<number | null>;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { InvalidRequest, ServiceError } from "../../core/errors.ts";
+import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { untilGone } from "../client-gone.ts";
 import { Snapshot } from "../documented.ts";
@@ -90,7 +90,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
         },
         admission.newSession(request),
       );
-      if (waitMs > 0) await access.mayStillUse(request, sessionId, appName);
+      if (waitMs > 0) await access.mayStillUse(request, sessionId, appName).catch(throwAfterCommit);
       answers.snapshot({ request, reply, route: ROUTE, waitMs }, view);
     },
   );

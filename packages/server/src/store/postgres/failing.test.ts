@@ -109,6 +109,24 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect(await direct.sessions.find(id)).not.toBeNull();
   });
 
+  it("runs nothing again of a commit whose end nobody knows", async () => {
+    const ids = [randomUUID(), randomUUID()];
+    for (const id of ids) await chat(direct, id, "before");
+    atNextCommit((bytes, { client, server }) => {
+      server.removeAllListeners("data");
+      server.once("data", () => {
+        proxy.fromClient = (_bytes, link) => void link.client.destroy();
+        client.destroy();
+        // Longer than it asks what became of it; what would be run again would get through.
+        setTimeout(() => (proxy.fromClient = null), 3_200);
+      });
+      server.write(bytes);
+    });
+    const answers = await Promise.allSettled(ids.map((id) => chat(store, id, "hello")));
+    for (const answer of answers) expect(answer).toMatchObject({ reason: expect.any(OutcomeUnknown) });
+    for (const id of ids) expect((await record(direct, id)).turnCount).toBe(2);
+  });
+
   it("does not take another transaction for its own that was given the same id after a crash", async () => {
     const id = randomUUID();
     const crashed = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@
 // simply be run again, or a mistake of ours (postgresql.org/docs/current/errcodes-appendix.html).
 
 import { DatabaseError } from "pg";
-import { ServiceError } from "../../core/errors.ts";
+import { OutcomeUnknown, ServiceError } from "../../core/errors.ts";
 import { storeFull, storeUnavailable } from "../unavailable.ts";
 
 const DISK_FULL = "53100";
@@ -51,7 +51,8 @@ export function isWorthRepeating(error: unknown): boolean {
 
 /** Whether every other transaction would fail in the same way now. */
 export function concernsAll(error: unknown): boolean {
-  if (error instanceof ConnectionLost) return true;
+  // Of a commit whose end nobody knows, nothing may be run again.
+  if (error instanceof ConnectionLost || error instanceof OutcomeUnknown) return true;
   return error instanceof DatabaseError && !isRefusal(error);
 }
 

@@ -63,9 +63,8 @@ export function jobsOf(calls: Calls): JobStore {
         forget.run(connection, at - IDEMPOTENCY_KEPT_MS, limit),
       ),
     takeDuty: (name, heldMs) =>
-      calls.alone(
-        "duties",
-        async (connection, at) => (await takeDuty.run(connection, name, at + heldMs, at)) > 0,
+      calls.alone("duties", async (connection, at) =>
+        (await takeDuty.run(connection, name, at + heldMs, at)) > 0 ? at : null,
       ),
   };
 }

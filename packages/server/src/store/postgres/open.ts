@@ -29,6 +29,9 @@ export interface PostgresStoreOptions extends ConnectionOptions {
 
 const probe = prepare<[]>("UPDATE probes SET value = value + 1 WHERE one = 1");
 
+/** Milliseconds after which a renewal of leases is given up, so that the next one is in time. */
+const LEASE_WAIT_MS = 2000;
+
 /**
  * Opens the store and brings the database to this version's schema. Rejects with a sentence for the person who started the process when
  * the server is too old, keeps text in another encoding than UTF-8 or may lose what it has committed, when a much newer version has been
@@ -45,16 +48,28 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
   const { clock = null, lanes = 2, mostTogether = 256 } = options;
   const calls = new CallQueue({ connections, clock, lanes, mostTogether });
+  // Leases wait for nobody: where they are not renewed in time, every turn of the node stops.
+  const keeping = new Connections({
+    ...options,
+    connections: 2,
+    connectMs: LEASE_WAIT_MS,
+    statementMs: LEASE_WAIT_MS,
+  });
+  const leaseCalls = new CallQueue({ connections: keeping, clock, lanes: 1, mostTogether: 1 });
+  const kept = turnsOf(leaseCalls);
   let closed: Promise<void> | null = null;
   return {
     sessions: sessionsOf(calls),
-    turns: turnsOf(calls),
+    turns: { ...turnsOf(calls), renew: kept.renew, releaseDeadLeases: kept.releaseDeadLeases },
     actions: actionsOf(calls),
     events: eventsOf(calls),
     jobs: jobsOf(calls),
     keys: keysOf(calls),
     secrets: secretsOf(calls),
     probe: () => calls.alone("probe", async (connection) => void (await probe.run(connection))),
-    close: () => (closed ??= calls.close().then(() => connections.end())),
+    close: () =>
+      (closed ??= Promise.all([calls, leaseCalls].map((queue) => queue.close())).then(async () => {
+        await Promise.all([connections.end(), keeping.end()]);
+      })),
   };
 }

@@ -52,6 +52,6 @@ export function prepareJobs(database: DatabaseSync, transaction: Transaction): S
       return answer(facts, change, "ok", false, false);
     },
     forgetIdempotencyKeys: (at, limit) => forget.run(at - IDEMPOTENCY_KEPT_MS, limit),
-    takeDuty: (at, name, heldMs) => takeDuty.run(name, at + heldMs, at) > 0,
+    takeDuty: (at, name, heldMs) => (takeDuty.run(name, at + heldMs, at) > 0 ? at : null),
   };
 }

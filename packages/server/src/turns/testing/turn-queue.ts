@@ -6,7 +6,7 @@ import type { Committed } from "../../core/ports/session-store.ts";
 import type { TurnStore } from "../../core/ports/turn-store.ts";
 import { newSession } from "../../core/session.ts";
 import type { StartedTurn } from "../../core/turn.ts";
-import type { Reservation } from "../dispatcher.ts";
+import type { Reservation } from "../dispatching.ts";
 import { startedTurn } from "./started-turn.ts";
 
 export interface QueuedTurn {
