@@ -1,0 +1,43 @@
+// A database that goes away behind a commit: what was stored is never said to be unchanged, or a client that believes it sends it twice.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { OutcomeUnknown } from "../src/core/errors.ts";
+import { storeUnavailable } from "../src/store/unavailable.ts";
+import { startNodes, type Nodes } from "./nodes.ts";
+import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { newId } from "./service.ts";
+
+const READS = ["sessions.versions", "sessions.open", "sessions.find", "events.after"];
+
+let server: PostgresServer;
+let cluster: Nodes;
+
+describe.skipIf(await isWithoutPostgres())("what cannot be shown", () => {
+  let isAway = false;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  });
+  afterAll(() => server.stop());
+  afterEach(() => cluster.close());
+
+  it("is said to be stored, to a chat that waits for its answer", async () => {
+    isAway = false;
+    cluster = await startNodes(server, {
+      count: 2,
+      beforeCall: (method) => {
+        if (isAway && READS.includes(method)) throw storeUnavailable(new Error("away"));
+        // Everything behind the chat's own transaction finds nobody.
+        if (method === "turns.chat") isAway = true;
+        return undefined;
+      },
+    });
+    const node = cluster.nodes[1]!;
+    const id = newId();
+    await node.snapshot(id);
+    const refused = await node.say(id, "hello", { waitMs: 5_000 }).catch((error: unknown) => error);
+    isAway = false;
+    expect(refused).toBeInstanceOf(OutcomeUnknown);
+    expect(refused).toHaveProperty("detail", expect.stringContaining("was stored"));
+    expect((await node.snapshot(id)).messages[0]?.content).toBe("hello");
+  });
+});
