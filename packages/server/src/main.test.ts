@@ -107,6 +107,37 @@ describe("starting", () => {
     expect(output()).toBe("");
   });
 
+  it.each(["check", "serve"])(
+    "with OpenAPI documents that cannot be used tells every problem with its place, and exits with 2: %s",
+    async (command) => {
+      const paths = { "/pets": { get: { operationId: "pets" } } };
+      const sound = { openapi: "3.1.0", servers: [{ url: "http://127.0.0.1:9" }], paths };
+      await writeFile(join(directory, "broken.yaml"), "openapi: [");
+      await writeFile(join(directory, "sound.json"), JSON.stringify(sound));
+      await writeFile(join(directory, "nowhere.json"), JSON.stringify({ ...sound, servers: [] }));
+      const openapi = {
+        bad: { document: "broken.yaml" },
+        shop: { document: "sound.json", operations: ["pets", "no"] },
+        lost: { document: "nowhere.json" },
+      };
+      const apps = { default: { openapi, colour: "blue" } };
+      await writeFile(join(directory, "colloquy.config.json"), JSON.stringify({ apps }));
+      const { exited, errors } = start({}, command);
+      expect(await exited()).toEqual({ code: 2, signal: null });
+      expect(errors()).toContain("the configuration has 4 problems");
+      expect(errors()).toMatch(
+        /openapi\.bad\.document: .*broken\.yaml: It cannot be understood: .*\(\d+:\d+\)/,
+      );
+      expect(errors()).toMatch(
+        /apps\.default\.openapi\.shop\.operations\[1\]: .* no operation "no"\. It has pets\./,
+      );
+      expect(errors()).toMatch(
+        /apps\.default\.openapi\.lost\.baseURL: It does not say where its server is\./,
+      );
+      expect(errors()).toContain("apps.default.colour");
+    },
+  );
+
   it("on a port that is taken says so and exits with 1", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");

@@ -9,6 +9,7 @@ import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
 import type { Log } from "./logging.ts";
 import type { buildServer, ColloquyServer } from "./server.ts";
+import { codeOf, explainStartFailure, isDefect } from "./start-failure.ts";
 
 // Before anything else is imported: it saves half of the time to start. What only some commands need is imported by them.
 enableCompileCache();
@@ -41,8 +42,11 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
 }
 
 async function readConfig(reading = 0): Promise<LoadedConfig> {
-  const { loadConfig } = await import("./config/load-config.ts");
-  return loadConfig({ environment: process.env, workingDirectory: process.cwd(), reading });
+  const [{ loadConfig }, { inspectDocument }] = await Promise.all([
+    import("./config/load-config.ts"),
+    import("./document-problems.ts"),
+  ]);
+  return loadConfig({ environment: process.env, workingDirectory: process.cwd(), reading, inspectDocument });
 }
 
 /** Needs no configuration file: a key can be revoked whatever is wrong with that. */
@@ -197,32 +201,6 @@ function hasTerminal(): boolean {
   } catch {
     return false;
   }
-}
-
-/** A sentence about why the service could not start, with what to do. */
-function explainStartFailure(error: unknown, { server }: Config): string {
-  const { host, port } = server;
-  switch (codeOf(error)) {
-    case "EADDRINUSE":
-      return `${host}:${port} is taken by another program. Stop that one, or choose another port with PORT.`;
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return `${host} is no address of this machine. Set HOST to one that it has, or to 0.0.0.0 for all of them.`;
-    case "EACCES":
-      return `this user may not listen on port ${port}. Choose a port from 1024 on with PORT.`;
-    default:
-      return error instanceof Error ? error.message : String(error);
-  }
-}
-
-/** Not one of the sentences that the parts of the service refuse to start with. */
-function isDefect(error: unknown): boolean {
-  return !(error instanceof Error) || (error.name !== "Error" && codeOf(error) === null);
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && "code" in error ? error.code : null;
 }
 
 function end(log: Log, code: number): never {

@@ -2,7 +2,7 @@
 
 import { access } from "node:fs/promises";
 import { z } from "zod";
-import type { AppSettings, ToolSettings } from "../core/app-settings.ts";
+import type { AppSettings, OpenApiSettings, ToolSettings } from "../core/app-settings.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { AppSection } from "./app-schema.ts";
 import { readTools, type ToolReader } from "./app-tools.ts";
@@ -12,8 +12,15 @@ import type { Provider } from "./providers.ts";
 const HOUR = 60 * 60 * 1000;
 const EXPIRY: AppSettings["expiry"] = { emptyMs: HOUR, unboundMs: 30 * 24 * HOUR };
 
+/** What is wrong with a document that is a file, each at its path within the section that names it. Never rejects. */
+export type InspectDocument = (
+  service: Pick<OpenApiSettings, "document" | "baseURL" | "operations">,
+) => Promise<readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]>;
+
 export interface AppReader extends Omit<ToolReader, "path" | "slots"> {
   readonly providers: ReadonlyMap<string, Provider>;
+  /** `null`: documents only have to be there. */
+  readonly inspectDocument: InspectDocument | null;
 }
 
 /** What is read of an App before the shape of the whole file is known to be right. */
@@ -77,19 +84,24 @@ function readSlots(section: unknown, path: readonly string[], { findings }: AppR
   return names;
 }
 
-/** A document that is a file must be there. What is in it is seen when the App's tools are made. */
+/** A document that is a file must be there, and usable. One that has a URL is read when the App's tools are made. */
 async function checkDocuments(
   { openapi }: ToolSettings,
   path: readonly string[],
-  { findings }: AppReader,
+  { findings, inspectDocument }: AppReader,
 ): Promise<void> {
-  for (const [name, { document }] of Object.entries(openapi)) {
+  for (const [name, service] of Object.entries(openapi)) {
+    const { document } = service;
     if (URL.canParse(document)) continue;
+    const place = [...path, "openapi", name];
     try {
       await access(document);
     } catch {
-      findings.problem([...path, "openapi", name, "document"], `There is no file at ${document}.`);
+      findings.problem([...place, "document"], `There is no file at ${document}.`);
+      continue;
     }
+    const problems = (await inspectDocument?.(service)) ?? [];
+    for (const problem of problems) findings.problem([...place, ...problem.path], problem.message);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type AppTools, completeApp, readApps } from "./apps.ts";
+import { type AppTools, completeApp, type InspectDocument, readApps } from "./apps.ts";
 import { readChains } from "./chains.ts";
 import type { Config, LimitsConfig, RetentionConfig } from "./config.ts";
 import {
@@ -54,10 +54,12 @@ export async function loadConfig(input: {
   readonly workingDirectory: string;
   /** Counts how often this process has read the file: from the second time on, modules are really read again. 0 when absent. */
   readonly reading?: number;
+  /** Looks into OpenAPI documents that are files. Absent: they only have to be there. */
+  readonly inspectDocument?: InspectDocument;
 }): Promise<LoadedConfig> {
   const environment = readEnvironment(input.environment, input.workingDirectory);
   const file = await readConfigFile(environment.configPath, input.workingDirectory, input.reading ?? 0);
-  const checked = await checkFile(file, input.environment);
+  const checked = await checkFile(file, input.environment, input.inspectDocument ?? null);
   const { findings } = checked;
   const problems = [...environment.problems, ...file.problems, ...checked.problems];
   const warnings = [
@@ -87,7 +89,11 @@ interface CheckedFile {
   readonly problems: readonly ConfigProblem[];
 }
 
-async function checkFile(file: FileReading, environment: Environment): Promise<CheckedFile> {
+async function checkFile(
+  file: FileReading,
+  environment: Environment,
+  inspectDocument: InspectDocument | null,
+): Promise<CheckedFile> {
   const source = file.source ?? "";
   const findings = new Findings(source);
   const isUnread = file.source === null || file.problems.length > 0;
@@ -97,7 +103,7 @@ async function checkFile(file: FileReading, environment: Environment): Promise<C
   const filling = { environment, findings, slots: null };
   const chains = readChains(field(read, "chains"), filling);
   const { directory } = file;
-  const reader = { environment, findings, chains, directory, providers: providers.providers };
+  const reader = { ...filling, chains, directory, providers: providers.providers, inspectDocument };
   const tools = await readApps(field(read, "apps"), reader);
   const problems = [
     ...describeIssues(source, ConfigFile, parsed.error?.issues ?? []),

@@ -24,10 +24,14 @@ export async function readDocument(
   outbound: Pick<Outbound, "guardedFetch">,
   signal: AbortSignal,
 ): Promise<OpenApiDocument> {
-  const location = /^https?:\/\//i.test(source) ? new URL(source) : null;
-  const text =
-    location === null ? await readText(source, signal) : await fetchText(location, outbound, signal);
-  return { content: await parse(text), location };
+  if (!/^https?:\/\//i.test(source)) return await readDocumentFile(source, signal);
+  const location = new URL(source);
+  return { content: await parse(await fetchText(location, outbound, signal)), location };
+}
+
+/** As `readDocument`, of an absolute path. */
+export async function readDocumentFile(path: string, signal: AbortSignal): Promise<OpenApiDocument> {
+  return { content: await parse(await readText(path, signal)), location: null };
 }
 
 async function readText(path: string, signal: AbortSignal): Promise<string> {

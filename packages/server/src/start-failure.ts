@@ -1,0 +1,29 @@
+// Why the service could not start, told to the person who started it.
+
+import type { Config } from "./config/config.ts";
+
+/** A sentence, with what to do. */
+export function explainStartFailure(error: unknown, { server }: Pick<Config, "server">): string {
+  const { host, port } = server;
+  switch (codeOf(error)) {
+    case "EADDRINUSE":
+      return `${host}:${port} is taken by another program. Stop that one, or choose another port with PORT.`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `${host} is no address of this machine. Set HOST to one that it has, or to 0.0.0.0 for all of them.`;
+    case "EACCES":
+      return `this user may not listen on port ${port}. Choose a port from 1024 on with PORT.`;
+    default:
+      return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Not one of the sentences that the parts of the service refuse to start with. */
+export function isDefect(error: unknown): boolean {
+  return !(error instanceof Error) || (error.name !== "Error" && codeOf(error) === null);
+}
+
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : null;
+}
