@@ -1,4 +1,4 @@
-// The App of the guide docs/guides/first-app.md: an own tool, an MCP server, and a call that waits for a person.
+// What docs/guides/first-app.md ends with: an own tool, an MCP server, and a call that waits for a person.
 
 import { join } from "node:path";
 import { defineConfig } from "@colloquy/server/config";

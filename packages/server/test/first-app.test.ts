@@ -1,6 +1,8 @@
-// The example of docs/guides/first-app.md does what the guide says, with nothing but the demo model.
+// The guide docs/guides/first-app.md, to the letter: its files, one after the other, in a folder of their own, with nothing but the demo model.
 
 import { randomUUID } from "node:crypto";
+import { copyFile, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Action } from "@colloquy/protocol";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -8,34 +10,63 @@ import { z } from "zod";
 import { chat, send, settled } from "./black-box/client.ts";
 import { Program } from "./black-box/server.ts";
 
+const ROOT = join(import.meta.dirname, "../../..");
+const EXAMPLE = join(ROOT, "examples/first-app");
+
+let folder: string;
+let files: readonly string[];
 let program: Program;
+
 beforeAll(async () => {
-  program = await Program.start(join(import.meta.dirname, "../../../examples/first-app/colloquy.config.ts"));
+  const guide = await readFile(join(ROOT, "docs/guides/first-app.md"), "utf8");
+  files = [...guide.matchAll(/```ts\n\/\/ colloquy\.config\.ts\n(.*?)```/gs)].map(([, text = ""]) => text);
+  folder = await mkdtemp(join(tmpdir(), "colloquy-first-app-"));
+  // A folder in the clone finds the packages that the clone has.
+  await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  await write(1);
+  program = await Program.start(join(folder, "colloquy.config.ts"));
 });
-afterAll(() => program.remove());
+afterAll(async () => {
+  await program.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The file as it is after a step of the guide, counted from 1. */
+async function write(step: number): Promise<void> {
+  await writeFile(join(folder, "colloquy.config.ts"), files[step - 1] ?? "");
+}
+
+async function restart(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
+  await program.stop(signal);
+  await program.run();
+}
 
 async function say(session: string, message: string): Promise<string | undefined> {
   await chat(program.url, session, message);
   return (await settled(program.url, session)).messages.at(-1)?.content;
 }
 
-it("an own tool and one of an MCP server are called", async () => {
-  const session = randomUUID();
-  expect(await say(session, 'call lookup_order {"order": "A-17"}')).toContain("on its way");
-  expect(await say(session, 'call stock_count {"article": "teapot"}')).toContain('3 pieces of "teapot"');
+it("step 1: a tool of one's own is called", async () => {
+  expect(await say(randomUUID(), 'call lookup_order {"order": "A-17"}')).toContain("on its way");
 });
 
-it("a call waits for a person, over a kill of the server, and runs when it is approved", async () => {
+it("step 2: a tool of an MCP server is called", async () => {
+  await copyFile(join(EXAMPLE, "stock-server.ts"), join(folder, "stock-server.ts"));
+  await write(2);
+  await restart();
+  expect(await say(randomUUID(), 'call stock_count {"article": "teapot"}')).toContain('3 pieces of "teapot"');
+});
+
+it("step 3: a call waits for a person, over a kill of the server, and runs when it is approved", async () => {
+  await write(3);
+  await restart();
   const session = randomUUID();
-  const actions = async () =>
-    (await send(program.url, "GET", "/api/actions", { session })).as(z.array(Action));
   const waiting = await chat(program.url, session, 'call cancel_order {"order": "A-18"}', {
     headers: { Prefer: "wait=1" },
   });
   expect(waiting.pending_actions).toHaveLength(1);
-  await program.stop("SIGKILL");
-  await program.run();
-  const [action] = await actions();
+  await restart("SIGKILL");
+  const [action] = (await send(program.url, "GET", "/api/actions", { session })).as(z.array(Action));
   expect(action).toMatchObject({ status: "pending", request: { input: { order: "A-18" } } });
   const decided = await send(program.url, "POST", `/api/actions/${action?.id}`, {
     session,
@@ -44,4 +75,10 @@ it("a call waits for a person, over a kill of the server, and runs when it is ap
   expect(decided.status).toBe(200);
   const { messages } = await settled(program.url, session);
   expect(messages.at(-1)?.content).toContain("Order A-18 is cancelled.");
+});
+
+it("the guide ends with the file of the example", async () => {
+  expect(files).toHaveLength(3);
+  const example = await readFile(join(EXAMPLE, "colloquy.config.ts"), "utf8");
+  expect(example.replace(/^\/\/.*\n\n/, "")).toBe(files[2]);
 });
