@@ -82,6 +82,21 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     expect(await tables()).toEqual(["a", "b"]);
   });
 
+  it("does not make others wait behind it while somebody reads the table that it changes", async () => {
+    const first = migration(1, "CREATE TABLE a (x integer)");
+    const change = migration(2, "ALTER TABLE a ADD COLUMN y integer");
+    await migrate(connections, [first]);
+    let migrating = Promise.resolve();
+    await server.holding(database, "SELECT x FROM a", async () => {
+      migrating = migrate(connections, [first, change]);
+      await server.untilWaiting(database);
+      // Behind the migration, and not for as long as the reader takes.
+      expect(await server.query(database, "SELECT x FROM a")).toEqual([]);
+    });
+    await migrating;
+    expect(await server.query(database, "SELECT x, y FROM a")).toEqual([]);
+  });
+
   it("works with a database that is one version ahead, and refuses one that is more", async () => {
     const three = [1, 2, 3].map((version) => migration(version, "SELECT 1"));
     await migrate(connections, three);

@@ -1,7 +1,8 @@
 // Brings a database to the schema that this version of the program knows. Migrations expand first and contract a version later, so that a
 // node of the version before goes on working beside this one (architecture, rule 8).
 
-import type { QueryConfig } from "pg";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DatabaseError, type QueryConfig } from "pg";
 import { refuseNewerSchema, type Migration } from "../migrations.ts";
 import type { Connection, Connections } from "./connections.ts";
 
@@ -10,6 +11,11 @@ const LOCK = 7_236_501_914;
 
 /** Milliseconds that a migration may take, and that the others wait for it. */
 const PATIENCE_MS = 60 * 60 * 1000;
+
+/** Milliseconds that it waits for a table at a time, and between two times. */
+const WAIT_MS = 1000;
+const PAUSE_MS = 1000;
+const LOCK_NOT_AVAILABLE = "55P03";
 
 /**
  * Runs the migrations that the database has not seen, each in a transaction of its own; of several nodes that start at the same time, one
@@ -24,7 +30,24 @@ export async function migrate(connections: Connections, migrations: readonly Mig
     );
     refuseNewerSchema(await currentVersion(connection), migrations);
   });
-  for (const migration of migrations) await inTurn(connections, (connection) => apply(connection, migration));
+  for (const migration of migrations) await applyWhenFree(connections, migration);
+}
+
+/**
+ * Whoever waits for a table that somebody reads, a backup for example, makes all who come later wait behind it. So a migration gives up
+ * after a second and begins anew after a pause, in which the others have their turn.
+ */
+async function applyWhenFree(connections: Connections, migration: Migration): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await inTurn(connections, (connection) => apply(connection, migration));
+    } catch (error) {
+      const isTaken = error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE;
+      if (!isTaken || performance.now() > deadline) throw error;
+      await sleep(PAUSE_MS);
+    }
+  }
 }
 
 async function inTurn(
@@ -41,6 +64,7 @@ async function inTurn(
 
 async function apply(connection: Connection, { version, name, sql }: Migration): Promise<void> {
   if ((await currentVersion(connection)) >= version) return;
+  await connection.query(`SET LOCAL lock_timeout = ${WAIT_MS}`);
   await patiently(connection, sql);
   await connection.query(
     `INSERT INTO schema_migrations (version, name, applied_at)
