@@ -2,7 +2,8 @@
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -162,6 +163,35 @@ describe("starting", () => {
     expect(await third.exited()).toEqual({ code: 1, signal: null });
     expect(third.errors()).toMatch(/^Colloquy cannot start: .*file\/data.*\n$/);
   });
+
+  const expectRefusal = async (place: string, command: string, told: RegExp): Promise<void> => {
+    const { exited, errors, output } = start({ COLLOQUY_DATA_DIR: place }, ...command.split(" "));
+    expect(await exited()).toEqual({ code: 1, signal: null });
+    expect(errors()).toMatch(told);
+    expect(errors()).toMatch(/^Colloquy.* COLLOQUY_DATA_DIR\.\n$/);
+    expect(output()).toBe("");
+  };
+
+  it.skipIf(!existsSync("/proc/self"))("does not try for ever to make a data directory in /proc", () =>
+    expectRefusal("/proc/x/y", "serve", /The data directory \/proc\/x\/y cannot be used: there is no such/),
+  );
+
+  it.each(["serve", "keys list"])(
+    "on a data directory that cannot be used says what is wrong and what to do, and exits with 1: %s",
+    async (command) => {
+      await writeFile(join(directory, "file"), "");
+      await mkdir(join(directory, "damaged"));
+      await writeFile(join(directory, "damaged", "colloquy.db"), "This is no database.".repeat(100));
+      await mkdir(join(directory, "folder", "colloquy.db"), { recursive: true });
+      const places: ReadonlyArray<readonly [string, RegExp]> = [
+        ["file", /The data directory \S*file cannot be used: it, or something on the way to it, is a file/],
+        ["file/data", /The data directory \S*file\/data cannot be used: it, or something on the way to it/],
+        ["damaged", /The database \S*damaged\/colloquy\.db cannot be used: file is not a database\. Restore/],
+        ["folder", /The database \S*folder\/colloquy\.db cannot be used: unable to open database file\. See/],
+      ];
+      await Promise.all(places.map(([place, told]) => expectRefusal(place, command, told)));
+    },
+  );
 
   it.each([
     ["--version", 0, /^\d+\.\d+\.\d+\n$/, /^$/],

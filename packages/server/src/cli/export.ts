@@ -1,6 +1,7 @@
-import { link, open, rm } from "node:fs/promises";
+import { type FileHandle, link, open, rm } from "node:fs/promises";
 import type { Command } from "commander";
 import { parseSessionId } from "@colloquy/protocol";
+import { pathFailure } from "../core/path-failure.ts";
 import { parsePublicKey } from "../core/wallet.ts";
 import { administer, CommandFailure, type CommandParts } from "./command.ts";
 
@@ -86,11 +87,18 @@ function outputOf({ output }: CommandParts): Out {
   };
 }
 
+async function newFile(path: string): Promise<FileHandle> {
+  await rm(path, { force: true });
+  return await open(path, "wx", OWNER_ONLY);
+}
+
 /** A file that is there when all of it is. */
 async function fileOf(path: string): Promise<Out> {
   const draft = `${path}.part`;
-  await rm(draft, { force: true });
-  const file = await open(draft, "wx", OWNER_ONLY);
+  const file = await newFile(draft).catch((error: unknown) => {
+    const advice = "Name a file in a directory that is there, and that you may write to.";
+    throw new CommandFailure(`Colloquy: --out: ${pathFailure(path, error, advice)}`);
+  });
   let waiting = "";
   const flush = async (): Promise<void> => {
     await file.writeFile(waiting);

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
+import { pathFailure } from "../core/path-failure.ts";
 import type { ImportedSession } from "../moving/import.ts";
 import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
 
@@ -71,7 +72,9 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   } catch (error) {
     failure ??= error instanceof Error ? error : new Error(String(error));
   }
-  if (failure !== null) throw new CommandFailure(`Colloquy: ${file} cannot be read: ${String(failure)}`);
+  if (failure === null) return;
+  const advice = "Name a file that colloquy export has written, and that you may read.";
+  throw new CommandFailure(`Colloquy: ${pathFailure(file, failure, advice)}`);
 }
 
 function tell(parts: CommandParts, { id, line, outcome, problem }: ImportedSession): void {

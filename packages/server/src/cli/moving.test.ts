@@ -242,7 +242,16 @@ describe("export and import", () => {
     [["export", "--session", "x", "--wallet", "y"], 2, /either --session ID or --wallet KEY/],
     [["export", "--session", "nobody"], 2, /is no session id/],
     [["export", "--wallet", "a b"], 2, /no wallet address/],
-    [["import", "/nowhere/at/all"], 1, /\/nowhere\/at\/all cannot be read: Error: ENOENT/],
+    [
+      ["import", "/nowhere/at/all"],
+      1,
+      /\/at\/all cannot be used: there is no such file or directory\. Name a file/,
+    ],
+    [
+      ["export", "--wallet", WALLET, "--out", "/nowhere/x"],
+      1,
+      /--out: \/nowhere\/x cannot be used: there is no such file or directory\. Name a file/,
+    ],
     [["import"], 2, /missing required argument 'file'/],
   ])("with %j exit with %i and say why", async (parameters, code, why) => {
     expect(await run(parameters)).toMatchObject({

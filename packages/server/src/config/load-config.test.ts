@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -272,6 +272,16 @@ describe("a file", () => {
     ]);
     expect((await problems({ COLLOQUY_CONFIG: "config.yaml" }))[0]).toContain("must end in .json");
   });
+
+  it.each(["folder.json", "folder.mjs"])(
+    "that is a directory is refused with what to do: %s",
+    async (name) => {
+      await mkdir(join(directory, name));
+      expect(await problems({ COLLOQUY_CONFIG: name })).toEqual([
+        `: ${join(directory, name)} cannot be used: it is a directory and no file. Set COLLOQUY_CONFIG to a file that the user of the service may read.`,
+      ]);
+    },
+  );
 
   it("that is not JSON is told with line and column, and without its text", async () => {
     await write("colloquy.config.json", '{\n  "providers": { "x": "sk-secret" },\n  "apps": oops\n}\n');

@@ -3,6 +3,7 @@
 
 import { access, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
+import { pathFailure } from "../core/path-failure.ts";
 import { importAnew } from "./import-anew.ts";
 import { locateJsonError } from "./json-error.ts";
 import type { ConfigProblem } from "./problem.ts";
@@ -64,6 +65,11 @@ async function readOne(path: string, reading: number, warnings: readonly string[
   if (!(await exists(path)))
     return failed("", `There is no file at ${path}. Set COLLOQUY_CONFIG to one, or unset it.`);
   try {
+    // Whether it is a file that this user may read, said in the same way for all kinds.
+    await readFile(path).catch((error: unknown) => {
+      const advice = "Set COLLOQUY_CONFIG to a file that the user of the service may read.";
+      throw new Unreadable("", pathFailure(path, error, advice));
+    });
     const content = extension === ".json" ? await readJson(path) : await readModule(path, reading);
     return { source, directory: dirname(path), content, problems: [], warnings };
   } catch (error) {

@@ -1,7 +1,6 @@
 // Opens the database file and brings it to this version's schema.
 
-import { closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { readMigrations } from "../migrations.ts";
 import { migrate } from "./migrate.ts";
@@ -18,14 +17,6 @@ const SETTINGS = `
 `;
 
 export const DATABASE_FILE = "colloquy.db";
-
-/** Creates the data directory, for its owner alone, so that it is still there after a power cut. */
-export function createDirectory(directory: string): void {
-  const first = mkdirSync(directory, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
-  for (let folder = directory; folder !== dirname(first); folder = dirname(folder)) syncFolder(folder);
-  syncFolder(dirname(first));
-}
 
 /** `directory` is `null` for a database in memory; `at` is the time that new migrations are recorded with. */
 export function openDatabase(directory: string | null, at: number): DatabaseSync {
@@ -49,14 +40,5 @@ export function connect(directory: string | null): DatabaseSync {
   } catch (error) {
     database.close();
     throw error;
-  }
-}
-
-function syncFolder(folder: string): void {
-  const descriptor = openSync(folder, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }

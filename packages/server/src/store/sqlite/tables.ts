@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { TableAccess, TableReader, TableStore, TableWriter } from "../../core/ports/table-store.ts";
 import { isMoveUnfinished } from "./move-note.ts";
-import { connect, createDirectory, DATABASE_FILE, openDatabase } from "./database.ts";
+import { createDirectory, inDirectory } from "./data-directory.ts";
+import { connect, DATABASE_FILE, openDatabase } from "./database.ts";
 import { lockFile } from "./lock.ts";
 import { tablesOf } from "./schema.ts";
 import { prepareTables } from "./table-rows.ts";
@@ -26,13 +27,13 @@ export async function withSqliteTables<Result>(
   { directory, access, at }: SqliteTablesOptions,
   work: (store: TableStore) => Promise<Result>,
 ): Promise<Result> {
-  if (access === "target") createDirectory(directory);
+  if (access === "target") inDirectory(directory, () => createDirectory(directory));
   else if (!existsSync(join(directory, DATABASE_FILE))) {
     throw new Error(`There is no database of Colloquy in ${directory}. Name the data directory of a server.`);
   }
-  const lock = access === "beside" ? null : lockServers(directory);
+  const lock = access === "beside" ? null : inDirectory(directory, () => lockServers(directory));
   try {
-    const database = open(directory, access, at);
+    const database = inDirectory(directory, () => open(directory, access, at));
     try {
       return await work(storeOf(database, directory, access));
     } finally {

@@ -3,7 +3,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
 import type { Call, FromWorker, ToWorker, WorkerOptions } from "./calls.ts";
-import { createDirectory, openDatabase } from "./database.ts";
+import { createDirectory, inDirectory } from "./data-directory.ts";
+import { openDatabase } from "./database.ts";
 import { prepareCommit } from "./group-commit.ts";
 import { prepareHandlers } from "./handlers.ts";
 import { lockDirectory } from "./lock.ts";
@@ -24,9 +25,11 @@ function start(port: MessagePort, options: WorkerOptions): void {
 }
 
 function serve(port: MessagePort, { directory, role, processId, openedAt }: WorkerOptions): void {
-  if (directory !== null) createDirectory(directory);
-  const lock = directory === null || role === "administration" ? null : lockDirectory(directory, processId);
-  const database = openOrRelease(directory, openedAt, lock);
+  const { database, lock } = inDirectory(directory, () => {
+    if (directory !== null) createDirectory(directory);
+    const lock = directory === null || role === "administration" ? null : lockDirectory(directory, processId);
+    return { database: openOrRelease(directory, openedAt, lock), lock };
+  });
   const transaction = prepareTransaction(database);
   const commit = prepareCommit(database, prepareHandlers(database, transaction), () => transaction.undone());
   const checkpoint = prepareWalCheckpoint(database);

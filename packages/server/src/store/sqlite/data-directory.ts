@@ -1,0 +1,72 @@
+// The directory that the database is in: made where it is absent, and what to say when it cannot be used.
+
+import { existsSync, closeSync, fsyncSync, mkdirSync, opendirSync, openSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { pathFailure } from "../../core/path-failure.ts";
+import { DATABASE_FILE } from "./database.ts";
+
+const OTHER = "choose another directory with COLLOQUY_DATA_DIR.";
+const RIGHTS = `Let the user of the service write there, or ${OTHER}`;
+const DAMAGED = `Restore a backup (docs/operations.md), or ${OTHER}`;
+
+/** What to do about SQLite's primary result codes (sqlite.org/rescode.html). */
+const ADVICE: Readonly<Record<number, string>> = {
+  3: RIGHTS,
+  5: "Another program has it open and keeps it to itself: let that one finish.",
+  8: RIGHTS,
+  10: `Look at its disk, or ${OTHER}`,
+  11: DAMAGED,
+  13: `Make room on its disk, or ${OTHER}`,
+  14: `See that it is a file that the user of the service may write, or ${OTHER}`,
+  26: DAMAGED,
+};
+
+/**
+ * Creates the data directory, for its owner alone, so that it is still there after a power cut. Folder by folder: in some places, such as
+ * `/proc`, Node's recursive way never ends.
+ */
+export function createDirectory(directory: string): void {
+  const missing: string[] = [];
+  for (let folder = directory; !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);
+  for (const folder of missing) {
+    makeFolder(folder);
+    syncFolder(folder);
+    syncFolder(dirname(folder));
+  }
+  // Refuses what is there and no directory.
+  opendirSync(directory).closeSync();
+}
+
+/** Runs `open`; what the file system or SQLite have against the directory is thrown as a sentence for the person who named it. */
+export function inDirectory<Result>(directory: string | null, open: () => Result): Result {
+  try {
+    return open();
+  } catch (error) {
+    if (directory === null || !(error instanceof Error) || !("code" in error)) throw error;
+    const sqlite = "errcode" in error && typeof error.errcode === "number" ? error.errcode % 256 : null;
+    const advice = sqlite === null ? RIGHTS : ADVICE[sqlite];
+    // The rest are mistakes of ours.
+    if (advice === undefined || (sqlite === null && !("syscall" in error))) throw error;
+    const place =
+      sqlite === null ? `The data directory ${directory}` : `The database ${join(directory, DATABASE_FILE)}`;
+    throw new Error(pathFailure(place, error, advice), { cause: error });
+  }
+}
+
+/** Somebody else may make it at the same moment. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (!existsSync(folder)) throw error;
+  }
+}
+
+function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
