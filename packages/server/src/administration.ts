@@ -68,8 +68,11 @@ async function openStore(
       onFatal: () => {},
     });
   }
-  const { openPostgresStore } = await import("./store/postgres/open.ts");
-  return await openPostgresStore({ url: databaseUrl, connections: 2 });
+  const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
+    import("./store/postgres/open.ts"),
+    import("./store/postgres/start-refusal.ts"),
+  ]);
+  return await refusingToStart(() => openPostgresStore({ url: databaseUrl, connections: 2 }));
 }
 
 function addressOf({ dataDirectory, databaseUrl = null }: AdministrationSettings): DatabaseAddress {

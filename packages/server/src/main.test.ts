@@ -193,6 +193,20 @@ describe("starting", () => {
     },
   );
 
+  it.each(["serve", "keys list", "migrate --from sqlite:. --to postgres://127.0.0.1:1/x"])(
+    "on a database that cannot be reached says what to do, and exits with 1: %s",
+    async (command) => {
+      await writeFile(join(directory, "colloquy.db"), "");
+      const environment = { COLLOQUY_DATABASE_URL: "postgres://127.0.0.1:1/x" };
+      const { exited, errors, output } = start(environment, ...command.split(" "));
+      expect(await exited()).toEqual({ code: 1, signal: null });
+      expect(errors()).toMatch(
+        /^Colloquy[^\n]*: The database cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1\. See that it runs, that COLLOQUY_DATABASE_URL is right[^\n]*\n$/,
+      );
+      expect(output()).toBe("");
+    },
+  );
+
   it.each([
     ["--version", 0, /^\d+\.\d+\.\d+\n$/, /^$/],
     ["--help", 0, /Usage: colloquy/, /^$/],

@@ -56,8 +56,11 @@ async function openShared(
   { natsUrl, server }: Place,
   { clock, logger, onNotesLost }: StorageOptions,
 ): Promise<Storage> {
-  const { openPostgresStore } = await import("./store/postgres/open.ts");
-  const store = await openPostgresStore({ url });
+  const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
+    import("./store/postgres/open.ts"),
+    import("./store/postgres/start-refusal.ts"),
+  ]);
+  const store = await refusingToStart(() => openPostgresStore({ url }));
   const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
   const node = randomUUID();
   const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotesLost });

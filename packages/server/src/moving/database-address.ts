@@ -2,6 +2,7 @@
 
 import { basename, dirname, resolve } from "node:path";
 import type { TableAccess, TableStore } from "../core/ports/table-store.ts";
+import { refusingToStart } from "../store/postgres/start-refusal.ts";
 import { withPostgresTables } from "../store/postgres/tables.ts";
 import { withSqliteTables } from "../store/sqlite/tables.ts";
 
@@ -37,5 +38,5 @@ export function withTables<Result>(
 ): Promise<Result> {
   return address.kind === "sqlite"
     ? withSqliteTables({ directory: address.directory, access, at }, work)
-    : withPostgresTables({ url: address.url, access }, work);
+    : refusingToStart(() => withPostgresTables({ url: address.url, access }, work));
 }
