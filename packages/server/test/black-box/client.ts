@@ -27,8 +27,7 @@ export interface Answer {
   as<Body>(schema: z.ZodType<Body>): Body;
 }
 
-/** Where there are several nodes, each request has a connection of its own, so that it meets another one. */
-const agent = new Agent({ keepAlive: NODES === null });
+const agent = new Agent({ keepAlive: true });
 
 /** Sends a request and reads the whole answer. */
 export async function send(url: string, method: string, path: string, call: Call = {}): Promise<Answer> {
@@ -49,8 +48,10 @@ export function open(url: string, method: string, path: string, call: Call = {})
   const body = json === undefined ? call.body : JSON.stringify(json);
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
+    // Where there are several nodes, each request has a connection of its own, so that it meets another one.
+    const own = NODES === null ? agent : new Agent({ keepAlive: true });
     const outgoing = request({
-      agent,
+      agent: own,
       hostname,
       port,
       method,
@@ -62,6 +63,7 @@ export function open(url: string, method: string, path: string, call: Call = {})
         ...call.headers,
       },
     });
+    if (own !== agent) outgoing.once("close", () => own.destroy());
     outgoing.once("response", resolve).once("error", reject).end(body);
   });
 }
