@@ -117,12 +117,14 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       server.once("data", () => {
         proxy.fromClient = (_bytes, link) => void link.client.destroy();
         client.destroy();
-        // Longer than it asks what became of it; what would be run again would get through.
-        setTimeout(() => (proxy.fromClient = null), 3_200);
       });
       server.write(bytes);
     });
-    const answers = await Promise.allSettled(ids.map((id) => chat(store, id, "hello")));
+    const answering = Promise.allSettled(ids.map((id) => chat(store, id, "hello")));
+    // Longer than it asks what became of it; what would be run again would get through.
+    await new Promise((resolve) => setTimeout(resolve, 3_200));
+    proxy.fromClient = null;
+    const answers = await answering;
     for (const answer of answers) expect(answer).toMatchObject({ reason: expect.any(OutcomeUnknown) });
     for (const id of ids) expect((await record(direct, id)).turnCount).toBe(2);
   });
