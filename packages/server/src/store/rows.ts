@@ -1,6 +1,7 @@
 // Rows and records. The tables of all adapters have the same columns, and their rows these types: what is true or false is 1 or 0, JSON is
 // text.
 
+import type { AppKeyRecord } from "../core/ports/key-store.ts";
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
 import { isEmptySession, type SessionRecord } from "../core/session.ts";
@@ -193,3 +194,39 @@ export function usageText(usage: TokenUsage): string {
 function toUsage(text: string): TokenUsage {
   return text === NO_USAGE_TEXT ? NO_USAGE : (JSON.parse(text) as TokenUsage);
 }
+
+export interface KeyRow {
+  readonly id: string;
+  readonly name: string | null;
+  readonly apps: string;
+  readonly digest: string;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  readonly revoked_at: number | null;
+}
+
+export function toKey(row: KeyRow): AppKeyRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
+    digest: row.digest,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+/** The tables that have rows of a session, by its key: what goes with it. */
+export const TABLES_OF_SESSIONS = [
+  "messages",
+  "turns",
+  "steps",
+  "checkpoints",
+  "events",
+  "system_events",
+  "leases",
+  "idempotency_keys",
+  "title_jobs",
+  "actions",
+] as const;

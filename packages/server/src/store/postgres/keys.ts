@@ -1,18 +1,9 @@
 import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
+import { toKey, type KeyRow } from "../rows.ts";
 import { prepare } from "./statement.ts";
 import { APP_KEY } from "./columns.ts";
-
-interface KeyRow {
-  readonly id: string;
-  readonly name: string | null;
-  readonly apps: string;
-  readonly digest: string;
-  readonly created_at: number;
-  readonly expires_at: number | null;
-  readonly revoked_at: number | null;
-}
 
 const insert = prepare<[string, string | null, string, string, number, number | null, number | null]>(
   `INSERT INTO app_keys (id, name, apps, digest, created_at, expires_at, revoked_at)
@@ -55,16 +46,4 @@ async function find(connection: Connection, id: string): Promise<AppKeyRecord | 
 async function add(connection: Connection, key: AppKeyRecord): Promise<void> {
   const { id, name, apps, digest, createdAt, expiresAt, revokedAt } = key;
   await insert.run(connection, id, name, JSON.stringify(apps), digest, createdAt, expiresAt, revokedAt);
-}
-
-function toKey(row: KeyRow): AppKeyRecord {
-  return {
-    id: row.id,
-    name: row.name,
-    apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
-    digest: row.digest,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-  };
 }

@@ -1,22 +1,13 @@
 // Removing lives of sessions: every table that has rows of them, one indexed delete each.
 
 import type { Connection } from "./connections.ts";
+import { TABLES_OF_SESSIONS } from "../rows.ts";
 import { prepare } from "./statement.ts";
 import { together } from "./together.ts";
 
-const removals = [
-  "messages",
-  "turns",
-  "steps",
-  "checkpoints",
-  "events",
-  "system_events",
-  "leases",
-  "idempotency_keys",
-  "title_jobs",
-  "actions",
-]
-  .map((table) => `DELETE FROM ${table} WHERE session_key = ANY($1::bigint[])`)
+const removals = TABLES_OF_SESSIONS.map(
+  (table): string => `DELETE FROM ${table} WHERE session_key = ANY($1::bigint[])`,
+)
   .concat("DELETE FROM sessions WHERE key = ANY($1::bigint[])")
   .map((text) => prepare<[readonly number[]]>(text));
 

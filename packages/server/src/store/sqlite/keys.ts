@@ -1,17 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
 import type { Synchronous } from "./calls.ts";
+import { toKey, type KeyRow } from "../rows.ts";
 import { prepare } from "./statement.ts";
-
-interface KeyRow {
-  readonly id: string;
-  readonly name: string | null;
-  readonly apps: string;
-  readonly digest: string;
-  readonly created_at: number;
-  readonly expires_at: number | null;
-  readonly revoked_at: number | null;
-}
 
 export function prepareKeys(database: DatabaseSync): Synchronous<KeyStore> {
   const insert = prepare<[string, string | null, string, string, number, number | null, number | null]>(
@@ -50,17 +41,5 @@ export function prepareKeys(database: DatabaseSync): Synchronous<KeyStore> {
       add(next);
       return find(id);
     },
-  };
-}
-
-function toKey(row: KeyRow): AppKeyRecord {
-  return {
-    id: row.id,
-    name: row.name,
-    apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
-    digest: row.digest,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
   };
 }
