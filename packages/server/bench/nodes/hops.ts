@@ -2,8 +2,8 @@
 
 import { HOPS_TABLE, type HopsHandlers, type HopsInput } from "../controls/hops.ts";
 import { RoleProcess } from "../role.ts";
-import { median, percentile } from "../statistics.ts";
-import { formatMs, formatRounds, type Row } from "../table.ts";
+import { delayRow, type Rounds } from "../rows/delay-row.ts";
+import type { Row } from "../table.ts";
 import { until, type BenchServers } from "./servers.ts";
 
 /** How many times as long as the control it may take. */
@@ -37,20 +37,7 @@ export async function startHops(servers: BenchServers): Promise<Hops> {
   };
 }
 
-type Rounds = readonly { readonly colloquy: readonly number[]; readonly control: readonly number[] }[];
-
+/** A row that is held against raw hops. */
 export function hopRow(name: string, rounds: Rounds): Row {
-  const ratios = rounds.map((round) => percentile(round.colloquy, 0.99) / percentile(round.control, 0.99));
-  const describe = (of: "colloquy" | "control") => {
-    const p99 = median(rounds.map((round) => percentile(round[of], 0.99)));
-    return `${formatMs(p99)} (p50 ${formatMs(median(rounds.flatMap((round) => round[of])))})`;
-  };
-  return {
-    name,
-    colloquy: describe("colloquy"),
-    control: describe("control"),
-    ratio: formatRounds(ratios),
-    target: `at most ${MOST}`,
-    met: median(ratios) <= MOST,
-  };
+  return delayRow(name, rounds, MOST);
 }

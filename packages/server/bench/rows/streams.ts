@@ -4,8 +4,8 @@ import type { ClientHandlers } from "../load/client.ts";
 import type { StreamsHandlers, StreamsInput } from "../controls/streams.ts";
 import { getRequest, patchRequest, postRequest, randomSessionId } from "../load/requests.ts";
 import { RoleProcess } from "../role.ts";
-import { median, percentile } from "../statistics.ts";
-import { formatCount, formatMs, formatRounds, type Row } from "../table.ts";
+import { formatCount, type Row } from "../table.ts";
+import { delayRow } from "./delay-row.ts";
 import { inTurn, startColloquyRole, stopAll, type RowContext } from "./row.ts";
 
 const ACCEPT = "Accept: text/event-stream\r\n";
@@ -41,8 +41,6 @@ interface Opened {
   stop(): Promise<void>;
 }
 
-type Rounds = readonly { readonly colloquy: readonly number[]; readonly control: readonly number[] }[];
-
 export async function measureStreams(context: RowContext): Promise<readonly Row[]> {
   const sessions = Array.from({ length: context.quick ? 2000 : 10_000 }, randomSessionId);
   const control = await openAll(controlSubject(context, sessions));
@@ -66,28 +64,12 @@ export async function measureStreams(context: RowContext): Promise<readonly Row[
         target: "at most 1.3",
         met: memory <= 1.3,
       },
-      delayRow("p99 of an event to one of them: text that a model says", live),
-      delayRow("the same, an event that is stored first (a rename; the control stores one row)", durable),
+      delayRow("p99 of an event to one of them: text that a model says", live, 3),
+      delayRow("the same, an event that is stored first (a rename; the control stores one row)", durable, 3),
     ];
   } finally {
     await stopAll([colloquy, control]);
   }
-}
-
-function delayRow(name: string, rounds: Rounds): Row {
-  const ratios = rounds.map((round) => percentile(round.colloquy, 0.99) / percentile(round.control, 0.99));
-  const describe = (of: "colloquy" | "control") => {
-    const p99 = median(rounds.map((round) => percentile(round[of], 0.99)));
-    return `${formatMs(p99)} (p50 ${formatMs(median(rounds.flatMap((round) => round[of])))})`;
-  };
-  return {
-    name,
-    colloquy: describe("colloquy"),
-    control: describe("control"),
-    ratio: formatRounds(ratios),
-    target: "at most 3",
-    met: median(ratios) <= 3,
-  };
 }
 
 function controlSubject(context: RowContext, sessions: readonly string[]): Subject {
