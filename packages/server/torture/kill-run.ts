@@ -7,7 +7,7 @@ import { createHttpClient } from "./harness/http-request.ts";
 import { createRandom } from "./harness/random.ts";
 import { findFreePort } from "./harness/server-process.ts";
 import { errorsOf, killAndRestart, noteCrash } from "./killer.ts";
-import { checkLeftBehind, runPerson } from "./load.ts";
+import { settlePeople, startPeople } from "./people.ts";
 import type { TortureResult } from "./report.ts";
 import type { LoadContext } from "./session-client.ts";
 import { Violations } from "./violations.ts";
@@ -23,8 +23,6 @@ export interface KillRunOptions {
   readonly untilFirstViolation: boolean;
 }
 
-/** After the last kill everything must come to rest within this time, in milliseconds. */
-const REST_MS = 120_000;
 /** A session that works without any change for this long is stuck; in milliseconds. */
 const STUCK_MS = 30_000;
 
@@ -59,10 +57,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     disturbedAt: () => Number.NEGATIVE_INFINITY,
     stuckMs: STUCK_MS,
   };
-  let serial = 0;
-  const people = Array.from({ length: options.people }, (_, index) =>
-    runPerson(context, random.fork(`person ${index}`), () => (serial += 1), stopping.signal),
-  );
+  const people = startPeople(context, options.people, random, stopping.signal);
   const plan = { kills: options.kills, duration: options.minutes * 60_000 };
   const place = { main: options.main, directory, port };
   const { server, kills, errors } = await killAndRestart(
@@ -73,18 +68,10 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     stopping.signal,
   );
   stopping.abort();
-  const timer = setTimeout(() => giveUp.abort(new Error("The session did not come to rest")), REST_MS);
-  const settled = await Promise.allSettled(people);
-  for (const outcome of settled) {
-    if (outcome.status === "fulfilled") {
-      await checkLeftBehind(outcome.value, context).catch((error: unknown) => noteStuck(violations, error));
-    } else noteStuck(violations, outcome.reason);
-  }
-  clearTimeout(timer);
+  const sessions = await settlePeople(people, context, giveUp);
   noteCrash(server, violations);
   await server.end("SIGTERM");
   client.close();
-  const sessions = settled.reduce((sum, one) => sum + (one.status === "fulfilled" ? one.value.length : 0), 0);
   return {
     seed: options.seed,
     faults: { name: "kills", count: kills },
@@ -96,8 +83,4 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     violations: violations.all,
     errors: [...errors, ...errorsOf(server)],
   };
-}
-
-function noteStuck(violations: Violations, error: unknown): void {
-  violations.add("stuck", "load", String(error), error instanceof Error ? (error.stack ?? "") : "");
 }

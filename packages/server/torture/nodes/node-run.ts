@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRandom } from "../harness/random.ts";
 import { errorsOf } from "../killer.ts";
-import { checkLeftBehind, runPerson } from "../load.ts";
+import { settlePeople, startPeople } from "../people.ts";
 import type { TortureResult } from "../report.ts";
 import type { LoadContext } from "../session-client.ts";
 import { Violations } from "../violations.ts";
@@ -32,8 +32,6 @@ export interface NodeRunOptions {
 
 /** A session that works without any change for this long, while nothing is being done to the cluster, is stuck; in milliseconds. */
 const STUCK_MS = 20_000;
-/** After the last fault everything must come to rest within this time, in milliseconds. */
-const REST_MS = 120_000;
 
 export async function runNodes(options: NodeRunOptions): Promise<TortureResult> {
   const directory = mkdtempSync(join(tmpdir(), "colloquy-torture-"));
@@ -73,22 +71,12 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
   };
   const ended = new AbortController();
   const supervised = supervise(nodes, violations, ended.signal);
-  let serial = 0;
-  const people = Array.from({ length: options.people }, (_, index) =>
-    runPerson(context, random.fork(`person ${index}`), () => (serial += 1), stopping.signal),
-  );
+  const people = startPeople(context, options.people, random, stopping.signal);
   const links = LINKS.filter((link) => nodes[0]?.links[link] !== null);
   const plan = planFaults(options.faults, nodes.length, links, random.fork("plan"));
   const done = await doFaults(cluster, plan, random.fork("faults"), watch, stopping.signal);
   stopping.abort();
-  const timer = setTimeout(() => giveUp.abort(new Error("The session did not come to rest")), REST_MS);
-  const settled = await Promise.allSettled(people);
-  for (const outcome of settled) {
-    if (outcome.status === "fulfilled") {
-      await checkLeftBehind(outcome.value, context).catch((error: unknown) => noteStuck(violations, error));
-    } else noteStuck(violations, outcome.reason);
-  }
-  clearTimeout(timer);
+  const sessions = await settlePeople(people, context, giveUp);
   ended.abort();
   await supervised;
   await checkAudit(postgres, database, violations);
@@ -97,7 +85,7 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
     seed: options.seed,
     faults: { name: "faults", count: done },
     seconds: (performance.now() - begun) / 1000,
-    sessions: settled.reduce((sum, one) => sum + (one.status === "fulfilled" ? one.value.length : 0), 0),
+    sessions,
     messages: context.messages,
     interrupts: context.messages.interrupted,
     streams: context.counts,
@@ -123,8 +111,4 @@ function watchFaults(onFault: (text: string) => void): FaultWatch & { readonly d
     },
     disturbedAt: () => (isDown ? performance.now() : lastChange),
   };
-}
-
-function noteStuck(violations: Violations, error: unknown): void {
-  violations.add("stuck", "load", String(error), error instanceof Error ? (error.stack ?? "") : "");
 }
