@@ -51,6 +51,10 @@ it("docs/api.md has every code that a notice can have", () => {
   expect(codes.length).toBeGreaterThan(12);
   const page = read("docs/api.md");
   expect(codes.filter((code) => !page.includes(`\n| \`${code}\` |`))).toEqual([]);
+  const notices = /\nCodes of `system_notice`:\n\n((?:\|.*\n)+)/.exec(page)?.[1] ?? "";
+  const rows = [...notices.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, code]) => code);
+  expect(rows.length).toBeGreaterThanOrEqual(codes.length);
+  expect(rows, "each code means one thing").toEqual([...new Set(rows)]);
 });
 
 it.each(PAGES)("what %s links to is there", (page) => {

@@ -18,7 +18,7 @@ export function useAvailableModel(draft: SessionDraft, models: readonly string[]
   if (modelChosen) {
     draft.notify(
       "warning",
-      "model_unavailable",
+      "model_gone",
       `The model ${model} is no longer available here. The conversation goes on with ${available}.`,
     );
   }

@@ -194,7 +194,7 @@ describe("what comes along with a chat", () => {
     const one = new DecidedSession();
     one.session = { ...one.session, model: "gone/model", modelChosen: true };
     expect(one.start("hello").model).toBe(RIGS[0]);
-    expect(one.notices).toEqual(["model_unavailable"]);
+    expect(one.notices).toEqual(["model_gone"]);
     expect(one.session).toMatchObject({ model: RIGS[0], modelChosen: false });
   });
 

@@ -94,6 +94,6 @@ describe("a turn whose rig has left the App while it waited", () => {
     one.chat("one", { claim: null, models: ["gone/model"] });
     expect(one.claim()).toMatchObject({ model: RIGS[0] });
     expect(one.session).toMatchObject({ model: RIGS[0], modelChosen: false });
-    expect(one.notices).toEqual(["model_unavailable"]);
+    expect(one.notices).toEqual(["model_gone"]);
   });
 });
