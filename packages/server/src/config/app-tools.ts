@@ -181,14 +181,11 @@ function readWallet(section: unknown, { path, chains, findings }: ToolReader): W
     findings.problem([...path, "wallet"], 'needs at least one chain in "chains", beside "apps".');
     return null;
   }
-  const ids = wallet === true ? [...chains.keys()] : wallet.chains;
+  const ids = wallet === true ? [...chains.keys()] : wallet.chains.map(String);
   for (const [index, id] of ids.entries()) {
     const place = [...path, "wallet", "chains", index];
     if (!chains.has(id)) {
-      findings.problem(
-        place,
-        `${id} is not configured.${suggestion(String(id), [...chains.keys()].map(String))}`,
-      );
+      findings.problem(place, `${id} is not configured.${suggestion(id, [...chains.keys()])}`);
     } else if (ids.indexOf(id) < index) {
       findings.problem(place, `${id} is in the list already.`);
     }

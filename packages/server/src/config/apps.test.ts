@@ -429,7 +429,7 @@ describe("wallets", () => {
     ]);
     const result = await load(
       {
-        apps: { defi: { wallet: { chains: [1, 10, 1] } } },
+        apps: { defi: { wallet: { chains: [1, 10, 1, 42161] } } },
         chains: {
           "1": { name: "Ethereum", rpcURL: "{{env.RPC_KEY}}" },
           "5": { name: "", rpcURL: "https://{{env.GONE}}" },
@@ -448,6 +448,7 @@ describe("wallets", () => {
         "chains.one: must be the number of a chain, such as 1 for Ethereum.",
         'apps.defi.wallet.chains[1]: 10 is not configured. Did you mean "1"?',
         "apps.defi.wallet.chains[2]: 1 is in the list already.",
+        "apps.defi.wallet.chains[3]: 42161 is not configured. Known here: 1, 5, 6, one.",
       ].toSorted(),
     );
   });

@@ -5,23 +5,21 @@ import { ChainSection } from "./file-schema.ts";
 import { fillPlaceholders, type Filling } from "./placeholders.ts";
 import { isServerURL, SERVER_URL_RULE } from "./schema-parts.ts";
 
-/** By id, in the order of the file; `null` for one whose section is wrong, so that Apps may name it. */
-export type ChainReading = ReadonlyMap<number, ChainSettings | null>;
+/** By id as it is written in the file, in its order; `null` for one whose section is wrong, so that Apps may name it. */
+export type ChainReading = ReadonlyMap<string, ChainSettings | null>;
 
 const ETHER = { symbol: "ETH", decimals: 18 };
 
 /** Reads the file's `chains` as it stands, unchecked. Its shape is the schema's business. */
 export function readChains(section: unknown, filling: Filling): ChainReading {
   const entries = z.record(z.string(), z.unknown()).safeParse(section).data ?? {};
-  return new Map(
-    Object.entries(entries).map(([id, entry]) => [Number(id), readChain(Number(id), entry, filling)]),
-  );
+  return new Map(Object.entries(entries).map(([id, entry]) => [id, readChain(id, entry, filling)]));
 }
 
-function readChain(id: number, entry: unknown, filling: Filling): ChainSettings | null {
+function readChain(id: string, entry: unknown, filling: Filling): ChainSettings | null {
   const chain = ChainSection.safeParse(entry).data;
   if (chain === undefined) return null;
-  const path = ["chains", String(id), "rpcURL"];
+  const path = ["chains", id, "rpcURL"];
   const before = filling.findings.problems.length;
   const rpcURL = fillPlaceholders(chain.rpcURL, path, { ...filling, slots: null });
   if (filling.findings.problems.length === before && !isServerURL(rpcURL)) {
@@ -32,7 +30,7 @@ function readChain(id: number, entry: unknown, filling: Filling): ChainSettings 
     { address, ...(blockCreated !== undefined && { blockCreated }) },
   ]);
   return {
-    id,
+    id: Number(id),
     name: chain.name,
     rpcURL: new Hidden(rpcURL),
     currency: chain.currency ?? ETHER,

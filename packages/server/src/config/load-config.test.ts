@@ -376,6 +376,27 @@ describe("what is wrong", () => {
     expect(await problems()).toEqual(["apps.default.models: must have at least 1 entry."]);
   });
 
+  it("may be a number that is far too large or too small: that is one problem", async () => {
+    await write("colloquy.config.json", '{"limits":{"actionMs":1e99,"maxSteps":-1e99,"maxQueued":1e999}}');
+    expect(await problems()).toEqual([
+      "limits.maxSteps: must be at least 1.",
+      "limits.maxQueued: must be a number, not Infinity.",
+      "limits.actionMs: must be at most 2147483647.",
+    ]);
+  });
+
+  it("may be a name that stands twice in a JSON file; the rest is told as well", async () => {
+    await write(
+      "colloquy.config.json",
+      '{ "limits": { "maxSteps": 1 },\n  "apps": {\n    "a": {}, "b": { "colour": 1 }, "a": {}\n  },\n "limits": {} }',
+    );
+    expect(await problems()).toEqual([
+      "apps.a: stands in line 3, column 5, and again in line 3, column 36; only the last one would count. Keep one of them.",
+      "limits: stands in line 1, column 3, and again in line 5, column 2; only the last one would count. Keep one of them.",
+      expect.stringMatching(/^apps\.b\.colour: is not a known setting/),
+    ]);
+  });
+
   it("is printed as sentences with file and place", async () => {
     await write("colloquy.config.json", { limits: { maxSteps: 0 } });
     const result = await load({ PORT: "-1" });

@@ -96,8 +96,7 @@ async function checkFile(
 ): Promise<CheckedFile> {
   const source = file.source ?? "";
   const findings = new Findings(source);
-  const isUnread = file.source === null || file.problems.length > 0;
-  const read = isUnread ? {} : file.content;
+  const read = file.content === undefined ? {} : file.content;
   const parsed = ConfigFile.safeParse(read, { reportInput: true });
   const providers = readProviders(field(read, "providers"), environment, findings);
   const filling = { environment, findings, slots: null };

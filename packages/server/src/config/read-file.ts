@@ -6,7 +6,8 @@ import { basename, dirname, extname, join } from "node:path";
 import { pathFailure } from "../core/path-failure.ts";
 import { importAnew } from "./import-anew.ts";
 import { locateJsonError } from "./json-error.ts";
-import type { ConfigProblem } from "./problem.ts";
+import { type ConfigProblem, formatPath } from "./problem.ts";
+import { findRepeatedNames, type RepeatedName } from "./repeated-names.ts";
 
 /** In this order; the first that is there counts. */
 const FILE_NAMES = ["colloquy.config.ts", "colloquy.config.js", "colloquy.config.json"] as const;
@@ -70,8 +71,16 @@ async function readOne(path: string, reading: number, warnings: readonly string[
       const advice = "Set COLLOQUY_CONFIG to a file that the user of the service may read.";
       throw new Unreadable("", pathFailure(path, error, advice));
     });
-    const content = extension === ".json" ? await readJson(path) : await readModule(path, reading);
-    return { source, directory: dirname(path), content, problems: [], warnings };
+    const { content, repeated } =
+      extension === ".json"
+        ? await readJson(path)
+        : { content: await readModule(path, reading), repeated: [] };
+    const problems = repeated.map(({ path, first, again }) => ({
+      source,
+      place: formatPath(path),
+      message: `stands in ${first}, and again in ${again}; only the last one would count. Keep one of them.`,
+    }));
+    return { source, directory: dirname(path), content, problems, warnings };
   } catch (error) {
     if (error instanceof Unreadable) return failed(error.place, error.message);
     const { place, message } = describeImportError(error, path);
@@ -88,10 +97,12 @@ class Unreadable extends Error {
   }
 }
 
-async function readJson(path: string): Promise<unknown> {
+async function readJson(
+  path: string,
+): Promise<{ readonly content: unknown; readonly repeated: readonly RepeatedName[] }> {
   const text = (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
   try {
-    return JSON.parse(text) as unknown;
+    return { content: JSON.parse(text) as unknown, repeated: findRepeatedNames(text) };
   } catch (error) {
     const { line, column, message } = locateJsonError(text, error);
     throw new Unreadable(`line ${line}, column ${column}`, `${message}.`);

@@ -24,7 +24,15 @@ export function findPrototypeKeys(
 
 /** One problem for each place, unknown keys one by one. */
 export function describeIssues(source: string, schema: z.ZodType, issues: readonly Issue[]): ConfigProblem[] {
-  return issues.flatMap((issue) => describeIssue(source, schema, issue));
+  return issues
+    .filter((issue, index) => !issues.slice(index + 1).some((later) => isNarrower(later, issue)))
+    .flatMap((issue) => describeIssue(source, schema, issue));
+}
+
+/** A whole number has bounds of its own, which are looked at before those of the setting. */
+function isNarrower(later: Issue, issue: Issue): boolean {
+  const isBound = issue.code === "too_big" || issue.code === "too_small";
+  return isBound && later.code === issue.code && formatPath(later.path) === formatPath(issue.path);
 }
 
 function describeIssue(source: string, schema: z.ZodType, issue: Issue): ConfigProblem[] {
