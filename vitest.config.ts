@@ -1,5 +1,9 @@
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { LeftOutReporter } from "./test/left-out-reporter.ts";
+
+// Tests start hundreds of servers and threads of the store, each of which loads the same TypeScript: compiled once, they cost a third.
+process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node-compile");
 
 export default defineConfig({
   test: {
