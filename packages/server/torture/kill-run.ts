@@ -7,6 +7,7 @@ import { createHttpClient } from "./harness/http-request.ts";
 import { createRandom } from "./harness/random.ts";
 import { findFreePort } from "./harness/server-process.ts";
 import { errorsOf, killAndRestart, noteCrash } from "./killer.ts";
+import { countMessages } from "./message-counts.ts";
 import { settlePeople, startPeople } from "./people.ts";
 import type { TortureResult } from "./report.ts";
 import type { LoadContext } from "./session-client.ts";
@@ -50,12 +51,17 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     isReachable: () => true,
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
-    messages: { sent: 0, acknowledged: 0, refused: 0, interrupted: 0 },
+    messages: countMessages(),
+    interrupts: { count: 0 },
     giveUp: giveUp.signal,
     // What a killed process has not answered it will never do.
     isCarriedOutLate: false,
+    // Which request meets which life of the server is not told apart.
+    wholeness: () => null,
     disturbedAt: () => Number.NEGATIVE_INFINITY,
     stuckMs: STUCK_MS,
+    // None would ever be complete.
+    hasLongAnswers: false,
   };
   const people = startPeople(context, options.people, random, stopping.signal);
   const plan = { kills: options.kills, duration: options.minutes * 60_000 };
@@ -78,7 +84,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     seconds: (performance.now() - begun) / 1000,
     sessions,
     messages: context.messages,
-    interrupts: context.messages.interrupted,
+    interrupts: context.interrupts.count,
     streams: context.counts,
     violations: violations.all,
     errors: [...errors, ...errorsOf(server)],

@@ -10,7 +10,7 @@ export interface SentMessage {
   readonly sent: number;
   /** Moment of the answer that accepted it; `null` while nobody knows. */
   acknowledged: number | null;
-  /** Whether the server refused it: then it must never be seen. */
+  /** Whether the server said that it did not store it: then it must never be seen. */
   refused: boolean;
 }
 
@@ -45,6 +45,14 @@ export class LifeLedger {
   now(): number {
     this.#moment += 1;
     return this.#moment;
+  }
+
+  /** Messages of which nobody knows whether they were stored. */
+  get doubts(): number {
+    const inDoubt = [...this.sent.values()].filter(
+      ({ acknowledged, refused }) => acknowledged === null && !refused,
+    );
+    return inDoubt.length;
   }
 
   send(text: string): SentMessage {

@@ -6,12 +6,13 @@ import type { Snapshot } from "@colloquy/protocol";
 import { nextMessage } from "./conversation.ts";
 import type { Random } from "./harness/random.ts";
 import { SessionClient, type LoadContext } from "./session-client.ts";
-import { settle } from "./settlement.ts";
+import { comeToRest, settle } from "./settlement.ts";
 
 /** Actions in a session before its person goes on to the next one. */
 const ACTIONS = { least: 15, most: 90 };
-/** Numbers that a long answer counts to, at twenty a second. */
+/** Numbers that a long answer counts to, at twenty a second, and those of the few that are longer still. */
 const LONGEST_COUNT = 30;
+const VERY_LONG = { count: 200, share: 0.06 };
 
 export interface SettledSession {
   readonly session: SessionClient;
@@ -43,13 +44,21 @@ export async function runPerson(
   return settled;
 }
 
-/** What was left behind must still be there at the end, as it was; only a title may have come since. */
+/**
+ * What was left behind must still be there at the end, as it was; only a title may have come since, and messages that nobody had had an
+ * answer to.
+ */
 export async function checkLeftBehind(
   settled: readonly SettledSession[],
   context: LoadContext,
 ): Promise<void> {
   for (const { session, snapshot } of settled) {
-    const now = await session.state();
+    let now = await session.state();
+    if (session.doubts > 0 && now.messages.length > snapshot.messages.length) {
+      const resettled = await comeToRest(session, context.violations);
+      if (resettled === null) continue;
+      now = { ...resettled, messages: resettled.messages.slice(0, snapshot.messages.length) };
+    }
     if (JSON.stringify(now.messages) === JSON.stringify(snapshot.messages)) continue;
     context.violations.add(
       "changed after sealed",
@@ -67,7 +76,9 @@ async function useSession(
   stopping: AbortSignal,
 ): Promise<void> {
   const actions = random.integer(ACTIONS.least, ACTIONS.most);
-  const chat = () => session.chat(nextMessage(random, nextSerial(), LONGEST_COUNT));
+  const longest = (): number =>
+    session.context.hasLongAnswers && random.chance(VERY_LONG.share) ? VERY_LONG.count : LONGEST_COUNT;
+  const chat = () => session.chat(nextMessage(random, nextSerial(), longest()));
   for (let done = 0; done < actions && !stopping.aborted && !session.isUncertain; done += 1) {
     const kind = random.next();
     if (kind < 0.52) await chat();

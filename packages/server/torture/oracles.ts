@@ -69,7 +69,11 @@ function checkUserMessages(ledger: LifeLedger, snapshot: Snapshot, asked: number
     if (sender !== "user") continue;
     const message = ledger.sent.get(content);
     if (message === undefined || message.refused) {
-      report("foreign message", content, message === undefined ? "was never sent here" : "had been refused");
+      report(
+        "foreign message",
+        content,
+        message === undefined ? "was never sent here" : "was said not to be stored",
+      );
       continue;
     }
     if (seen.has(content)) report("doubled", content, "stands in the session twice");

@@ -9,7 +9,7 @@ import type { Violations } from "./violations.ts";
 const REST_MS = 120_000;
 
 /** What each person has left in order, once it is done. */
-export type People = readonly Promise<readonly SettledSession[]>[];
+type People = readonly Promise<readonly SettledSession[]>[];
 
 /** Each works until `stopping` is aborted. */
 export function startPeople(

@@ -75,4 +75,56 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
       },
     ],
   },
+  // Those that follow show in runs on several nodes.
+  "commit-again": {
+    fault:
+      "a transaction whose connection broke during its commit is run again, and nobody asks what became of it",
+    replacements: [
+      {
+        file: "store/postgres/connections.ts",
+        text: "if (lost !== null) await readBack(transaction, lost, (ask) => this.use(ask));",
+        by: "if (lost !== null) return await this.write(work);",
+      },
+    ],
+  },
+  "commit-denied": {
+    fault: "where the connection broke during a commit it is said that nothing was changed",
+    replacements: [
+      {
+        file: "store/postgres/connections.ts",
+        text: "if (lost !== null) await readBack(transaction, lost, (ask) => this.use(ask));",
+        by: "if (lost !== null) throw lost;",
+      },
+    ],
+  },
+  "late-takeover": {
+    fault: "leases are 30 s long, so that the turns of a dead node go on late",
+    replacements: [
+      {
+        file: "core/turn.ts",
+        text: "LEASE_MS = 10_000",
+        by: "LEASE_MS = 30_000",
+      },
+    ],
+  },
+  "no-own-clock": {
+    fault: "an owner does not look at its own clock, so that it goes on when it cannot renew its leases",
+    replacements: [
+      {
+        file: "turns/leases.ts",
+        text: "clock.every(WATCH_EVERY_MS, () => this.stopUnheld()),",
+        by: "",
+      },
+    ],
+  },
+  "stale-memory": {
+    fault: "a node answers from memory and does not ask the store what others have committed",
+    replacements: [
+      {
+        file: "sessions/live-sessions.ts",
+        text: "if (session === undefined || catchUp === null) return session ?? null;",
+        by: "if (session === undefined || catchUp !== undefined) return session ?? null;",
+      },
+    ],
+  },
 };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { countMessages } from "./message-counts.ts";
 import { describeResult, type TortureResult } from "./report.ts";
 
 const CLEAN: TortureResult = {
@@ -6,7 +7,18 @@ const CLEAN: TortureResult = {
   faults: { name: "kills", count: 31 },
   seconds: 121.4,
   sessions: 12,
-  messages: { sent: 210, acknowledged: 200, refused: 10 },
+  messages: {
+    ...countMessages(),
+    sent: 210,
+    acknowledged: 200,
+    withKey: { asked: 120, acknowledged: 114 },
+    firstTries: { asked: 200, acknowledged: 150 },
+    firstTriesAtWhole: { asked: 150, acknowledged: 147 },
+    refused: 10,
+    sentOnce: 80,
+    unchanged: 3,
+    inDoubt: 2,
+  },
   interrupts: 9,
   streams: { resumed: 40, refetched: 1, compared: 300 },
   violations: [],
@@ -27,9 +39,19 @@ describe("the report", () => {
     ]) {
       expect(text).toMatch(new RegExp(`^\\| ${row} +\\| +\\d+ \\|$`, "m"));
     }
-    expect(text).toMatch(/share acknowledged +\| 100\.00 %/);
+    expect(text).toMatch(/within 10 s +\| +95\.00 %/);
+    expect(text).toMatch(/at the first try +\| +75\.00 %/);
+    expect(text).toMatch(/nothing was done to the server +\| +98\.00 %/);
+    expect(text).toMatch(/without a key +\| +80 .*\n.*not to be stored +\| +3 .*\n.*in doubt +\| +2 /);
     expect(text).toMatch(/kills +\| +31/);
+    expect(text).not.toMatch(/without progress/);
     expect(text).toMatch(/seed +\| +7/);
+  });
+
+  it("tells how long sessions stood still where that was watched", () => {
+    const text = describeResult({ ...CLEAN, stalls: { longestMs: 11_240, longestAfterDeathMs: 10_900 } });
+    expect(text).toMatch(/longest without progress +\| +11\.2 s/);
+    expect(text).toMatch(/longest after the owner's death +\| +10\.9 s/);
   });
 
   it("tells each violation in words, up to a limit", () => {

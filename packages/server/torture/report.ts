@@ -1,3 +1,4 @@
+import { shareOf, type MessageCounts } from "./message-counts.ts";
 import { VIOLATION_KINDS, type Violation } from "./violations.ts";
 
 export interface TortureResult {
@@ -6,9 +7,11 @@ export interface TortureResult {
   readonly faults: { readonly name: "kills" | "faults"; readonly count: number };
   readonly seconds: number;
   readonly sessions: number;
-  readonly messages: { readonly sent: number; readonly acknowledged: number; readonly refused: number };
+  readonly messages: Readonly<MessageCounts>;
   readonly interrupts: number;
   readonly streams: { readonly resumed: number; readonly refetched: number; readonly compared: number };
+  /** How long sessions stood still that had work; absent where nobody has watched. */
+  readonly stalls?: { readonly longestMs: number; readonly longestAfterDeathMs: number };
   readonly violations: readonly Violation[];
   /** What the servers logged as errors. */
   readonly errors: readonly string[];
@@ -19,16 +22,25 @@ const SHOWN = 20;
 
 /** The table of a run, and the first violations in words. */
 export function describeResult(result: TortureResult): string {
-  const { messages, streams, violations } = result;
+  const { messages, streams, stalls, violations } = result;
   const count = (kind: Violation["kind"]) => violations.filter((violation) => violation.kind === kind).length;
-  // Refused messages are answered too: nobody is left in doubt about them.
-  const answerable = messages.sent - messages.refused;
   const rows: readonly (readonly [string, string | number])[] = [
     ["acknowledged", messages.acknowledged],
     ...VIOLATION_KINDS.map(
       (kind) => [kind === "fold mismatch" ? "fold mismatches" : kind, count(kind)] as const,
     ),
-    ["share acknowledged", answerable === 0 ? "none sent" : percent(messages.acknowledged / answerable)],
+    ["share acknowledged of those repeated, within 10 s", percent(shareOf(messages.withKey))],
+    ["share acknowledged at the first try", percent(shareOf(messages.firstTries))],
+    ["the same, where nothing was done to the server", percent(shareOf(messages.firstTriesAtWhole))],
+    ["sent once, without a key", messages.sentOnce],
+    ["of these, said not to be stored", messages.unchanged],
+    ["of these, in doubt", messages.inDoubt],
+    ...(stalls === undefined
+      ? []
+      : [
+          ["longest without progress", seconds(stalls.longestMs)] as const,
+          ["longest after the owner's death", seconds(stalls.longestAfterDeathMs)] as const,
+        ]),
     [result.faults.name, result.faults.count],
     ["seed", result.seed],
     ["refused (queue full)", messages.refused],
@@ -51,5 +63,9 @@ export function describeResult(result: TortureResult): string {
 }
 
 function percent(share: number): string {
-  return `${(share * 100).toFixed(2)} %`;
+  return Number.isNaN(share) ? "none sent" : `${(share * 100).toFixed(2)} %`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
 }

@@ -1,31 +1,41 @@
-// The requests of one session, each repeated until it is answered, with everything that the answers promise written into the
-// ledger and every snapshot put to the oracles.
+// The requests of one session, with everything that the answers promise written into the ledger and every snapshot put to the oracles.
+// Each is repeated until it is answered, but for a share of the messages: those are sent once, and without a key.
 
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Snapshot } from "@colloquy/protocol";
 import type { Answer, RequestOptions } from "./harness/http-request.ts";
 import type { Random } from "./harness/random.ts";
-import { LifeLedger } from "./ledger.ts";
+import { LifeLedger, type SentMessage } from "./ledger.ts";
+import { count, PATIENCE_MS, type MessageCounts } from "./message-counts.ts";
+import { readOnlyAnswer } from "./only-answer.ts";
 import { checkSnapshot } from "./oracles.ts";
+import { SessionRequests, type Persisted, type RequestContext, type Tried } from "./session-requests.ts";
 import { StreamFollower, type FollowerContext } from "./stream-follower.ts";
 
-export interface LoadContext extends FollowerContext {
-  /** Counted over all sessions. */
-  readonly messages: { sent: number; acknowledged: number; refused: number; interrupted: number };
-  /** Aborted when nothing may be sent any more, answered or not. */
-  readonly giveUp: AbortSignal;
-  /** Whether a request without an answer may still be carried out when others have been sent and answered: its server may only be paused. */
-  readonly isCarriedOutLate: boolean;
+/** Share of the messages that are sent once, without a key: nothing then hides a message that was stored twice, or a lie about it. */
+const SENT_ONCE = 0.4;
+
+export interface LoadContext extends FollowerContext, RequestContext {
+  readonly messages: MessageCounts;
+  readonly interrupts: { count: number };
   /** When something was last done to the servers, on the monotonic clock in milliseconds: until then nothing need have moved. */
   readonly disturbedAt: () => number;
   /** A session that works without any change for so long is stuck; in milliseconds. */
   readonly stuckMs: number;
+  /** Whether some answers take so long that they meet one fault or another. */
+  readonly hasLongAnswers: boolean;
+}
+
+export interface MessageRecord {
+  readonly role: string;
+  readonly content: string;
+  readonly id: string;
 }
 
 export class SessionClient {
   readonly id: string;
   readonly #context: LoadContext;
   readonly #random: Random;
+  readonly #requests: SessionRequests;
   #ledger = new LifeLedger(new Set());
   readonly #follower: StreamFollower;
   /** What a late request may still change, whatever has been answered since. */
@@ -35,6 +45,7 @@ export class SessionClient {
     this.id = random.uuid();
     this.#context = context;
     this.#random = random;
+    this.#requests = new SessionRequests(context, this.id, random);
     this.#follower = new StreamFollower(context, this.id);
   }
 
@@ -55,31 +66,79 @@ export class SessionClient {
     return this.#unsettled.has("life");
   }
 
-  /** Sends a message until it is acknowledged or refused. Some senders wait for the answer of the assistant. */
+  /** Messages that may still come, or be there already, because nobody had an answer to them. */
+  get doubts(): number {
+    return this.#ledger.doubts;
+  }
+
   async chat(text: string): Promise<void> {
+    if (this.#random.chance(SENT_ONCE)) await this.#chatOnce(text);
+    else await this.#chatUntilAnswered(text);
+  }
+
+  /** Some senders wait for the answer of the assistant. */
+  async #chatUntilAnswered(text: string): Promise<void> {
     const { messages } = this.#context;
-    const ledger = this.#ledger;
-    const message = ledger.send(text);
+    const message = this.#ledger.send(text);
     messages.sent += 1;
     const headers = {
       "idempotency-key": this.#random.uuid(),
       ...(this.#random.chance(0.1) && { prefer: "wait=1" }),
     };
-    const path = `/api/chat?message=${encodeURIComponent(text)}`;
-    const { answer, asked, isLate } = await this.#persist(path, { method: "POST", headers });
+    const begun = performance.now();
+    const { answer, asked, isLate, first } = await this.#persist(chatPath(text), { method: "POST", headers });
     if (isLate) this.#unsettled.add("messages");
+    this.#countFirst(first);
+    if (answer.status !== 429) count(messages.withKey, performance.now() - begun <= PATIENCE_MS);
     if (answer.status === 200) {
-      message.acknowledged = ledger.now();
-      messages.acknowledged += 1;
-      const snapshot = this.#readSnapshot(answer, asked);
-      if (!snapshot.messages.some(({ content }) => content === text)) {
-        this.#report("lost", text, "is not in the answer that acknowledged it");
-      }
+      this.#acknowledge(message, answer, asked);
     } else if (answer.status === 429) {
       message.refused = !isLate;
       messages.refused += 1;
     } else {
       this.#unexpected("chat", answer);
+    }
+  }
+
+  /** What the only answer says has to be true: stored once, not stored, or, where nobody knows, stored once or not at all. */
+  async #chatOnce(text: string): Promise<void> {
+    const { isCarriedOutLate, messages } = this.#context;
+    const message = this.#ledger.send(text);
+    messages.sent += 1;
+    messages.sentOnce += 1;
+    const tried = await this.#requests.once(chatPath(text), { method: "POST" });
+    const { answer } = tried;
+    this.#countFirst(tried);
+    const meaning = readOnlyAnswer(answer);
+    if (meaning === "shown" && answer !== null) {
+      this.#acknowledge(message, answer, message.sent);
+    } else if (meaning === "stored") {
+      message.acknowledged = this.#ledger.now();
+      messages.acknowledged += 1;
+    } else if (meaning === "unknown") {
+      messages.inDoubt += 1;
+      if (isCarriedOutLate) this.#unsettled.add("messages");
+    } else if (meaning === "wrong" && answer !== null) {
+      this.#unexpected("chat", answer);
+    } else {
+      message.refused = true;
+      messages[meaning === "unchanged" ? "unchanged" : "refused"] += 1;
+    }
+  }
+
+  #countFirst({ answer, metWhole }: Tried): void {
+    if (answer?.status === 429) return;
+    const { firstTries, firstTriesAtWhole } = this.#context.messages;
+    count(firstTries, answer?.status === 200);
+    if (metWhole) count(firstTriesAtWhole, answer?.status === 200);
+  }
+
+  #acknowledge(message: SentMessage, answer: Answer, asked: number): void {
+    message.acknowledged = this.#ledger.now();
+    this.#context.messages.acknowledged += 1;
+    const snapshot = this.#readSnapshot(answer, asked);
+    if (!snapshot.messages.some(({ content }) => content === message.text)) {
+      this.#report("lost", message.text, "is not in the answer that acknowledged it");
     }
   }
 
@@ -94,7 +153,7 @@ export class SessionClient {
     const { answer, asked } = await this.#persist("/api/interrupt", { method: "POST" });
     if (answer.status !== 200) return this.#unexpected("interrupt", answer);
     const snapshot = this.#readSnapshot(answer, asked);
-    this.#context.messages.interrupted += 1;
+    this.#context.interrupts.count += 1;
     if (snapshot.is_processing) this.#report("wrong answer", "interrupt", "answered with is_processing true");
   }
 
@@ -133,8 +192,8 @@ export class SessionClient {
   }
 
   /** All stored records of the session, oldest first. */
-  async records(): Promise<readonly { role: string; content: string; id: string }[]> {
-    const all: { role: string; content: string; id: string }[] = [];
+  async records(): Promise<readonly MessageRecord[]> {
+    const all: MessageRecord[] = [];
     for (;;) {
       const after = all.at(-1)?.id;
       const cursor = after === undefined ? "" : `&after=${after}`;
@@ -146,23 +205,9 @@ export class SessionClient {
     }
   }
 
-  /** Repeats a request until it is answered by something else than "not now". */
-  async #persist(
-    path: string,
-    options: RequestOptions,
-  ): Promise<{ answer: Answer; asked: number; attempts: number; isLate: boolean }> {
-    const { client, giveUp, isCarriedOutLate } = this.#context;
-    const headers = { "x-session-id": this.id, ...options.headers };
-    let isLate = false;
-    for (let attempts = 1; ; attempts += 1) {
-      giveUp.throwIfAborted();
-      const asked = this.#ledger.now();
-      const answer = await client.request(path, { ...options, headers }).catch(() => null);
-      if (answer !== null && answer.status >= 500 && answer.status !== 503) this.#unexpected(path, answer);
-      if (answer !== null && answer.status < 500) return { answer, asked, attempts, isLate };
-      if (answer === null) isLate = isCarriedOutLate;
-      await sleep(20 + this.#random.next() * 60);
-    }
+  async #persist(path: string, options: RequestOptions): Promise<Persisted> {
+    const moment = (): number => this.#ledger.now();
+    return await this.#requests.persist(path, options, moment, (answer) => this.#unexpected(path, answer));
   }
 
   #readSnapshot(answer: Answer, asked: number): Snapshot {
@@ -186,4 +231,8 @@ export class SessionClient {
   #report(kind: "lost" | "wrong answer", about: string, detail: string): void {
     this.#context.violations.add(kind, this.id, about, detail);
   }
+}
+
+function chatPath(text: string): string {
+  return `/api/chat?message=${encodeURIComponent(text)}`;
 }

@@ -19,6 +19,10 @@ export const VIOLATION_KINDS = [
   "wrong answer",
   /** The owner of an old epoch has written into a turn that another one has taken over. */
   "old epoch",
+  /** A process goes on with turns although its leases have run out. */
+  "ran on",
+  /** The numbers of a session's events have a gap, or an event was changed. */
+  "broken log",
 ] as const;
 
 export type ViolationKind = (typeof VIOLATION_KINDS)[number];

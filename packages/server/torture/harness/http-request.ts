@@ -14,6 +14,8 @@ export interface RequestOptions {
   readonly body?: string;
   /** Milliseconds until the request is given up; 15,000 when absent. */
   readonly timeoutMs?: number;
+  /** Told of the port that the request is sent to. */
+  readonly onPort?: (port: number) => void;
 }
 
 export interface HttpClient {
@@ -28,6 +30,7 @@ export function createHttpClient(port: number, maxSockets = 256): HttpClient {
   return {
     request: (path, options = {}) =>
       new Promise((resolve, reject) => {
+        options.onPort?.(port);
         const signal = AbortSignal.timeout(options.timeoutMs ?? 15_000);
         const outgoing = send(
           {

@@ -11,12 +11,19 @@ import { findFreePort, ServerProcess, type ServerPlace } from "../harness/server
 export const LINKS = ["clients", "database", "bus"] as const;
 export type LinkName = (typeof LINKS)[number];
 
+/** How long a node may take until it takes traffic, in milliseconds. */
+const STARTS_MS = 60_000;
+
 /** One node: a process that can be killed and started again, behind links of its own. */
 export class Node {
   readonly name: string;
   readonly links: Readonly<Record<LinkName, TcpProxy | null>>;
-  /** Whether something is being done to it. */
-  isImpaired = false;
+  /** How often something was done to it. */
+  impairments = 0;
+  #isImpaired = false;
+  #isStarting = false;
+  /** Since when nothing of it reaches the database, or nothing comes back; on the monotonic clock, in milliseconds. */
+  darkSince: number | null = null;
   readonly #place: ServerPlace;
   readonly #database: string;
   #starts = 0;
@@ -57,12 +64,44 @@ export class Node {
     return clients.port;
   }
 
+  /** Whether something is being done to it. */
+  get isImpaired(): boolean {
+    return this.#isImpaired;
+  }
+
+  set isImpaired(isImpaired: boolean) {
+    this.#isImpaired = isImpaired;
+    this.impairments += 1;
+  }
+
+  /** Whether it has begun and may not take traffic yet. */
+  get isStarting(): boolean {
+    return this.#isStarting;
+  }
+
+  /** What the process that runs now calls itself to the database. */
+  get process(): string {
+    return `${this.name}.${this.#starts}`;
+  }
+
+  /** Where the process itself listens. */
+  get ownPort(): number {
+    return this.#place.port;
+  }
+
   get server(): ServerProcess {
     return this.#server;
   }
 
   restart(): void {
-    this.#server = this.#start();
+    const server = this.#start();
+    this.#server = server;
+    this.#isStarting = true;
+    const begun = (): void => {
+      if (this.#server === server) this.#isStarting = false;
+    };
+    // One that ends before is started again by whoever watches it.
+    server.ready(STARTS_MS).then(begun, () => undefined);
   }
 
   signal(signal: "SIGSTOP" | "SIGCONT"): void {
@@ -78,7 +117,7 @@ export class Node {
   /** Each process names itself to the database, so that it can be asked who wrote what. */
   #start(): ServerProcess {
     this.#starts += 1;
-    const url = `${this.#database}?application_name=${this.name}.${this.#starts}`;
+    const url = `${this.#database}?application_name=${this.process}`;
     const environment = { ...this.#place.environment, COLLOQUY_DATABASE_URL: url };
     return new ServerProcess({ ...this.#place, environment });
   }
@@ -117,7 +156,7 @@ export async function startCluster(
     for (let number = 1; number <= count; number += 1) {
       nodes.push(await Node.start(`node-${number}`, main, join(directory, `node-${number}`), shared));
     }
-    for (const { server } of nodes) await server.ready(60_000);
+    for (const { server } of nodes) await server.ready(STARTS_MS);
   } catch (error) {
     await stop();
     throw error;

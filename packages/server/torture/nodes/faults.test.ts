@@ -15,7 +15,8 @@ describe("a plan of faults", () => {
     );
     const nodeFaults = NODE_FAULTS.length * 3;
     const linkFaults = LINK_FAULTS.length * 3 * ALL.length;
-    expect(seen.size).toBe(nodeFaults + linkFaults + SERVER_FAULTS.length);
+    const commitFaults = 3;
+    expect(seen.size).toBe(nodeFaults + linkFaults + commitFaults + SERVER_FAULTS.length);
   });
 
   it("is the same for the same seed", () => {

@@ -1,11 +1,14 @@
 // What is done to a cluster: one thing after the other, each undone before the next. The seed chooses what, to whom and for how long.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Link } from "../../test/tcp-proxy.ts";
 import type { Random } from "../harness/random.ts";
 import type { Cluster, LinkName, Node } from "./cluster.ts";
 
 export const NODE_FAULTS = ["kill", "pause"] as const;
 export const LINK_FAULTS = ["cut", "reset", "delay", "hold up", "hold down"] as const;
+/** Connections to the database break when a commit was carried out and its answer is under way. */
+export const COMMIT_FAULT = "cut at commits";
 export const SERVER_FAULTS = ["restart database", "restart bus"] as const;
 
 interface NodeFault {
@@ -15,7 +18,7 @@ interface NodeFault {
 }
 
 interface LinkFault {
-  readonly kind: (typeof LINK_FAULTS)[number];
+  readonly kind: (typeof LINK_FAULTS)[number] | typeof COMMIT_FAULT;
   readonly node: number;
   readonly link: LinkName;
   readonly ms: number;
@@ -29,12 +32,15 @@ interface ServerFault {
 export type Fault = NodeFault | LinkFault | ServerFault;
 
 /** A pause lasts 1 to 60 s, most of them little longer than a lease; all else is over before clients would give up. */
-const LONGEST = { pause: 60_000, link: 15_000, server: 4_000, kill: 3_000 };
+const LONGEST = { pause: 60_000, link: 20_000, server: 4_000, kill: 3_000 };
 const SHORTEST_MS = 1_000;
 /** Longest time between two faults. */
 const BETWEEN_MS = 2_500;
 /** How late bytes are on a slow link. */
 const DELAY_MS = { least: 50, most: 1_500 };
+/** Share of the commits that pass while others are cut, and how long the server has for one; in milliseconds. */
+const SPARED_COMMITS = 0.6;
+const COMMIT_MS = 50;
 
 /** So many faults, of every kind about as often as it matters. `links` are those that the nodes have. */
 export function planFaults(
@@ -51,14 +57,25 @@ export function planFaults(
     if (choice < 0.5) return { kind: "pause", node, ms: length(LONGEST.pause, random) };
     if (choice < 0.6) return { kind: "restart database", ms: length(LONGEST.server, random, 100) };
     if (choice < 0.65 && hasBus) return { kind: "restart bus", ms: length(LONGEST.server, random, 100) };
-    const link = random.pick(links);
-    return { kind: random.pick(LINK_FAULTS), node, link, ms: length(LONGEST.link, random) };
+    const kind = random.pick([...LINK_FAULTS, COMMIT_FAULT] as const);
+    const link = kind === COMMIT_FAULT ? "database" : random.pick(links);
+    return { kind, node, link, ms: length(LONGEST.link, random) };
   });
 }
 
 /** Short ones are more frequent than long ones: as likely between 1 and 2 s as between 16 and 32 s. */
 function length(longest: number, random: Random, shortest = SHORTEST_MS): number {
   return Math.round(shortest * (longest / shortest) ** random.next());
+}
+
+/** Whether it keeps its node from working on turns. */
+export function hindersWork(fault: NodeFault | LinkFault): boolean {
+  return !("link" in fault) || fault.link === "database";
+}
+
+/** Whether the node cannot reach the database meanwhile, while it goes on itself. */
+function isDark(fault: NodeFault | LinkFault): boolean {
+  return "link" in fault && fault.link === "database" && ["cut", "hold up", "hold down"].includes(fault.kind);
 }
 
 export function describeFault(fault: Fault): string {
@@ -112,6 +129,7 @@ async function doFault(
   const node = nodes[fault.node];
   if (node === undefined) throw new Error(`There is no node ${fault.node}`);
   node.isImpaired = true;
+  if (isDark(fault)) node.darkSince = performance.now();
   if ("link" in fault) await breakLink(node, fault, random, pass);
   else if (fault.kind === "kill") await killNode(node, () => pass(fault.ms));
   else {
@@ -120,6 +138,7 @@ async function doFault(
     node.signal("SIGCONT");
   }
   node.isImpaired = false;
+  node.darkSince = null;
 }
 
 /** The next fault comes when it may still be starting. */
@@ -149,10 +168,28 @@ async function breakLink(
     link.delayMs = random.integer(DELAY_MS.least, DELAY_MS.most);
     await pass(ms);
     link.delayMs = 0;
+  } else if (kind === COMMIT_FAULT) {
+    // Commits are not counted: what follows must not depend on how many there were.
+    const choices = random.fork("commits");
+    link.fromClient = (bytes, through) => cutAtCommit(bytes, through, choices);
+    await pass(ms);
+    link.fromClient = null;
   } else {
     const way = kind === "hold up" ? "up" : "down";
     link.hold(way);
     await pass(ms);
     link.release(way);
   }
+}
+
+/** Some pass, or nothing would ever be done. */
+function cutAtCommit(bytes: Buffer, { client, server }: Link, random: Random): void {
+  server.write(bytes);
+  if (!bytes.includes("COMMIT") || random.chance(SPARED_COMMITS)) return;
+  // What the server answers stays where it is.
+  server.pause();
+  setTimeout(() => {
+    client.resetAndDestroy();
+    server.destroy();
+  }, COMMIT_MS);
 }

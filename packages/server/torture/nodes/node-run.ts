@@ -5,14 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRandom } from "../harness/random.ts";
 import { errorsOf } from "../killer.ts";
+import { countMessages } from "../message-counts.ts";
 import { settlePeople, startPeople } from "../people.ts";
 import type { TortureResult } from "../report.ts";
 import type { LoadContext } from "../session-client.ts";
 import { Violations } from "../violations.ts";
-import { LINKS, startCluster, type Cluster } from "./cluster.ts";
-import { describeFault, doFaults, planFaults, type FaultWatch } from "./faults.ts";
+import { LINKS, startCluster, type Cluster, type Node } from "./cluster.ts";
+import { describeFault, doFaults, hindersWork, planFaults, type FaultWatch } from "./faults.ts";
 import { createRoundRobin } from "./round-robin.ts";
+import { STUCK_MS, StallWatch } from "./stall-watch.ts";
 import { supervise } from "./supervisor.ts";
+import { watchWork } from "./work-watch.ts";
 import { checkAudit, installAudit } from "./write-audit.ts";
 
 export interface NodeRunOptions {
@@ -29,9 +32,6 @@ export interface NodeRunOptions {
   /** Hears what is done to the cluster. */
   readonly onFault: (text: string) => void;
 }
-
-/** A session that works without any change for this long, while nothing is being done to the cluster, is stuck; in milliseconds. */
-const STUCK_MS = 20_000;
 
 export async function runNodes(options: NodeRunOptions): Promise<TortureResult> {
   const directory = mkdtempSync(join(tmpdir(), "colloquy-torture-"));
@@ -55,7 +55,8 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
     if (options.untilFirstViolation) stopping.abort();
   });
   for (const { name, port } of nodes) options.onFault(`${name} is at port ${port}`);
-  const watch = watchFaults(options.onFault);
+  const stalls = new StallWatch();
+  const watch = watchFaults(cluster, stalls, options.onFault);
   const client = createRoundRobin(nodes.map(({ port }) => port));
   const context: LoadContext = {
     client,
@@ -63,14 +64,22 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
     isReachable: (port) => nodes.every((node) => node.port !== port || !node.isImpaired),
     violations,
     counts: { resumed: 0, refetched: 0, compared: 0 },
-    messages: { sent: 0, acknowledged: 0, refused: 0, interrupted: 0 },
+    messages: countMessages(),
+    interrupts: { count: 0 },
     giveUp: giveUp.signal,
     isCarriedOutLate: true,
+    wholeness: (port) => watch.wholeness(nodes.find((node) => node.port === port) ?? null),
     disturbedAt: watch.disturbedAt,
     stuckMs: STUCK_MS,
+    hasLongAnswers: true,
   };
   const ended = new AbortController();
   const supervised = supervise(nodes, violations, ended.signal);
+  const { untilFirstViolation } = options;
+  const watched = watchWork(
+    { nodes, postgres, database, stalls, violations, untilFirstViolation },
+    ended.signal,
+  );
   const people = startPeople(context, options.people, random, stopping.signal);
   const links = LINKS.filter((link) => nodes[0]?.links[link] !== null);
   const plan = planFaults(options.faults, nodes.length, links, random.fork("plan"));
@@ -78,7 +87,7 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
   stopping.abort();
   const sessions = await settlePeople(people, context, giveUp);
   ended.abort();
-  await supervised;
+  await Promise.all([supervised, watched]);
   await checkAudit(postgres, database, violations);
   client.close();
   return {
@@ -87,22 +96,35 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
     seconds: (performance.now() - begun) / 1000,
     sessions,
     messages: context.messages,
-    interrupts: context.messages.interrupted,
+    interrupts: context.interrupts.count,
     streams: context.counts,
+    stalls,
     violations: violations.all,
     errors: nodes.flatMap(({ server }) => errorsOf(server)),
   };
 }
 
 /** Knows since when nothing has been done that could hold a session up. */
-function watchFaults(onFault: (text: string) => void): FaultWatch & { readonly disturbedAt: () => number } {
+function watchFaults(
+  { nodes }: Cluster,
+  stalls: StallWatch,
+  onFault: (text: string) => void,
+): FaultWatch & {
+  readonly disturbedAt: () => number;
+  readonly wholeness: (node: Node | null) => number | null;
+} {
   let isDown = false;
+  let timesDown = 0;
   let lastChange = performance.now();
   return {
     began: (fault, hitsAll) => {
-      onFault(`${(performance.now() / 1000).toFixed(1)} s: ${describeFault(fault)}`);
+      const now = performance.now();
+      onFault(`${(now / 1000).toFixed(1)} s: ${describeFault(fault)}`);
+      const owner = "node" in fault && hindersWork(fault) ? nodes[fault.node]?.process : undefined;
+      if (owner !== undefined) stalls.disturb(owner, fault.kind === "kill" ? "death" : "fault", now);
       isDown = hitsAll;
-      lastChange = performance.now();
+      if (hitsAll) timesDown += 1;
+      lastChange = now;
     },
     // That one node is whole again holds nobody up.
     ended: (hitsAll) => {
@@ -110,5 +132,8 @@ function watchFaults(onFault: (text: string) => void): FaultWatch & { readonly d
       isDown = false;
     },
     disturbedAt: () => (isDown ? performance.now() : lastChange),
+    // Whoever starts has all its faults behind it, and does not answer yet.
+    wholeness: (node) =>
+      isDown || node === null || node.isImpaired || node.isStarting ? null : node.impairments + timesDown,
   };
 }

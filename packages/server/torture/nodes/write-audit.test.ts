@@ -13,37 +13,115 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
   }, 60_000);
   afterAll(() => server.stop());
 
-  /** A database with the audit, on which `node-1` has written a step of a turn. */
-  async function audited() {
+  /** A database with the audit, on which `node-1` has written a step of a turn that goes on, or ended it. */
+  async function audited({ isEnded = false } = {}) {
     const database = await server.createDatabase();
     const store = await openPostgresStore({ url: `${server.url(database)}?application_name=node-1.1` });
     await installAudit(server, database);
     const turn = await startTurn(store, randomUUID(), "Hello");
     await store.turns.checkpoint(turn, 0, "Hel");
     expect(await store.turns.stepWithCalls(turn, step(1, "Hello"), [], [])).not.toBeNull();
+    if (isEnded) expect(await store.turns.complete(turn, step(2, "World"))).not.toBeNull();
     await store.close();
-    return { database, turn };
+    return { database, turn, key: turn.sessionKey };
+  }
+
+  /** What the audit finds after `node-2` has run a statement beside the service. */
+  async function findsAfter(
+    { database }: { readonly database: string },
+    statement: string,
+  ): Promise<(readonly [string, string])[]> {
+    await server.query(database, `SET application_name = 'node-2.1'; ${statement}`);
+    const violations = new Violations();
+    await checkAudit(server, database, violations);
+    return violations.all.map(({ kind, detail }) => [kind, detail] as const);
   }
 
   it("finds nothing wrong where each epoch has one writer", async () => {
-    const { database } = await audited();
+    const { database } = await audited({ isEnded: true });
     const violations = new Violations();
-    expect(await checkAudit(server, database, violations)).toBe(1);
+    expect(await checkAudit(server, database, violations)).toEqual({
+      steps: 1,
+      checkpoints: 1,
+      messages: 1,
+      turns: 1,
+    });
     expect(violations.all).toEqual([]);
   });
 
-  it("finds an epoch under which two processes have written", async () => {
-    const { database, turn } = await audited();
-    await server.query(
-      database,
-      `SET application_name = 'node-2.1';
-       INSERT INTO checkpoints (session_key, turn, "offset", text) VALUES (${turn.sessionKey}, 1, 0, 'x')`,
-    );
-    const violations = new Violations();
-    await checkAudit(server, database, violations);
-    expect(violations.all.map(({ kind, detail }) => [kind, detail])).toEqual([
-      ["old epoch", `epoch ${turn.epoch}: was written by node-1.1 and node-2.1`],
+  it.each([
+    ["checkpoints", `INSERT INTO checkpoints VALUES (KEY, 1, 0, 'x')`],
+    ["steps", `INSERT INTO steps VALUES (KEY, 1, 2, 'stop', '{}', 'x', '[]')`],
+    ["messages", `UPDATE messages SET content = 'x' WHERE session_key = KEY AND role <> 'user'`],
+    ["turns", `UPDATE turns SET steps = 7 WHERE session_key = KEY`],
+  ])("finds an epoch under which another process has written %s", async (table, statement) => {
+    const given = await audited();
+    expect(await findsAfter(given, statement.replace("KEY", String(given.key)))).toEqual([
+      ["old epoch", `epoch ${given.turn.epoch}: of node-1.1; node-2.1 has written ${table} under it`],
     ]);
+  });
+
+  it("lets any process write what needs no owner", async () => {
+    const given = await audited();
+    const statement = `UPDATE turns SET runnable = 1 WHERE session_key = KEY; UPDATE sessions SET title = 'x' WHERE key = KEY`;
+    expect(await findsAfter(given, statement.replaceAll("KEY", String(given.key)))).toEqual([]);
+  });
+
+  it("lets any process end a turn that was tried too often", async () => {
+    const given = await audited();
+    const statement = `UPDATE messages SET status = 'failed' WHERE session_key = KEY AND role <> 'user';
+      UPDATE turns SET state = 'failed', failure = 'turn_crashed', ended_at = 1 WHERE session_key = KEY`;
+    expect(await findsAfter(given, statement.replaceAll("KEY", String(given.key)))).toEqual([]);
+  });
+
+  it.each([
+    ["has no event", "UPDATE sessions SET head = head + 1 WHERE key = KEY"],
+    ["came after", "UPDATE sessions SET head = head - 1 WHERE key = KEY"],
+    ["is beyond the head", "INSERT INTO events SELECT KEY, max(number) + 1, 0, '{}' FROM events"],
+    [
+      "has none before it",
+      "INSERT INTO events SELECT KEY, max(number) + 2, 0, '{}' FROM events; UPDATE sessions SET head = head + 2 WHERE key = KEY",
+    ],
+    ["was changed", "UPDATE events SET payload = '[]' WHERE session_key = KEY AND number = 1"],
+  ])("finds a log that is broken: %s", async (text, statement) => {
+    const given = await audited();
+    const found = await findsAfter(given, statement.replaceAll("KEY", String(given.key)));
+    expect(found).toEqual([["broken log", expect.stringContaining(text)]]);
+    expect(found[0]?.[1]).toContain("by node-2.1");
+  });
+
+  it("finds an event that was written into a life that is over", async () => {
+    const given = await audited();
+    expect(await findsAfter(given, "INSERT INTO events VALUES (999999, 1, 0, '{}')")).toEqual([
+      ["foreign message", expect.stringContaining("a life that is over")],
+    ]);
+  });
+
+  it.each([
+    ["message 1", "UPDATE messages SET status = 'queued' WHERE session_key = KEY AND position = 1"],
+    ["message 2", "UPDATE messages SET content = 'x' WHERE session_key = KEY AND position = 2"],
+    ["turn 1", "UPDATE turns SET failure = 'x' WHERE session_key = KEY"],
+    ["turn 1", "INSERT INTO steps VALUES (KEY, 1, 3, 'stop', '{}', 'x', '[]')"],
+    ["turn 1", "INSERT INTO checkpoints VALUES (KEY, 1, 0, 'x')"],
+  ])("finds that %s was written after its end: %s", async (about, statement) => {
+    const given = await audited({ isEnded: true });
+    const found = await findsAfter(given, statement.replace("KEY", String(given.key)));
+    expect(found).toContainEqual(["changed after sealed", expect.stringContaining(about)]);
+  });
+
+  it("finds a second turn of a session that runs", async () => {
+    const given = await audited();
+    const columns = "state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at";
+    const statement = `INSERT INTO turns (session_key, number, ${columns}) SELECT session_key, 2, ${columns} FROM turns`;
+    expect(await findsAfter(given, statement)).toEqual([
+      ["two turns at once", expect.stringContaining("turn 2")],
+    ]);
+  });
+
+  it("leaves no note of what is undone", async () => {
+    const given = await audited();
+    const statement = `BEGIN; UPDATE messages SET content = 'x' WHERE session_key = ${given.key} AND role <> 'user'; ROLLBACK`;
+    expect(await findsAfter(given, statement)).toEqual([]);
   });
 
   it("says so when it has heard of no write at all", async () => {
@@ -52,6 +130,8 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
     await installAudit(server, database);
     const violations = new Violations();
     await checkAudit(server, database, violations);
-    expect(violations.count("old epoch")).toBe(1);
+    expect(violations.all.map(({ detail }) => detail).toSorted()).toEqual(
+      ["checkpoints", "messages", "steps", "turns"].map((table) => `audit of ${table}: nothing was noted`),
+    );
   });
 });

@@ -1,49 +1,60 @@
-// Asks the database itself who wrote what: a trigger notes, for all that only the owner of a turn writes, under which epoch of the session
-// it was committed and by which process. An epoch belongs to one owner, so that a second writer is a write of an old epoch that got through.
+// Asks the database itself who wrote what: triggers (write-audit.sql) note it in the transaction that writes. An epoch belongs to the process
+// that took it, so that a write of another one under it is a write of an old epoch that got through.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { PostgresServer } from "../../test/postgres-server.ts";
-import type { Violations } from "../violations.ts";
+import { VIOLATION_KINDS, type ViolationKind, type Violations } from "../violations.ts";
 
-const INSTALL = `
-  CREATE TABLE torture_writes (session_key bigint, epoch bigint, writer text, PRIMARY KEY (session_key, epoch, writer));
-  CREATE FUNCTION torture_note() RETURNS trigger LANGUAGE plpgsql AS $$
-  BEGIN
-    INSERT INTO torture_writes
-      SELECT key, epoch, current_setting('application_name') FROM sessions WHERE key = NEW.session_key
-      ON CONFLICT DO NOTHING;
-    RETURN NULL;
-  END $$;
-  CREATE TRIGGER torture_steps AFTER INSERT ON steps FOR EACH ROW EXECUTE FUNCTION torture_note();
-  CREATE TRIGGER torture_checkpoints AFTER INSERT ON checkpoints FOR EACH ROW EXECUTE FUNCTION torture_note();
+const FOREIGN_WRITES = `
+  SELECT session_key, epoch, w.writer, coalesce(e.writer, 'nobody') AS taker, string_agg(source, ', ' ORDER BY source) AS sources
+  FROM torture_writes w LEFT JOIN torture_epochs e USING (session_key, epoch)
+  WHERE w.writer IS DISTINCT FROM e.writer GROUP BY session_key, epoch, w.writer, e.writer LIMIT 20
 `;
-const WRITERS = `
-  SELECT session_key, epoch, string_agg(writer, ' and ') AS writers FROM torture_writes
-  GROUP BY session_key, epoch HAVING count(*) > 1 LIMIT 20
+const FOUND = "SELECT kind, session_key, about, detail FROM torture_found LIMIT 20";
+const NOTED = `
+  SELECT source, count(w.source) AS count
+  FROM unnest(ARRAY['steps', 'checkpoints', 'messages', 'turns']) AS source LEFT JOIN torture_writes w USING (source) GROUP BY source
 `;
-const NOTED = "SELECT count(*) AS count FROM torture_writes";
 
 export async function installAudit(postgres: PostgresServer, database: string): Promise<void> {
-  await postgres.query(database, INSTALL);
+  await postgres.query(database, readFileSync(join(import.meta.dirname, "write-audit.sql"), "utf8"));
 }
 
-/** Adds a violation for every epoch that had two writers. Answers how many were written under. */
+/** Adds a violation for all that must not have been written. */
+export async function checkWrites(
+  postgres: PostgresServer,
+  database: string,
+  violations: Violations,
+): Promise<void> {
+  for (const { kind, session_key: key, about, detail } of await postgres.query(database, FOUND)) {
+    violations.add(kindOf(String(kind)), `session ${String(key)}`, String(about), String(detail));
+  }
+  for (const row of await postgres.query(database, FOREIGN_WRITES)) {
+    const { session_key: key, epoch, writer, taker, sources } = row;
+    const detail = `of ${String(taker)}; ${String(writer)} has written ${String(sources)} under it`;
+    violations.add("old epoch", `session ${String(key)}`, `epoch ${String(epoch)}`, detail);
+  }
+}
+
+/** As `checkWrites`, at the end of a run. Answers how many writes were noted of each table; none of one is a violation: nothing is shown. */
 export async function checkAudit(
   postgres: PostgresServer,
   database: string,
   violations: Violations,
-): Promise<number> {
-  for (const row of await postgres.query(database, WRITERS)) {
-    const { session_key: key, epoch, writers } = row;
-    violations.add(
-      "old epoch",
-      `session ${String(key)}`,
-      `epoch ${String(epoch)}`,
-      `was written by ${String(writers)}`,
-    );
+): Promise<Readonly<Record<string, number>>> {
+  await checkWrites(postgres, database, violations);
+  const noted = await postgres.query(database, NOTED);
+  for (const { source, count } of noted) {
+    if (Number(count) > 0) continue;
+    violations.add("old epoch", "none", `audit of ${String(source)}`, "nothing was noted");
   }
-  const [noted] = await postgres.query(database, NOTED);
-  const count = Number(noted?.["count"]);
-  if (count === 0)
-    violations.add("old epoch", "none", "audit", "nothing was noted, so that nothing is shown");
-  return count;
+  return Object.fromEntries(noted.map(({ source, count }) => [String(source), Number(count)]));
+}
+
+function kindOf(kind: string): ViolationKind {
+  const known = VIOLATION_KINDS.find((one) => one === kind);
+  if (known === undefined)
+    throw new Error(`The audit names a kind of violation that there is none of: ${kind}`);
+  return known;
 }

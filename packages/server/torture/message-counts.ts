@@ -1,0 +1,52 @@
+/** Messages that a service could answer for, and those of them that it acknowledged. */
+export interface Tally {
+  asked: number;
+  acknowledged: number;
+}
+
+/** What became of the messages of all sessions. */
+export interface MessageCounts {
+  sent: number;
+  acknowledged: number;
+  /** The session had too many that wait. These are in none of the tallies: nobody is left in doubt about them. */
+  refused: number;
+  /** Sent once, without an `Idempotency-Key`, whatever came of it. */
+  sentOnce: number;
+  /** Of these, those of which the answer said that nothing was changed. */
+  unchanged: number;
+  /** Of these, those of which nobody knows whether they were stored. */
+  inDoubt: number;
+  /** Those with a key, which are repeated: acknowledged is what was so within `PATIENCE_MS`. */
+  readonly withKey: Tally;
+  /** First requests of messages, whatever was being done to whom they met. */
+  readonly firstTries: Tally;
+  /** As above, those that met a server which nothing was being done to. */
+  readonly firstTriesAtWhole: Tally;
+}
+
+/** People do not wait longer than this for a message to be accepted, in milliseconds. */
+export const PATIENCE_MS = 10_000;
+
+export function countMessages(): MessageCounts {
+  return {
+    sent: 0,
+    acknowledged: 0,
+    refused: 0,
+    sentOnce: 0,
+    unchanged: 0,
+    inDoubt: 0,
+    withKey: { asked: 0, acknowledged: 0 },
+    firstTries: { asked: 0, acknowledged: 0 },
+    firstTriesAtWhole: { asked: 0, acknowledged: 0 },
+  };
+}
+
+export function count(tally: Tally, isAcknowledged: boolean): void {
+  tally.asked += 1;
+  if (isAcknowledged) tally.acknowledged += 1;
+}
+
+/** Not a number where nothing was asked. */
+export function shareOf({ asked, acknowledged }: Readonly<Tally>): number {
+  return acknowledged / asked;
+}

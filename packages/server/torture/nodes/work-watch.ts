@@ -1,0 +1,64 @@
+// Looks at the cluster again and again while a run goes on: whether sessions stand still, whether nodes go on without leases, and, where
+// the run is to end with the first thing that is wrong, whether something was written that must not be.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PostgresServer } from "../../test/postgres-server.ts";
+import type { Violations } from "../violations.ts";
+import { checkOwners, type WatchedNode } from "./owner-watch.ts";
+import type { StallWatch, Work } from "./stall-watch.ts";
+import { checkWrites } from "./write-audit.ts";
+
+const LOOK_EVERY_MS = 500;
+
+/** The turn of each session that comes next, with all that shows that it moves. */
+const WORK = `
+  SELECT DISTINCT ON (t.session_key) t.session_key, o.writer AS owner, concat_ws('/', t.number, t.state, t.attempts, t.steps,
+    length(m.content), length(m.tool_calls), length(m.tool_results),
+    (SELECT max("offset" + length(text)) FROM checkpoints c WHERE c.session_key = t.session_key AND c.turn = t.number)) AS mark
+  FROM turns t
+  LEFT JOIN messages m ON m.session_key = t.session_key AND m.position = t.agent_position
+  LEFT JOIN leases l ON l.session_key = t.session_key
+  LEFT JOIN torture_owners o ON o.owner = l.owner
+  WHERE t.ended_at IS NULL ORDER BY t.session_key, t.number
+`;
+
+export interface WorkWatch {
+  readonly nodes: readonly WatchedNode[];
+  readonly postgres: PostgresServer;
+  readonly database: string;
+  readonly stalls: StallWatch;
+  readonly violations: Violations;
+  /** Whether the run ends with the first violation. */
+  readonly untilFirstViolation: boolean;
+}
+
+/** Looks until `stopping` is aborted. That it never could is a violation: then nothing is shown. */
+export async function watchWork(watch: WorkWatch, stopping: AbortSignal): Promise<void> {
+  while (!stopping.aborted) {
+    await checkOwners(watch.nodes, watch.violations);
+    await look(watch).catch(() => watch.stalls.disturbAll(performance.now()));
+    await sleep(LOOK_EVERY_MS, undefined, { signal: stopping }).catch(() => undefined);
+  }
+  if (watch.stalls.looks === 0) watch.violations.add("stuck", "none", "watch", "nothing could be looked at");
+}
+
+async function look({
+  postgres,
+  database,
+  stalls,
+  violations,
+  untilFirstViolation,
+}: WorkWatch): Promise<void> {
+  const rows = await postgres.query(database, WORK);
+  const works = rows.map(
+    ({ session_key, mark, owner }): Work => ({
+      sessionKey: Number(session_key),
+      mark: String(mark),
+      owner: typeof owner === "string" ? owner : null,
+    }),
+  );
+  for (const { sessionKey, detail } of stalls.look(works, performance.now())) {
+    violations.add("stuck", `session ${sessionKey}`, "its turn", detail);
+  }
+  if (untilFirstViolation) await checkWrites(postgres, database, violations);
+}

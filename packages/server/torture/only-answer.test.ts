@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { OutcomeUnknown, throwAfterCommit } from "../src/core/errors.ts";
+import { storeFull, storeUnavailable, storeUncertain } from "../src/store/unavailable.ts";
+import { readOnlyAnswer } from "./only-answer.ts";
+
+/** The answer that a failure of the service is, as far as it is read. */
+function answerOf({ status, detail }: { readonly status: number; readonly detail: string }) {
+  return { status, body: JSON.stringify({ status, detail }) };
+}
+
+function afterCommit(error: unknown): OutcomeUnknown {
+  try {
+    throwAfterCommit(error);
+  } catch (thrown) {
+    if (thrown instanceof OutcomeUnknown) return thrown;
+    throw thrown;
+  }
+}
+
+describe("the only answer to a message", () => {
+  it("says that it is stored", () => {
+    expect(readOnlyAnswer({ status: 200, body: "{}" })).toBe("shown");
+    expect(readOnlyAnswer(answerOf(afterCommit(storeUnavailable(null))))).toBe("stored");
+  });
+
+  it("says that it is not", () => {
+    expect(readOnlyAnswer(answerOf(storeUnavailable(null)))).toBe("unchanged");
+    expect(readOnlyAnswer({ status: 429, body: "" })).toBe("refused");
+  });
+
+  it("leaves it open", () => {
+    expect(readOnlyAnswer(answerOf(storeUncertain(null)))).toBe("unknown");
+    expect(readOnlyAnswer(null)).toBe("unknown");
+  });
+
+  it("is none that a chat may get", () => {
+    expect(readOnlyAnswer({ status: 500, body: "" })).toBe("wrong");
+    expect(readOnlyAnswer({ status: 409, body: "" })).toBe("wrong");
+    expect(readOnlyAnswer(answerOf(storeFull(null)))).toBe("wrong");
+  });
+});

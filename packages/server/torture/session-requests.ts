@@ -1,0 +1,87 @@
+// Sends the requests of one session: once, or until they are answered.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Answer, HttpClient, RequestOptions } from "./harness/http-request.ts";
+import type { Random } from "./harness/random.ts";
+
+export interface RequestContext {
+  readonly client: HttpClient;
+  /** Aborted when nothing may be sent any more, answered or not. */
+  readonly giveUp: AbortSignal;
+  /** Whether a request without an answer may still be carried out when others have been sent and answered: its server may only be paused. */
+  readonly isCarriedOutLate: boolean;
+  /** Changes with all that is done to the server behind a port; `null` while something is. */
+  readonly wholeness: (port: number) => number | null;
+}
+
+/** What came of one request. */
+export interface Tried {
+  /** `null` where the connection broke or was silent for too long. */
+  readonly answer: Answer | null;
+  /** Whether nothing was being done to the server that it met, from first to last. */
+  readonly metWhole: boolean;
+}
+
+export interface Persisted {
+  readonly answer: Answer;
+  /** Moment at which the request was sent that was answered. */
+  readonly asked: number;
+  readonly attempts: number;
+  readonly isLate: boolean;
+  readonly first: Tried;
+}
+
+export class SessionRequests {
+  readonly #context: RequestContext;
+  readonly #sessionId: string;
+  readonly #random: Random;
+
+  constructor(context: RequestContext, sessionId: string, random: Random) {
+    this.#context = context;
+    this.#sessionId = sessionId;
+    this.#random = random;
+  }
+
+  async once(path: string, options: RequestOptions): Promise<Tried> {
+    const { client, giveUp, wholeness } = this.#context;
+    giveUp.throwIfAborted();
+    let met: { readonly port: number; readonly before: number | null } | null = null;
+    const onPort = (port: number): void => {
+      met = { port, before: wholeness(port) };
+    };
+    const headers = { "x-session-id": this.#sessionId, ...options.headers };
+    const answer = await client.request(path, { ...options, headers, onPort }).catch(() => null);
+    return { answer, metWhole: met !== null && stayedWhole(met, wholeness) };
+  }
+
+  /**
+   * Repeats a request until it is answered by something else than "not now". `moment` is taken before each try; `onWrong` hears answers
+   * that there must not be.
+   */
+  async persist(
+    path: string,
+    options: RequestOptions,
+    moment: () => number,
+    onWrong: (answer: Answer) => void,
+  ): Promise<Persisted> {
+    let first: Tried | null = null;
+    let isLate = false;
+    for (let attempts = 1; ; attempts += 1) {
+      const asked = moment();
+      const tried = await this.once(path, options);
+      first ??= tried;
+      const { answer } = tried;
+      if (answer !== null && answer.status >= 500 && answer.status !== 503) onWrong(answer);
+      if (answer !== null && answer.status < 500) return { answer, asked, attempts, isLate, first };
+      if (answer === null) isLate = this.#context.isCarriedOutLate;
+      await sleep(20 + this.#random.next() * 60);
+    }
+  }
+}
+
+function stayedWhole(
+  { port, before }: { readonly port: number; readonly before: number | null },
+  wholeness: RequestContext["wholeness"],
+): boolean {
+  return before !== null && wholeness(port) === before;
+}
