@@ -34,6 +34,8 @@ export interface TurnRecord {
   readonly attempts: number;
   /** Finished model steps. */
   readonly steps: number;
+  /** Milliseconds that it ran in attempts that are over, on the store's clock, whatever ended them; the one under way is not in it. */
+  readonly ranMs: number;
   /** Epoch under which it runs or ran last; 0 before it starts. */
   readonly epoch: number;
   /**
@@ -54,6 +56,13 @@ export interface TurnRecord {
   /** Milliseconds since the Unix epoch. */
   readonly enqueuedAt: number;
   readonly endedAt: number | null;
+}
+
+/** The lease under which a session's turn runs. Milliseconds since the Unix epoch, on the store's clock. */
+export interface Lease {
+  /** Since when its owner runs the turn; `null` where a node of the version before has taken it. */
+  readonly takenAt: number | null;
+  readonly expiresAt: number;
 }
 
 /** A turn that has not ended, with its messages. */
@@ -91,6 +100,8 @@ export interface StartedTurn extends TurnIdentity {
   readonly model: string;
   readonly attempt: number;
   readonly stepsDone: number;
+  /** Milliseconds that it ran in the attempts before this one; they count towards `limits.turnMs`. */
+  readonly ranMs: number;
   readonly userText: string;
   readonly agentMessage: MessageRecord;
   /**

@@ -72,6 +72,7 @@ const TurnLine = z.strictObject({
   agent_position: position.nullable(),
   attempts: z.int(),
   steps: count,
+  ran_ms: count,
   client_id: z.string().nullable(),
   usage: Usage,
   failure: word.nullable(),

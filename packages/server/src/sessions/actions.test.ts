@@ -290,6 +290,35 @@ describe("while a turn waits for a person", () => {
     expect(charged).toHaveLength(1);
   });
 
+  it("the time that it ran itself adds up, over what it asks and what it crashes, and ends it", async () => {
+    const limits = { turnMs: 5_000, idleMs: 60_000, actionMs: MINUTE };
+    await service.close();
+    await start(limits);
+    await service.say(id, "charge me");
+    for (let asked = 1; asked <= 2; asked += 1) {
+      const call = await service.model.next();
+      await service.pass(1_000);
+      call.callTool("charge", { amount: asked }, `c${asked}`).finish("tool-calls");
+      await until(async () => (await pending()).length === 1);
+      await until(() => calls.includes("turns.wait"));
+      calls = [];
+      await service.pass(30_000);
+      await decide("approve");
+    }
+    await service.model.next();
+    await service.pass(1_000);
+    await restart(limits);
+    await service.model.next();
+    await service.pass(1_000);
+    expect(await idle()).toBe(false);
+    await service.pass(1_000);
+    await until(idle);
+    const { messages, system_events } = await snapshot();
+    expect(messages[1]?.status).toBe("failed");
+    expect(system_events.at(-1)?.payload["code"]).toBe("turn_timeout");
+    expect(charged).toEqual([{ amount: 1 }, { amount: 2 }]);
+  });
+
   it("an interrupt cancels what is asked", async () => {
     await waiting();
     const [action] = await pending();

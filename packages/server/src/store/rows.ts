@@ -5,7 +5,7 @@ import type { AppKeyRecord } from "../core/ports/key-store.ts";
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
 import { isEmptySession, type SessionRecord } from "../core/session.ts";
-import type { StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
+import type { Lease, StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
 import { NO_USAGE } from "../core/turn.ts";
 
 export interface SessionRow {
@@ -50,6 +50,7 @@ export interface TurnRow {
   readonly agent_position: number | null;
   readonly attempts: number;
   readonly steps: number;
+  readonly ran_ms: number;
   readonly epoch: number;
   readonly runnable: number;
   readonly behind_waiting: number;
@@ -66,6 +67,11 @@ export interface StepRow {
   readonly usage: string;
   readonly text: string;
   readonly parts: string;
+}
+
+export interface LeaseRow {
+  readonly taken_at: number | null;
+  readonly expires_at: number;
 }
 
 export interface ActionRow {
@@ -134,6 +140,7 @@ export function toTurn(row: TurnRow): TurnRecord {
     agentPosition: row.agent_position,
     attempts: row.attempts,
     steps: row.steps,
+    ranMs: row.ran_ms,
     epoch: row.epoch,
     runnable: row.runnable === 1,
     behindWaiting: row.behind_waiting === 1,
@@ -153,6 +160,10 @@ export function toStep(row: StepRow): StepRecord {
     usage: toUsage(row.usage),
     finishReason: row.finish_reason,
   };
+}
+
+export function toLease(row: LeaseRow): Lease {
+  return { takenAt: row.taken_at, expiresAt: row.expires_at };
 }
 
 export function toAction(row: ActionRow): ActionRecord {

@@ -450,6 +450,34 @@ describe("limits of time", () => {
     expect(journal.failure?.code).toBe("turn_timeout");
   });
 
+  it("count what a turn ran in earlier attempts", async () => {
+    const { clock, model, journal, end } = run({ turn: { attempt: 2, ranMs: 9 * MINUTE } });
+    const call = await model.next();
+    await clock.advance(MINUTE - 1);
+    expect(call.options.abortSignal?.aborted).toBe(false);
+    await clock.advance(1);
+    expect(await end).toBe("failed");
+    expect(journal.failure?.code).toBe("turn_timeout");
+  });
+
+  it("fail a turn at once that has used its time up, without its tools and its model", async () => {
+    const tool = new GatedTool();
+    const call = {
+      id: "a",
+      name: "tool",
+      arguments: {},
+      status: "running",
+      effect: "read",
+      step: 1,
+    } as const;
+    const turn = { ranMs: 10 * MINUTE, openCalls: [call] };
+    const { model, journal, end } = run({ turn, tools: [tool] });
+    expect(await end).toBe("failed");
+    expect(journal.entries).toEqual(["fail turn_timeout"]);
+    expect(tool.started).toEqual([]);
+    expect(model.waitingCalls).toBe(0);
+  });
+
   it("fail a turn whose tool goes on for too long, without its result", async () => {
     const tool = new GatedTool();
     const { clock, model, journal, end } = run({ tools: [tool], limits: { toolMs: 20 * MINUTE } });

@@ -39,11 +39,12 @@ export type RunEnd = "complete" | "failed" | "stopped" | "waiting";
 
 /** Runs an acquired turn to its end. Failures of models and tools end up in the journal; what rejects is a defect or a broken store. */
 export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: RunOptions): Promise<RunEnd> {
-  const deadline = new TurnDeadline(options.clock, options.limits);
+  const deadline = new TurnDeadline(options.clock, options.limits, turn.ranMs);
   try {
     const signal = AbortSignal.any([options.signal, deadline.signal]);
-    const tools = await options.tools.open(turn, signal);
-    const end = await new TurnRun(turn, journal, { ...options, tools, signal }, deadline).run();
+    const end = signal.aborted
+      ? "stopped"
+      : await openAndRun(turn, journal, { ...options, signal }, deadline);
     if (end !== "stopped" || options.signal.aborted || deadline.failure === null) return end;
     options.onFailure(turn, deadline.failure.code, null);
     return (await journal.fail(deadline.failure)) ? "failed" : "stopped";
@@ -54,6 +55,16 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
   } finally {
     deadline.stop();
   }
+}
+
+async function openAndRun(
+  turn: StartedTurn,
+  journal: TurnJournal,
+  options: RunOptions,
+  deadline: TurnDeadline,
+): Promise<RunEnd> {
+  const tools = await options.tools.open(turn, options.signal);
+  return await new TurnRun(turn, journal, { ...options, tools }, deadline).run();
 }
 
 interface TurnRunOptions extends Omit<RunOptions, "tools"> {

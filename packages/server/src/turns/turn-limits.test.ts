@@ -12,9 +12,9 @@ const LIMITS = {
   actionMs: 10 * MINUTE,
 };
 
-function start() {
+function start(ranMs = 0) {
   const clock = new ManualClock();
-  return { clock, deadline: new TurnDeadline(clock, LIMITS) };
+  return { clock, deadline: new TurnDeadline(clock, LIMITS, ranMs) };
 }
 
 describe("a turn", () => {
@@ -47,6 +47,21 @@ describe("a turn", () => {
     await clock.advance(1_000);
     expect(deadline.failure?.code).toBe("turn_timeout");
     await clock.advance(10 * MINUTE);
+    expect(deadline.failure?.code).toBe("turn_timeout");
+  });
+
+  it("has what earlier attempts have left of its time, and its whole time without progress", async () => {
+    const { clock, deadline } = start(7 * MINUTE);
+    expect(deadline.left).toBe(3 * MINUTE);
+    await clock.advance(3 * MINUTE - 1);
+    expect(deadline.signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(deadline.failure?.code).toBe("turn_timeout");
+  });
+
+  it.each([[10 * MINUTE], [11 * MINUTE]])("has no time left when it ran for %s ms before", (ranMs) => {
+    const { deadline } = start(ranMs);
+    expect(deadline.signal.aborted).toBe(true);
     expect(deadline.failure?.code).toBe("turn_timeout");
   });
 

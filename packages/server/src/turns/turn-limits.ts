@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { TurnFailure } from "./journal.ts";
 
 export interface TurnLimits {
-  /** Milliseconds that a turn may run since its last claim, and that it may run without progress. */
+  /** Milliseconds that a turn may run in all of its attempts together, and that it may run without progress. */
   readonly turnMs: number;
   readonly idleMs: number;
   readonly maxSteps: number;
@@ -13,7 +13,10 @@ export interface TurnLimits {
   readonly actionMs: number;
 }
 
-/** Watches the time of one turn: its `signal` is aborted, and `failure` says why, when a limit is passed. */
+/**
+ * Watches the time of one turn: its `signal` is aborted, and `failure` says why, when a limit is passed. That is so from the beginning where
+ * `ranMs`, the milliseconds that the turn ran in earlier attempts, are as many as it may run at all.
+ */
 export class TurnDeadline {
   readonly #controller = new AbortController();
   readonly #clock: Clock;
@@ -24,15 +27,15 @@ export class TurnDeadline {
   #lastProgress: number;
   #failure: TurnFailure | null = null;
 
-  constructor(clock: Clock, limits: TurnLimits) {
+  constructor(clock: Clock, limits: TurnLimits, ranMs: number) {
     this.#clock = clock;
     this.#idleMs = limits.idleMs;
     this.#lastProgress = clock.monotonic();
-    this.#endsAt = this.#lastProgress + limits.turnMs;
-    this.#end = clock.after(limits.turnMs, () =>
-      this.#fail("turn_timeout", "The answer took too long and was stopped."),
-    );
+    const leftMs = Math.max(0, limits.turnMs - ranMs);
+    this.#endsAt = this.#lastProgress + leftMs;
+    this.#end = clock.after(leftMs, () => this.#timeOut());
     this.#idle = clock.after(limits.idleMs, () => this.#checkIdle());
+    if (leftMs === 0) this.#timeOut();
   }
 
   get signal(): AbortSignal {
@@ -61,6 +64,10 @@ export class TurnDeadline {
   /** Stops whatever still runs for the turn, although no limit is passed: the turn has met a defect. */
   abort(): void {
     this.#controller.abort();
+  }
+
+  #timeOut(): void {
+    this.#fail("turn_timeout", "The answer took too long and was stopped.");
   }
 
   #checkIdle(): void {

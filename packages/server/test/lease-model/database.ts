@@ -123,6 +123,7 @@ export class DatabaseDecisions {
       agentPosition: state === "queued" ? null : 2,
       attempts,
       steps,
+      ranMs: 0,
       epoch: state === "queued" ? 0 : EPOCH,
       runnable,
       behindWaiting: false,

@@ -88,6 +88,24 @@ describe("waiting", () => {
     expect(() => one.claim()).toThrow("No turn is runnable");
   });
 
+  it("adds the time that it ran to what it ran before, and none of the person's", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "", [call("a")], [ask("a")]);
+    one.at += 5_000;
+    one.wait(turn);
+    const ranMs = one.turns[0]!.ranMs;
+    expect(ranMs).toBe(one.at - one.messages[1]!.createdAt);
+    one.at += VALID_MS / 2;
+    one.decide("action-a", "approve");
+    one.at += 1_000;
+    const again = one.claim()!;
+    expect(again.ranMs).toBe(ranMs);
+    one.at += 3_000;
+    one.wait(again);
+    expect(one.turns[0]?.ranMs).toBe(ranMs + 3_001);
+  });
+
   it("is over at once when somebody has decided while other calls still ran", () => {
     const one = new DecidedSession();
     const turn = one.start("one");

@@ -2,8 +2,9 @@
 
 import type { ActionKind, AskedAction } from "../action.ts";
 import type { ToolCallRecord } from "../message.ts";
-import type { OpenTurn, TurnRecord } from "../turn.ts";
+import type { Lease, OpenTurn, TurnRecord } from "../turn.ts";
 import type { SessionDraft } from "./draft.ts";
+import { ranUnder } from "./run-time.ts";
 
 const NOTICES: Readonly<Record<ActionKind, string>> = {
   approval: "The assistant asks for your approval before it goes on.",
@@ -46,12 +47,14 @@ export function askPerson(
 
 /**
  * All that can run has run: the turn gives up its place and lease until nobody is asked any more. Where that is so already, it may be
- * claimed at once. Its attempts count from zero, because it did not crash.
+ * claimed at once. Its attempts count from zero, because it did not crash; the time that it ran goes on counting. `lease` is the one that
+ * it runs under.
  */
 export function decideWait(
   draft: SessionDraft,
   open: OpenTurn,
   openTurns: readonly OpenTurn[],
+  lease: Lease | null,
 ): "waits" | "runnable" {
   const waits = open.actions.length > 0;
   draft.raiseEpoch();
@@ -61,6 +64,7 @@ export function decideWait(
     state: waits ? "waiting" : "running",
     runnable: !waits,
     attempts: 0,
+    ranMs: open.turn.ranMs + ranUnder(lease, draft.at),
   });
   if (waits) moveQueue(draft, open.turn, openTurns, { behindWaiting: true });
   return waits ? "waits" : "runnable";

@@ -6,12 +6,21 @@ import type { JsonValue } from "../json.ts";
 import { toWireMessage, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import type { NumberedEvent } from "../session-event.ts";
 import { newSession, type SessionRecord } from "../session.ts";
-import { NO_USAGE, type OpenTurn, type StartedTurn, type StepRecord, type TurnRecord } from "../turn.ts";
+import {
+  LEASE_MS,
+  NO_USAGE,
+  type Lease,
+  type OpenTurn,
+  type StartedTurn,
+  type StepRecord,
+  type TurnRecord,
+} from "../turn.ts";
 import { decideAction, decideExpiry, type ActionAnswer, type ActionOutcome } from "./actions.ts";
 import { decideWait } from "./asking.ts";
 import { decideChat, type ChatFacts, type ChatInput, type ChatOutcome } from "./chat.ts";
 import { SessionDraft } from "./draft.ts";
 import { decideInterrupt, type PartialText } from "./interrupt.ts";
+import { ranUnder } from "./run-time.ts";
 import { decideFailure, decideLastStep, decideStepWithCalls, turnThatWrites } from "./turn-progress.ts";
 import { decideClaim } from "./turns.ts";
 
@@ -33,6 +42,7 @@ export class DecidedSession {
   /** The draft of the last decision. */
   last: SessionDraft = new SessionDraft(this.session, START, () => 0);
   owner: string | null = null;
+  lease: Lease | null = null;
   at = START;
   #epoch = 0;
 
@@ -120,8 +130,12 @@ export class DecidedSession {
 
   /** The lease of the running turn has run out, as a store's sweep finds. */
   loseOwner(): void {
+    const ranMs = ranUnder(this.lease, this.at);
     this.owner = null;
-    this.turns = this.turns.map((turn) => (turn.state === "running" ? { ...turn, runnable: true } : turn));
+    this.lease = null;
+    this.turns = this.turns.map((turn) =>
+      turn.state === "running" ? { ...turn, runnable: true, ranMs: turn.ranMs + ranMs } : turn,
+    );
   }
 
   interrupt(...texts: readonly (PartialText | null)[]): void {
@@ -157,7 +171,7 @@ export class DecidedSession {
   wait(turn: StartedTurn): "waits" | "runnable" | null {
     return this.change((draft) => {
       const open = turnThatWrites(draft.session, this.openTurns, turn);
-      return open === null ? null : decideWait(draft, open, this.openTurns);
+      return open === null ? null : decideWait(draft, open, this.openTurns, this.lease);
     });
   }
 
@@ -219,7 +233,10 @@ export class DecidedSession {
       (action) => draft.changedActions.get(action.id) ?? action,
     );
     this.events.push(...draft.events);
-    if (draft.lease !== null) this.owner = draft.lease.kind === "taken" ? draft.lease.owner : null;
+    const { at, lease } = draft;
+    if (lease === null) return;
+    this.owner = lease.kind === "taken" ? lease.owner : null;
+    this.lease = lease.kind === "taken" ? { takenAt: at, expiresAt: at + LEASE_MS } : null;
   }
 
   #message(position: number): MessageRecord {

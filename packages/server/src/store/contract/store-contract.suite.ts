@@ -14,6 +14,7 @@ import { describeJobs } from "./jobs.suite.ts";
 import { describeKeys } from "./keys.suite.ts";
 import { describeLists } from "./lists.suite.ts";
 import { describeQueue } from "./queue.suite.ts";
+import { describeRunTime } from "./run-time.suite.ts";
 import type { OpenStore } from "./given-store.suite.ts";
 import { describeSecrets } from "./secrets.suite.ts";
 import { describeSessions } from "./sessions.suite.ts";
@@ -29,6 +30,7 @@ export function describeStoreContract(name: string, openStore: OpenStore): void 
     describeChat(openStore);
     describeInterrupt(openStore);
     describeQueue(openStore);
+    describeRunTime(openStore);
     describeTurnProgress(openStore);
     describeActions(openStore);
     describeHistory(openStore);

@@ -76,7 +76,8 @@ export class Changes {
     for (const turn of draft.settledTurns) this.#goBack(key, turn, 0);
     if (draft.lease !== null) {
       const { lease } = draft;
-      const row = lease.kind === "taken" ? [key, lease.owner, lease.epoch, draft.at + LEASE_MS] : null;
+      const row =
+        lease.kind === "taken" ? [key, lease.owner, lease.epoch, draft.at, draft.at + LEASE_MS] : null;
       this.leases.set(key, row);
     }
     if (draft.wantsTitle) this.titles.set(key, draft.at + TITLE_LEASE_MS);

@@ -30,6 +30,7 @@ const TURN = {
   state: "text",
   attempts: "integer",
   steps: "integer",
+  ran_ms: "bigint",
   epoch: "bigint",
   runnable: "smallint",
   behind_waiting: "smallint",
@@ -90,8 +91,8 @@ const keepText = prepareInsert("checkpoints", { ...OF_TURN, offset: "bigint", te
 
 const takeLeases = prepareInsert(
   "leases",
-  { session_key: "bigint", owner: "text", epoch: "bigint", expires_at: "bigint" },
-  `(session_key) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch, expires_at = excluded.expires_at`,
+  { session_key: "bigint", owner: "text", epoch: "bigint", taken_at: "bigint", expires_at: "bigint" },
+  `(session_key) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch, taken_at = excluded.taken_at, expires_at = excluded.expires_at`,
 );
 const giveUpLeases = prepareDelete("leases", { session_key: "bigint" });
 
@@ -189,13 +190,14 @@ function changedMessageRow(key: number, message: MessageRecord): Row {
 }
 
 function turnValues(turn: TurnRecord): Row {
-  const { agentPosition, state, attempts, steps, epoch, usage, failure, endedAt } = turn;
+  const { agentPosition, state, attempts, steps, ranMs, epoch, usage, failure, endedAt } = turn;
   const [runnable, behindWaiting] = [turn.runnable ? 1 : 0, turn.behindWaiting ? 1 : 0];
   return [
     agentPosition,
     state,
     attempts,
     steps,
+    ranMs,
     epoch,
     runnable,
     behindWaiting,

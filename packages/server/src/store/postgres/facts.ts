@@ -3,10 +3,12 @@
 import type { SystemEventRecord } from "../../core/system-event.ts";
 import {
   toAction,
+  toLease,
   toMessage,
   toSession,
   toTurn,
   type ActionRow,
+  type LeaseRow,
   type MessageRow,
   type SessionRow,
   type TurnRow,
@@ -24,6 +26,8 @@ export interface Needs {
   readonly turns?: boolean;
   /** Text that was checkpointed of them. */
   readonly streamed?: boolean;
+  /** The lease under which one of them runs. */
+  readonly lease?: boolean;
   /** Everything that a snapshot shows. */
   readonly all?: boolean;
   readonly idempotencyKey?: string | null;
@@ -69,6 +73,9 @@ const streamedText = prepare<
 >(
   `SELECT session_key, turn, "offset", text FROM checkpoints WHERE session_key = ANY($1::bigint[])
    ORDER BY session_key, turn, "offset"`,
+);
+const leases = prepare<[readonly number[]], OfSession<LeaseRow>>(
+  "SELECT session_key, taken_at, expires_at FROM leases WHERE session_key = ANY($1::bigint[])",
 );
 const allMessages = prepare<[readonly number[]], OfSession<MessageRow>>(
   `SELECT ${MESSAGE} FROM messages WHERE session_key = ANY($1::bigint[])`,
@@ -134,6 +141,7 @@ function readTurns(connection: Connection, wanted: Wanted, stateOf: StateOf): Pr
       .map(({ row }) => row.key);
   const turns = keysOf((needs) => needs.turns === true || needs.all === true);
   const streamed = keysOf((needs) => needs.streamed === true || needs.all === true);
+  const leased = keysOf((needs) => needs.lease === true);
   return [
     ifAny(turns, async () => {
       for (const row of await openTurns.all(connection, turns)) stateOf(row).addTurn(toTurn(row));
@@ -150,6 +158,9 @@ function readTurns(connection: Connection, wanted: Wanted, stateOf: StateOf): Pr
       for (const row of await streamedText.all(connection, streamed)) {
         stateOf(row).addCheckpoint(row.turn, row.offset, row.text);
       }
+    }),
+    ifAny(leased, async () => {
+      for (const row of await leases.all(connection, leased)) stateOf(row).addLease(toLease(row));
     }),
   ];
 }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
 import { readMigrations, type Migration } from "../migrations.ts";
+import { splitMigration } from "./concurrent-indexes.ts";
 import { Connections } from "./connections.ts";
 import { migrate } from "./migrate.ts";
 
@@ -14,6 +15,18 @@ function migration(version: number, sql: string): Migration {
 it("migrations have the numbers and the meaning of those of SQLite", () => {
   const theirs = readMigrations(join(import.meta.dirname, "../sqlite/migrations"));
   expect(OURS.map(({ name }) => name)).toEqual(theirs.map(({ name }) => name));
+});
+
+it("indexes of tables that may be large are built while others go on writing", () => {
+  // Those before the first version with a store on PostgreSQL have met no rows.
+  for (const { name, sql } of OURS.slice(2)) {
+    const own = new Set(
+      Array.from(sql.matchAll(/^CREATE (?:UNLOGGED )?TABLE (\w+)/gm), ([, table]) => table),
+    );
+    const { transaction } = splitMigration(sql);
+    const indexed = Array.from(transaction.matchAll(/\bINDEX \w+ ON (\w+)/g), ([, table]) => table);
+    expect({ name, others: indexed.filter((table) => !own.has(table)) }).toEqual({ name, others: [] });
+  }
 });
 
 describe.skipIf(await isWithoutPostgres())("migrate", () => {
@@ -97,6 +110,102 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     expect(await server.query(database, "SELECT x, y FROM a")).toEqual([]);
   });
 
+  describe("that builds an index concurrently", () => {
+    const first = migration(1, "CREATE TABLE a (x integer)");
+    const indexed = migration(
+      2,
+      "ALTER TABLE a ADD COLUMN y integer;\nCREATE INDEX CONCURRENTLY a_by_x ON a (x);",
+    );
+    const valid = async () => {
+      const rows = await server.query(
+        database,
+        "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('a_by_x')",
+      );
+      return rows.map(({ indisvalid }) => indisvalid);
+    };
+    /** The database as the transaction of the second migration has left it. */
+    const beforeIndex = () =>
+      migrate(connections, [first, { ...indexed, sql: splitMigration(indexed.sql).transaction }]);
+
+    it("lets others go on writing behind a transaction that takes its time, and is done when that is", async () => {
+      await beforeIndex();
+      let migrating = Promise.resolve();
+      await server.holding(database, "INSERT INTO a VALUES (1)", async () => {
+        migrating = migrate(connections, [first, indexed]);
+        await server.untilWaiting(database);
+        await server.query(database, "SET lock_timeout = 100; INSERT INTO a VALUES (2)");
+        expect(await valid()).toEqual([false]);
+      });
+      await migrating;
+      expect(await valid()).toEqual([true]);
+      expect(await server.query(database, "SELECT x FROM a")).toEqual([{ x: 2 }]);
+    });
+
+    it("builds it anew at the next start when it was broken off in the middle", async () => {
+      await beforeIndex();
+      await server.holding(database, "INSERT INTO a VALUES (1)", async () => {
+        const broken = migrate(connections, [first, indexed]).catch((error: unknown) => error);
+        await server.untilWaiting(database);
+        await server.query(
+          database,
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY a_by_x%'",
+        );
+        expect(await broken).toBeInstanceOf(Error);
+      });
+      expect(await valid()).toEqual([false]);
+      await migrate(connections, [first, indexed]);
+      expect(await valid()).toEqual([true]);
+      expect((await applied()).map(({ version }) => version)).toEqual([1, 2]);
+    });
+
+    it("is waited for by nodes that start meanwhile, and does not wait for them", async () => {
+      await beforeIndex();
+      const nodes = [1, 2].map(() => new Connections({ url: server.url(database) }));
+      const starting: Promise<void>[] = [];
+      const looks =
+        "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_%advisory%lock%' AND pid <> pg_backend_pid()";
+      try {
+        await server.holding(database, "INSERT INTO a VALUES (1)", async () => {
+          starting.push(migrate(nodes[0]!, [first, indexed]));
+          await server.untilWaiting(database);
+          starting.push(migrate(nodes[1]!, [first, indexed]));
+          while ((await server.query(database, looks)).length === 0);
+        });
+        await Promise.all(starting);
+      } finally {
+        await Promise.all(nodes.map((node) => node.end()));
+      }
+      expect(await valid()).toEqual([true]);
+      const deadlocks = "SELECT deadlocks::integer FROM pg_stat_database WHERE datname = current_database()";
+      expect(await server.query(database, deadlocks)).toEqual([{ deadlocks: 0 }]);
+    });
+
+    it("leaves an index alone that a later migration has removed", async () => {
+      const dropped = migration(3, "DROP INDEX a_by_x");
+      await migrate(connections, [first, indexed, dropped]);
+      await migrate(connections, [first, indexed, dropped]);
+      expect(await valid()).toEqual([]);
+    });
+
+    it("leaves the connection with the limits of all others", async () => {
+      const one = new Connections({ url: server.url(database), connections: 1, statementMs: 1234 });
+      try {
+        await migrate(one, [first, indexed]);
+        const limits = await one.use((connection) =>
+          connection.query(
+            "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock",
+          ),
+        );
+        expect(limits.rows).toEqual([{ statement: "1234ms", lock: "617ms" }]);
+        expect(await server.query(database, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory'")).toEqual(
+          [],
+        );
+      } finally {
+        await one.end();
+      }
+    });
+  });
+
   it("works with a database that is one version ahead, and refuses one that is more", async () => {
     const three = [1, 2, 3].map((version) => migration(version, "SELECT 1"));
     await migrate(connections, three);
@@ -108,7 +217,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
   });
 
   it("finds what is queued behind a turn that waits for a person in a database of the version before", async () => {
-    await migrate(connections, OURS.slice(0, 3));
+    await migrate(connections, OURS.slice(0, 2));
     await server.query(
       database,
       `INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)

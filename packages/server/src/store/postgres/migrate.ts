@@ -4,23 +4,28 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseError, type QueryConfig } from "pg";
 import { refuseNewerSchema, type Migration } from "../migrations.ts";
+import { splitMigration, type ConcurrentIndex } from "./concurrent-indexes.ts";
 import type { Connection, Connections } from "./connections.ts";
 
 /** Whoever migrates holds this lock: any number that nobody else uses in the database. */
 const LOCK = 7_236_501_914;
 
-/** Milliseconds that a migration may take, and that the others wait for it. */
+/** Milliseconds that a statement of a migration may take, that one waits for its tables, and that the others wait for it. */
 const PATIENCE_MS = 60 * 60 * 1000;
 
-/** Milliseconds that it waits for a table at a time, and between two times. */
-const WAIT_MS = 1000;
+/** Milliseconds that it waits for a table at a time: less than what PostgreSQL looks for deadlocks after, so that it is who gives way. */
+const WAIT_MS = 500;
+/** Milliseconds between two such times, and between two looks whether somebody else still migrates. */
 const PAUSE_MS = 1000;
-const LOCK_NOT_AVAILABLE = "55P03";
+const LOOK_MS = 100;
+
+/** `lock_not_available`, `deadlock_detected`. */
+const TAKEN: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
 
 /**
- * Runs the migrations that the database has not seen, each in a transaction of its own; of several nodes that start at the same time, one
- * at a time. Rejects, with a sentence for the person who started the process, when the database is more than one version newer than the
- * newest migration here.
+ * Runs the migrations that the database has not seen, each in a transaction of its own, and then builds its concurrent indexes; of several
+ * nodes that start at the same time, one at a time. Where that is broken off, the next call goes on where it was. Rejects, with a sentence
+ * for the person who started the process, when the database is more than one version newer than the newest migration here.
  */
 export async function migrate(connections: Connections, migrations: readonly Migration[]): Promise<void> {
   await inTurn(connections, async (connection) => {
@@ -35,7 +40,7 @@ export async function migrate(connections: Connections, migrations: readonly Mig
 
 /**
  * Whoever waits for a table that somebody reads, a backup for example, makes all who come later wait behind it. So a migration gives up
- * after a second and begins anew after a pause, in which the others have their turn.
+ * soon and begins anew after a pause, in which the others have their turn.
  */
 async function applyWhenFree(connections: Connections, migration: Migration): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
@@ -43,34 +48,75 @@ async function applyWhenFree(connections: Connections, migration: Migration): Pr
     try {
       return await inTurn(connections, (connection) => apply(connection, migration));
     } catch (error) {
-      const isTaken = error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE;
+      const isTaken = error instanceof DatabaseError && TAKEN.has(error.code);
       if (!isTaken || performance.now() > deadline) throw error;
       await sleep(PAUSE_MS);
     }
   }
 }
 
+/**
+ * The lock is the connection's: a server goes on building an index whose process is gone, and nobody else begins meanwhile. It is looked for
+ * between statements and not waited for in one, because an index is built when every statement that began before it has ended.
+ */
 async function inTurn(
   connections: Connections,
   work: (connection: Connection) => Promise<void>,
 ): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
   await connections.use(async (connection) => {
-    await connection.query("BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0");
-    await patiently(connection, `SELECT pg_advisory_xact_lock(${LOCK})`);
+    while (!(await takeLock(connection))) {
+      if (performance.now() > deadline)
+        throw new Error("Another process has been migrating the database for an hour");
+      await sleep(LOOK_MS);
+    }
+    await connection.query("SET lock_timeout = 0; SET statement_timeout = 0");
     await work(connection);
-    await connection.query("COMMIT");
+    await connection.query(`RESET lock_timeout; RESET statement_timeout; SELECT pg_advisory_unlock(${LOCK})`);
   });
 }
 
-async function apply(connection: Connection, { version, name, sql }: Migration): Promise<void> {
-  if ((await currentVersion(connection)) >= version) return;
-  await connection.query(`SET LOCAL lock_timeout = ${WAIT_MS}`);
+async function takeLock(connection: Connection): Promise<boolean> {
+  const { rows } = await connection.query<{ readonly taken: boolean }>(
+    `SELECT pg_try_advisory_lock(${LOCK}) AS taken`,
+  );
+  return rows[0]?.taken === true;
+}
+
+/** The next migration begins when the indexes of this one are built: those of older ones need no look. */
+async function apply(connection: Connection, migration: Migration): Promise<void> {
+  const current = await currentVersion(connection);
+  if (current > migration.version) return;
+  const { transaction, indexes } = splitMigration(migration.sql);
+  if (current < migration.version) await applyTransaction(connection, migration, transaction);
+  for (const index of indexes) await build(connection, index);
+}
+
+async function applyTransaction(
+  connection: Connection,
+  { version, name }: Migration,
+  sql: string,
+): Promise<void> {
+  await connection.query(`BEGIN; SET LOCAL lock_timeout = ${WAIT_MS}`);
   await patiently(connection, sql);
   await connection.query(
     `INSERT INTO schema_migrations (version, name, applied_at)
      VALUES ($1, $2, floor(extract(epoch FROM now()) * 1000)::bigint)`,
     [version, name],
   );
+  await connection.query("COMMIT");
+}
+
+async function build(connection: Connection, { name, sql }: ConcurrentIndex): Promise<void> {
+  const { rows } = await connection.query<{ readonly valid: boolean }>(
+    "SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass($1)",
+    [name],
+  );
+  const [index] = rows;
+  if (index?.valid === true) return;
+  // What a try that was broken off has left is written by everybody and read by nobody.
+  if (index !== undefined) await patiently(connection, `DROP INDEX CONCURRENTLY ${name}`);
+  await patiently(connection, sql);
 }
 
 async function patiently(connection: Connection, text: string): Promise<void> {

@@ -1,12 +1,14 @@
 // Turns that wait, and the leases of those that run.
 
 import { availableModel } from "../../core/decisions/available-model.ts";
+import { ranUnder } from "../../core/decisions/run-time.ts";
 import { decideClaim } from "../../core/decisions/turns.ts";
 import type { Committed } from "../../core/ports/session-store.ts";
 import type { TurnStore } from "../../core/ports/turn-store.ts";
 import { providerOf } from "../../core/rig.ts";
 import { appOf } from "../../core/session.ts";
 import type { StartedTurn } from "../../core/turn.ts";
+import { toLease, type LeaseRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { writeChanges } from "./draft-writer.ts";
@@ -40,7 +42,8 @@ export function queueOf(calls: Calls): Queue {
       }),
     releaseDeadLeases: (everyOther) =>
       calls.alone("leases", (connection, at) => releaseDeadLeases(connection, at, everyOther)),
-    handBack: (owner, epochs) => calls.alone("leases", (connection) => handBack(connection, owner, epochs)),
+    handBack: (owner, epochs) =>
+      calls.alone("leases", (connection, at) => handBack(connection, at, owner, epochs)),
   };
 }
 
@@ -123,10 +126,22 @@ async function claimRows(
   return claimed;
 }
 
-const RETURNED = "UPDATE turns SET runnable = 1";
-const RUNNING = "WHERE session_key = ANY($1::bigint[]) AND ended_at IS NULL AND state = 'running'";
-const release = prepare<[readonly number[]]>(`${RETURNED} ${RUNNING}`);
-const releaseUncounted = prepare<[readonly number[]]>(`${RETURNED}, attempts = attempts - 1 ${RUNNING}`);
+const RETURNED = "UPDATE turns AS turn SET runnable = 1, ran_ms = turn.ran_ms + ended.ran_ms";
+const RUNNING = `FROM unnest($1::bigint[], $2::bigint[]) AS ended (session_key, ran_ms)
+  WHERE turn.session_key = ended.session_key AND turn.ended_at IS NULL AND turn.state = 'running'`;
+const release = prepare<[readonly number[], readonly number[]]>(`${RETURNED} ${RUNNING}`);
+const releaseUncounted = prepare<[readonly number[], readonly number[]]>(
+  `${RETURNED}, attempts = turn.attempts - 1 ${RUNNING}`,
+);
+
+interface EndedLeaseRow extends LeaseRow {
+  readonly session_key: number;
+}
+
+/** Sessions and how long their turns ran under leases that end at `at`, as `release` takes them. */
+function ranOf(ended: readonly EndedLeaseRow[], at: number): [readonly number[], readonly number[]] {
+  return [ended.map(({ session_key }) => session_key), ended.map((lease) => ranUnder(toLease(lease), at))];
+}
 
 const DEAD = "(expires_at <= $1 OR owner <> $2::text)";
 // A session that somebody holds is in use: the next look, a second later, finds it again.
@@ -134,8 +149,8 @@ const lockDead = prepare<[number, string | null], { readonly key: number }>(
   `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key WHERE ${DEAD}
    ORDER BY s.id FOR UPDATE OF s SKIP LOCKED`,
 );
-const removeDead = prepare<[number, string | null, readonly number[]], { readonly session_key: number }>(
-  `DELETE FROM leases WHERE ${DEAD} AND session_key = ANY($3::bigint[]) RETURNING session_key`,
+const removeDead = prepare<[number, string | null, readonly number[]], EndedLeaseRow>(
+  `DELETE FROM leases WHERE ${DEAD} AND session_key = ANY($3::bigint[]) RETURNING session_key, taken_at, expires_at`,
 );
 
 async function releaseDeadLeases(
@@ -147,10 +162,7 @@ async function releaseDeadLeases(
   if (locked.length === 0) return 0;
   const keys = locked.map(({ key }) => key);
   const removed = await removeDead.all(connection, at, everyOther, keys);
-  return await release.run(
-    connection,
-    removed.map(({ session_key }) => session_key),
-  );
+  return await release.run(connection, ...ranOf(removed, at));
 }
 
 const HELD = "owner = $1 AND epoch = ANY($2::bigint[])";
@@ -158,17 +170,19 @@ const lockHeld = prepare<[string, readonly number[]], { readonly key: number }>(
   `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key
    WHERE owner = $1 AND leases.epoch = ANY($2::bigint[]) ORDER BY s.id FOR UPDATE OF s`,
 );
-const removeHeld = prepare<[string, readonly number[], readonly number[]], { readonly session_key: number }>(
-  `DELETE FROM leases WHERE ${HELD} AND session_key = ANY($3::bigint[]) RETURNING session_key`,
+const removeHeld = prepare<[string, readonly number[], readonly number[]], EndedLeaseRow>(
+  `DELETE FROM leases WHERE ${HELD} AND session_key = ANY($3::bigint[]) RETURNING session_key, taken_at, expires_at`,
 );
 
-async function handBack(connection: Connection, owner: string, epochs: readonly number[]): Promise<number> {
+async function handBack(
+  connection: Connection,
+  at: number,
+  owner: string,
+  epochs: readonly number[],
+): Promise<number> {
   const locked = await lockHeld.all(connection, owner, epochs);
   if (locked.length === 0) return 0;
   const keys = locked.map(({ key }) => key);
   const removed = await removeHeld.all(connection, owner, epochs, keys);
-  return await releaseUncounted.run(
-    connection,
-    removed.map(({ session_key }) => session_key),
-  );
+  return await releaseUncounted.run(connection, ...ranOf(removed, at));
 }

@@ -9,7 +9,7 @@ import { joinStepText, waitsForPerson, type MessageRecord } from "../../core/mes
 import type { StoredSession } from "../../core/ports/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN, type SystemEventRecord } from "../../core/system-event.ts";
-import type { OpenTurn, TurnRecord } from "../../core/turn.ts";
+import { LEASE_MS, type Lease, type OpenTurn, type TurnRecord } from "../../core/turn.ts";
 
 /** A chat that was sent with an idempotency key before. */
 export interface UsedKey {
@@ -28,6 +28,7 @@ export class SessionState {
   readonly #usedKeys = new Map<string, UsedKey>();
   /** Text that was checkpointed beyond the last finished step, by turn. */
   readonly #streamed = new Map<number, string>();
+  #lease: Lease | null = null;
   #systemEvents: readonly SystemEventRecord[] = [];
   #session: SessionRecord;
 
@@ -38,6 +39,15 @@ export class SessionState {
 
   get session(): SessionRecord {
     return this.#session;
+  }
+
+  /** The lease under which a turn of the session runs, `null` for none. */
+  get lease(): Lease | null {
+    return this.#lease;
+  }
+
+  addLease(lease: Lease): void {
+    this.#lease = lease;
   }
 
   addTurn(turn: TurnRecord): void {
@@ -79,6 +89,8 @@ export class SessionState {
     for (const action of draft.changedActions.values()) this.addAction(action);
     if (draft.systemEvents.length > 0) this.addSystemEvents(draft.systemEvents);
     for (const turn of draft.settledTurns) this.#streamed.delete(turn);
+    if (draft.lease?.kind === "released") this.#lease = null;
+    if (draft.lease?.kind === "taken") this.#lease = { takenAt: draft.at, expiresAt: draft.at + LEASE_MS };
   }
 
   countOpenTurns(): Pick<ChatFacts, "openTurns" | "waits"> {

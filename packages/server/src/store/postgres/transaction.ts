@@ -109,7 +109,12 @@ export class Transaction {
   changeForTurn(
     at: number,
     identity: TurnIdentity,
-    decide: (draft: SessionDraft, open: WritingTurn, openTurns: readonly OpenTurn[]) => void,
+    decide: (
+      draft: SessionDraft,
+      open: WritingTurn,
+      openTurns: readonly OpenTurn[],
+      state: SessionState,
+    ) => void,
   ): Committed<"ok"> | null {
     const state = this.byKey(identity.sessionKey);
     if (state === null) return null;
@@ -117,7 +122,7 @@ export class Transaction {
     const open = turnThatWrites(state.session, openTurns, identity);
     if (open === null) return null;
     const draft = this.draft(state, at);
-    decide(draft, open, openTurns);
+    decide(draft, open, openTurns, state);
     return this.keep(state, draft, "ok");
   }
 

@@ -91,10 +91,10 @@ function progressOf(calls: Calls): Progress {
         }),
       ),
     wait: (identity) =>
-      calls.change(identity.sessionId, { ...needs, epochs: 1 }, (transaction, at) => {
+      calls.change(identity.sessionId, { ...needs, lease: true, epochs: 1 }, (transaction, at) => {
         let outcome: ReturnType<typeof decideWait> = "waits";
-        const committed = transaction.changeForTurn(at, identity, (draft, open, openTurns) => {
-          outcome = decideWait(draft, open, openTurns);
+        const committed = transaction.changeForTurn(at, identity, (draft, open, openTurns, { lease }) => {
+          outcome = decideWait(draft, open, openTurns, lease);
         });
         return committed === null ? null : { ...committed, outcome };
       }),

@@ -75,13 +75,13 @@ function prepareMessageWriter(database: DatabaseSync): (key: number, draft: Sess
 
 function prepareTurnWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
   const insert = database.prepare(
-    `INSERT INTO turns (agent_position, state, attempts, steps, epoch, runnable, behind_waiting, usage, failure, ended_at,
+    `INSERT INTO turns (agent_position, state, attempts, steps, ran_ms, epoch, runnable, behind_waiting, usage, failure, ended_at,
        session_key, number, user_position, client_id, enqueued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const update = database.prepare(
-    `UPDATE turns SET agent_position = ?, state = ?, attempts = ?, steps = ?, epoch = ?, runnable = ?, behind_waiting = ?,
-       usage = ?, failure = ?, ended_at = ?
+    `UPDATE turns SET agent_position = ?, state = ?, attempts = ?, steps = ?, ran_ms = ?, epoch = ?, runnable = ?,
+       behind_waiting = ?, usage = ?, failure = ?, ended_at = ?
      WHERE session_key = ? AND number = ?`,
   );
   const settle = prepare<[number, number]>(
@@ -94,6 +94,7 @@ function prepareTurnWriter(database: DatabaseSync): (key: number, draft: Session
       turn.state,
       turn.attempts,
       turn.steps,
+      turn.ranMs,
       turn.epoch,
       turn.runnable ? 1 : 0,
       turn.behindWaiting ? 1 : 0,
@@ -173,13 +174,13 @@ function prepareActionWriter(database: DatabaseSync): (key: number, draft: Sessi
 function prepareLeaseWriter(
   database: DatabaseSync,
 ): (key: number, change: NonNullable<SessionDraft["lease"]>, at: number) => void {
-  const take = prepare<[number, string, number, number]>(
+  const take = prepare<[number, string, number, number, number]>(
     database,
-    "INSERT OR REPLACE INTO leases (session_key, owner, epoch, expires_at) VALUES (?, ?, ?, ?)",
+    "INSERT OR REPLACE INTO leases (session_key, owner, epoch, taken_at, expires_at) VALUES (?, ?, ?, ?, ?)",
   );
   const release = prepare<[number]>(database, "DELETE FROM leases WHERE session_key = ?");
   return (key, change, at) => {
     if (change.kind === "released") release.run(key);
-    else take.run(key, change.owner, change.epoch, at + LEASE_MS);
+    else take.run(key, change.owner, change.epoch, at, at + LEASE_MS);
   };
 }

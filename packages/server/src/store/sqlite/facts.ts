@@ -8,13 +8,15 @@ import { joinStepText, waitsForPerson } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import type { SystemEventRecord } from "../../core/system-event.ts";
-import type { OpenTurn, TurnRecord } from "../../core/turn.ts";
+import type { Lease, OpenTurn, TurnRecord } from "../../core/turn.ts";
 import {
   toAction,
+  toLease,
   toMessage,
   toSession,
   toTurn,
   type ActionRow,
+  type LeaseRow,
   type MessageRow,
   type SessionRow,
   type TurnRow,
@@ -27,6 +29,8 @@ export interface Facts {
   countOpenTurns(session: SessionRecord): Pick<ChatFacts, "openTurns" | "waits">;
   /** The session's turns that have not ended, with their messages, oldest first. */
   openTurns(session: SessionRecord): readonly OpenTurn[];
+  /** The lease under which a turn of the session runs, `null` for none. */
+  lease(session: SessionRecord): Lease | null;
   /** The whole text of the running turn's agent message as it was checkpointed last. */
   checkpointed(openTurns: readonly OpenTurn[], session: SessionRecord): PartialText | null;
   load(session: SessionRecord): StoredSession;
@@ -52,6 +56,10 @@ export function prepareFacts(database: DatabaseSync): Facts {
   // Only a session that is processing has open turns, and only those ask.
   const pendingActions = ({ key, status }: SessionRecord) =>
     status === "processing" ? pending.all(key).map(toAction) : [];
+  const lease = prepare<[number], LeaseRow>(
+    database,
+    "SELECT taken_at, expires_at FROM leases WHERE session_key = ?",
+  );
   const streamed = prepareStreamedText(database);
   const streamedOf = ({ key, status }: SessionRecord): string =>
     status === "processing" ? streamed(key, null) : "";
@@ -60,6 +68,10 @@ export function prepareFacts(database: DatabaseSync): Facts {
     sessionById: (id) => sessionFrom(byId.get(id)),
     sessionByKey: (key) => sessionFrom(byKey.get(key)),
     ...prepareOpenTurns(database, pendingActions),
+    lease: ({ key }) => {
+      const row = lease.get(key);
+      return row === undefined ? null : toLease(row);
+    },
     checkpointed: (openTurns, { key }) => {
       const running = openTurns.find(({ agentMessage }) => agentMessage !== null);
       if (running === undefined || running.agentMessage === null) return null;

@@ -2,10 +2,12 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { availableModel } from "../../core/decisions/available-model.ts";
+import { ranUnder } from "../../core/decisions/run-time.ts";
 import { decideClaim } from "../../core/decisions/turns.ts";
 import type { TurnStore } from "../../core/ports/turn-store.ts";
 import { providerOf } from "../../core/rig.ts";
 import { appOf } from "../../core/session.ts";
+import { toLease, type LeaseRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./statement.ts";
 import { answer, type Transaction } from "./transaction.ts";
@@ -80,32 +82,39 @@ function prepareClaim(database: DatabaseSync, transaction: Transaction): Queue["
   };
 }
 
+interface EndedLeaseRow extends LeaseRow {
+  readonly session_key: number;
+}
+
 function prepareReleaseDeadLeases(database: DatabaseSync): Queue["releaseDeadLeases"] {
-  const dead = prepare<[number, string | null], { readonly session_key: number }>(
+  const dead = prepare<[number, string | null], EndedLeaseRow>(
     database,
-    "DELETE FROM leases WHERE expires_at <= ?1 OR owner <> ?2 RETURNING session_key",
+    "DELETE FROM leases WHERE expires_at <= ?1 OR owner <> ?2 RETURNING session_key, taken_at, expires_at",
   );
-  const release = prepare<[number]>(
+  const release = prepare<[number, number]>(
     database,
-    `UPDATE turns INDEXED BY turns_open SET runnable = 1
+    `UPDATE turns INDEXED BY turns_open SET runnable = 1, ran_ms = ran_ms + ?
      WHERE session_key = ? AND ended_at IS NULL AND state = 'running'`,
   );
   return (at, everyOther) =>
-    dead.all(at, everyOther).reduce((count, { session_key }) => count + release.run(session_key), 0);
+    dead
+      .all(at, everyOther)
+      .reduce((count, lease) => count + release.run(ranUnder(toLease(lease), at), lease.session_key), 0);
 }
 
 function prepareHandBack(database: DatabaseSync): Queue["handBack"] {
-  const release = prepare<[string, string], { readonly session_key: number }>(
+  const release = prepare<[string, string], EndedLeaseRow>(
     database,
-    `DELETE FROM leases WHERE owner = ? AND epoch IN (SELECT value FROM json_each(?)) RETURNING session_key`,
+    `DELETE FROM leases WHERE owner = ? AND epoch IN (SELECT value FROM json_each(?))
+     RETURNING session_key, taken_at, expires_at`,
   );
-  const handBack = prepare<[number]>(
+  const handBack = prepare<[number, number]>(
     database,
-    `UPDATE turns INDEXED BY turns_open SET runnable = 1, attempts = attempts - 1
+    `UPDATE turns INDEXED BY turns_open SET runnable = 1, attempts = attempts - 1, ran_ms = ran_ms + ?
      WHERE session_key = ? AND ended_at IS NULL AND state = 'running'`,
   );
-  return (_at, owner, epochs) =>
+  return (at, owner, epochs) =>
     release
       .all(owner, JSON.stringify(epochs))
-      .reduce((count, { session_key }) => count + handBack.run(session_key), 0);
+      .reduce((count, lease) => count + handBack.run(ranUnder(toLease(lease), at), lease.session_key), 0);
 }

@@ -78,7 +78,7 @@ type Progress = Pick<
 >;
 
 function prepareProgress(database: DatabaseSync, transaction: Transaction): Progress {
-  const { changeForTurn, writingTurn } = transaction;
+  const { facts, changeForTurn, writingTurn } = transaction;
   const insertStep = prepare<[number, number, number, string, string, string, string]>(
     database,
     "INSERT INTO steps (session_key, turn, number, finish_reason, usage, text, parts) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -111,7 +111,7 @@ function prepareProgress(database: DatabaseSync, transaction: Transaction): Prog
     wait: (at, identity) => {
       let outcome: ReturnType<typeof decideWait> = "waits";
       const committed = changeForTurn(at, identity, (draft, open, openTurns) => {
-        outcome = decideWait(draft, open, openTurns);
+        outcome = decideWait(draft, open, openTurns, facts.lease(draft.session));
       });
       return committed === null ? null : { ...committed, outcome };
     },

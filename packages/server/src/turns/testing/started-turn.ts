@@ -12,6 +12,7 @@ export function startedTurn(turn: Partial<StartedTurn> = {}): StartedTurn {
     model: "test/scripted",
     attempt: 1,
     stepsDone: 0,
+    ranMs: 0,
     userText: "Hello",
     agentMessage: {
       position: 2,

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { LEASE_MS } from "../turn.ts";
+import { ranUnder } from "./run-time.ts";
+
+describe("the time that a turn ran under a lease", () => {
+  const lease = { takenAt: 1_000, expiresAt: 1_000 + LEASE_MS };
+
+  it("is what has passed since the lease was taken", () => {
+    expect(ranUnder(lease, 1_000)).toBe(0);
+    expect(ranUnder(lease, 4_500)).toBe(3_500);
+  });
+
+  it("ends with the lease, however late somebody finds that its owner has died", () => {
+    expect(ranUnder(lease, 60 * 60 * 1000)).toBe(LEASE_MS);
+    // It was renewed once.
+    expect(ranUnder({ ...lease, expiresAt: 21_000 }, 60 * 60 * 1000)).toBe(20_000);
+  });
+
+  it("is never less than nothing, whatever was done to the clock", () => {
+    expect(ranUnder(lease, 500)).toBe(0);
+  });
+
+  it("is nothing where no lease is left, and where nobody knows since when it was held", () => {
+    expect(ranUnder(null, 5_000)).toBe(0);
+    expect(ranUnder({ ...lease, takenAt: null }, 5_000)).toBe(0);
+  });
+});

@@ -1,0 +1,84 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { LEASE_MS, type StartedTurn } from "../../core/turn.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { askOf, callOf, chat, identityOf, startTurn, step } from "./scenario.suite.ts";
+
+const MINUTE = 60_000;
+
+export function describeRunTime(openStore: OpenStore): void {
+  describe("the time that a turn has run", () => {
+    const given = givenStore(openStore, "each");
+
+    async function claim(): Promise<StartedTurn> {
+      const [claimed] = await given.store.turns.claim("next", [randomUUID()], [], {});
+      return claimed!.outcome!;
+    }
+
+    it("is nothing when it starts, however long it waited for that", async () => {
+      expect(await startTurn(given.store, randomUUID(), "one")).toMatchObject({ ranMs: 0 });
+      await chat(given.store, randomUUID(), "two");
+      await given.clock.advance(MINUTE);
+      expect(await claim()).toMatchObject({ userText: "two", ranMs: 0 });
+    });
+
+    it("counts until the lease of a dead owner has run out, and not until somebody finds that", async () => {
+      const { epoch } = await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(4_000);
+      await given.store.turns.renew("owner", [epoch], LEASE_MS);
+      await given.clock.advance(60 * MINUTE);
+      await given.store.turns.releaseDeadLeases(null);
+      expect(await claim()).toMatchObject({ ranMs: 4_000 + LEASE_MS, attempt: 2 });
+    });
+
+    it("adds up over attempts that were handed back, and owners of whom somebody knows that they are dead", async () => {
+      const { epoch } = await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(3_000);
+      await given.store.turns.handBack("owner", [epoch]);
+      await given.clock.advance(MINUTE);
+      expect(await claim()).toMatchObject({ ranMs: 3_000, attempt: 1 });
+      await given.clock.advance(2_000);
+      await given.store.turns.releaseDeadLeases("alone");
+      expect(await claim()).toMatchObject({ ranMs: 5_000, attempt: 2 });
+    });
+
+    it("does not count a person's time, and what was run before goes on counting", async () => {
+      const id = randomUUID();
+      const turn = await startTurn(given.store, id, "one");
+      await given.clock.advance(2_000);
+      const asked = askOf("a");
+      await given.store.turns.stepWithCalls(identityOf(turn), step(1, "May I?"), [callOf("a")], [asked]);
+      await given.clock.advance(1_000);
+      expect(await given.store.turns.wait(identityOf(turn))).toMatchObject({ outcome: "waits" });
+      await given.clock.advance(5 * MINUTE);
+      await given.store.actions.decide(id, asked.id, { decision: "approve", result: null });
+      await given.clock.advance(MINUTE);
+      const again = await claim();
+      expect(again).toMatchObject({ ranMs: 3_000, attempt: 1 });
+      await given.clock.advance(500);
+      await given.store.turns.wait(identityOf(again));
+      expect(await claim()).toMatchObject({ ranMs: 3_500 });
+    });
+
+    it("counts an attempt once, when its owner gives it up after somebody has found it dead", async () => {
+      const turn = await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(LEASE_MS);
+      await given.store.turns.releaseDeadLeases(null);
+      await given.clock.advance(1_000);
+      await given.store.turns.wait(identityOf(turn));
+      expect(await claim()).toMatchObject({ ranMs: LEASE_MS });
+    });
+
+    it("is each turn's own, where one statement ends several", async () => {
+      const first = await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(1_000);
+      const second = await startTurn(given.store, randomUUID(), "two");
+      await given.clock.advance(1_000);
+      expect(await given.store.turns.handBack("owner", [first.epoch, second.epoch])).toBe(2);
+      expect([await claim(), await claim()]).toMatchObject([
+        { userText: "one", ranMs: 2_000 },
+        { userText: "two", ranMs: 1_000 },
+      ]);
+    });
+  });
+}
