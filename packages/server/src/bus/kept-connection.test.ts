@@ -39,6 +39,18 @@ function given() {
   return { kept, clock, attempts, checks, made: () => made, ended: () => ended };
 }
 
+/** Attempts each of which was over at the next full ten seconds. */
+function expectDoublingPauses(attempts: readonly { readonly at: number }[]): void {
+  const pauses = attempts
+    .slice(1)
+    .map(({ at }, index) => at - Math.ceil((attempts[index]?.at ?? 0) / 10_000) * 10_000);
+  pauses.forEach((pause, index) => {
+    const most = Math.min(100 * 2 ** index, 5000);
+    expect(pause).toBeGreaterThanOrEqual(most / 2);
+    expect(pause).toBeLessThanOrEqual(most);
+  });
+}
+
 describe("a connection that is kept", () => {
   it("is there when it was made, and made anew when it broke", async () => {
     const { kept, clock, attempts, made, ended } = given();
@@ -64,15 +76,40 @@ describe("a connection that is kept", () => {
       attempts[attempt]?.fail();
       await clock.advance(10_000 - (clock.monotonic() % 10_000));
     }
-    const pauses = attempts
-      .slice(1)
-      .map(({ at }, index) => at - Math.ceil((attempts[index]?.at ?? 0) / 10_000) * 10_000);
-    pauses.forEach((pause, index) => {
-      const most = Math.min(100 * 2 ** index, 5000);
-      expect(pause).toBeGreaterThanOrEqual(most / 2);
-      expect(pause).toBeLessThanOrEqual(most);
-    });
-    expect(pauses).toHaveLength(12);
+    expect(attempts).toHaveLength(13);
+    expectDoublingPauses(attempts);
+    await kept.close();
+  });
+
+  it("is tried again after such pauses too when each is ended as soon as it is made, before it has answered anything", async () => {
+    const { kept, clock, attempts, made } = given();
+    kept.start();
+    for (let attempt = 0; attempt < 12; attempt += 1) {
+      attempts[attempt]?.make();
+      await kept.ready();
+      attempts[attempt]?.break();
+      await clock.advance(10_000 - (clock.monotonic() % 10_000));
+    }
+    expect([attempts.length, made()]).toEqual([13, 12]);
+    expectDoublingPauses(attempts);
+    await kept.close();
+  });
+
+  it("is tried again soon when it breaks after it has answered, however often it was tried before", async () => {
+    const { kept, clock, attempts, checks } = given();
+    kept.start();
+    for (let attempt = 0; attempt < 8; attempt += 1) {
+      attempts[attempt]?.fail();
+      await clock.advance(5000);
+    }
+    attempts[8]?.make();
+    await kept.ready();
+    await clock.advance(5000);
+    checks[0]?.resolve();
+    await clock.advance(0);
+    attempts[8]?.break();
+    await clock.advance(100);
+    expect(attempts).toHaveLength(10);
     await kept.close();
   });
 

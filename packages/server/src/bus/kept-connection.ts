@@ -39,6 +39,8 @@ export class KeptConnection<Connection> {
   readonly #attempted = Promise.withResolvers<void>();
   #dropped = Promise.withResolvers<void>();
   #ended: Promise<void> = Promise.resolve();
+  /** Since the other side has answered last: to be let in is no answer, for one who ends each connection at once. */
+  #failures = 0;
 
   constructor(options: KeptConnectionOptions<Connection>) {
     this.#options = options;
@@ -79,10 +81,9 @@ export class KeptConnection<Connection> {
   async #keep(): Promise<void> {
     const { signal } = this.#closing;
     const closing = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-    for (let failures = 0; !signal.aborted; ) {
+    while (!signal.aborted) {
       const made = await this.#make();
       if (made !== null) {
-        failures = 0;
         if (!signal.aborted) this.#take(made);
         const stopWatching = this.#watch(made);
         await Promise.race([made.broken, this.#dropped.promise, closing]);
@@ -90,8 +91,8 @@ export class KeptConnection<Connection> {
         if (this.#made === made) this.#lose();
         await made.end();
       }
-      await this.#pause(failures);
-      failures += 1;
+      await this.#pause();
+      this.#failures += 1;
     }
   }
 
@@ -143,7 +144,9 @@ export class KeptConnection<Connection> {
     };
     const wait = (): void => {
       timer.stop();
-      if (!isOver) timer = clock.after(CHECK_MS, ask);
+      if (isOver) return;
+      this.#failures = 0;
+      timer = clock.after(CHECK_MS, ask);
     };
     timer = clock.after(CHECK_MS, ask);
     return () => {
@@ -153,10 +156,10 @@ export class KeptConnection<Connection> {
   }
 
   /** A random part of it, so that the nodes of a cluster do not all come back in the same moment. */
-  async #pause(failures: number): Promise<void> {
+  async #pause(): Promise<void> {
     const { signal } = this.#closing;
     if (signal.aborted) return;
-    const most = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 10), LONGEST_PAUSE_MS);
+    const most = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10), LONGEST_PAUSE_MS);
     await this.#options.clock.sleep(most * (0.5 + Math.random() / 2), signal).catch(() => undefined);
   }
 }
