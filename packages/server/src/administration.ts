@@ -5,11 +5,13 @@ import { KeyAdministration } from "./apps/keys/key-administration.ts";
 import type { Rotation } from "./apps/secrets/rotation.ts";
 import { createSystemClock } from "./clock.ts";
 import type { Hidden } from "./core/hidden.ts";
+import { NoDatabase } from "./core/no-database.ts";
 import type { Clock } from "./core/ports/clock.ts";
 import type { Store } from "./core/ports/store.ts";
 import type { TableAccess, TableStore } from "./core/ports/table-store.ts";
 import { rotateMaster } from "./master-keys.ts";
 import type { DatabaseAddress } from "./moving/database-address.ts";
+import { hasDatabase } from "./store/sqlite/data-directory.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 
 export interface AdministrationSettings {
@@ -20,6 +22,9 @@ export interface AdministrationSettings {
   /** `COLLOQUY_DATABASE_URL`, `null` or absent for SQLite in the data directory. */
   readonly databaseUrl?: string | null;
 }
+
+/** `existing`: a command that changes nothing unless there is something, and makes no database. */
+export type DatabaseNeed = "existing" | "made when absent";
 
 export interface Administration {
   readonly store: Store;
@@ -34,9 +39,19 @@ export interface Administration {
   close(): Promise<void>;
 }
 
-/** Rejects with an Error that says what to do when the data directory cannot be used. A call that a lying disk fails rejects by itself. */
-export async function openAdministration(settings: AdministrationSettings): Promise<Administration> {
+/**
+ * Rejects with an Error that says what to do when the data directory cannot be used, with `NoDatabase` when an existing one is needed.
+ * A call that a lying disk fails rejects by itself.
+ */
+export async function openAdministration(
+  settings: AdministrationSettings,
+  need: DatabaseNeed = "made when absent",
+): Promise<Administration> {
   const clock = createSystemClock();
+  const { dataDirectory, databaseUrl = null } = settings;
+  if (need === "existing" && databaseUrl === null && !hasDatabase(dataDirectory)) {
+    throw new NoDatabase(dataDirectory);
+  }
   const store = await openStore(settings, clock);
   return {
     store,

@@ -94,6 +94,15 @@ describe("starting", () => {
     expect(output()).toContain("COLLOQUY_TYPO is set, but nothing reads it.");
   });
 
+  it("leaves out a .env that is no file, and says so", async () => {
+    await mkdir(join(directory, ".env"));
+    const { errors, exited } = start({}, "check");
+    expect(await exited()).toEqual({ code: 0, signal: null });
+    expect(errors()).toMatch(
+      /^Colloquy: \S+\/\.env cannot be used: it is a directory and no file\. It is left out: [^\n]+\n$/,
+    );
+  });
+
   it("with a wrong configuration tells every problem without a stack, and exits with 2", async () => {
     await writeFile(join(directory, "colloquy.config.json"), '{"limits":{"maxSteps":"many"}}');
     const { exited, errors, output } = start({ PORT: "x", COLLOQUY_NATS_URL: "nats://x" });
@@ -232,6 +241,30 @@ describe("a configuration that holds a timer", () => {
     const { exited, output, errors } = start({ COLLOQUY_CONFIG: "colloquy.config.mjs" }, ...given);
     expect(await exited()).toEqual({ code, signal: null });
     expect(output() + errors()).toMatch(code === 0 ? /is in order/ : /colour/);
+  });
+});
+
+describe("a configuration that ends the process", () => {
+  it.each(["check", "check --json", "serve"])("is told, and the exit code is 2: %s", async (parameters) => {
+    await writeFile(join(directory, "colloquy.config.js"), "process.exit(0);");
+    const { exited, output, errors } = start({}, ...parameters.split(" "));
+    expect(await exited()).toEqual({ code: 2, signal: null });
+    expect(errors()).toMatch(
+      /^Colloquy: The configuration file ended the process while it was read\. [^\n]+\n$/,
+    );
+    expect(output()).toBe("");
+  });
+
+  it("is not blamed for a stop while it is read again", async () => {
+    const file = join(directory, "colloquy.config.mjs");
+    await writeFile(file, "export default {};");
+    const { child, errors, exited, find } = await startListening({ COLLOQUY_CONFIG: file });
+    await writeFile(file, 'console.log("is read"); await new Promise(() => {}); export default {};');
+    child.kill("SIGHUP");
+    await find(/is read/);
+    child.kill("SIGTERM");
+    expect(await exited()).toEqual({ code: 0, signal: null });
+    expect(errors()).toBe("");
   });
 });
 

@@ -1,15 +1,16 @@
 // The edge of the process: arguments, configuration, signals, exit codes. Everything else is built in server.ts.
 // 0: stopped when asked to. 1: could not start, or had to end. 2: wrong arguments or configuration.
 
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { enableCompileCache } from "node:module";
-import type { Administration } from "./administration.ts";
+import { resolve } from "node:path";
+import type { Administration, DatabaseNeed } from "./administration.ts";
 import type { ExitCode } from "./cli/command.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
 import type { Log } from "./logging.ts";
 import type { buildServer, ColloquyServer } from "./server.ts";
-import { codeOf, explainStartFailure, isDefect } from "./start-failure.ts";
+import { codeOf, explainLeftOut, explainStartFailure, isDefect } from "./start-failure.ts";
 
 // Before anything else is imported: it saves half of the time to start. What only some commands need is imported by them.
 enableCompileCache();
@@ -37,7 +38,7 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
     columns: process.stdout.isTTY ? process.stdout.columns : null,
     serve,
     loadConfig: () => readConfig(),
-    openAdministration: administration,
+    openAdministration,
   });
 }
 
@@ -46,12 +47,26 @@ async function readConfig(reading = 0): Promise<LoadedConfig> {
     import("./config/load-config.ts"),
     import("./document-problems.ts"),
   ]);
-  return loadConfig({ environment: process.env, workingDirectory: process.cwd(), reading, inspectDocument });
+  process.on("exit", tellWhoEnded);
+  try {
+    const [environment, workingDirectory] = [process.env, process.cwd()];
+    return await loadConfig({ environment, workingDirectory, reading, inspectDocument });
+  } finally {
+    process.off("exit", tellWhoEnded);
+  }
+}
+
+/** For a configuration file that calls process.exit: whatever comes to an end while it is read, ends by it. */
+function tellWhoEnded(): void {
+  process.exitCode = 2;
+  console.error(
+    "Colloquy: The configuration file ended the process while it was read. Take process.exit out of it, and out of what it imports.",
+  );
 }
 
 /** Needs no configuration file: a key can be revoked whatever is wrong with that. */
-async function administration(): Promise<Administration> {
-  const [{ readEnvironment }, { formatProblems }, { CommandFailure }, { openAdministration }] =
+async function openAdministration(need: DatabaseNeed): Promise<Administration> {
+  const [{ readEnvironment }, { formatProblems }, { CommandFailure }, { openAdministration: open }] =
     await Promise.all([
       import("./config/environment.ts"),
       import("./config/problem.ts"),
@@ -60,7 +75,7 @@ async function administration(): Promise<Administration> {
     ]);
   const { settings, secretKey, databaseUrl, problems } = readEnvironment(process.env, process.cwd());
   if (problems.length > 0) throw new CommandFailure(formatProblems(problems), 2);
-  return openAdministration({ ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null });
+  return open({ ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null }, need);
 }
 
 /** Answers when the service takes requests; it then goes on until a signal ends the process. */
@@ -95,10 +110,12 @@ async function serve(): Promise<ExitCode> {
 /** Variables of a file .env in the working directory stand behind those that are set. */
 function readEnvironmentFile(): void {
   try {
+    // Of what cannot be read, Node's own reader says less.
+    readFileSync(".env");
     process.loadEnvFile();
   } catch (error) {
     if (codeOf(error) === "ENOENT") return;
-    console.error(`The file .env is left out, because it cannot be read: ${String(error)}`);
+    console.error(`Colloquy: ${explainLeftOut(resolve(".env"), error)}`);
   }
 }
 
@@ -204,6 +221,7 @@ function hasTerminal(): boolean {
 }
 
 function end(log: Log, code: number): never {
+  process.off("exit", tellWhoEnded);
   log.flush();
   process.exit(code);
 }

@@ -1,7 +1,7 @@
 // What a command is given, and how it says that it could not do its work. A command is a file `cli/<name>.ts` with a function that adds
 // itself to a program; it touches the process through nothing but its parts.
 
-import type { Administration } from "../administration.ts";
+import type { Administration, DatabaseNeed } from "../administration.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 
 /** 0: done. 1: could not. 2: the arguments or the configuration are wrong. */
@@ -19,7 +19,7 @@ export interface CommandParts {
   /** The configuration that a server started here would use. */
   loadConfig(): Promise<LoadedConfig>;
   /** The store, beside a running server. Use `administer`, which closes it. */
-  openAdministration(): Promise<Administration>;
+  openAdministration(need: DatabaseNeed): Promise<Administration>;
 }
 
 /** Thrown by a command that could not do its work. The message is for the person at the terminal, and says what to do. */
@@ -33,12 +33,13 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Runs `work` with the store open, and closes it whatever happens. */
+/** Runs `work` with the store open, and closes it whatever happens. Rejects with `NoDatabase` where an existing one is needed. */
 export async function administer<Result>(
   parts: CommandParts,
+  need: DatabaseNeed,
   work: (administration: Administration) => Promise<Result>,
 ): Promise<Result> {
-  const administration = await parts.openAdministration();
+  const administration = await parts.openAdministration(need);
   try {
     return await work(administration);
   } finally {

@@ -39,7 +39,7 @@ async function exportWith(parts: CommandParts, options: ExportOptions): Promise<
   const { exportSessions } = await import("../moving/export.ts");
   const out = options.out === undefined ? outputOf(parts) : await fileOf(options.out);
   try {
-    const { sessions, lines } = await administer(parts, (administration) =>
+    const { sessions, lines } = await administer(parts, "existing", (administration) =>
       administration.withTables("beside", (store) => exportSessions(store, where, Date.now(), out.write)),
     );
     if (sessions === 0) throw new CommandFailure(`Colloquy: There is no session ${what}.`);

@@ -36,7 +36,7 @@ async function importWith(parts: CommandParts, file: string, options: ImportOpti
   const { replace = false, json = false } = options;
   const { importSessions } = await import("../moving/import.ts");
   const sessions: ImportedSession[] = [];
-  await administer(parts, async (administration) => {
+  await administer(parts, "made when absent", async (administration) => {
     const isShared = (administration.settings.databaseUrl ?? null) !== null;
     const access = replace && !isShared ? "alone" : "beside";
     await administration.withTables(access, (store) =>

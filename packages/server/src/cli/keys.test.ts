@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -33,7 +34,8 @@ async function run(...parameters: readonly string[]) {
     columns: null,
     serve: () => Promise.reject(new Error("nobody asked to serve")),
     loadConfig: () => loadConfig({ environment: {}, workingDirectory: directory }),
-    openAdministration: () => openAdministration({ dataDirectory: dataDirectory(), secretKey: null }),
+    openAdministration: (need) =>
+      openAdministration({ dataDirectory: dataDirectory(), secretKey: null }, need),
   });
   return { code, ...written };
 }
@@ -115,7 +117,7 @@ describe("keys create", () => {
     const { code, output, errors } = await run("create", ...parameters);
     expect({ code, output }).toEqual({ code: 2, output: "" });
     expect(errors).toContain(why);
-    expect(await json("list")).toEqual([]);
+    expect((await run("list", "--json")).output).toBe("[]\n");
   });
 
   it("exits with 2 where the configuration is wrong; the others do without it", async () => {
@@ -128,10 +130,29 @@ describe("keys create", () => {
 
 describe("keys list", () => {
   it("says when there are none", async () => {
-    expect(await run("list")).toMatchObject({
-      code: 0,
-      output: expect.stringContaining("There are no keys."),
+    await withServer(async () => {
+      expect(await run("list")).toEqual({
+        code: 0,
+        output: "There are no keys. Make one with colloquy keys create.\n",
+        errors: "",
+      });
     });
+  });
+
+  it("says too where there is no database, and makes none", async () => {
+    const told = expect.stringMatching(
+      /^There is no database of Colloquy in \S+data yet\. .*COLLOQUY_DATA_DIR\.\n$/,
+    );
+    expect(await run("list")).toEqual({
+      code: 0,
+      output: "There are no keys. Make one with colloquy keys create.\n",
+      errors: told,
+    });
+    expect(await run("list", "--json")).toEqual({ code: 0, output: "[]\n", errors: told });
+    expect(existsSync(dataDirectory())).toBe(false);
+    await mkdir(dataDirectory());
+    expect(await run("list")).toMatchObject({ code: 0, errors: told });
+    expect(await readdir(dataDirectory())).toEqual([]);
   });
 
   it("shows each in a line, oldest first", async () => {
@@ -143,6 +164,17 @@ describe("keys list", () => {
     expect(lines[0]).toMatch(/^ID +STATUS +APPS +CREATED +EXPIRES +NAME$/);
     expect(lines[1]).toMatch(new RegExp(`^${String(first["id"])} +revoked +defi +\\S+ +never +one$`));
     expect(lines[2]).toMatch(new RegExp(`^${String(second["id"])} +good +games +\\S+ +\\S+Z$`));
+  });
+});
+
+describe("keys revoke and rotate", () => {
+  it.each(["revoke", "rotate"])("say where there is no database, and make none: %s", async (command) => {
+    expect(await run(command, "4fTzq0LkW1nB7xYc")).toEqual({
+      code: 1,
+      output: "",
+      errors: expect.stringMatching(/^Colloquy: There is no database of Colloquy in \S+data yet\. /),
+    });
+    expect(existsSync(dataDirectory())).toBe(false);
   });
 });
 
@@ -160,6 +192,7 @@ describe("keys revoke", () => {
   });
 
   it("exits with 1 where there is no such key", async () => {
+    await json("create", "--app", "defi");
     const { code, errors } = await run("revoke", "nobody");
     expect({ code, errors }).toEqual({
       code: 1,

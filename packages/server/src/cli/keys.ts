@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Administration } from "../administration.ts";
 import { formatProblems } from "../config/problem.ts";
 import { InvalidRequest } from "../core/errors.ts";
+import { NoDatabase } from "../core/no-database.ts";
 import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
 import { parseDuration } from "./duration.ts";
 
@@ -55,7 +56,8 @@ function addCreate(keys: Command, parts: CommandParts): void {
         const { app: apps, name = null, expires: expiresInMs = null } = options;
         const configured = await configuredApps(parts);
         const work = ({ keys: open }: Administration) => open(configured).create({ apps, name, expiresInMs });
-        printIssued(parts, await administer(parts, work).catch(asWrongArgument), options.json);
+        const issued = administer(parts, "made when absent", work);
+        printIssued(parts, await issued.catch(asWrongArgument), options.json);
       },
     );
 }
@@ -67,7 +69,13 @@ function addList(keys: Command, parts: CommandParts): void {
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys list --json")
     .action(async ({ json }: { readonly json?: boolean }) => {
-      const listed = await administer(parts, (administration) => administration.keys([]).list());
+      const listed = await administer(parts, "existing", ({ keys: open }) => open([]).list()).catch(
+        (error: unknown) => {
+          if (!(error instanceof NoDatabase)) throw error;
+          parts.errors.write(`${error.message}\n`);
+          return [];
+        },
+      );
       if (json === true) return printJson(parts, listed.map(asJson));
       if (listed.length === 0)
         return printLine(parts, "There are no keys. Make one with colloquy keys create.");
@@ -84,7 +92,7 @@ function addRotate(keys: Command, parts: CommandParts): void {
     .addHelpText("after", "\nExample:\n  colloquy keys rotate 4fTzq0LkW1nB7xYc --overlap 24h")
     .action(async (id: string, { overlap, json }: { readonly overlap: number; readonly json?: boolean }) => {
       const work = (administration: Administration) => administration.keys([]).rotate(id, overlap);
-      printIssued(parts, await administer(parts, work), json);
+      printIssued(parts, await administer(parts, "existing", work), json);
     });
 }
 
@@ -95,7 +103,7 @@ function addRevoke(keys: Command, parts: CommandParts): void {
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys revoke 4fTzq0LkW1nB7xYc")
     .action(async (id: string, { json }: { readonly json?: boolean }) => {
-      const revoked = await administer(parts, (administration) => administration.keys([]).revoke(id));
+      const revoked = await administer(parts, "existing", ({ keys: open }) => open([]).revoke(id));
       if (json === true) printJson(parts, asJson(revoked));
       else printLine(parts, `The key ${id} is revoked. Running servers refuse it within five seconds.`);
     });

@@ -2,7 +2,7 @@
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { access, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -46,7 +46,8 @@ function partsOf(columns: number | null, name: string) {
     columns,
     serve: () => Promise.reject(new Error("nobody asked to serve")),
     loadConfig: () => Promise.reject(new Error("nobody asked for the configuration")),
-    openAdministration: () => openAdministration({ dataDirectory: join(root, name), secretKey: null }),
+    openAdministration: (need) =>
+      openAdministration({ dataDirectory: join(root, name), secretKey: null }, need),
   };
   return { parts, written };
 }
@@ -97,6 +98,18 @@ describe("migrate", () => {
     );
     expect(doctor.stdout).toMatch(/ok {7}database {8}SQLite in .*new: schema version/);
   });
+
+  it.each(["data", "data/", "data/colloquy.db", "link"])(
+    "refuses to move a place to itself: %s",
+    async (to) => {
+      await symlink(join(root, "data"), join(root, "link"));
+      expect(await run(between("data", to))).toEqual({
+        code: 1,
+        output: "",
+        errors: expect.stringMatching(/^Colloquy: --from and --to name the same database.*\n$/) as string,
+      });
+    },
+  );
 
   it("draws a bar on a terminal", async () => {
     const { code, output, errors } = await run(between("data", "new"), "data", 100);
@@ -222,6 +235,18 @@ describe("export and import", () => {
       code: 0,
       output: `${filled.done} replaced\n`,
     });
+  });
+
+  it("make no data directory for an export", async () => {
+    const file = join(root, "none.jsonl");
+    expect(await run(["export", "--session", filled.done, "--out", file], "elsewhere")).toEqual({
+      code: 1,
+      output: "",
+      errors: expect.stringMatching(
+        /^Colloquy: There is no database of Colloquy in \S+elsewhere yet\. /,
+      ) as string,
+    });
+    expect(await readdir(root)).toEqual(["data"]);
   });
 
   it("leave no file where nothing was exported, and overwrite none", async () => {

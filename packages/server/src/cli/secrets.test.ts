@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -34,7 +34,7 @@ async function run(parameters: readonly string[], secretKey: string | null = nul
     columns: null,
     serve: () => Promise.reject(new Error("nobody asked to serve")),
     loadConfig: () => Promise.reject(new Error("nobody asked for the configuration")),
-    openAdministration: () => openAdministration(settings(secretKey)),
+    openAdministration: (need) => openAdministration(settings(secretKey), need),
   });
   return { code, ...written };
 }
@@ -85,7 +85,19 @@ describe("secrets rotate-master", () => {
     });
   });
 
+  it("says so where there is no database, and makes nothing", async () => {
+    for (const secretKey of [null, KEY]) {
+      expect(await run([], secretKey)).toEqual({
+        code: 1,
+        output: "",
+        errors: expect.stringMatching(/^Colloquy: There is no database of Colloquy in \S+ yet\. /) as string,
+      });
+    }
+    expect(await readdir(directory)).toEqual([]);
+  });
+
   it("says so where there is nothing to rotate", async () => {
+    await opened(null);
     expect(await run([])).toMatchObject({ code: 0, output: expect.stringContaining("nothing to rotate") });
     expect(JSON.parse((await run(["--json"])).output)).toEqual({ outcome: "no_key" });
   });

@@ -37,7 +37,7 @@ Works beside a running server, which goes on. When it is stopped half-way, run i
 COLLOQUY_SECRET_KEY it takes two runs, and says what to do after each.`,
     )
     .action(async ({ json = false, discardUnreadable = false }: RotateOptions) => {
-      const rotation = await administer(parts, (administration) =>
+      const rotation = await administer(parts, "existing", (administration) =>
         administration.rotateMaster(discardUnreadable),
       );
       if (json) printJson(parts, asJson(rotation));

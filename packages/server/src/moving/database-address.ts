@@ -1,7 +1,9 @@
 // Databases as they are named on a command line, and the adapter that opens each.
 
+import { realpath } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import type { TableAccess, TableStore } from "../core/ports/table-store.ts";
+import { databaseIdentity } from "../store/postgres/identity.ts";
 import { refusingToStart } from "../store/postgres/start-refusal.ts";
 import { withPostgresTables } from "../store/postgres/tables.ts";
 import { withSqliteTables } from "../store/sqlite/tables.ts";
@@ -28,6 +30,22 @@ export function parseDatabaseAddress(
     problem:
       "It must be sqlite:PATH with the path of a data directory, or postgres://user:password@host:port/database.",
   };
+}
+
+/** Whether both are one database, by whatever path or address it is reached. */
+export async function isSameDatabase(one: DatabaseAddress, other: DatabaseAddress): Promise<boolean> {
+  if (one.kind === "sqlite" && other.kind === "sqlite") {
+    return (await realPath(one.directory)) === (await realPath(other.directory));
+  }
+  if (one.kind === "sqlite" || other.kind === "sqlite") return false;
+  return await refusingToStart(
+    async () => (await databaseIdentity(one.url)) === (await databaseIdentity(other.url)),
+  );
+}
+
+/** Without links; the path itself where nothing is. */
+async function realPath(directory: string): Promise<string> {
+  return await realpath(directory).catch(() => directory);
 }
 
 /** Opens the database for `work`, and closes it. `at`: now, in milliseconds since the Unix epoch. */

@@ -2,7 +2,7 @@
 // arrived and was compared; until then every server refuses to start on it.
 
 import type { Extract, Table, TableReader, TableRow, TableStore } from "../core/ports/table-store.ts";
-import { type DatabaseAddress, withTables } from "./database-address.ts";
+import { type DatabaseAddress, isSameDatabase, withTables } from "./database-address.ts";
 import { type MoveProgress, NO_ROWS, readProgress, writeProgress } from "./move-progress.ts";
 import { keyOf, movedTables, onTheWay } from "./moved-tables.ts";
 import { compareTable, type ComparedTable, PART } from "./verification.ts";
@@ -37,14 +37,16 @@ export interface MoveReport {
 }
 
 /**
- * Resolves when all is there and was compared. Rejects with a sentence for the person at the terminal when a server uses one of the two,
- * when the target has something else in it, or when what arrived differs; then the target stays closed to servers.
+ * Resolves when all is there and was compared. Rejects with a sentence for the person at the terminal when both are the same,
+ * when a server uses one of the two, when the target has something else in it, or when what arrived differs; then the target stays closed to servers.
  */
 export async function migrate(options: MoveOptions): Promise<MoveReport> {
   const { from, to, at } = options;
+  if (await isSameDatabase(from, to)) {
+    throw new Error("--from and --to name the same database. Name an empty one to move to.");
+  }
   return await withTables(from, { access: "source", at }, (source) =>
     withTables(to, { access: "target", at }, async (target) => {
-      if (source.place === target.place) throw new Error(`${source.place} is both source and target.`);
       return await source.read((reader) => moveTables({ source, reader, target }, options));
     }),
   );

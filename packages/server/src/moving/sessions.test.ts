@@ -9,15 +9,15 @@ import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts
 import type { TableAccess, TableStore } from "../core/ports/table-store.ts";
 import type { Store } from "../core/ports/store.ts";
 import { existing, load, NOTHING, record, target } from "../store/contract/scenario.suite.ts";
-import { openPostgresStore } from "../store/postgres/open.ts";
-import { openSqliteStore } from "../store/sqlite/open.ts";
 import { type DatabaseAddress, withTables } from "./database-address.ts";
 import { exportSessions } from "./export.ts";
 import { claimAll, type Filled, fillStore, WALLET } from "./filled-store.suite.ts";
 import { type ImportedSession, importSessions } from "./import.ts";
+import { serversAt } from "./opened-store.suite.ts";
 import { KINDS, NOT_EXPORTED, WORKED_OUT } from "./session-format.ts";
 
 const clock = new ManualClock();
+const withStore = serversAt(clock);
 let root: string;
 let here: DatabaseAddress;
 let filled: Filled;
@@ -27,24 +27,6 @@ beforeEach(async () => {
   filled = await withStore(here, (store) => fillStore(store));
 });
 afterEach(() => rm(root, { recursive: true }));
-
-async function withStore<Result>(
-  address: DatabaseAddress,
-  work: (store: Store) => Promise<Result>,
-): Promise<Result> {
-  const onFatal = (error: Error): never => {
-    throw error;
-  };
-  const store =
-    address.kind === "sqlite"
-      ? await openSqliteStore({ directory: address.directory, clock, onFatal })
-      : await openPostgresStore({ url: address.url, clock });
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
-}
 
 function on<Result>(
   address: DatabaseAddress,

@@ -1,6 +1,6 @@
 // The directory that the database is in: made where it is absent, and what to say when it cannot be used.
 
-import { existsSync, closeSync, fsyncSync, mkdirSync, opendirSync, openSync } from "node:fs";
+import { existsSync, closeSync, fsyncSync, mkdirSync, opendirSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathFailure } from "../../core/path-failure.ts";
 import { DATABASE_FILE } from "./database.ts";
@@ -35,6 +35,19 @@ export function createDirectory(directory: string): void {
   }
   // Refuses what is there and no directory.
   opendirSync(directory).closeSync();
+}
+
+/** Whether there is a database in the directory, or something in its place. Throws a sentence where the directory cannot be used. */
+export function hasDatabase(directory: string): boolean {
+  return inDirectory(directory, () => {
+    try {
+      statSync(join(directory, DATABASE_FILE));
+      return true;
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;
+      throw error;
+    }
+  });
 }
 
 /** Runs `open`; what the file system or SQLite have against the directory is thrown as a sentence for the person who named it. */

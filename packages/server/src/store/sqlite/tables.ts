@@ -1,12 +1,11 @@
 // The database as its tables, for what moves data between stores. It works on the calling thread: whoever uses it has nothing else to do.
 
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { TableAccess, TableReader, TableStore, TableWriter } from "../../core/ports/table-store.ts";
 import { isMoveUnfinished } from "./move-note.ts";
-import { createDirectory, inDirectory } from "./data-directory.ts";
-import { connect, DATABASE_FILE, openDatabase } from "./database.ts";
+import { createDirectory, hasDatabase, inDirectory } from "./data-directory.ts";
+import { connect, openDatabase } from "./database.ts";
 import { lockFile } from "./lock.ts";
 import { tablesOf } from "./schema.ts";
 import { prepareTables } from "./table-rows.ts";
@@ -28,7 +27,7 @@ export async function withSqliteTables<Result>(
   work: (store: TableStore) => Promise<Result>,
 ): Promise<Result> {
   if (access === "target") inDirectory(directory, () => createDirectory(directory));
-  else if (!existsSync(join(directory, DATABASE_FILE))) {
+  else if (!hasDatabase(directory)) {
     throw new Error(`There is no database of Colloquy in ${directory}. Name the data directory of a server.`);
   }
   const lock = access === "beside" ? null : inDirectory(directory, () => lockServers(directory));
