@@ -1,12 +1,12 @@
 // One run of the interleavings test: does what a command says, and remembers what was promised.
 
 import type { Message, Snapshot } from "@colloquy/protocol";
-import type { AppSettings } from "../src/core/app-settings.ts";
 import { ServiceError } from "../src/core/errors.ts";
 import { MAX_ATTEMPTS } from "../src/core/turn.ts";
 import { fullDisk } from "../src/sessions/journaled-turn.suite.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { ManualClock } from "./manual-clock.ts";
+import { answer, asking, questionOf, speak, type Speech } from "./scripted-answers.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, startService, until, type TestService } from "./service.ts";
 
@@ -206,17 +206,10 @@ export class Interleaving {
     await this.#service.pass(ms);
   }
 
-  #speak(name: "say" | "finish" | "call a tool" | "ask a person", choice: number): void {
+  #speak(speech: Speech, choice: number): void {
     const call = this.#calls[choice % Math.max(1, this.#calls.length)];
-    if (call === undefined) return;
-    if (name === "say") {
-      call.say("…");
-      return;
-    }
+    if (call === undefined || !speak(call, speech, choice)) return;
     this.#calls = this.#calls.filter((other) => other !== call);
-    if (name === "finish") answer(call);
-    else if (name === "ask a person") ask(call, choice);
-    else call.callTool("calculator", { expression: `${choice} + 1` }).finish("tool-calls");
   }
 
   /** Lets what was begun come to rest: the store has answered, the model's calls are known. */
@@ -320,26 +313,4 @@ export class Interleaving {
     const [left, right] = [JSON.stringify(seen), JSON.stringify(expected)];
     if (left !== right) this.#found.push(`${what}: ${left} instead of ${right}`);
   }
-}
-
-/** The message that a call is about: the last one that a user sent. */
-function questionOf(call: ScriptedCall): string {
-  const user = call.prompt.findLast((line) => line.startsWith("user: ")) ?? "";
-  return /"text":"([^"]*)"/.exec(user)?.[1] ?? user;
-}
-
-/** Calls of which some ask, and others do not. */
-export function ask(call: ScriptedCall, choice: number): void {
-  for (let n = 0; n <= choice % 3; n += 1) call.callTool("current_time", {});
-  if (choice % 2 === 0) call.callTool("calculator", { expression: "1 + 1" });
-  call.finish("tool-calls");
-}
-
-/** The App, one of whose tools a person has to allow. */
-export function asking(app: AppSettings): AppSettings {
-  return { ...app, tools: { ...app.tools, approvals: { current_time: "always" } } };
-}
-
-export function answer(call: ScriptedCall): void {
-  call.say(`answer to ${questionOf(call)}`).finish();
 }

@@ -5,9 +5,10 @@ import type { Message, Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "../src/core/errors.ts";
 import { MAX_ATTEMPTS } from "../src/core/turn.ts";
 import { FoldingReader } from "./folding-reader.ts";
-import { ACTION_MS, answer, ask, asking } from "./interleaving.ts";
+import { ACTION_MS } from "./interleaving.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import type { PostgresServer } from "./postgres-server.ts";
+import { answer, asking, speak, type Speech } from "./scripted-answers.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, until, type TestService } from "./service.ts";
 
@@ -202,18 +203,10 @@ export class NodesInterleaving {
     for (const { reader } of this.#sessions) await reader.connect(this.#node(place));
   }
 
-  #speak(name: "say" | "finish" | "call a tool" | "ask a person", choice: number): void {
+  #speak(speech: Speech, choice: number): void {
     const one = this.#calls[choice % Math.max(1, this.#calls.length)];
-    if (one === undefined) return;
-    const { call } = one;
-    if (name === "say") {
-      call.say("… ");
-      return;
-    }
+    if (one === undefined || !speak(one.call, speech, choice)) return;
     this.#calls = this.#calls.filter((other) => other !== one);
-    if (name === "finish") answer(call);
-    else if (name === "ask a person") ask(call, choice);
-    else call.callTool("calculator", { expression: `${choice} + 1` }).finish("tool-calls");
   }
 
   /** Lets what was begun go on: the stores have answered, the model's calls are known. */

@@ -1,0 +1,46 @@
+// What the model of the interleavings tests does about its calls.
+
+import type { AppSettings } from "../src/core/app-settings.ts";
+import type { ScriptedCall } from "./scripted-model.ts";
+
+export type Speech = "say" | "finish" | "call a tool" | "ask a person";
+
+/** Goes on with the answer, or brings the call to its end; answers whether it is at its end. */
+export function speak(call: ScriptedCall, speech: Speech, choice: number): boolean {
+  switch (speech) {
+    case "say":
+      call.say("… ");
+      return false;
+    case "finish":
+      answer(call);
+      return true;
+    case "ask a person":
+      ask(call, choice);
+      return true;
+    case "call a tool":
+      call.callTool("calculator", { expression: `${choice} + 1` }).finish("tool-calls");
+      return true;
+  }
+}
+
+export function answer(call: ScriptedCall): void {
+  call.say(`answer to ${questionOf(call)}`).finish();
+}
+
+/** The message that a call is about: the last one that a user sent. */
+export function questionOf(call: ScriptedCall): string {
+  const user = call.prompt.findLast((line) => line.startsWith("user: ")) ?? "";
+  return /"text":"([^"]*)"/.exec(user)?.[1] ?? user;
+}
+
+/** Calls of which some ask, and others do not. */
+function ask(call: ScriptedCall, choice: number): void {
+  for (let n = 0; n <= choice % 3; n += 1) call.callTool("current_time", {});
+  if (choice % 2 === 0) call.callTool("calculator", { expression: "1 + 1" });
+  call.finish("tool-calls");
+}
+
+/** The App, one of whose tools a person has to allow. */
+export function asking(app: AppSettings): AppSettings {
+  return { ...app, tools: { ...app.tools, approvals: { current_time: "always" } } };
+}
