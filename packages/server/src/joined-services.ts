@@ -27,6 +27,7 @@ export function joinServices(parts: JoinedParts): ConversationService {
   const choices = new ModelChoices(store, registry, apps);
   return {
     chat: (request, admit) => single.chat(request, admit),
+    isRepeat: (sessionId, key) => store.jobs.isKeyUsed(sessionId, key),
     state: (request, admit) => single.state(request, admit),
     interrupt: (sessionId, admit) => single.interrupt(sessionId, admit),
     ensure: async (sessionId, admit) => void (await single.ensure(sessionId, admit)),

@@ -3,6 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { KeyAdministration, type IssuedKey } from "../src/apps/keys/key-administration.ts";
+import { Unavailable } from "../src/core/errors.ts";
 import { KeyedStream } from "../src/http/keyed-stream.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
@@ -17,14 +18,21 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
   let there: TestService;
   let administration: KeyAdministration;
   let key: IssuedKey;
+  /** Whether the second node cannot ask about keys. */
+  let isAway: boolean;
 
   beforeAll(async () => {
     server = await PostgresServer.start();
   }, 60_000);
   afterAll(() => server.stop());
   beforeEach(async () => {
+    isAway = false;
     cluster = await startNodes(server, {
       count: 2,
+      beforeCall: (method) => {
+        if (isAway && method === "keys.find") throw new Unavailable(503, "store_unavailable", "Not now.", 1);
+        return undefined;
+      },
       adjust: (config) => ({ ...config, apps: { ...config.apps, defi: config.apps["default"]! } }),
     });
     [here, there] = cluster.nodes as [TestService, TestService];
@@ -33,6 +41,23 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     key = await administration.create({ apps: ["defi"], name: null, expiresInMs: null });
   });
   afterEach(() => cluster.close());
+
+  async function sessionOfApp(): Promise<string> {
+    const id = newId();
+    await there.store.sessions.setModel(
+      { id, birth: { life: "life", model: "demo/assistant" }, load: false },
+      { app: "defi", rig: "demo/assistant", utilityModel: null },
+    );
+    return id;
+  }
+
+  /** Opens a stream of the session on the second node. */
+  async function open(id: string, { key: text }: IssuedKey): Promise<RecordingSink> {
+    const sink = new RecordingSink();
+    const access = new KeyedStream(there.keys, text, await there.keys.check(text));
+    await there.feed.open({ sessionId: id, access, include: new Set(), lastEventId: null }, sink, null);
+    return sink;
+  }
 
   it("is good on both at once, and on neither within five seconds after it was revoked on one", async () => {
     for (const node of [here, there]) expect(await node.keys.check(key.key)).toMatchObject({ keyId: key.id });
@@ -55,22 +80,9 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
   });
 
   it("ends its streams on the other node, and no others, within five seconds after it was revoked", async () => {
-    const id = newId();
-    const { outcome } = await there.store.sessions
-      .setModel(
-        { id, birth: { life: "life", model: "demo/assistant" }, load: false },
-        { app: "defi", rig: "demo/assistant", utilityModel: null },
-      )
-      .then((committed) => committed!);
-    expect(outcome).toBe("ok");
+    const id = await sessionOfApp();
     const other = await administration.create({ apps: ["defi"], name: null, expiresInMs: null });
-    const open = async ({ key }: IssuedKey) => {
-      const sink = new RecordingSink();
-      const access = new KeyedStream(there.keys, key, await there.keys.check(key));
-      await there.feed.open({ sessionId: id, access, include: new Set(), lastEventId: null }, sink, null);
-      return sink;
-    };
-    const [revoked, good] = [await open(key), await open(other)];
+    const [revoked, good] = [await open(id, key), await open(id, other)];
     await administration.revoke(key.id);
     let passed = 0;
     await until(async () => {
@@ -80,5 +92,20 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     });
     expect(passed).toBeLessThanOrEqual(WITHIN_MS);
     expect(good.ended).toBeNull();
+  });
+
+  it("ends its streams for now on a node that hears of everything and could not ask about it for five seconds", async () => {
+    const id = await sessionOfApp();
+    const asked = cluster.clock.monotonic();
+    const stream = await open(id, key);
+    isAway = true;
+    await administration.revoke(key.id);
+    await here.conversations.rename(id, "heard");
+    await until(() => stream.text.includes("heard"));
+    await cluster.pass(asked + WITHIN_MS - 1 - cluster.clock.monotonic());
+    expect(stream.ended).toBeNull();
+    await cluster.pass(1);
+    expect(stream.ended).toBe("finish");
+    expect(stream.text).not.toContain("app_key_invalid");
   });
 });

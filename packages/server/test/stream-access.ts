@@ -2,6 +2,6 @@
 
 import type { StreamAccess, WantedApp } from "../src/core/ports/services.ts";
 
-export const FOR_ANYBODY: StreamAccess = { opens: () => true, refresh: null };
+export const FOR_ANYBODY: StreamAccess = { opens: () => true, refresh: null, askedAt: () => null };
 
 export const NO_APP_NAMED: WantedApp = { app: null, keyApp: null, authorize() {} };

@@ -10,6 +10,7 @@ class GivenAccess implements StreamAccess {
   apps: readonly string[];
   failure: Error | null = null;
   refreshed = 0;
+  lastAskedAt: number | null = null;
   #known: readonly string[];
 
   constructor(...apps: readonly string[]) {
@@ -19,6 +20,10 @@ class GivenAccess implements StreamAccess {
 
   opens(app: string): boolean {
     return this.#known.includes(app);
+  }
+
+  askedAt(): number | null {
+    return this.lastAskedAt;
   }
 
   readonly refresh = async (): Promise<void> => {
@@ -67,6 +72,40 @@ describe("the key of an open stream", () => {
     feed.stop();
   });
 
+  it("that could not be looked at for five seconds ends the stream for now, at the moment when it is too old", async () => {
+    const access = new GivenAccess("default");
+    const { sink, feed, clock } = await open(access);
+    access.lastAskedAt = clock.monotonic() + 1_500;
+    await clock.advance(4_000);
+    access.failure = new Error("the store is away");
+    await clock.advance(2_499);
+    expect(sink.ended).toBeNull();
+    await clock.advance(1);
+    expect(sink.ended).toBe("finish");
+    // Not for good: its client comes back.
+    expect(sink.text).not.toContain(ENDED);
+    expect(sink.text.endsWith("retry: 2000\n\n")).toBe(true);
+    expect(feed.openStreams).toBe(0);
+    feed.stop();
+    expect(clock.timers).toBe(0);
+  });
+
+  it("ends no stream as long as it is looked at in time, and none that needs no key", async () => {
+    const [access, without] = [new GivenAccess("default"), new GivenAccess("default")];
+    const { sink, feed, clock } = await open(access);
+    const other = new RecordingSink();
+    const wanted = { sessionId: "s", access: without, include: new Set<never>(), lastEventId: null };
+    await feed.open(wanted, other, null);
+    without.failure = new Error("the store is away");
+    for (let round = 0; round < 10; round += 1) {
+      access.lastAskedAt = clock.monotonic() - 2_900;
+      await clock.advance(2_000);
+    }
+    expect([sink.ended, other.ended]).toEqual([null, null]);
+    feed.stop();
+    expect(clock.timers).toBe(0);
+  });
+
   it("is asked about when the stream begins, too: it may have ended while that was opened", async () => {
     const { sink, feed } = await open(new GivenAccess("defi"));
     expect(sink.text).toContain(ENDED);
@@ -85,7 +124,7 @@ describe("a stream of a session that belongs to no App yet", () => {
       await service.feed.open({ sessionId: id, access, include, lastEventId: null }, sink, null);
       return sink;
     };
-    const outside = await read({ opens: (app) => app !== "defi", refresh: null });
+    const outside = await read({ opens: (app) => app !== "defi", refresh: null, askedAt: () => null });
     const inside = await read(new GivenAccess("default", "defi"));
     await service.say(id, "canary", { app: "defi" });
     expect(outside.ended).toBe("finish");

@@ -110,7 +110,7 @@ export class Feed implements UpdateService {
       });
       channel.readers.add(reader);
       if (channel.ended.has(position.life)) reader.finishDeleted();
-      else if (this.#stopped) reader.finishStopped();
+      else if (this.#stopped) reader.finishForNow();
       else if (reader.mayShow(channel.app)) void reader.replay();
       return { close: () => reader.end("abort") };
     } catch (error) {
@@ -126,7 +126,7 @@ export class Feed implements UpdateService {
     this.#rounds.stop();
     this.#mending.stop();
     for (const channel of this.#channels.values())
-      for (const reader of channel.readers) reader.finishStopped();
+      for (const reader of channel.readers) reader.finishForNow();
   }
 
   /**

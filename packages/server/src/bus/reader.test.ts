@@ -190,7 +190,7 @@ describe("a reader that is live", () => {
     announce(one, titled(5));
     one.beat();
     one.finishDeleted();
-    one.finishStopped();
+    one.finishForNow();
     expect(written()).toBe(3);
     expect(ended).toBe(1);
   });

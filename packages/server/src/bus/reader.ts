@@ -146,8 +146,8 @@ export class Reader {
     return false;
   }
 
-  /** The service stops: the client comes back after the `retry` time. */
-  finishStopped(): void {
+  /** The service stops, or cannot say whether the stream may go on: the client comes back after the `retry` time. */
+  finishForNow(): void {
     if (this.#mode === "ended") return;
     this.#sink.write(RETRY_TEXT);
     this.end("finish");

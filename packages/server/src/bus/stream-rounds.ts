@@ -13,6 +13,8 @@ const HEARTBEAT_SLICE = 200;
 const NOTE_USE_MS = 4 * 60_000;
 /** How often the keys of open streams are looked at again. With the two seconds that a check may be old, a revoked key has ended in five. */
 const KEY_CHECK_MS = 2_000;
+/** How old what is known of a key may be, so that a revocation that could not be seen shows nothing for longer than one that could. */
+const KEY_KNOWN_MS = 5_000;
 /** Sessions whose use is noted in one transaction, so that ten thousand hold nobody up. */
 const NOTE_USE_PORTION = 500;
 
@@ -26,6 +28,8 @@ export interface StreamRoundsOptions {
 export class StreamRounds {
   readonly #options: StreamRoundsOptions;
   readonly #timers: readonly Timer[];
+  /** Runs when what is known of a key will be too old, unless that is looked at before. */
+  #tooOld: Timer | null = null;
   #stopped = false;
 
   constructor(options: StreamRoundsOptions) {
@@ -41,6 +45,7 @@ export class StreamRounds {
   stop(): void {
     this.#stopped = true;
     for (const timer of this.#timers) timer.stop();
+    this.#tooOld?.stop();
   }
 
   /** Notes the use of every session that is being read. Never rejects: what fails now is noted the next time. */
@@ -54,8 +59,12 @@ export class StreamRounds {
     }
   }
 
-  /** Ends the streams whose key is not good any more. Never rejects: a key that cannot be looked at now is looked at the next time. */
+  /**
+   * Ends the streams whose key is not good any more. Never rejects: a key that cannot be looked at now is looked at the next time, until what
+   * is known of it is too old.
+   */
   async checkKeys(): Promise<void> {
+    this.#endUnknown();
     const keyed: Promise<void>[] = [];
     for (const channel of this.#options.channels.values()) {
       for (const reader of channel.readers) {
@@ -68,6 +77,25 @@ export class StreamRounds {
       }
     }
     await Promise.all(keyed);
+  }
+
+  /** Ends the streams of which nobody knows any more whether their key is good, and looks again when the next one may be. */
+  #endUnknown(): void {
+    this.#tooOld?.stop();
+    if (this.#stopped) return;
+    const { channels, clock } = this.#options;
+    const now = clock.monotonic();
+    let next = Number.POSITIVE_INFINITY;
+    for (const channel of channels.values()) {
+      for (const reader of channel.readers) {
+        const askedAt = reader.access.askedAt(channel.app);
+        if (askedAt === null) continue;
+        if (now - askedAt >= KEY_KNOWN_MS) reader.finishForNow();
+        else next = Math.min(next, askedAt + KEY_KNOWN_MS);
+      }
+    }
+    this.#tooOld =
+      next === Number.POSITIVE_INFINITY ? null : clock.after(next - now, () => this.#endUnknown());
   }
 
   #beat(): void {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { Unavailable } from "../core/errors.ts";
+import { ServiceError, Unavailable } from "../core/errors.ts";
 import type { KeyGrant } from "../core/ports/app-keys.ts";
 import type { RateCounters } from "../core/ports/rate-counters.ts";
 import type { AdmitNewSession, Readiness } from "../core/ports/services.ts";
@@ -22,10 +22,11 @@ const STOPPING_RETRY_SECONDS = 5;
 /** Whether there is room for what a request would begin. */
 export interface Admission {
   /**
-   * Counts a chat: for the key that let it through, `null` for the address.
+   * Counts a chat: for the key that let it through, `null` for the address. Where that had its chats of this minute, one that adds nothing is
+   * let through all the same: `isRepeat` is asked, as often in a minute as chats are let through, and is `null` for a chat that cannot be one.
    * @throws ServiceError 429 when that had its chats of this minute, 503 while the service stops
    */
-  chat(request: FastifyRequest, grant: KeyGrant | null): Counted;
+  chat(request: FastifyRequest, grant: KeyGrant | null, isRepeat: IsRepeat | null): Counted;
   /** As `chat`, with a count of its own. */
   secrets(request: FastifyRequest, grant: KeyGrant | null): Counted;
   /** What services ask before they create a session for this request; `null` when nothing limits it. */
@@ -39,6 +40,8 @@ export interface Admission {
 
 /** A promise only where several processes count together: one that is alone answers, or throws, at once. */
 export type Counted = void | Promise<void>;
+/** Whether a chat would only be answered as one before it was. */
+export type IsRepeat = () => Promise<boolean>;
 type GiveBack = () => void;
 
 interface Windows {
@@ -67,13 +70,21 @@ export function createAdmission(
   const windows = (name: string, limit: number): Windows =>
     counters === null ? new WindowLimiter(limit, now) : new SharedWindows(counters, name, limit, now);
   const chats = windows("chats", limits.chatsPerMinute);
+  const repeats = windows("repeats", limits.chatsPerMinute);
   const secrets = windows("secrets", limits.chatsPerMinute);
   const sessions = windows("sessions", limits.newSessionsPerMinute);
   const streams = streamsOf(counters, limits);
   return {
-    chat(request, grant) {
+    chat(request, grant, isRepeat) {
       refuseWhenStopping(readiness);
-      return chats.take(keyOf(request, grant), "messages");
+      const key = keyOf(request, grant);
+      return isRepeat === null
+        ? chats.take(key, "messages")
+        : countUnlessRepeat(
+            () => chats.take(key, "messages"),
+            () => repeats.take(key, "repeated messages"),
+            isRepeat,
+          );
     },
     secrets(request, grant) {
       refuseWhenStopping(readiness);
@@ -85,6 +96,21 @@ export function createAdmission(
       return streams(addressKey(request.ip), sessionId);
     },
   };
+}
+
+/** Repeats have a number of their own, so that keys that are guessed are no way to ask the store without an end. */
+async function countUnlessRepeat(
+  count: () => Counted,
+  countRepeat: () => Counted,
+  isRepeat: IsRepeat,
+): Promise<void> {
+  try {
+    await count();
+  } catch (refusal) {
+    if (!(refusal instanceof ServiceError) || refusal.status !== 429) throw refusal;
+    await countRepeat();
+    if (!(await isRepeat())) throw refusal;
+  }
 }
 
 /** Answers how a place for a stream is taken. */

@@ -146,7 +146,7 @@ export class AppAccess {
   /** Who an event stream is for, kept as long as it is open. */
   ofStream(request: FastifyRequest): StreamAccess {
     const key = appKey(request.raw);
-    if (key === null) return { opens: (app) => !this.#requiresKey(app), refresh: null };
+    if (key === null) return { opens: (app) => !this.#requiresKey(app), refresh: null, askedAt: () => null };
     return new KeyedStream(this.#keys, key, request.keyGrant);
   }
 

@@ -18,6 +18,11 @@ export class KeyedStream implements StreamAccess {
     return app === DEFAULT_APP || this.#grant?.apps.has(app) === true;
   }
 
+  /** A key that opens nothing is not asked about: `opens` says it. */
+  askedAt(app: string): number | null {
+    return app === DEFAULT_APP ? null : (this.#grant?.askedAt ?? null);
+  }
+
   readonly refresh = async (): Promise<void> => {
     this.#grant = await this.#keys.check(this.#key);
   };

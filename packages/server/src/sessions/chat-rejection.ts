@@ -1,5 +1,5 @@
 import type { ChatRejection } from "../core/decisions/chat.ts";
-import { Conflict, InvalidRequest, ServiceError } from "../core/errors.ts";
+import { Conflict, InvalidRequest, ServiceError, Unavailable } from "../core/errors.ts";
 
 /** What a client is told of a chat that was not taken, and what to do about it. */
 export function chatRejection(reason: ChatRejection): ServiceError {
@@ -34,4 +34,10 @@ export function chatRejection(reason: ChatRejection): ServiceError {
         "This Idempotency-Key was used with another message. Use a new key for a new message.",
       );
   }
+}
+
+/** As many turns wait in the store as may (contract section 3). */
+export function tooManyWaiting(): ServiceError {
+  const detail = "Too many messages wait for the assistant at the moment. Send this one again later.";
+  return new Unavailable(503, "too_many_waiting", detail, 5);
 }

@@ -60,6 +60,23 @@ describe("a chat", () => {
     await expect(service.say(id, "other", { idempotencyKey: "k" })).rejects.toMatchObject({ status: 409 });
   });
 
+  it("that was accepted before is answered also when as many wait for the assistant as may", async () => {
+    await service.close();
+    service = await startService({
+      adjust: (config) => ({ ...config, limits: { ...config.limits, maxRunning: 1, maxWaiting: 1 } }),
+    });
+    await service.say(newId(), "running");
+    await service.model.next();
+    const accepted = await service.say(id, "waiting", { idempotencyKey: "k" });
+    const full = { status: 503, code: "too_many_waiting" };
+    await expect(service.say(id, "another", { idempotencyKey: "other" })).rejects.toMatchObject(full);
+    await expect(service.say(id, "waiting")).rejects.toMatchObject(full);
+    const { messages } = await service.say(id, "waiting", { idempotencyKey: "k" });
+    expect(messages).toEqual(accepted.messages);
+    const reused = { code: "idempotency_key_reused" };
+    await expect(service.say(id, "another", { idempotencyKey: "k" })).rejects.toMatchObject(reused);
+  });
+
   it("waits for the end when asked to, and no longer than asked", async () => {
     const answered = service.say(id, "hello", { waitMs: 5_000 });
     (await service.model.next()).say("done").finish();

@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatOutcome } from "../core/decisions/chat.ts";
 import type { PartialText } from "../core/decisions/interrupt.ts";
-import { AppGone, NotFound, throwAfterCommit, Unavailable } from "../core/errors.ts";
+import { AppGone, NotFound, throwAfterCommit } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
 import type { Bus, Following } from "../core/ports/bus.ts";
 import type { Clock } from "../core/ports/clock.ts";
@@ -13,7 +13,7 @@ import { appOf, DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { Reservation } from "../turns/dispatching.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
-import { chatRejection } from "./chat-rejection.ts";
+import { chatRejection, tooManyWaiting } from "./chat-rejection.ts";
 import type { Registry } from "./registry.ts";
 import type { Session } from "./session.ts";
 import type { Titles } from "./titles.ts";
@@ -48,14 +48,14 @@ export class Conversations {
   }
 
   async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
-    const { dispatcher } = this.#options;
-    if (await dispatcher.isFull()) {
-      const detail = "Too many messages wait for the assistant at the moment. Send this one again later.";
-      throw new Unavailable(503, "too_many_waiting", detail, 5);
-    }
+    const { dispatcher, store } = this.#options;
+    const { sessionId, idempotencyKey: key } = request;
+    // What was accepted already adds nothing that waits.
+    const isRepeat = async () => key !== null && (await store.jobs.isKeyUsed(sessionId, key));
+    if ((await dispatcher.isFull()) && !(await isRepeat())) throw tooManyWaiting();
     const app = this.#app(request.app);
     const session = await this.#accept(request, app, dispatcher.reserve(), admit);
-    return await this.#answerStored(session, request.sessionId, request.waitMs, request.signal);
+    return await this.#answerStored(session, sessionId, request.waitMs, request.signal);
   }
 
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {

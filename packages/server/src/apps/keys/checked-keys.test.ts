@@ -41,6 +41,7 @@ describe("a key", () => {
     expect(await keys.check(formatKey(parts))).toEqual({
       keyId: parts.id,
       apps: new Set(["defi", "games"]),
+      askedAt: 0,
     });
   });
 
@@ -98,10 +99,10 @@ describe("the store", () => {
     const text = formatKey(add());
     await Promise.all(Array.from({ length: 10 }, () => keys.check(text)));
     await clock.advance(REMEMBERED_MS - 1);
-    await keys.check(text);
+    expect(await keys.check(text)).toMatchObject({ askedAt: 0 });
     expect(asked).toHaveLength(1);
     await clock.advance(1);
-    await keys.check(text);
+    expect(await keys.check(text)).toMatchObject({ askedAt: REMEMBERED_MS });
     expect(asked).toHaveLength(2);
   });
 

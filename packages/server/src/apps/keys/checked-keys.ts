@@ -43,32 +43,33 @@ export class CheckedKeys implements AppKeys {
   async check(key: string): Promise<KeyGrant | null> {
     const parts = parseKey(key);
     if (parts === null) return null;
-    const record = await this.#find(parts.id);
+    const { askedAt, record: found } = this.#find(parts.id);
+    const record = await found;
     // Compared also where there is nothing to compare with, so that time does not tell which ids exist.
     const digest = record === null ? NO_DIGEST : Buffer.from(record.digest, "hex");
     const isRight = timingSafeEqual(digestSecret(parts.secret), digest);
     if (record === null || !isRight || record.revokedAt !== null) return null;
     if (record.expiresAt !== null && record.expiresAt <= this.#options.clock.now()) return null;
-    return { keyId: record.id, apps: new Set(record.apps.filter((app) => this.#isOpened(app))) };
+    return { keyId: record.id, apps: new Set(record.apps.filter((app) => this.#isOpened(app))), askedAt };
   }
 
   #isOpened(app: string): boolean {
     return app !== DEFAULT_APP && this.#options.apps.get(app) !== null;
   }
 
-  #find(id: string): Promise<AppKeyRecord | null> {
+  #find(id: string): Lookup {
     const now = this.#options.clock.monotonic();
     const known = this.#lookups.get(id);
-    if (known !== undefined && now - known.askedAt < REMEMBERED_MS) return known.record;
+    if (known !== undefined && now - known.askedAt < REMEMBERED_MS) return known;
     this.#lookups.delete(id);
     this.#makeRoom(now);
-    const lookup = { askedAt: now, record: this.#options.store.find(id) };
+    const lookup: Lookup = { askedAt: now, record: this.#options.store.find(id) };
     this.#lookups.set(id, lookup);
     // A store that fails is asked again by the next one.
     lookup.record.catch(() => {
       if (this.#lookups.get(id) === lookup) this.#lookups.delete(id);
     });
-    return lookup.record;
+    return lookup;
   }
 
   #makeRoom(now: number): void {

@@ -4,6 +4,8 @@
 export interface KeyGrant {
   readonly keyId: string;
   readonly apps: ReadonlySet<string>;
+  /** When the store was asked, in milliseconds on the monotonic clock: what it answered was true then or later. */
+  readonly askedAt: number;
 }
 
 export interface AppKeys {

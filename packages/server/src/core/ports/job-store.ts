@@ -20,6 +20,8 @@ export interface JobStore {
   claimTitles(limit: number, leaseMs: number): Promise<readonly TitleJob[]>;
   /** Sets the title if nobody else did and ends the job; `null` when that life of the session is over. */
   finishTitle(sessionId: string, life: string, title: string): Promise<Committed<"ok"> | null>;
+  /** Whether a chat of the session was accepted under this idempotency key in the last 24 hours: another one would add nothing. */
+  isKeyUsed(sessionId: string, key: string): Promise<boolean>;
   /** Forgets idempotency keys older than 24 hours, at most `limit`. Answers how many. */
   forgetIdempotencyKeys(limit: number): Promise<number>;
   /**

@@ -78,6 +78,8 @@ export type AdmitNewSession = (() => void | Promise<void>) | null;
 export interface ConversationService {
   create(sessionId: string, publicKey: string | null, admit: AdmitNewSession): Promise<Thread>;
   chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView>;
+  /** Whether a chat of the session was accepted under this `Idempotency-Key`, so that `chat` would add nothing. Creates nothing. */
+  isRepeat(sessionId: string, key: string): Promise<boolean>;
   /** Answers at once, without a promise, when the session is in memory and there is nothing to write or wait for. */
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView>;
   interrupt(sessionId: string, admit: AdmitNewSession): Promise<SnapshotView>;
@@ -147,11 +149,19 @@ export interface StreamAccess {
   opens(app: string): boolean;
   /** Looks at the key again; `null` for a stream without a key. Rejects when that is not possible now. */
   readonly refresh: (() => Promise<void>) | null;
+  /**
+   * When it was asked last what the key opens, in milliseconds on the monotonic clock; `null` where no key decides whether a session of this
+   * App may be shown.
+   */
+  askedAt(app: string): number | null;
 }
 
 export interface StreamRequest {
   readonly sessionId: string;
-  /** Asked when the session comes to another App, and every two seconds: a stream that is not allowed any more is ended. */
+  /**
+   * Asked when the session comes to another App, and every two seconds: a stream that is not allowed any more is ended, and so is one of
+   * which nobody could say it for five seconds.
+   */
   readonly access: StreamAccess;
   readonly include: ReadonlySet<IncludeGroup>;
   /** As the client sent it, `null` for live from now on. */

@@ -74,7 +74,11 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
       const appName = parameters.app ?? DEFAULT_APP;
       access.mustOpen(request, appName);
       const signal = untilGone(reply.raw, waitMs);
-      const counted = admission.chat(request, appName === DEFAULT_APP ? null : request.keyGrant);
+      const counted = admission.chat(
+        request,
+        appName === DEFAULT_APP ? null : request.keyGrant,
+        key === null ? null : () => services.conversations.isRepeat(sessionId, key),
+      );
       if (counted !== undefined) await counted;
       const view = await services.conversations.chat(
         {

@@ -201,6 +201,22 @@ describe("POST /api/chat", () => {
     expect((await chat("2001:db8:1::1")).statusCode).toBe(200);
   });
 
+  it("that was accepted before is answered beyond that number too, as often as others are let through", async () => {
+    const rateLimits = { chatsPerMinute: 2, newSessionsPerMinute: 9, streamsPerAddress: 9 };
+    const edge = testEdge({ loopback: false, rateLimits });
+    const chat = (message: string, key: string) =>
+      edge.send("POST", `/api/chat?message=${message}`, { headers: { "idempotency-key": key } });
+    expect((await chat("one", "a")).statusCode).toBe(200);
+    const second = await chat("two", "b");
+    expectProblem(await chat("three", "c"), 429, "rate_limited");
+    const repeated = await chat("two", "b");
+    expect([repeated.statusCode, repeated.body]).toEqual([200, second.body]);
+    // Who only guesses keys has had his number too, and the store is not asked any more.
+    edge.services.conversations.isRepeat = () => Promise.reject(new Error("The store was asked"));
+    expectProblem(await chat("two", "b"), 429, "rate_limited");
+    expectProblem(await edge.send("POST", "/api/chat?message=two"), 429, "rate_limited");
+  });
+
   it("is refused with 503 while the service stops, and the connection ends", async () => {
     const edge = testEdge();
     edge.services.readiness.stopping = true;

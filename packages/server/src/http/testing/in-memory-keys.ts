@@ -12,7 +12,7 @@ export class InMemoryKeys implements AppKeys {
   async check(key: string): Promise<KeyGrant | null> {
     this.checked.push(key);
     const apps = this.grants.get(key);
-    return apps === undefined ? null : { keyId: `id of ${key}`, apps: new Set(apps) };
+    return apps === undefined ? null : { keyId: `id of ${key}`, apps: new Set(apps), askedAt: 0 };
   }
 }
 

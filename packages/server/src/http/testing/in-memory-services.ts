@@ -9,7 +9,6 @@ import type {
   AdmitNewSession,
   ChatRequest,
   ConversationService,
-  Readiness,
   Services,
   SnapshotView,
   StateRequest,
@@ -17,6 +16,7 @@ import type {
 } from "../../core/ports/services.ts";
 import { InMemoryActions } from "./in-memory-actions.ts";
 import { InMemoryApps, InMemoryKeys } from "./in-memory-keys.ts";
+import { InMemoryReadiness } from "./in-memory-readiness.ts";
 import { InMemorySecrets } from "./in-memory-secrets.ts";
 import { InMemoryUpdates } from "./in-memory-updates.ts";
 
@@ -35,6 +35,7 @@ export class InMemoryConversations implements ConversationService {
   /** The last request of each use case, as it arrived. */
   readonly last: { chat?: ChatRequest; state?: StateRequest; setModel?: object; threads?: object } = {};
   models: readonly string[] = ["demo/assistant"];
+  readonly #usedKeys = new Set<string>();
   /** What happens between the look at a session that a path names and what is done with it. */
   beforeWork: () => Promise<void> = () => Promise.resolve();
   /** Bytes are handed out in this many parts. */
@@ -48,6 +49,9 @@ export class InMemoryConversations implements ConversationService {
 
   async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
     this.last.chat = request;
+    const { sessionId, idempotencyKey: key } = request;
+    if (key !== null && (await this.isRepeat(sessionId, key))) return this.#view(sessionId);
+    if (key !== null) this.#usedKeys.add(`${sessionId} ${key}`);
     const { messages } = await this.#make(request.sessionId, admit);
     messages.push({
       id: randomUUID(),
@@ -60,6 +64,10 @@ export class InMemoryConversations implements ConversationService {
       created_at: EPOCH,
     });
     return this.#view(request.sessionId);
+  }
+
+  async isRepeat(id: string, key: string): Promise<boolean> {
+    return this.#usedKeys.has(`${id} ${key}`);
   }
 
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
@@ -215,15 +223,6 @@ export class InMemoryConversations implements ConversationService {
       bytes.subarray(part * size, (part + 1) * size),
     );
     return { parts, length: bytes.length, etag: `"${bytes.length}-${messages.length}"` };
-  }
-}
-
-export class InMemoryReadiness implements Readiness {
-  stopping = false;
-  wrong: string[] = [];
-
-  async problems(): Promise<readonly string[]> {
-    return this.wrong;
   }
 }
 

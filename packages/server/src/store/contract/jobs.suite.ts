@@ -104,6 +104,23 @@ export function describeJobs(openStore: OpenStore): void {
   describe("idempotency keys", () => {
     const given = givenStore(openStore, "each");
 
+    it("are used in their own session for 24 hours", async () => {
+      const [id, other] = [randomUUID(), randomUUID()];
+      const isUsed = (session: string, key: string) => given.store.jobs.isKeyUsed(session, key);
+      expect(await isUsed(id, "k")).toBe(false);
+      await chat(given.store, id, "hello", { idempotency: { key: "k", digest: "d" } });
+      await chat(given.store, other, "hello");
+      expect([await isUsed(id, "k"), await isUsed(id, "K"), await isUsed(other, "k")]).toEqual([
+        true,
+        false,
+        false,
+      ]);
+      await given.clock.advance(IDEMPOTENCY_KEPT_MS - 1);
+      expect(await isUsed(id, "k")).toBe(true);
+      await given.clock.advance(1);
+      expect(await isUsed(id, "k")).toBe(false);
+    });
+
     it("are forgotten after 24 hours, in portions", async () => {
       for (const key of ["a", "b", "c"]) {
         await chat(given.store, randomUUID(), "hello", { idempotency: { key, digest: "d" } });

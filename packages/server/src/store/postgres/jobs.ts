@@ -2,17 +2,9 @@ import { IDEMPOTENCY_KEPT_MS } from "../../core/decisions/chat.ts";
 import { decideGeneratedTitle } from "../../core/decisions/settings.ts";
 import type { JobStore } from "../../core/ports/job-store.ts";
 import { appOf } from "../../core/session.ts";
+import type { TitleRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";
 import { prepare } from "./statement.ts";
-
-interface TitleRow {
-  readonly key: number;
-  readonly id: string;
-  readonly life: string;
-  readonly app: string | null;
-  readonly utility_model: string | null;
-  readonly text: string;
-}
 
 // A job that another node takes at this moment is that node's.
 const due = prepare<[number, number], TitleRow>(
@@ -24,6 +16,10 @@ const due = prepare<[number, number], TitleRow>(
 );
 const lend = prepare<[number, readonly number[]]>(
   "UPDATE title_jobs SET due_at = $1 WHERE session_key = ANY($2::bigint[])",
+);
+const used = prepare<[string, string, number, number | null], { readonly used: number }>(
+  `SELECT 1 AS used FROM sessions s JOIN idempotency_keys k ON k.session_key = s.key
+   WHERE s.id = $1 AND k.key = $2 AND k.at > coalesce($4::bigint, floor(extract(epoch FROM now()) * 1000)::bigint) - $3::bigint`,
 );
 const forget = prepare<[number, number]>(
   `DELETE FROM idempotency_keys WHERE (session_key, key) IN
@@ -57,6 +53,11 @@ export function jobsOf(calls: Calls): JobStore {
         decideGeneratedTitle(draft, title);
         if (draft.session !== state.session) return transaction.keep(state, draft, "ok");
         return { outcome: "ok", session: state.session, created: false, events: [], loaded: null };
+      }),
+    isKeyUsed: (sessionId, key) =>
+      calls.look(null, async (connection, at) => {
+        const row = await used.get(connection, sessionId, key, IDEMPOTENCY_KEPT_MS, at);
+        return row !== undefined;
       }),
     forgetIdempotencyKeys: (limit) =>
       calls.alone("idempotency keys", (connection, at) =>

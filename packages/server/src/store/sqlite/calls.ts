@@ -39,7 +39,13 @@ export const METHODS = {
   },
   actions: { list: "read", decide: "write", isAnyDue: "read", expire: "write" },
   events: { after: "read", trim: "write" },
-  jobs: { claimTitles: "write", finishTitle: "write", forgetIdempotencyKeys: "write", takeDuty: "write" },
+  jobs: {
+    claimTitles: "write",
+    finishTitle: "write",
+    isKeyUsed: "read",
+    forgetIdempotencyKeys: "write",
+    takeDuty: "write",
+  },
   keys: { add: "write", find: "read", list: "read", revoke: "write", rotate: "write" },
   secrets: {
     put: "write",

@@ -3,18 +3,10 @@ import { IDEMPOTENCY_KEPT_MS } from "../../core/decisions/chat.ts";
 import { decideGeneratedTitle } from "../../core/decisions/settings.ts";
 import type { JobStore } from "../../core/ports/job-store.ts";
 import { appOf } from "../../core/session.ts";
+import type { TitleRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./statement.ts";
 import { answer, type Transaction } from "./transaction.ts";
-
-interface TitleRow {
-  readonly key: number;
-  readonly id: string;
-  readonly life: string;
-  readonly app: string | null;
-  readonly utility_model: string | null;
-  readonly text: string;
-}
 
 export function prepareJobs(database: DatabaseSync, transaction: Transaction): Synchronous<JobStore> {
   const { facts, draft, write } = transaction;
@@ -27,6 +19,11 @@ export function prepareJobs(database: DatabaseSync, transaction: Transaction): S
      WHERE j.due_at <= ? ORDER BY j.due_at LIMIT ?`,
   );
   const lend = prepare<[number, number]>(database, "UPDATE title_jobs SET due_at = ? WHERE session_key = ?");
+  const used = prepare<[string, string, number], { readonly used: number }>(
+    database,
+    `SELECT 1 AS used FROM sessions s JOIN idempotency_keys k ON k.session_key = s.key
+     WHERE s.id = ? AND k.key = ? AND k.at > ?`,
+  );
   const forget = prepare<[number, number]>(
     database,
     `DELETE FROM idempotency_keys WHERE (session_key, key) IN
@@ -51,6 +48,7 @@ export function prepareJobs(database: DatabaseSync, transaction: Transaction): S
       if (change.session !== session) write(session, change);
       return answer(facts, change, "ok", false, false);
     },
+    isKeyUsed: (at, sessionId, key) => used.get(sessionId, key, at - IDEMPOTENCY_KEPT_MS) !== undefined,
     forgetIdempotencyKeys: (at, limit) => forget.run(at - IDEMPOTENCY_KEPT_MS, limit),
     takeDuty: (at, name, heldMs) => (takeDuty.run(name, at + heldMs, at) > 0 ? at : null),
   };

@@ -1,0 +1,10 @@
+import type { Readiness } from "../../core/ports/services.ts";
+
+export class InMemoryReadiness implements Readiness {
+  stopping = false;
+  wrong: string[] = [];
+
+  async problems(): Promise<readonly string[]> {
+    return this.wrong;
+  }
+}
