@@ -163,14 +163,16 @@ export class PostgresServer {
     });
   }
 
-  /** Until somebody waits for a lock in this database. */
-  async untilWaiting(database: string): Promise<void> {
+  /** Until somebody, or as many as that, wait for a lock in this database. */
+  async untilWaiting(database: string, count = 1): Promise<void> {
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
-    while ((await this.query(database, waiting)).length === 0);
+    while ((await this.query(database, waiting)).length < count);
   }
 
   async #connected<Result>(database: string, work: (client: Client) => Promise<Result>): Promise<Result> {
     const client = new Client({ connectionString: this.url(database) });
+    // Where the server ends meanwhile, whoever waits for an answer is told.
+    client.on("error", () => undefined);
     await client.connect();
     try {
       return await work(client);

@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
@@ -82,6 +84,56 @@ describe.skipIf(await isWithoutNats())("a server of its own", () => {
     proxy.cut();
     await expect(sent).rejects.toThrow("The connection to NATS broke");
     await transport.close();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  it("follows what it was asked for at the very moment when its connection ended", async () => {
+    const server = await NatsServer.start();
+    const proxy = await TcpProxy.start(server.port);
+    const open = async (port: number, heard: string[]) => {
+      const url = `nats://127.0.0.1:${port}`;
+      const transport = new NatsTransport({
+        url,
+        namespace: "test",
+        clock: createSystemClock(),
+        logger: SILENT,
+      });
+      const resumed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let times = 0;
+      transport.start({
+        onText: (text) => void heard.push(text),
+        onResumed: () => resumed[times++]?.resolve(),
+      });
+      await resumed[0]?.promise;
+      return { transport, again: resumed[1]?.promise };
+    };
+    const sockets: Socket[] = [];
+    const see = (message: unknown): void =>
+      void sockets.push((message as { readonly socket: Socket }).socket);
+    subscribe("net.client.socket", see);
+    const heard: string[] = [];
+    const { transport, again } = await open(proxy.port, heard);
+    unsubscribe("net.client.socket", see);
+    const other = await open(server.port, []);
+    const ids: string[] = [];
+    // At each step of what follows from it, so that one of them is between the end of the connection and its being noticed.
+    const followOn = async (): Promise<void> => {
+      for (let step = 0; step < 200; step += 1) {
+        ids.push(`s${step}`);
+        void transport.follow(`s${step}`).catch(() => undefined);
+        await Promise.resolve();
+      }
+    };
+    const mine = sockets.find(({ remotePort }) => remotePort === proxy.port);
+    mine?.once("close", () => void followOn());
+    proxy.cut();
+    await again;
+    expect(ids).toHaveLength(200);
+    await other.transport.send(ids.map((id) => ({ sessionId: id, text: id })));
+    await transport.follow("last");
+    expect(heard).toEqual(ids);
+    await Promise.all([transport.close(), other.transport.close()]);
     await proxy.stop();
     await server.stop();
   });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
 import { Unavailable } from "../core/errors.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 import { Cleanup } from "./cleanup.ts";
@@ -205,6 +206,20 @@ describe("the cleanup", () => {
     await clock.advance(5 * MINUTE);
     await until(async () => count("sessions.expire") === 3);
     await other.stop();
+  });
+
+  it("goes by the store's clock, however wrong that of its own machine is", async () => {
+    await service.snapshot(id);
+    for (let n = 1; n <= 30; n += 1) await service.conversations.rename(id, `title ${n}`);
+    const { store, registry, dispatcher, apps } = service;
+    const clock = new ManualClock(service.clock.now() + 365 * 24 * HOUR);
+    const events = { keepCount: 10, keepMs: HOUR };
+    const ahead = new Cleanup({ store, registry, dispatcher, clock, logger: SILENT, apps, events });
+    await ahead.runIfDue();
+    expect([count("sessions.expire"), count("events.trim")]).toEqual([1, 1]);
+    expect(await exists()).toBe(true);
+    expect((await store.events.after(id, 0, 1))?.floor).toBe(0);
+    await ahead.stop();
   });
 
   it("is put off, and fails nobody, when the store cannot do it", async () => {

@@ -269,6 +269,38 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     expect((await store.sessions.rename(held, "next"))?.session.title).toBe("next");
   });
 
+  it("keeps the leases of its turns while all that it does beside waits for somebody", async () => {
+    const url = server.url(database);
+    const patient = await openPostgresStore({ url, connections: 3, connectMs: 500, statementMs: 60_000 });
+    const { epoch } = await startTurn(patient, randomUUID(), "runs");
+    let found: Promise<unknown> | undefined;
+    await server.holding(database, "LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE", async () => {
+      // As many as it has connections, each on its own.
+      found = Promise.all([1, 2, 3].map(() => patient.sessions.find(randomUUID())));
+      await server.untilWaiting(database, 3);
+      expect(await patient.turns.renew("owner", [epoch], 10_000)).toEqual([epoch]);
+    });
+    expect(await found).toEqual([null, null, null]);
+    await patient.close();
+  });
+
+  it("gives a renewal up that somebody holds up before anything else, so that the next one is in time", async () => {
+    const id = randomUUID();
+    const { epoch } = await startTurn(store, id, "runs");
+    const patient = await openPostgresStore({ url: server.url(database) });
+    const settled: string[] = [];
+    const note = (what: string) => () => void settled.push(what);
+    const held = `SELECT 1 FROM sessions s JOIN leases ON session_key = s.key WHERE s.id = '${id}' FOR UPDATE`;
+    await server.holding(database, held, async () => {
+      const renamed = patient.sessions.rename(id, "waits").then(note("renamed"), note("rename refused"));
+      const renewed = patient.turns.renew("owner", [epoch], 10_000);
+      await Promise.all([renewed.then(note("renewed"), note("renewal refused")), renamed]);
+    });
+    expect(settled).toEqual(["renewal refused", "rename refused"]);
+    expect(await patient.turns.renew("owner", [epoch], 10_000)).toEqual([epoch]);
+    await patient.close();
+  });
+
   it("holds no connection while a turn runs", async () => {
     for (let count = 0; count < 10; count += 1) await startTurn(store, randomUUID(), "runs");
     const rows = await server.query(
