@@ -1,6 +1,7 @@
 // A real server in a process of its own, always on the same directory and port, that can be killed and started again.
 
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -20,6 +21,8 @@ export interface ServerPlace {
 }
 
 const LOG_LINES_KEPT = 200;
+const PORTS = { first: 10_000, end: 32_000 };
+const PORTS_TRIED = 100;
 
 /** One server from start to end. Make another for the next start. */
 export class ServerProcess {
@@ -110,15 +113,24 @@ export class ServerProcess {
   }
 }
 
-/** A port of the loopback address that nobody listens on now. */
+/**
+ * A port of the loopback address that nobody has now. It is below those that systems take for outgoing connections, so that it is still
+ * free when its server starts, and starts again.
+ */
 export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("No free port");
-  return address.port;
+  for (let tries = 0; tries < PORTS_TRIED; tries += 1) {
+    const port = randomInt(PORTS.first, PORTS.end);
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
+  throw new Error("No free port");
 }
 
 /** Nothing of the caller's environment reaches the server, so that no provider's key changes its models. */

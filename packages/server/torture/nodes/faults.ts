@@ -8,7 +8,7 @@ import type { Cluster, LinkName, Node } from "./cluster.ts";
 export const NODE_FAULTS = ["kill", "pause"] as const;
 export const LINK_FAULTS = ["cut", "reset", "delay", "hold up", "hold down"] as const;
 /** Connections to the database break when a commit was carried out and its answer is under way. */
-export const COMMIT_FAULT = "cut at commits";
+const COMMIT_FAULT = "cut at commits";
 export const SERVER_FAULTS = ["restart database", "restart bus"] as const;
 
 interface NodeFault {

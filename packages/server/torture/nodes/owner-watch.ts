@@ -42,7 +42,7 @@ async function turnsRunningAt(port: number): Promise<number | null> {
 }
 
 /** The number of turns that run, as the metrics have it. */
-export function readRunning(metrics: string): number | null {
+function readRunning(metrics: string): number | null {
   const value = /^colloquy_turns_running (\d+)$/m.exec(metrics)?.[1];
   return value === undefined ? null : Number(value);
 }

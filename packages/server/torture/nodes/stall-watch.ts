@@ -25,10 +25,10 @@ export const AFTER_DEATH_MS = 15_000;
 export const STUCK_MS = 20_000;
 
 interface Watched {
-  mark: string;
+  readonly mark: string;
+  /** When it was seen to have moved. */
+  readonly movedAt: number;
   owner: string | null;
-  /** When it moved last. */
-  movedAt: number;
 }
 
 export class StallWatch {
@@ -69,39 +69,35 @@ export class StallWatch {
   look(works: readonly Work[], at: number): readonly Stall[] {
     this.#looks += 1;
     const present = new Set(works.map(({ sessionKey }) => sessionKey));
-    for (const [key, watched] of this.#watched) {
-      if (present.has(key)) continue;
-      this.#measure(watched, at);
-      this.#watched.delete(key);
+    for (const key of this.#watched.keys()) {
+      if (!present.has(key)) this.#watched.delete(key);
     }
     return works.flatMap((work) => this.#lookAt(work, at));
   }
 
   #lookAt({ sessionKey, mark, owner }: Work, at: number): readonly Stall[] {
-    const watched = this.#watched.get(sessionKey) ?? { mark, owner, movedAt: at };
-    this.#watched.set(sessionKey, watched);
-    const { ms, limitMs, why } = this.#measure(watched, at);
-    if (mark !== watched.mark) {
-      watched.mark = mark;
-      watched.movedAt = at;
+    const known = this.#watched.get(sessionKey);
+    // When it has moved since it was seen last, nobody knows for how long it stood still.
+    if (known?.mark !== mark) {
+      this.#watched.set(sessionKey, { mark, owner: owner ?? known?.owner ?? null, movedAt: at });
+      return [];
     }
+    const stall = this.#measure(known, at);
     // Whoever had the lease last answers for what nobody has now.
-    watched.owner = owner ?? watched.owner;
-    if (ms <= limitMs) return [];
-    const seconds = (ms / 1000).toFixed(1);
-    return [
-      { sessionKey, detail: `did not move for ${seconds} s; its owner ${watched.owner ?? "nobody"} ${why}` },
-    ];
+    known.owner = owner ?? known.owner;
+    return stall === null ? [] : [{ sessionKey, detail: stall }];
   }
 
-  #measure({ owner, movedAt }: Watched, at: number): { ms: number; limitMs: number; why: string } {
+  /** Says how long it has stood still when that is too long. */
+  #measure({ owner, movedAt }: Watched, at: number): string | null {
     const disturbed = owner === null ? undefined : this.#disturbed.get(owner);
     const isDead = disturbed?.kind === "death";
     const since = Math.max(movedAt, disturbed?.at ?? movedAt, this.#allDisturbedAt);
     const ms = at - since;
     this.#longestMs = Math.max(this.#longestMs, ms);
     if (isDead) this.#longestAfterDeathMs = Math.max(this.#longestAfterDeathMs, ms);
-    if (isDead) return { ms, limitMs: AFTER_DEATH_MS, why: "has died" };
-    return { ms, limitMs: STUCK_MS, why: disturbed === undefined ? "had no fault" : "had a fault" };
+    if (ms <= (isDead ? AFTER_DEATH_MS : STUCK_MS)) return null;
+    const why = isDead ? "has died" : disturbed === undefined ? "had no fault" : "had a fault";
+    return `did not move for ${(ms / 1000).toFixed(1)} s; its owner ${owner ?? "nobody"} ${why}`;
   }
 }
