@@ -30,7 +30,7 @@ export interface TurnStore {
   /**
    * Starts up to `agentMessageIds.length` runnable turns, the longest waiting first. A turn whose attempts are used up is failed
    * instead: its session is among the answers with `outcome: null`. Turns on one of `fullProviders` (the part of a rig before `/`)
-   * are passed over. `models` are those of each App, its default first: a session whose rig is not among them goes on with the default. Fewer answers than asked for: no other turn was runnable; behind one that was failed the next one is now.
+   * are passed over. `models` are those of each App, its default first: a session whose rig is not among them goes on with the default. Fewer answers than asked for: no other turn was runnable, or somebody else was changing its session: a later call gets it; behind one that was failed the next one is now.
    */
   claim(
     owner: string,

@@ -51,6 +51,8 @@ export function actionsOf(calls: Calls): ActionStore {
         if (keys.length === 0) return [];
         const transaction = await Transaction.begin(connection, {
           sessions: { keys },
+          // One that somebody holds is looked at again a second later.
+          patience: "passes over",
           needsOf: () => [{ turns: true }],
           epochs: 0,
           births: [],

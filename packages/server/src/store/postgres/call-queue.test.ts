@@ -70,24 +70,6 @@ describe.skipIf(await isWithoutPostgres())("calls that wait for the database", (
     expect(done).toEqual(["read", "renamed"]);
     await store.close();
   });
-
-  it("do not wait for what is held elsewhere, while a lane is free", async () => {
-    const store = await openPostgresStore({ url, lanes: 2 });
-    const [held, free] = [randomUUID(), randomUUID()];
-    for (const id of [held, free]) await store.sessions.open(target(id), NOTHING);
-    let waiting: Promise<unknown> | undefined;
-    await server.holding(
-      databaseOf(url),
-      `SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`,
-      async () => {
-        waiting = store.sessions.rename(held, "waits");
-        await server.untilWaiting(databaseOf(url));
-        expect((await store.sessions.rename(free, "goes on"))?.session.title).toBe("goes on");
-      },
-    );
-    await waiting;
-    await store.close();
-  });
 });
 
 function databaseOf(url: string): string {

@@ -1,32 +1,25 @@
 // Calls that wait for the database. Changes that were asked for in one turn of the event loop, or while a commit was under way, travel
-// together; calls about the same session keep their order.
+// together; calls about the same session keep their order. Those of a session that somebody else holds leave the others: they wait for it
+// on one of a few connections of their own, or are tried again a moment later.
 
 import type { Clock } from "../../core/ports/clock.ts";
-import { storeClosed } from "../unavailable.ts";
-import { ofSession, type Calls } from "./calls.ts";
+import { storeClosed, storeUnavailable } from "../unavailable.ts";
+import { changesAtHead, outcomeOf, type Asked, type Subject, type Task } from "./call-subject.ts";
+import { ofSession, PASSED_OVER, type Calls } from "./calls.ts";
 import type { Connections } from "./connections.ts";
 import { answerOf } from "./failures.ts";
-import { commitChanges, repeated, type Change, type Outcome } from "./group-commit.ts";
-import { takeNumbers } from "./numbers.ts";
+import { commitChanges, commitPatiently, repeated, type Change, type Outcome } from "./group-commit.ts";
+import { NO_NUMBERS, takeNumbers } from "./numbers.ts";
+import type { Patience } from "./session-locks.ts";
 
-interface Settle {
-  resolve(value: never): void;
-  reject(error: unknown): void;
-}
+/** Milliseconds until a call that was passed over is tried again. */
+const PAUSE_MS = 25;
 
-type Asked =
-  | { readonly kind: "change"; readonly change: Change }
-  | { readonly kind: "alone" | "read"; readonly run: () => Promise<unknown> };
-
-type Task = Settle & Asked;
-
-/** What calls are about. While it is busy, those that come wait; while it is read, those that change it. */
-interface Subject {
-  readonly name: string;
-  readonly waiting: Task[];
-  isBusy: boolean;
-  /** Reads that are under way. */
-  reads: number;
+/** Changes of one subject that travel together. */
+interface Taken {
+  readonly subject: Subject;
+  readonly tasks: readonly Task[];
+  readonly changes: readonly Change[];
 }
 
 export interface CallQueueOptions {
@@ -37,6 +30,10 @@ export interface CallQueueOptions {
   readonly lanes: number;
   /** Changes that are committed together at most, so that none waits for too many others. */
   readonly mostTogether: number;
+  /** Sessions that may be waited for at once, each on a connection of its own; the others are tried again and again. */
+  readonly mostWaitedFor: number;
+  /** Milliseconds for which a call is tried again whose session somebody holds. */
+  readonly heldMs: number;
 }
 
 export class CallQueue implements Calls {
@@ -46,6 +43,7 @@ export class CallQueue implements Calls {
   readonly #ready = new Set<Subject>();
   readonly #drained = Promise.withResolvers<void>();
   #lanesInUse = 0;
+  #waitedFor = 0;
   #underWay = 0;
   #isScheduled = false;
   #end: Error | null = null;
@@ -61,11 +59,11 @@ export class CallQueue implements Calls {
 
   alone: Calls["alone"] = (subject, work) => {
     const now = this.#now();
-    const run = () =>
+    const run = (patience: Patience) =>
       repeated(() =>
         this.#options.connections.write(async (connection) => {
-          const { at, transaction } = await takeNumbers(connection, { epochs: 0, keys: 0 });
-          return { result: await work(connection, now ?? at), transaction };
+          const { at, transaction } = await takeNumbers(connection, NO_NUMBERS);
+          return { result: await work(connection, now ?? at, patience), transaction };
         }),
       );
     return this.#ask(subject, { kind: "alone", run });
@@ -96,7 +94,7 @@ export class CallQueue implements Calls {
   #ask<Answer>(name: string | null, asked: Asked): Promise<Answer> {
     if (this.#end !== null) return Promise.reject(storeClosed(this.#end));
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const task: Task = { ...asked, resolve, reject };
+    const task: Task = { ...asked, heldSince: null, resolve, reject };
     this.#underWay += 1;
     if (name === null) {
       void this.#runTask(task);
@@ -144,38 +142,77 @@ export class CallQueue implements Calls {
     } else if (head.kind === "alone") {
       subject.waiting.shift();
       this.#takeUp(subject);
-      void this.#runTask(head).then(() => this.#free(subject));
+      void outcomeOf(head.run("passes over")).then((outcome) => this.#answer(subject, [head], [outcome]));
     }
   }
 
   async #commitNext(): Promise<void> {
-    const tasks: (Task & { readonly kind: "change" })[] = [];
-    const subjects: Subject[] = [];
+    const taken: Taken[] = [];
+    let count = 0;
     for (const subject of this.#ready) {
-      if (tasks.length >= this.#options.mostTogether) break;
-      subjects.push(subject);
+      if (count >= this.#options.mostTogether) break;
       this.#takeUp(subject);
-      for (let [head] = subject.waiting; head?.kind === "change"; [head] = subject.waiting) {
-        tasks.push(head);
-        subject.waiting.shift();
-      }
+      const next = { subject, ...changesAtHead(subject) };
+      taken.push(next);
+      count += next.tasks.length;
     }
     this.#lanesInUse += 1;
-    const changes = tasks.map(({ change }) => change);
-    const outcomes = await commitChanges(this.#options.connections, changes);
-    tasks.forEach((task, index) => this.#settle(task, outcomes[index]));
+    const outcomes = await commitChanges(
+      this.#options.connections,
+      taken.flatMap(({ changes }) => changes),
+    );
     this.#lanesInUse -= 1;
-    for (const subject of subjects) this.#free(subject);
+    let first = 0;
+    for (const { subject, tasks } of taken) {
+      this.#answer(subject, tasks, outcomes.slice(first, first + tasks.length));
+      first += tasks.length;
+    }
     if (this.#ready.size > 0) this.#schedule();
   }
 
+  /** Settles the calls of a subject that were under way, but for those that were passed over: these come again before all others. */
+  #answer(subject: Subject, tasks: readonly Task[], outcomes: readonly (Outcome | undefined)[]): void {
+    const held: Task[] = [];
+    tasks.forEach((task, index) => {
+      const outcome = outcomes[index];
+      if (outcome === PASSED_OVER && this.#mayComeAgain(task)) held.push(task);
+      else this.#settle(task, outcome);
+    });
+    if (held.length === 0) {
+      this.#free(subject);
+      return;
+    }
+    subject.waiting.unshift(...held);
+    if (this.#waitedFor < this.#options.mostWaitedFor) void this.#waitFor(subject);
+    else setTimeout(() => this.#free(subject), PAUSE_MS);
+  }
+
+  /** Whether a call that was passed over has not been so for too long. */
+  #mayComeAgain(task: Task): boolean {
+    task.heldSince ??= performance.now();
+    return performance.now() - task.heldSince < this.#options.heldMs;
+  }
+
+  /** Runs what comes next of a busy subject, behind whoever holds it. */
+  async #waitFor(subject: Subject): Promise<void> {
+    this.#waitedFor += 1;
+    const [head] = subject.waiting;
+    if (head?.kind === "alone") {
+      subject.waiting.shift();
+      const outcome = await outcomeOf(head.run("waits"));
+      this.#waitedFor -= 1;
+      this.#answer(subject, [head], [outcome]);
+    } else {
+      const { tasks, changes } = changesAtHead(subject);
+      const outcomes = await commitPatiently(this.#options.connections, changes);
+      this.#waitedFor -= 1;
+      this.#answer(subject, tasks, outcomes);
+    }
+  }
+
   async #runTask(task: Task): Promise<void> {
-    if (task.kind === "change") throw new Error("A change travels with others");
-    const outcome = await task.run().then(
-      (value): Outcome => ({ value }),
-      (error: unknown): Outcome => ({ error }),
-    );
-    this.#settle(task, outcome);
+    if (task.kind !== "read") throw new Error("A change waits for its subject");
+    this.#settle(task, await outcomeOf(task.run()));
   }
 
   #takeUp(subject: Subject): void {
@@ -194,7 +231,8 @@ export class CallQueue implements Calls {
   }
 
   #settle(task: Task, outcome: Outcome | undefined): void {
-    if (outcome !== undefined && "value" in outcome) task.resolve(outcome.value as never);
+    if (outcome === PASSED_OVER) task.reject(storeUnavailable(new Error("Somebody else holds the session")));
+    else if (outcome !== undefined && "value" in outcome) task.resolve(outcome.value as never);
     else task.reject(answerOf(outcome?.error));
     this.#underWay -= 1;
     this.#settleEnd();

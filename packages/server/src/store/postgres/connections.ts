@@ -34,10 +34,19 @@ const BIGINT = 20;
  */
 const PLANNING = "SET enable_seqscan = off; SET jit = off";
 
+export const CONNECTIONS = 10;
+export const STATEMENT_MS = 5000;
+
+/** Milliseconds to wait for what somebody else has locked, where a statement may take so many. */
+export function lockMs(statementMs: number): number {
+  return Math.ceil(statementMs / 2);
+}
+
 export class Connections {
   readonly #pool: Pool;
 
-  constructor({ url, connections = 10, connectMs = 3000, statementMs = 5000 }: ConnectionOptions) {
+  constructor(options: ConnectionOptions) {
+    const { url, connections = CONNECTIONS, connectMs = 3000, statementMs = STATEMENT_MS } = options;
     this.#pool = new Pool({
       connectionString: url,
       max: connections,
@@ -48,7 +57,7 @@ export class Connections {
       // For a server that says nothing at all: later than its own limit, so that its answer comes first where it has one.
       query_timeout: statementMs + 1000,
       statement_timeout: statementMs,
-      lock_timeout: Math.ceil(statementMs / 2),
+      lock_timeout: lockMs(statementMs),
       // A process that stops in the middle of a transaction loses it, and with it the locks.
       idle_in_transaction_session_timeout: statementMs,
       types: {

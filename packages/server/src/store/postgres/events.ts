@@ -2,7 +2,7 @@ import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/event-s
 import type { NumberedEvent } from "../../core/session-event.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
-import { lockSessions } from "./facts.ts";
+import { lockSessions } from "./session-locks.ts";
 import { prepareDelete, prepareUpdate } from "./bulk.ts";
 import { prepare } from "./statement.ts";
 import { together } from "./together.ts";
@@ -97,8 +97,8 @@ function trimWith(calls: Calls): EventStore["trim"] {
 
 async function trimLogs(connection: Connection, rows: readonly TrimmableRow[]): Promise<number> {
   if (rows.length === 0) return 0;
-  // A log only grows and its events only get older: what was not needed is not needed now.
-  const locked = await lockSessions(connection, { keys: rows.map(({ key }) => key) });
+  // A log only grows and its events only get older: what was not needed is not needed now. One that somebody holds has time until later.
+  const locked = await lockSessions(connection, { keys: rows.map(({ key }) => key) }, "passes over");
   const alive = new Set(locked.map(({ key }) => key));
   const trimmed = rows.filter(({ key }) => alive.has(key));
   await together([

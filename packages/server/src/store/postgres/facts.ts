@@ -17,11 +17,13 @@ import { listsOf, unnest, type Row } from "./bulk.ts";
 import type { Connection } from "./connections.ts";
 import { SessionState } from "./session-state.ts";
 import { prepare } from "./statement.ts";
-import { ACTION, MESSAGE, SESSION, TURN, of } from "./columns.ts";
+import { ACTION, MESSAGE, TURN, of } from "./columns.ts";
 import { together } from "./together.ts";
 
 /** What a call has to know of its session, beside its row. */
 export interface Needs {
+  /** How many turns have not ended, and whether one of them waits. */
+  readonly turnCount?: boolean;
   /** Turns that have not ended, with their messages and actions. */
   readonly turns?: boolean;
   /** Text that was checkpointed of them. */
@@ -39,23 +41,13 @@ export interface Needs {
 
 type OfSession<RowType> = RowType & { readonly session_key: number };
 
-const lockById = prepare<[readonly string[]], SessionRow>(
-  `SELECT ${SESSION} FROM sessions WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE`,
+const turnCounts = prepare<
+  [readonly number[]],
+  { readonly session_key: number; readonly open_turns: number; readonly waits: boolean }
+>(
+  `SELECT session_key, count(*) AS open_turns, bool_or(state = 'waiting') AS waits FROM turns
+   WHERE session_key = ANY($1::bigint[]) AND ended_at IS NULL GROUP BY session_key`,
 );
-const lockByKey = prepare<[readonly number[]], SessionRow>(
-  `SELECT ${SESSION} FROM sessions WHERE key = ANY($1::bigint[]) ORDER BY id FOR UPDATE`,
-);
-
-/** Locks sessions in the order of their ids. Those that do not exist are not among the answers. */
-export function lockSessions(
-  connection: Connection,
-  sessions: { readonly ids: readonly string[] } | { readonly keys: readonly number[] },
-): Promise<readonly SessionRow[]> {
-  return "ids" in sessions
-    ? lockById.all(connection, sessions.ids)
-    : lockByKey.all(connection, sessions.keys);
-}
-
 const openTurns = prepare<[readonly number[]], OfSession<TurnRow>>(
   `SELECT ${TURN} FROM turns WHERE session_key = ANY($1::bigint[]) AND ended_at IS NULL`,
 );
@@ -142,7 +134,14 @@ function readTurns(connection: Connection, wanted: Wanted, stateOf: StateOf): Pr
   const turns = keysOf((needs) => needs.turns === true || needs.all === true);
   const streamed = keysOf((needs) => needs.streamed === true || needs.all === true);
   const leased = keysOf((needs) => needs.lease === true);
+  const read = new Set(turns);
+  const counted = keysOf((needs) => needs.turnCount === true).filter((key) => !read.has(key));
   return [
+    ifAny(counted, async () => {
+      for (const row of await turnCounts.all(connection, counted)) {
+        stateOf(row).addTurnCount({ openTurns: row.open_turns, waits: row.waits });
+      }
+    }),
     ifAny(turns, async () => {
       for (const row of await openTurns.all(connection, turns)) stateOf(row).addTurn(toTurn(row));
     }),

@@ -10,8 +10,16 @@ const DISK_FULL = "53100";
 /** The world's, not ours: broken connections (08), no resources (53), interventions and restarts (57), the operating system (58). */
 const CLASSES_OF_THE_WORLD: ReadonlySet<string> = new Set(["08", "53", "57", "58"]);
 
-/** `lock_not_available`; `read_only_sql_transaction`: a standby that was not promoted yet; wrong or missing credentials. */
-const STATES_OF_THE_WORLD: ReadonlySet<string> = new Set(["55P03", "25006", "28000", "28P01", "3D000"]);
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/** `read_only_sql_transaction`: a standby that was not promoted yet; wrong or missing credentials. */
+const STATES_OF_THE_WORLD: ReadonlySet<string> = new Set([
+  LOCK_NOT_AVAILABLE,
+  "25006",
+  "28000",
+  "28P01",
+  "3D000",
+]);
 
 const UNIQUE_VIOLATION = "23505";
 /** Deadlocks, serialization failures. */
@@ -47,6 +55,11 @@ export function isWorthRepeating(error: unknown): boolean {
   // Somebody else began the life of a session of the same id at the same moment: now it is there.
   if (error.code === UNIQUE_VIOLATION) return error.constraint === "sessions_id";
   return ROLLBACKS.has(error.code ?? "");
+}
+
+/** Whether somebody else has held for too long what was waited for. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE;
 }
 
 /** Whether every other transaction would fail in the same way now. */

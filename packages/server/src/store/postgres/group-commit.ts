@@ -1,10 +1,12 @@
 // One transaction for all changes that wait: what makes a durable write cheap. When one of them fails, or the transaction itself, all are
 // undone and repeated one by one, each in a transaction of its own, so that one bad row never fails its neighbours (contract section 3).
+// Sessions that somebody else holds are passed over, so that nobody waits for a session that is not his.
 
-import type { ChangeNeeds } from "./calls.ts";
+import { PASSED_OVER, type ChangeNeeds } from "./calls.ts";
 import type { Connections } from "./connections.ts";
 import { writeChanges } from "./draft-writer.ts";
-import { concernsAll, isWorthRepeating } from "./failures.ts";
+import { concernsAll, isLockTimeout, isWorthRepeating } from "./failures.ts";
+import type { Patience } from "./session-locks.ts";
 import { Transaction } from "./transaction.ts";
 
 /** A change of one session that waits to be committed. */
@@ -16,33 +18,62 @@ export interface Change {
   decide(transaction: Transaction, at: number): unknown;
 }
 
-export type Outcome = { readonly value: unknown } | { readonly error: unknown };
+/** `PASSED_OVER`: nothing was done, because somebody else holds the session. */
+export type Outcome = { readonly value: unknown } | { readonly error: unknown } | typeof PASSED_OVER;
 
 /** How often a transaction is run that others have kept from ending. */
 const TIMES = 5;
 
-/** Commits changes and answers their outcomes, in their order, when they are on disk. */
+/** Commits changes and answers their outcomes, in their order, when they are on disk. Changes of a session that is held wait for the next time. */
 export async function commitChanges(
   connections: Connections,
   changes: readonly Change[],
 ): Promise<readonly Outcome[]> {
   if (changes.length > 1) {
     try {
-      return (await commitTogether(connections, changes)).map((value) => ({ value }));
+      return await commitTogether(connections, changes, "passes over");
     } catch (error) {
       if (concernsAll(error)) return changes.map(() => ({ error }));
     }
   }
+  return await commitOneByOne(connections, changes);
+}
+
+/** As `commitChanges`, of one session, for which this waits behind whoever holds it. */
+export async function commitPatiently(
+  connections: Connections,
+  changes: readonly Change[],
+): Promise<readonly Outcome[]> {
+  try {
+    return await commitTogether(connections, changes, "waits");
+  } catch (error) {
+    if (concernsAll(error) || isLockTimeout(error)) return changes.map(() => ({ error }));
+    return await commitOneByOne(connections, changes);
+  }
+}
+
+/** Where one is passed over, so are those behind it of the same session: their order stays. */
+async function commitOneByOne(
+  connections: Connections,
+  changes: readonly Change[],
+): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
+  const held = new Set<string>();
   for (const change of changes) {
-    try {
-      const [value] = await repeated(() => commitTogether(connections, [change]));
-      outcomes.push({ value });
-    } catch (error) {
-      outcomes.push({ error });
-    }
+    const outcome = held.has(change.sessionId) ? PASSED_OVER : await commitAlone(connections, change);
+    if (outcome === PASSED_OVER) held.add(change.sessionId);
+    outcomes.push(outcome);
   }
   return outcomes;
+}
+
+async function commitAlone(connections: Connections, change: Change): Promise<Outcome> {
+  try {
+    const [outcome] = await commitTogether(connections, [change], "passes over");
+    return outcome ?? PASSED_OVER;
+  } catch (error) {
+    return { error };
+  }
 }
 
 /** Runs a transaction again that a deadlock or somebody who was faster has undone. */
@@ -56,7 +87,11 @@ export async function repeated<Result>(run: () => Promise<Result>): Promise<Resu
   }
 }
 
-function commitTogether(connections: Connections, changes: readonly Change[]): Promise<readonly unknown[]> {
+function commitTogether(
+  connections: Connections,
+  changes: readonly Change[],
+  patience: Patience,
+): Promise<readonly Outcome[]> {
   const needs = new Map<string, ChangeNeeds[]>();
   for (const change of changes) {
     const others = needs.get(change.sessionId);
@@ -64,15 +99,24 @@ function commitTogether(connections: Connections, changes: readonly Change[]): P
     else others.push(change.needs);
   }
   const births = changes.filter((change) => change.needs.mayBegin === true).map(({ sessionId }) => sessionId);
-  return connections.write(async (connection) => {
-    const transaction = await Transaction.begin(connection, {
-      sessions: { ids: [...needs.keys()] },
-      needsOf: ({ id }) => needs.get(id) ?? [],
-      epochs: changes.reduce((sum, change) => sum + (change.needs.epochs ?? 0), 0),
-      births: [...new Set(births)],
-    });
-    const result = changes.map((change) => change.decide(transaction, change.at ?? transaction.at));
-    await writeChanges(connection, transaction.changes);
-    return { result, transaction: transaction.name };
-  });
+  const locked = {
+    sessions: { ids: [...needs.keys()] },
+    patience,
+    needsOf: ({ id }: { readonly id: string }) => needs.get(id) ?? [],
+    epochs: changes.reduce((sum, change) => sum + (change.needs.epochs ?? 0), 0),
+    births: [...new Set(births)],
+  };
+  return repeated(() =>
+    connections.write(async (connection) => {
+      const transaction = await Transaction.begin(connection, locked);
+      const result = changes.map(
+        (change): Outcome =>
+          transaction.isHeld(change.sessionId)
+            ? PASSED_OVER
+            : { value: change.decide(transaction, change.at ?? transaction.at) },
+      );
+      await writeChanges(connection, transaction.changes);
+      return { result, transaction: transaction.name };
+    }),
+  );
 }

@@ -94,19 +94,6 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     expect(new Set(epochs).size).toBe(ids.length);
   });
 
-  it("claim a turn also when its session is held for another reason at that moment", async () => {
-    const [held, free] = [randomUUID(), randomUUID()];
-    await chat(nodes[0]!, held, "hello");
-    await chat(nodes[0]!, free, "hello");
-    let claim: ReturnType<Store["turns"]["claim"]> | undefined;
-    await server.holding(database, `SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`, async () => {
-      claim = nodes[1]!.turns.claim("me", [randomUUID(), randomUUID(), randomUUID()], [], {});
-      await server.untilWaiting(database);
-    });
-    const claimed = await claim;
-    expect(claimed?.map(({ session }) => session.id)).toEqual([free, held]);
-  });
-
   it("refuse what an owner writes whose turn another node has taken", async () => {
     const id = randomUUID();
     const late = await startTurn(nodes[0]!, id, "hello", { claim: claimOf("paused") });

@@ -7,7 +7,7 @@ import type { Store } from "../../core/ports/store.ts";
 import { readMigrations } from "../migrations.ts";
 import { actionsOf } from "./actions.ts";
 import { CallQueue } from "./call-queue.ts";
-import { Connections, type ConnectionOptions } from "./connections.ts";
+import { CONNECTIONS, Connections, lockMs, STATEMENT_MS, type ConnectionOptions } from "./connections.ts";
 import { eventsOf } from "./events.ts";
 import { jobsOf } from "./jobs.ts";
 import { keysOf } from "./keys.ts";
@@ -25,7 +25,13 @@ export interface PostgresStoreOptions extends ConnectionOptions {
   readonly lanes?: number;
   /** Changes that one commit holds at most; 256 when absent. */
   readonly mostTogether?: number;
+  /** Sessions that somebody else holds and that may be waited for at once; 4 when absent, fewer where there are few connections. */
+  readonly mostWaitedFor?: number;
+  /** Milliseconds after which a claim looks once more at turns whose sessions somebody held; 25 when absent. */
+  readonly claimAgainMs?: number;
 }
+
+const MOST_WAITED_FOR = 4;
 
 const probe = prepare<[]>("UPDATE probes SET value = value + 1 WHERE one = 1");
 
@@ -46,8 +52,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await connections.end();
     throw error;
   }
-  const { clock = null, lanes = 2, mostTogether = 256 } = options;
-  const calls = new CallQueue({ connections, clock, lanes, mostTogether });
+  const { clock = null, lanes = 2, mostTogether = 256, statementMs = STATEMENT_MS } = options;
+  const spare = (options.connections ?? CONNECTIONS) - lanes - 2;
+  const mostWaitedFor = options.mostWaitedFor ?? Math.max(1, Math.min(MOST_WAITED_FOR, spare));
+  const waits = { mostWaitedFor, heldMs: lockMs(statementMs) };
+  const calls = new CallQueue({ connections, clock, lanes, mostTogether, ...waits });
   // Leases wait for nobody: where they are not renewed in time, every turn of the node stops.
   const keeping = new Connections({
     ...options,
@@ -55,12 +64,17 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     connectMs: LEASE_WAIT_MS,
     statementMs: LEASE_WAIT_MS,
   });
-  const leaseCalls = new CallQueue({ connections: keeping, clock, lanes: 1, mostTogether: 1 });
+  const one = { lanes: 1, mostTogether: 1, mostWaitedFor: 1, heldMs: lockMs(LEASE_WAIT_MS) };
+  const leaseCalls = new CallQueue({ connections: keeping, clock, ...one });
   const kept = turnsOf(leaseCalls);
   let closed: Promise<void> | null = null;
   return {
     sessions: sessionsOf(calls),
-    turns: { ...turnsOf(calls), renew: kept.renew, releaseDeadLeases: kept.releaseDeadLeases },
+    turns: {
+      ...turnsOf(calls, options.claimAgainMs),
+      renew: kept.renew,
+      releaseDeadLeases: kept.releaseDeadLeases,
+    },
     actions: actionsOf(calls),
     events: eventsOf(calls),
     jobs: jobsOf(calls),

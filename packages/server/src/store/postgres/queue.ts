@@ -1,5 +1,6 @@
 // Turns that wait, and the leases of those that run.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { availableModel } from "../../core/decisions/available-model.ts";
 import { ranUnder } from "../../core/decisions/run-time.ts";
 import { decideClaim } from "../../core/decisions/turns.ts";
@@ -12,6 +13,7 @@ import { toLease, type LeaseRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { writeChanges } from "./draft-writer.ts";
+import type { Patience } from "./session-locks.ts";
 import { prepare } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
@@ -30,9 +32,12 @@ const prolong = prepare<[number, string, number, readonly number[]], { readonly 
    UPDATE leases SET expires_at = $1 WHERE session_key IN (SELECT session_key FROM held) RETURNING epoch`,
 );
 
-export function queueOf(calls: Calls): Queue {
+/** Longer than a commit takes, and short enough for the turns that were claimed before. */
+const CLAIM_AGAIN_MS = 25;
+
+export function queueOf(calls: Calls, claimAgainMs = CLAIM_AGAIN_MS): Queue {
   return {
-    claim: claimWith(calls),
+    claim: claimWith(calls, claimAgainMs),
     countWaiting: (limit) =>
       calls.look("claims", async (connection) => (await waiting.get(connection, limit))?.count ?? 0),
     renew: (owner, epochs, leaseMs) =>
@@ -42,8 +47,13 @@ export function queueOf(calls: Calls): Queue {
       }),
     releaseDeadLeases: (everyOther) =>
       calls.alone("leases", (connection, at) => releaseDeadLeases(connection, at, everyOther)),
-    handBack: (owner, epochs) =>
-      calls.alone("leases", (connection, at) => handBack(connection, at, owner, epochs)),
+    handBack: async (owner, epochs) => {
+      const give = (patience: Patience) =>
+        calls.alone("leases", (connection, at) => handBack({ connection, at, owner, epochs, patience }));
+      const free = await give("passes over");
+      // Whoever holds one of them does not keep the others from being given back.
+      return free === epochs.length ? free : free + (await give("waits"));
+    },
   };
 }
 
@@ -58,8 +68,8 @@ const LONGEST_WAITING = "ORDER BY t.enqueued_at, t.session_key, t.number LIMIT $
 const lockRunnable = prepare<[readonly string[], number], RunnableRow>(
   `${RUNNABLE} ${LONGEST_WAITING} FOR UPDATE OF s SKIP LOCKED`,
 );
-const runnableBeside = prepare<[readonly string[], number, readonly number[]], RunnableRow>(
-  `${RUNNABLE} AND t.session_key <> ALL($3::bigint[]) ${LONGEST_WAITING}`,
+const runnableBeside = prepare<[readonly string[], readonly number[]], RunnableRow>(
+  `${RUNNABLE} AND t.session_key <> ALL($2::bigint[]) ORDER BY t.enqueued_at, t.session_key, t.number LIMIT 1`,
 );
 
 type Claim = {
@@ -70,28 +80,33 @@ type Claim = {
 };
 
 /**
- * Nodes that claim at the same time pass over what another one holds, so that none waits for the others. What is left then may be held
- * for another reason, a rename for example: that is waited for, in a second transaction, which holds nothing meanwhile.
+ * Nodes that claim at the same time pass over what another one holds, so that none waits for the others. What is left then may be held for
+ * another reason, a rename for example: it is looked at once more a moment later. What is held for longer is left to the next claim, for
+ * which no node ever waits longer than its bus polls (two seconds): turns that are free must not wait for one that is not.
  */
-function claimWith(calls: Calls): Queue["claim"] {
+function claimWith(calls: Calls, againMs: number): Queue["claim"] {
   return async (owner, agentMessageIds, fullProviders, models) => {
-    const claim = { owner, agentMessageIds, fullProviders, models };
-    const { claimed, passedOver } = await calls.alone("claims", async (connection, at) => {
-      const rows = await lockRunnable.all(connection, fullProviders, agentMessageIds.length);
-      const claimed = await claimRows(connection, at, rows, claim);
-      const left = agentMessageIds.length - rows.length;
-      const keys = rows.map(({ session_key }) => session_key);
-      const passedOver = left === 0 ? [] : await runnableBeside.all(connection, fullProviders, left, keys);
-      return { claimed, passedOver };
-    });
-    if (passedOver.length === 0) return claimed;
-    const rest = {
-      ...claim,
-      agentMessageIds: agentMessageIds.slice(agentMessageIds.length - passedOver.length),
-    };
-    const further = calls.alone("claims", (connection, at) => claimRows(connection, at, passedOver, rest));
+    const claim = (ids: readonly string[]) =>
+      calls.alone("claims", async (connection, at) => {
+        const rows = await lockRunnable.all(connection, fullProviders, ids.length);
+        const claimed = await claimRows(connection, at, rows, {
+          owner,
+          agentMessageIds: ids,
+          fullProviders,
+          models,
+        });
+        const left = ids.length - rows.length;
+        const keys = rows.map(({ session_key }) => session_key);
+        const isHeld = left > 0 && (await runnableBeside.get(connection, fullProviders, keys)) !== undefined;
+        return { claimed, left: isHeld ? left : 0 };
+      });
+    const { claimed, left } = await claim(agentMessageIds);
+    if (left === 0) return claimed;
+    await sleep(againMs);
+    const further = claim(agentMessageIds.slice(agentMessageIds.length - left));
     // What was claimed is so, whatever becomes of the others.
-    return [...claimed, ...(await (claimed.length === 0 ? further : further.catch(() => [])))];
+    const held = claimed.length === 0 ? further : further.catch(() => ({ claimed: [] }));
+    return [...claimed, ...(await held).claimed];
   };
 }
 
@@ -105,6 +120,7 @@ async function claimRows(
   if (rows.length === 0) return [];
   const transaction = await Transaction.begin(connection, {
     sessions: { keys: rows.map(({ session_key }) => session_key) },
+    patience: "passes over",
     needsOf: () => [{ turns: true }],
     epochs: rows.length,
     births: [],
@@ -166,21 +182,26 @@ async function releaseDeadLeases(
 }
 
 const HELD = "owner = $1 AND epoch = ANY($2::bigint[])";
-const lockHeld = prepare<[string, readonly number[]], { readonly key: number }>(
-  `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key
-   WHERE owner = $1 AND leases.epoch = ANY($2::bigint[]) ORDER BY s.id FOR UPDATE OF s`,
-);
+const LOCK_HELD = `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key
+   WHERE owner = $1 AND leases.epoch = ANY($2::bigint[]) ORDER BY s.id FOR UPDATE OF s`;
+const lockHeld = {
+  waits: prepare<[string, readonly number[]], { readonly key: number }>(LOCK_HELD),
+  "passes over": prepare<[string, readonly number[]], { readonly key: number }>(`${LOCK_HELD} SKIP LOCKED`),
+};
 const removeHeld = prepare<[string, readonly number[], readonly number[]], EndedLeaseRow>(
   `DELETE FROM leases WHERE ${HELD} AND session_key = ANY($3::bigint[]) RETURNING session_key, taken_at, expires_at`,
 );
 
-async function handBack(
-  connection: Connection,
-  at: number,
-  owner: string,
-  epochs: readonly number[],
-): Promise<number> {
-  const locked = await lockHeld.all(connection, owner, epochs);
+interface HandingBack {
+  readonly connection: Connection;
+  readonly at: number;
+  readonly owner: string;
+  readonly epochs: readonly number[];
+  readonly patience: Patience;
+}
+
+async function handBack({ connection, at, owner, epochs, patience }: HandingBack): Promise<number> {
+  const locked = await lockHeld[patience].all(connection, owner, epochs);
   if (locked.length === 0) return 0;
   const keys = locked.map(({ key }) => key);
   const removed = await removeHeld.all(connection, owner, epochs, keys);

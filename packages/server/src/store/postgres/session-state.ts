@@ -18,6 +18,8 @@ export interface UsedKey {
   readonly at: number;
 }
 
+type TurnCount = Pick<ChatFacts, "openTurns" | "waits">;
+
 export class SessionState {
   /** As it was read; `null` when its life begins in this transaction. */
   readonly before: SessionRecord | null;
@@ -29,6 +31,8 @@ export class SessionState {
   /** Text that was checkpointed beyond the last finished step, by turn. */
   readonly #streamed = new Map<number, string>();
   #lease: Lease | null = null;
+  /** Turns that have not ended, where they were counted and not read. */
+  #unread: TurnCount = { openTurns: 0, waits: false };
   #systemEvents: readonly SystemEventRecord[] = [];
   #session: SessionRecord;
 
@@ -53,6 +57,11 @@ export class SessionState {
   addTurn(turn: TurnRecord): void {
     if (turn.endedAt === null) this.#turns.set(turn.number, turn);
     else this.#turns.delete(turn.number);
+  }
+
+  /** In place of the turns themselves. */
+  addTurnCount(count: TurnCount): void {
+    this.#unread = count;
   }
 
   addMessage(message: MessageRecord): void {
@@ -93,15 +102,17 @@ export class SessionState {
     if (draft.lease?.kind === "taken") this.#lease = { takenAt: draft.at, expiresAt: draft.at + LEASE_MS };
   }
 
-  countOpenTurns(): Pick<ChatFacts, "openTurns" | "waits"> {
+  countOpenTurns(): TurnCount {
+    const { openTurns, waits } = this.#unread;
     return {
-      openTurns: this.#turns.size,
-      waits: this.#turns.values().some(({ state }) => state === "waiting"),
+      openTurns: openTurns + this.#turns.size,
+      waits: waits || this.#turns.values().some(({ state }) => state === "waiting"),
     };
   }
 
   /** The session's turns that have not ended, with their messages, oldest first. */
   openTurns(): readonly OpenTurn[] {
+    if (this.#unread.openTurns > 0) throw new Error("Turns were counted that have to be read");
     const pending = this.#pendingActions();
     return [...this.#turns.values()]
       .toSorted((left, right) => left.number - right.number)

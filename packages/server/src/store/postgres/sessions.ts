@@ -2,15 +2,15 @@ import { decideModel, decideOpen, decideRename } from "../../core/decisions/sett
 import type { SessionStore, SessionVersion, StreamedText } from "../../core/ports/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import { toMessage, toSession, type MessageRow, type SessionRow } from "../rows.ts";
-import { ofSession, type Calls } from "./calls.ts";
+import { ofSession, PASSED_OVER, type Calls } from "./calls.ts";
 import { expireSessions } from "./expiry.ts";
 import { openWithoutWriting, touchWithoutWriting } from "./full-disk.ts";
 import { removeSessions } from "./removal.ts";
+import { lockSessions } from "./session-locks.ts";
 import { prepare } from "./statement.ts";
 import { MESSAGE, SESSION } from "./columns.ts";
 
 const byId = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1`);
-const lockById = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1 FOR UPDATE`);
 
 export function sessionsOf(calls: Calls): SessionStore {
   const existing = (id: string) => ({ id, birth: null, load: false });
@@ -42,9 +42,12 @@ export function sessionsOf(calls: Calls): SessionStore {
         ),
       ),
     remove: (id, app) =>
-      calls.alone(ofSession(id), async (connection) => {
-        const row = await lockById.get(connection, id);
-        if (row === undefined) return null;
+      calls.alone(ofSession(id), async (connection, _at, patience) => {
+        const [row] = await lockSessions(connection, { ids: [id] }, patience);
+        if (row === undefined) {
+          const isHeld = patience === "passes over" && (await byId.get(connection, id)) !== undefined;
+          return isHeld ? PASSED_OVER : null;
+        }
         if (!countsAs(row, app)) return "other_app";
         await removeSessions(connection, [row.key]);
         return { life: row.life };
@@ -136,25 +139,43 @@ function messagesWith(calls: Calls): SessionStore["messages"] {
     });
 }
 
+const alive = "sessions s JOIN unnest($1::text[], $2::text[]) AS u (id, life) USING (id, life)";
 const noteUse = prepare<
   [readonly string[], readonly string[], number],
   { readonly id: string; readonly life: string }
 >(
-  `WITH used AS (
-     SELECT s.key FROM sessions s JOIN unnest($1::text[], $2::text[]) AS u (id, life) USING (id, life)
-     ORDER BY s.id FOR UPDATE OF s
-   )
+  `WITH used AS (SELECT s.key FROM ${alive} ORDER BY s.id FOR UPDATE OF s SKIP LOCKED)
    UPDATE sessions SET used_at = greatest(used_at, $3) WHERE key IN (SELECT key FROM used) RETURNING id, life`,
 );
+const findAlive = prepare<
+  [readonly string[], readonly string[]],
+  { readonly id: string; readonly life: string }
+>(`SELECT id, life FROM ${alive}`);
 
+type Life = Parameters<SessionStore["touch"]>[0][number];
+
+/** The use of sessions that somebody else holds is noted when he is done, as every other change of them is: the others do not wait for that. */
 function touchWith(calls: Calls): SessionStore["touch"] {
-  const note = (used: Parameters<SessionStore["touch"]>[0]) =>
-    calls.alone("use", async (connection, at) => {
-      const ids = used.map(({ id }) => id);
-      const lives = used.map(({ life }) => life);
-      const noted = await noteUse.all(connection, ids, lives, at);
-      const alive = new Set(noted.map(({ id, life }) => `${life} ${id}`));
-      return used.filter(({ id, life }) => !alive.has(`${life} ${id}`)).map(({ id }) => id);
+  const note = async (used: readonly Life[]) => {
+    const { noted, held } = await calls.alone("use", async (connection, at) => {
+      const noted = await noteUse.all(connection, ...listsOf(used), at);
+      const left = without(used, noted);
+      return { noted, held: left.length === 0 ? [] : await findAlive.all(connection, ...listsOf(left)) };
     });
+    const late = held.map(({ id, life }) =>
+      calls.change(id, {}, (transaction, at) => (transaction.noteUse(id, life, at) ? [{ id, life }] : [])),
+    );
+    const there = [...noted, ...(await Promise.all(late)).flat()];
+    return without(used, there).map(({ id }) => id);
+  };
   return (used) => note(used).catch((error: unknown) => touchWithoutWriting(calls, [used], error));
+}
+
+function listsOf(lives: readonly Life[]): [readonly string[], readonly string[]] {
+  return [lives.map(({ id }) => id), lives.map(({ life }) => life)];
+}
+
+function without(lives: readonly Life[], others: readonly Life[]): readonly Life[] {
+  const known = new Set(others.map(({ id, life }) => `${life} ${id}`));
+  return lives.filter(({ id, life }) => !known.has(`${life} ${id}`));
 }

@@ -11,8 +11,9 @@ import type { SessionRow } from "../rows.ts";
 import { Changes } from "./changes.ts";
 import type { TransactionName } from "./commit.ts";
 import type { Connection } from "./connections.ts";
-import { lockSessions, readStates, type Needs } from "./facts.ts";
+import { readStates, type Needs } from "./facts.ts";
 import { takeNumbers, type Numbers } from "./numbers.ts";
+import { lockBirths, lockSessions, type Patience, type SoughtSessions } from "./session-locks.ts";
 import { SessionState, type UsedKey } from "./session-state.ts";
 import { together } from "./together.ts";
 
@@ -20,7 +21,8 @@ export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
 
 /** Which sessions a transaction locks, and what its calls have to know of them. */
 export interface Locked {
-  readonly sessions: { readonly ids: readonly string[] } | { readonly keys: readonly number[] };
+  readonly sessions: SoughtSessions;
+  readonly patience: Patience;
   readonly needsOf: (row: Pick<SessionRow, "id" | "key">) => readonly Needs[];
   /** Epochs that the calls take at most. */
   readonly epochs: number;
@@ -48,15 +50,29 @@ export class Transaction {
   }
 
   static async begin(connection: Connection, locked: Locked): Promise<Transaction> {
-    const rows = await lockSessions(connection, locked.sessions);
+    const { sessions, patience } = locked;
+    let rows = await lockSessions(connection, sessions, patience);
+    const unborn = missingOf(locked.births, rows);
+    if (patience === "waits" && unborn.length > 0) {
+      // Whoever was about to begin the life of one of them has done so behind this lock.
+      [, rows] = await together([
+        lockBirths(connection, unborn),
+        lockSessions(connection, sessions, patience),
+      ]);
+    }
     // Epochs are taken behind the locks, so that whoever locks a session later has a higher one.
-    const existing = new Set(rows.map(({ id }) => id));
-    const keys = locked.births.filter((id) => !existing.has(id)).length;
+    const births = missingOf(locked.births, rows);
+    const missing = patience === "passes over" && "ids" in sessions ? missingOf(sessions.ids, rows) : [];
     const [numbers, states] = await together([
-      takeNumbers(connection, { epochs: locked.epochs, keys }),
+      takeNumbers(connection, { epochs: locked.epochs, keys: births.length, missing, births }),
       readStates(connection, rows, locked.needsOf),
     ]);
     return new Transaction(numbers, states);
+  }
+
+  /** Whether somebody else holds a session, so that nothing is known of it here. */
+  isHeld(id: string): boolean {
+    return this.#numbers.held.includes(id);
   }
 
   byId(id: string): SessionState | null {
@@ -139,6 +155,14 @@ export class Transaction {
     this.changes.addUsedKey(sessionKey, key, used);
   }
 
+  /** Notes that a life of a session was used; answers whether it is there. */
+  noteUse(id: string, life: string, at: number): boolean {
+    const state = this.byId(id);
+    if (state?.session.life !== life) return false;
+    this.changes.use(state, at);
+    return true;
+  }
+
   /** The turn if it may still write. */
   writingTurn(identity: TurnIdentity): WritingTurn | null {
     const state = this.byKey(identity.sessionKey);
@@ -150,4 +174,9 @@ export class Transaction {
     this.#unborn.set(id, key);
     return key;
   }
+}
+
+function missingOf(ids: readonly string[], rows: readonly SessionRow[]): readonly string[] {
+  const locked = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => !locked.has(id));
 }

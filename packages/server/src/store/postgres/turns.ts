@@ -14,7 +14,8 @@ import type { Calls } from "./calls.ts";
 import { historyWith } from "./history.ts";
 import { queueOf } from "./queue.ts";
 
-export function turnsOf(calls: Calls): TurnStore {
+/** `claimAgainMs`: milliseconds after which a claim looks once more at turns whose sessions somebody held. */
+export function turnsOf(calls: Calls, claimAgainMs?: number): TurnStore {
   return {
     chat: chatWith(calls),
     interrupt: (target, streamed) =>
@@ -27,7 +28,7 @@ export function turnsOf(calls: Calls): TurnStore {
             return "ok";
           }),
       ),
-    ...queueOf(calls),
+    ...queueOf(calls, claimAgainMs),
     history: historyWith(calls),
     ...progressOf(calls),
   };
@@ -38,7 +39,8 @@ function chatWith(calls: Calls): TurnStore["chat"] {
     const { idempotency, onBusy, claim } = input;
     const interrupts = onBusy === "interrupt";
     const needs = {
-      turns: true,
+      turnCount: true,
+      turns: interrupts,
       streamed: interrupts,
       all: target.load,
       idempotencyKey: idempotency?.key ?? null,

@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { NOTHING, record, target } from "../contract/scenario.suite.ts";
+import { PASSED_OVER } from "./calls.ts";
+import { Connections, type Connection, type Written } from "./connections.ts";
+import { commitChanges, type Change } from "./group-commit.ts";
+import { openPostgresStore } from "./open.ts";
+
+/** Connections that do something before each of their transactions. */
+class SteppedConnections extends Connections {
+  before: (transaction: number) => Promise<void> = () => Promise.resolve();
+  #transactions = 0;
+
+  override async write<Result>(work: (connection: Connection) => Promise<Written<Result>>): Promise<Result> {
+    this.#transactions += 1;
+    await this.before(this.#transactions);
+    return await super.write(work);
+  }
+}
+
+describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one", () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  it("keep the order of a session that was held when the first of its changes came", async () => {
+    const database = await server.createDatabase();
+    const url = server.url(database);
+    const store = await openPostgresStore({ url });
+    const [held, other] = [randomUUID(), randomUUID()];
+    for (const id of [held, other]) await store.sessions.open(target(id), NOTHING);
+    const connections = new SteppedConnections({ url });
+    const isFree = Promise.withResolvers<void>();
+    const isOver = Promise.withResolvers<void>();
+    const holding = server.holding(
+      database,
+      `SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`,
+      async () => {
+        isOver.resolve();
+        await isFree.promise;
+      },
+    );
+    await isOver.promise;
+    // All together, the first that fails, the first of those held; the lock goes before whatever comes then.
+    connections.before = async (transaction) => {
+      if (transaction < 4) return;
+      isFree.resolve();
+      await holding;
+    };
+    const outcomes = await commitChanges(connections, [
+      changeOf(other, () => {
+        throw new Error("a defect");
+      }),
+      changeOf(held, () => "first"),
+      changeOf(held, () => "second"),
+      changeOf(other, () => "another"),
+    ]);
+    expect(outcomes).toEqual([
+      { error: new Error("a defect") },
+      PASSED_OVER,
+      PASSED_OVER,
+      { value: "another" },
+    ]);
+    expect((await record(store, held)).head).toBe(0);
+    await connections.end();
+    await store.close();
+  });
+});
+
+function changeOf(sessionId: string, decide: () => string): Change {
+  return { sessionId, needs: {}, at: null, decide };
+}

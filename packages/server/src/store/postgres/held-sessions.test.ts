@@ -1,0 +1,244 @@
+// Sessions that somebody else has locked: another node that is paused or slow. Who has nothing to do with them must not notice.
+
+import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { TcpProxy } from "../../../test/tcp-proxy.ts";
+import type { Store } from "../../core/ports/store.ts";
+import {
+  NOTHING,
+  askOf,
+  callOf,
+  chat,
+  identityOf,
+  messagesOf,
+  record,
+  startTurn,
+  step,
+  target,
+} from "../contract/scenario.suite.ts";
+import { openPostgresStore, type PostgresStoreOptions } from "./open.ts";
+
+/** Longer than any test: whoever waits where nobody should is found out. */
+const PATIENT = { statementMs: 120_000 };
+const UNAVAILABLE = { status: 503, code: "store_unavailable" };
+const NEVER_WAITED_FOR = { cause: new Error("Somebody else holds the session") };
+
+describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", () => {
+  let server: PostgresServer;
+  let database: string;
+  const stores: Store[] = [];
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    database = await server.createDatabase();
+  });
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map((store) => store.close()));
+  });
+
+  async function open(options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
+    const store = await openPostgresStore({ url: server.url(database), ...PATIENT, ...options });
+    stores.push(store);
+    return store;
+  }
+
+  async function sessions(store: Store, count: number): Promise<readonly string[]> {
+    const ids = Array.from({ length: count }, () => randomUUID());
+    for (const id of ids) await store.sessions.open(target(id), NOTHING);
+    return ids;
+  }
+
+  function holding(ids: readonly string[], work: () => Promise<void>): Promise<void> {
+    const list = ids.map((id) => `'${id}'`).join(", ");
+    return server.holding(
+      database,
+      `SELECT 1 FROM sessions WHERE id IN (${list}) ORDER BY id FOR UPDATE`,
+      work,
+    );
+  }
+
+  it("hold up no calls about others that travel with theirs, and have theirs answered when they are free", async () => {
+    const store = await open({ lanes: 1 });
+    const [held, ...free] = await sessions(store, 9);
+    let isAnswered = false;
+    let waiting: ReturnType<Store["sessions"]["rename"]> | undefined;
+    await holding([held!], async () => {
+      waiting = store.sessions.rename(held!, "waits");
+      void waiting.then(() => (isAnswered = true));
+      const others = [...free, randomUUID(), randomUUID()].map((id) => chat(store, id, "goes on"));
+      expect((await Promise.all(others)).every(({ outcome }) => outcome.kind === "accepted")).toBe(true);
+      expect(isAnswered).toBe(false);
+    });
+    expect((await waiting)?.session.title).toBe("waits");
+  });
+
+  it("get their calls in the order in which these were asked for", async () => {
+    const store = await open({ lanes: 1 });
+    const [held, other] = await sessions(store, 2);
+    const done: string[] = [];
+    const asked: Promise<unknown>[] = [];
+    const say = (text: string) =>
+      asked.push(chat(store, held!, text, { maxQueued: 10 }).then(() => done.push(text)));
+    await holding([held!], async () => {
+      say("one");
+      // It is under way by then, and not answered.
+      await setImmediate();
+      say("two");
+      await store.sessions.rename(other!, "goes on");
+      say("three");
+      await server.untilWaiting(database);
+      say("four");
+      await store.sessions.rename(other!, "goes on still");
+      expect(done).toEqual([]);
+    });
+    say("five");
+    await Promise.all(asked);
+    expect(done).toEqual(["one", "two", "three", "four", "five"]);
+    expect((await messagesOf(store, held!)).map(({ content }) => content)).toEqual(done);
+  });
+
+  it("are tried again and again where more of them are held than may be waited for", async () => {
+    const store = await open({ lanes: 1, mostWaitedFor: 1 });
+    const [other, ...held] = await sessions(store, 13);
+    const removed = held.slice(6);
+    const asked: Promise<unknown>[] = [];
+    await holding(held, async () => {
+      asked.push(...held.slice(0, 6).map((id) => chat(store, id, "waits")));
+      asked.push(...removed.map((id) => store.sessions.remove(id)));
+      await server.untilWaiting(database);
+      for (let count = 0; count < 5; count += 1) await chat(store, other!, "goes on", { maxQueued: 10 });
+      const [row] = await server.query(
+        database,
+        "SELECT count(*)::integer AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      );
+      expect(row).toEqual({ waiting: 1 });
+    });
+    await Promise.all(asked);
+    for (const id of held.slice(0, 6)) expect((await record(store, id)).messageCount).toBe(1);
+    for (const id of removed) expect(await store.sessions.find(id)).toBeNull();
+  });
+
+  it("have their calls refused with nothing changed when they are held for too long, waited for or not", async () => {
+    const store = await open({ lanes: 1, mostWaitedFor: 1, statementMs: 1000 });
+    const [other, ...held] = await sessions(store, 13);
+    await holding(held, async () => {
+      const refused = Promise.allSettled(held.map((id) => store.sessions.rename(id, "waits")));
+      expect((await store.sessions.rename(other!, "goes on"))?.session.title).toBe("goes on");
+      for (const answer of await refused) expect(answer).toMatchObject({ reason: UNAVAILABLE });
+      // Not one after the other for as long as each would be waited for.
+      expect(await refused).toContainEqual({
+        status: "rejected",
+        reason: expect.objectContaining(NEVER_WAITED_FOR),
+      });
+    });
+    for (const id of held) expect((await store.sessions.rename(id, "next"))?.session.head).toBe(1);
+  });
+
+  it("hold up nobody else's when they begin their life on a node that is paused", async () => {
+    const proxy = await TcpProxy.start(server.port);
+    const paused = await open({ url: server.url(database).replace(`:${server.port}/`, `:${proxy.port}/`) });
+    const store = await open({ lanes: 1 });
+    const id = randomUUID();
+    const goOn = Promise.withResolvers<() => void>();
+    proxy.fromClient = (bytes, link) => {
+      if (bytes.includes("COMMIT\0")) goOn.resolve(() => void link.server.write(bytes));
+      else link.server.write(bytes);
+    };
+    const first = chat(paused, id, "first");
+    const resume = await goOn.promise;
+    const second = chat(store, id, "second");
+    expect((await chat(store, randomUUID(), "goes on")).created).toBe(true);
+    proxy.fromClient = null;
+    resume();
+    expect([(await first).created, (await second).created]).toEqual([true, false]);
+    expect((await messagesOf(store, id)).map(({ content }) => content)).toEqual(["first", "second"]);
+    await proxy.stop();
+  });
+
+  it("are not claimed, and those that are free are at once", async () => {
+    const store = await open();
+    const [held, free] = [randomUUID(), randomUUID()];
+    for (const id of [held, free]) await chat(store, id, "hello");
+    const claim = async () => {
+      const claimed = await store.turns.claim("me", [randomUUID(), randomUUID(), randomUUID()], [], {});
+      return claimed.map(({ session }) => session.id);
+    };
+    await holding([held], async () => {
+      expect(await claim()).toEqual([free]);
+      expect(await claim()).toEqual([]);
+    });
+    expect(await claim()).toEqual([held]);
+  });
+
+  it("are claimed with the others when they are held for a moment only", async () => {
+    const store = await open({ claimAgainMs: 1000 });
+    const [held, free] = [randomUUID(), randomUUID()];
+    for (const id of [held, free]) await chat(store, id, "hello");
+    let claim: ReturnType<Store["turns"]["claim"]> | undefined;
+    await holding([held], async () => {
+      claim = store.turns.claim("me", [randomUUID(), randomUUID(), randomUUID()], [], {});
+      while ((await server.query(database, "SELECT 1 FROM leases")).length === 0);
+    });
+    expect((await claim)?.map(({ session }) => session.id)).toEqual([free, held]);
+  });
+
+  it("have their use noted when they are free, and the others theirs at once", async () => {
+    const store = await open();
+    const [held, free] = await sessions(store, 2);
+    const lives = new Map<string, string>();
+    for (const id of [held!, free!]) lives.set(id, (await record(store, id)).life);
+    const touch = (...ids: string[]) =>
+      store.sessions.touch(ids.map((id) => ({ id, life: lives.get(id) ?? "" })));
+    const usedAt = async (id: string) =>
+      (await server.query(database, `SELECT used_at FROM sessions WHERE id = '${id}'`))[0]?.["used_at"];
+    const before = await usedAt(held!);
+    let gone: ReturnType<typeof touch> | undefined;
+    await holding([held!], async () => {
+      gone = touch(held!, free!, randomUUID());
+      await server.untilWaiting(database);
+      expect(await touch(free!)).toEqual([]);
+    });
+    expect(await gone).toHaveLength(1);
+    expect(Number(await usedAt(held!))).toBeGreaterThan(Number(before));
+  });
+
+  it("do not keep turns of other sessions from being handed back, and have theirs handed back when they are free", async () => {
+    const store = await open();
+    const [held, free] = [randomUUID(), randomUUID()];
+    const turns = [await startTurn(store, held, "hello"), await startTurn(store, free, "hello")];
+    let handed: Promise<number> | undefined;
+    await holding([held], async () => {
+      const epochs = turns.map(({ epoch }) => epoch);
+      handed = store.turns.handBack("owner", epochs);
+      await server.untilWaiting(database);
+      const [again] = await store.turns.claim("other", [randomUUID()], [], {});
+      expect(again?.session.id).toBe(free);
+    });
+    expect(await handed).toBe(2);
+  });
+
+  it("have their actions ended and their logs trimmed later, and the others theirs", async () => {
+    let now = Date.UTC(2026, 0, 1);
+    const store = await open({ clock: { now: () => now } });
+    const ids = [randomUUID(), randomUUID()];
+    for (const id of ids) {
+      const turn = identityOf(await startTurn(store, id, "go"));
+      await store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], [askOf("a")]);
+      await store.turns.wait(turn);
+    }
+    now += 600_000;
+    const expire = async () => (await store.actions.expire(10)).map(({ session }) => session.id);
+    const trim = () => store.events.trim({ keepCount: 1, keepAfter: now + 1, limit: 10 });
+    await holding([ids[0]!], async () => {
+      expect(await expire()).toEqual([ids[1]]);
+      expect(await trim()).toBe(1);
+    });
+    expect(await expire()).toEqual([ids[0]]);
+    expect(await trim()).toBe(1);
+  });
+});
