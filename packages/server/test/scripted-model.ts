@@ -7,7 +7,8 @@ import type {
   LanguageModelV4StreamResult,
 } from "@ai-sdk/provider";
 
-const USAGE = {
+/** What each call of a model in tests has used. */
+export const USAGE = {
   inputTokens: { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 },
   outputTokens: { total: 5, text: 5, reasoning: 0 },
 };

@@ -1,7 +1,6 @@
 // Rows and records. The tables of all adapters have the same columns, and their rows these types: what is true or false is 1 or 0, JSON is
 // text.
 
-import type { AppKeyRecord } from "../core/ports/key-store.ts";
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
 import { isEmptySession, type SessionRecord } from "../core/session.ts";
@@ -86,6 +85,16 @@ export interface ActionRow {
   readonly created_at: number;
   readonly expires_at: number;
   readonly resolved_at: number | null;
+}
+
+/** A session that is owed a title, with its first message. */
+export interface TitleRow {
+  readonly key: number;
+  readonly id: string;
+  readonly life: string;
+  readonly app: string | null;
+  readonly utility_model: string | null;
+  readonly text: string;
 }
 
 export function toSession(row: SessionRow): SessionRecord {
@@ -204,28 +213,6 @@ export function usageText(usage: TokenUsage): string {
 
 function toUsage(text: string): TokenUsage {
   return text === NO_USAGE_TEXT ? NO_USAGE : (JSON.parse(text) as TokenUsage);
-}
-
-export interface KeyRow {
-  readonly id: string;
-  readonly name: string | null;
-  readonly apps: string;
-  readonly digest: string;
-  readonly created_at: number;
-  readonly expires_at: number | null;
-  readonly revoked_at: number | null;
-}
-
-export function toKey(row: KeyRow): AppKeyRecord {
-  return {
-    id: row.id,
-    name: row.name,
-    apps: JSON.parse(row.apps) as AppKeyRecord["apps"],
-    digest: row.digest,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-  };
 }
 
 /** The tables that have rows of a session, by its key: what goes with it. */

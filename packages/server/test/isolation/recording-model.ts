@@ -6,11 +6,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4StreamResult,
 } from "@ai-sdk/provider";
-
-const USAGE = {
-  inputTokens: { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 5, text: 5, reasoning: 0 },
-};
+import { USAGE } from "../scripted-model.ts";
 
 export class RecordingModel implements LanguageModelV4 {
   readonly specificationVersion = "v4";

@@ -1,17 +1,10 @@
 import type { SealedSecret, SecretStore } from "../../core/ports/secret-store.ts";
+import { toSecret, type SecretRow } from "../app-rows.ts";
 import { prepareInsert } from "./bulk.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { prepare } from "./statement.ts";
 import { SECRET } from "./columns.ts";
-
-interface SecretRow {
-  readonly app: string;
-  readonly client_id: string;
-  readonly name: string;
-  readonly key_id: string;
-  readonly sealed: string;
-}
 
 interface KeyInForceRow {
   readonly key_id: string;
@@ -116,8 +109,4 @@ async function replace(
   if (after.keyId !== (await holdInForce.get(connection))?.key_id) return false;
   const { keyId: nextKeyId, sealed: nextSealed } = after;
   return (await change.run(connection, app, clientId, name, keyId, sealed, nextKeyId, nextSealed)) === 1;
-}
-
-function toSecret({ app, client_id, name, key_id, sealed }: SecretRow): SealedSecret {
-  return { app, clientId: client_id, name, keyId: key_id, sealed };
 }

@@ -1,12 +1,12 @@
 // The row of a session: its columns, in one place, and how they are written.
 
-import type { SessionRecord } from "../../core/session.ts";
-import { retentionOf } from "../rows.ts";
-import { prepareInsert, prepareUpdate, type Row } from "./bulk.ts";
+import { changingCells, type ChangingColumn } from "../session-cells.ts";
+import { prepareInsert, prepareUpdate, type Columns } from "./bulk.ts";
 import type { Connection } from "./connections.ts";
 import type { SessionState } from "./session-state.ts";
 import { together } from "./together.ts";
 
+/** In the order of their cells. */
 const CHANGING = {
   app: "text",
   title: "text",
@@ -24,7 +24,7 @@ const CHANGING = {
   updated_at: "bigint",
   used_at: "bigint",
   retention: "smallint",
-} as const;
+} as const satisfies Record<ChangingColumn, Columns[string]>;
 
 const insert = prepareInsert("sessions", {
   ...CHANGING,
@@ -48,7 +48,7 @@ export async function writeSessions(
     insert(
       connection,
       inOrder(born).map(({ state: { session }, at }) => [
-        ...changing(session, at),
+        ...changingCells(session, at),
         session.key,
         session.id,
         session.life,
@@ -57,7 +57,7 @@ export async function writeSessions(
     ),
     update(
       connection,
-      changed.map(({ state: { session }, at }) => [...changing(session, at), session.key]),
+      changed.map(({ state: { session }, at }) => [...changingCells(session, at), session.key]),
     ),
     noteUse(
       connection,
@@ -69,26 +69,4 @@ export async function writeSessions(
 /** In the order of their ids, so that two nodes that create the same sessions wait for each other and not in a circle. */
 function inOrder<Used extends { readonly state: SessionState }>(used: readonly Used[]): readonly Used[] {
   return used.toSorted((left, right) => (left.state.session.id < right.state.session.id ? -1 : 1));
-}
-
-/** Values of the columns that change, in their order. */
-function changing(session: SessionRecord, at: number): Row {
-  return [
-    session.app,
-    session.title,
-    session.titleSource,
-    session.status,
-    session.model,
-    session.modelChosen ? 1 : 0,
-    session.utilityModel,
-    session.publicKey,
-    session.userState === null ? null : JSON.stringify(session.userState),
-    session.head,
-    session.messageCount,
-    session.turnCount,
-    session.epoch,
-    session.updatedAt,
-    at,
-    retentionOf(session),
-  ];
 }

@@ -1,15 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { SealedSecret, SecretStore } from "../../core/ports/secret-store.ts";
+import type { SecretStore } from "../../core/ports/secret-store.ts";
+import { toSecret, type SecretRow } from "../app-rows.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./statement.ts";
-
-interface SecretRow {
-  readonly app: string;
-  readonly client_id: string;
-  readonly name: string;
-  readonly key_id: string;
-  readonly sealed: string;
-}
 
 export function prepareSecrets(database: DatabaseSync): Synchronous<SecretStore> {
   const { keyInForce, bringInForce } = prepareKeyInForce(database);
@@ -100,8 +93,4 @@ function prepareReplace(
     if (after.keyId !== keyInForce()) return false;
     return change.run(after.keyId, after.sealed, app, clientId, name, keyId, sealed) === 1;
   };
-}
-
-function toSecret({ app, client_id, name, key_id, sealed }: SecretRow): SealedSecret {
-  return { app, clientId: client_id, name, keyId: key_id, sealed };
 }

@@ -1,0 +1,47 @@
+// What is written into the row of a session whenever it has changed.
+
+import type { SessionRecord } from "../core/session.ts";
+import { retentionOf } from "./rows.ts";
+
+export const CHANGING_COLUMNS = [
+  "app",
+  "title",
+  "title_source",
+  "status",
+  "model",
+  "model_chosen",
+  "utility_model",
+  "public_key",
+  "user_state",
+  "head",
+  "message_count",
+  "turn_count",
+  "epoch",
+  "updated_at",
+  "used_at",
+  "retention",
+] as const;
+
+export type ChangingColumn = (typeof CHANGING_COLUMNS)[number];
+
+/** The values of `CHANGING_COLUMNS`, in their order. `at`: when it was used, in milliseconds since the Unix epoch. */
+export function changingCells(session: SessionRecord, at: number) {
+  return [
+    session.app,
+    session.title,
+    session.titleSource,
+    session.status,
+    session.model,
+    session.modelChosen ? 1 : 0,
+    session.utilityModel,
+    session.publicKey,
+    session.userState === null ? null : JSON.stringify(session.userState),
+    session.head,
+    session.messageCount,
+    session.turnCount,
+    session.epoch,
+    session.updatedAt,
+    at,
+    retentionOf(session),
+  ] as const;
+}
