@@ -51,12 +51,16 @@ export async function rotateMaster(
   store: SecretStore,
   discardUnreadable: boolean,
 ): Promise<Rotation> {
+  const options = { store, discardUnreadable };
+  const given = givenIn(settings);
+  if (settings.isShared === true) {
+    // A lock on this machine would not keep away a rotation on another one: of two at once the store tells one so.
+    if (given === null) throw new Error(GIVEN_TO_NODES);
+    return await rotateGivenKeys(given, options);
+  }
   const lock = lockFile(join(settings.dataDirectory, "secrets.lock"));
   if (lock === null) throw new Error("Another rotation of the master key is under way. Let it finish.");
   try {
-    const options = { store, discardUnreadable };
-    const given = givenIn(settings);
-    if (given === null && settings.isShared === true) throw new Error(GIVEN_TO_NODES);
     return await (given === null
       ? rotateKeyInFile(keyFileOf(settings), options)
       : rotateGivenKeys(given, options));

@@ -2,7 +2,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openAdministration } from "../administration.ts";
+import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { type AdministrationSettings, openAdministration } from "../administration.ts";
 import { Hidden } from "../core/hidden.ts";
 import { openVault, type MasterKeySettings } from "../master-keys.ts";
 import { lockFile } from "../store/sqlite/lock.ts";
@@ -25,7 +26,11 @@ function settings(secretKey: string | null): MasterKeySettings {
   return { dataDirectory: directory, secretKey: secretKey === null ? null : new Hidden(secretKey) };
 }
 
-async function run(parameters: readonly string[], secretKey: string | null = null) {
+async function run(
+  parameters: readonly string[],
+  secretKey: string | null = null,
+  more: Partial<AdministrationSettings> = {},
+) {
   const written = { output: "", errors: "" };
   const code = await runCommandLine(["secrets", "rotate-master", ...parameters], {
     version: "1.2.3",
@@ -34,7 +39,7 @@ async function run(parameters: readonly string[], secretKey: string | null = nul
     columns: null,
     serve: () => Promise.reject(new Error("nobody asked to serve")),
     loadConfig: () => Promise.reject(new Error("nobody asked for the configuration")),
-    openAdministration: (need) => openAdministration(settings(secretKey), need),
+    openAdministration: (need) => openAdministration({ ...settings(secretKey), ...more }, need),
   });
   return { code, ...written };
 }
@@ -160,4 +165,24 @@ describe("secrets rotate-master", () => {
     await writeFile(join(directory, "secret.key"), key);
     expect(await opened(null)).toEqual({ A: "hunter22", B: "hunter33" });
   });
+});
+
+describe.skipIf(await isWithoutPostgres())("secrets rotate-master on PostgreSQL", () => {
+  it("needs no data directory, and makes none", async () => {
+    const server = await PostgresServer.start();
+    try {
+      const databaseUrl = server.url(await server.createDatabase());
+      const elsewhere = { dataDirectory: join(directory, "data"), databaseUrl };
+      const first = await run([], KEY, elsewhere);
+      const next = `${/^ {2}(\S+)$/m.exec(first.output)?.[1] ?? ""},${KEY}`;
+      expect(await run([], next, elsewhere)).toMatchObject({ code: 0, errors: "" });
+      expect(await run([], null, elsewhere)).toMatchObject({
+        code: 1,
+        errors: expect.stringContaining("Set COLLOQUY_SECRET_KEY") as string,
+      });
+      expect(await readdir(directory)).toEqual([]);
+    } finally {
+      await server.stop();
+    }
+  }, 60_000);
 });
