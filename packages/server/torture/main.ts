@@ -72,7 +72,7 @@ async function tortureNodes(main: string): Promise<boolean> {
     people: given.people,
     isOnNats: given.bus === "nats",
     untilFirstViolation: given["expect-failure"],
-    onFault: (text) => console.log(text),
+    onNews: (text) => console.log(text),
   });
   console.log(describeResult(result));
   const { withKey, firstTriesAtWhole } = result.messages;

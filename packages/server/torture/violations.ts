@@ -36,11 +36,11 @@ export interface Violation {
 export class Violations {
   readonly #seen = new Set<string>();
   readonly #all: Violation[] = [];
-  readonly #onFirst: (() => void) | null;
+  readonly #onFound: ((violation: Violation) => void) | null;
 
-  /** `onFirst` is called when the first one is found: a run that waits for a failure can then end. */
-  constructor(onFirst: (() => void) | null = null) {
-    this.#onFirst = onFirst;
+  /** `onFound` hears of each at once: a run that waits for a failure can then end. */
+  constructor(onFound: ((violation: Violation) => void) | null = null) {
+    this.#onFound = onFound;
   }
 
   /** Notes a violation. The same `about` of the same kind and session counts once however often it is seen. */
@@ -48,8 +48,9 @@ export class Violations {
     const key = `${kind} ${sessionId} ${about}`;
     if (this.#seen.has(key)) return;
     this.#seen.add(key);
-    this.#all.push({ kind, sessionId, detail: `${about}: ${detail}` });
-    if (this.#all.length === 1) this.#onFirst?.();
+    const violation = { kind, sessionId, detail: `${about}: ${detail}` };
+    this.#all.push(violation);
+    this.#onFound?.(violation);
   }
 
   get all(): readonly Violation[] {

@@ -29,8 +29,8 @@ export interface NodeRunOptions {
   readonly isOnNats: boolean;
   /** End as soon as something is wrong. */
   readonly untilFirstViolation: boolean;
-  /** Hears what is done to the cluster. */
-  readonly onFault: (text: string) => void;
+  /** Hears what is done to the cluster, and what is found. */
+  readonly onNews: (text: string) => void;
 }
 
 export async function runNodes(options: NodeRunOptions): Promise<TortureResult> {
@@ -51,12 +51,13 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
   const begun = performance.now();
   const random = createRandom(options.seed);
   const [stopping, giveUp] = [new AbortController(), new AbortController()];
-  const violations = new Violations(() => {
+  const violations = new Violations(({ kind, sessionId }) => {
+    options.onNews(`${secondsNow()}: ${kind} in ${sessionId}`);
     if (options.untilFirstViolation) stopping.abort();
   });
-  for (const { name, port } of nodes) options.onFault(`${name} is at port ${port}`);
+  for (const { name, port } of nodes) options.onNews(`${name} is at port ${port}`);
   const stalls = new StallWatch();
-  const watch = watchFaults(cluster, stalls, options.onFault);
+  const watch = watchFaults(cluster, stalls, options.onNews);
   const client = createRoundRobin(nodes.map(({ port }) => port));
   const context: LoadContext = {
     client,
@@ -108,7 +109,7 @@ async function runOn(cluster: Cluster, options: NodeRunOptions): Promise<Torture
 function watchFaults(
   { nodes }: Cluster,
   stalls: StallWatch,
-  onFault: (text: string) => void,
+  onNews: (text: string) => void,
 ): FaultWatch & {
   readonly disturbedAt: () => number;
   readonly wholeness: (node: Node | null) => number | null;
@@ -119,7 +120,7 @@ function watchFaults(
   return {
     began: (fault, hitsAll) => {
       const now = performance.now();
-      onFault(`${(now / 1000).toFixed(1)} s: ${describeFault(fault)}`);
+      onNews(`${secondsNow()}: ${describeFault(fault)}`);
       const owner = "node" in fault && hindersWork(fault) ? nodes[fault.node]?.process : undefined;
       if (owner !== undefined) stalls.disturb(owner, fault.kind === "kill" ? "death" : "fault", now);
       isDown = hitsAll;
@@ -136,4 +137,8 @@ function watchFaults(
     wholeness: (node) =>
       isDown || node === null || node.isImpaired || node.isStarting ? null : node.impairments + timesDown,
   };
+}
+
+function secondsNow(): string {
+  return `${(performance.now() / 1000).toFixed(1)} s`;
 }

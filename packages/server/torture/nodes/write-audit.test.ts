@@ -6,15 +6,25 @@ import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts
 import { Violations } from "../violations.ts";
 import { checkAudit, installAudit } from "./write-audit.ts";
 
+interface Audited {
+  readonly database: string;
+  readonly epoch: number;
+  readonly key: number;
+}
+
 describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
   let server: PostgresServer;
+  /** A database with the audit, on which `node-1` has written a step of a turn that goes on; one where it has ended the turn too. */
+  let running: Audited;
+  let ended: Audited;
   beforeAll(async () => {
     server = await PostgresServer.start();
-  }, 60_000);
+    running = await makeAudited(false);
+    ended = await makeAudited(true);
+  }, 120_000);
   afterAll(() => server.stop());
 
-  /** A database with the audit, on which `node-1` has written a step of a turn that goes on, or ended it. */
-  async function audited({ isEnded = false } = {}) {
+  async function makeAudited(isEnded: boolean): Promise<Audited> {
     const database = await server.createDatabase();
     const store = await openPostgresStore({ url: `${server.url(database)}?application_name=node-1.1` });
     await installAudit(server, database);
@@ -23,7 +33,13 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
     expect(await store.turns.stepWithCalls(turn, step(1, "Hello"), [], [])).not.toBeNull();
     if (isEnded) expect(await store.turns.complete(turn, step(2, "World"))).not.toBeNull();
     await store.close();
-    return { database, turn, key: turn.sessionKey };
+    return { database, epoch: turn.epoch, key: turn.sessionKey };
+  }
+
+  /** A copy of one of the two. */
+  async function audited({ isEnded = false } = {}): Promise<Audited> {
+    const original = isEnded ? ended : running;
+    return { ...original, database: await server.createDatabase(original.database) };
   }
 
   /** What the audit finds after `node-2` has run a statement beside the service. */
@@ -57,7 +73,7 @@ describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
   ])("finds an epoch under which another process has written %s", async (table, statement) => {
     const given = await audited();
     expect(await findsAfter(given, statement.replace("KEY", String(given.key)))).toEqual([
-      ["old epoch", `epoch ${given.turn.epoch}: of node-1.1; node-2.1 has written ${table} under it`],
+      ["old epoch", `epoch ${given.epoch}: of node-1.1; node-2.1 has written ${table} under it`],
     ]);
   });
 
