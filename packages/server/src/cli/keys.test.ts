@@ -8,7 +8,7 @@ import { openAdministration } from "../administration.ts";
 import { CheckedKeys, REMEMBERED_MS } from "../apps/keys/checked-keys.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
-import { runCommandLine } from "./run.ts";
+import { recordedRun } from "./testing/recorded-run.ts";
 
 let directory = "";
 
@@ -25,20 +25,12 @@ afterEach(async () => {
 
 const dataDirectory = () => join(directory, "data");
 
-async function run(...parameters: readonly string[]) {
-  const written = { output: "", errors: "" };
-  const code = await runCommandLine(["keys", ...parameters], {
-    version: "1.2.3",
-    output: { write: (text) => (written.output += text) },
-    errors: { write: (text) => (written.errors += text) },
-    columns: null,
-    serve: () => Promise.reject(new Error("nobody asked to serve")),
+const run = (...parameters: readonly string[]) =>
+  recordedRun(["keys", ...parameters], {
     loadConfig: () => loadConfig({ environment: {}, workingDirectory: directory }),
     openAdministration: (need) =>
       openAdministration({ dataDirectory: dataDirectory(), secretKey: null }, need),
   });
-  return { code, ...written };
-}
 
 async function json(...parameters: readonly string[]): Promise<Record<string, unknown>> {
   const { code, output, errors } = await run(...parameters, "--json");

@@ -12,9 +12,8 @@ import { openAdministration } from "../administration.ts";
 import type { Store } from "../core/ports/store.ts";
 import { type Filled, fillStore, WALLET } from "../moving/filled-store.suite.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
-import type { CommandParts } from "./command.ts";
 import { createProgress } from "./progress.ts";
-import { runCommandLine } from "./run.ts";
+import { recordedParts, recordedRun } from "./testing/recorded-run.ts";
 
 let root = "";
 let filled: Filled;
@@ -37,26 +36,12 @@ async function withServer<Result>(name: string, work: (store: Store) => Promise<
   }
 }
 
-function partsOf(columns: number | null, name: string) {
-  const written = { output: "", errors: "" };
-  const parts: CommandParts = {
-    version: "1.2.3",
-    output: { write: (text) => (written.output += text) },
-    errors: { write: (text) => (written.errors += text) },
+const run = (parameters: readonly string[], name = "data", columns: number | null = null) =>
+  recordedRun(parameters, {
     columns,
-    serve: () => Promise.reject(new Error("nobody asked to serve")),
-    loadConfig: () => Promise.reject(new Error("nobody asked for the configuration")),
     openAdministration: (need) =>
       openAdministration({ dataDirectory: join(root, name), secretKey: null }, need),
-  };
-  return { parts, written };
-}
-
-async function run(parameters: readonly string[], name = "data", columns: number | null = null) {
-  const { parts, written } = partsOf(columns, name);
-  const code = await runCommandLine(parameters, parts);
-  return { code, ...written };
-}
+  });
 
 describe("migrate", () => {
   const between = (from: string, to: string) => {
@@ -150,7 +135,7 @@ describe("migrate", () => {
 
 describe("progress", () => {
   it("is a line for each kind of work, and then one every five seconds", () => {
-    const { parts, written } = partsOf(null, "data");
+    const { parts, written } = recordedParts({});
     let now = 0;
     const progress = createProgress(parts, () => now);
     for (let done = 0; done < 12; done += 1) {

@@ -2,10 +2,9 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openAdministration } from "../administration.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { CommandParts } from "./command.ts";
-import { runCommandLine } from "./run.ts";
+import { recordedRun } from "./testing/recorded-run.ts";
 
 let directory = "";
 
@@ -17,20 +16,11 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-async function run(parameters: readonly string[], more: Partial<CommandParts> = {}) {
-  const written = { output: "", errors: "" };
-  const code = await runCommandLine(parameters, {
-    version: "1.2.3",
-    output: { write: (text) => (written.output += text) },
-    errors: { write: (text) => (written.errors += text) },
-    columns: null,
-    serve: () => Promise.reject(new Error("nobody asked to serve")),
+const run = (parameters: readonly string[], more: Partial<CommandParts> = {}) =>
+  recordedRun(parameters, {
     loadConfig: () => loadConfig({ environment: { MY_KEY: "sk-env" }, workingDirectory: directory }),
-    openAdministration: () => openAdministration({ dataDirectory: join(directory, "data"), secretKey: null }),
     ...more,
   });
-  return { code, ...written };
-}
 
 async function writeConfig(content: unknown): Promise<void> {
   await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(content));

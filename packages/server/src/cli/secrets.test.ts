@@ -7,7 +7,7 @@ import { type AdministrationSettings, openAdministration } from "../administrati
 import { Hidden } from "../core/hidden.ts";
 import { openVault, type MasterKeySettings } from "../master-keys.ts";
 import { lockFile } from "../store/sqlite/lock.ts";
-import { runCommandLine } from "./run.ts";
+import { recordedRun } from "./testing/recorded-run.ts";
 
 const KEY = "0f1e".repeat(16);
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -26,23 +26,14 @@ function settings(secretKey: string | null): MasterKeySettings {
   return { dataDirectory: directory, secretKey: secretKey === null ? null : new Hidden(secretKey) };
 }
 
-async function run(
+const run = (
   parameters: readonly string[],
   secretKey: string | null = null,
   more: Partial<AdministrationSettings> = {},
-) {
-  const written = { output: "", errors: "" };
-  const code = await runCommandLine(["secrets", "rotate-master", ...parameters], {
-    version: "1.2.3",
-    output: { write: (text) => (written.output += text) },
-    errors: { write: (text) => (written.errors += text) },
-    columns: null,
-    serve: () => Promise.reject(new Error("nobody asked to serve")),
-    loadConfig: () => Promise.reject(new Error("nobody asked for the configuration")),
+) =>
+  recordedRun(["secrets", "rotate-master", ...parameters], {
     openAdministration: (need) => openAdministration({ ...settings(secretKey), ...more }, need),
   });
-  return { code, ...written };
-}
 
 /** What a server on this directory would do. */
 async function withVault<Result>(

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
 import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
 import { openAdministration } from "../administration.ts";
-import { runCommandLine } from "../cli/run.ts";
+import { recordedRun } from "../cli/testing/recorded-run.ts";
 import type { Environment } from "../config/environment.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { UNFINISHED_MOVE } from "../store/migrations.ts";
@@ -24,19 +24,10 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-async function run(environment: Environment, ...parameters: readonly string[]) {
-  const written = { output: "", errors: "" };
-  const code = await runCommandLine(["doctor", ...parameters], {
-    version: "1.2.3",
-    output: { write: (text) => (written.output += text) },
-    errors: { write: (text) => (written.errors += text) },
-    columns: null,
-    serve: () => Promise.reject(new Error("nobody asked to serve")),
+const run = (environment: Environment, ...parameters: readonly string[]) =>
+  recordedRun(["doctor", ...parameters], {
     loadConfig: () => loadConfig({ environment, workingDirectory: directory }),
-    openAdministration: () => Promise.reject(new Error("nobody asked for the store")),
   });
-  return { code, ...written };
-}
 
 /** Findings by what they are about; several of one are joined. */
 async function examined(environment: Environment = {}) {
