@@ -15,16 +15,9 @@ import { runTurn, type RunEnd } from "./run.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
 import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";
+import { USUAL_LIMITS } from "./testing/usual-limits.ts";
 
 const MINUTE = 60_000;
-const LIMITS = {
-  turnMs: 10 * MINUTE,
-  idleMs: 5 * MINUTE,
-  maxSteps: 20,
-  toolMs: MINUTE,
-  maxModelRetries: 3,
-  actionMs: 10 * MINUTE,
-};
 
 interface Trial {
   readonly clock: ManualClock;
@@ -40,7 +33,7 @@ interface TrialOptions {
   readonly tools?: readonly Tool[];
   readonly before?: readonly PastTurn[];
   readonly steps?: readonly StepRecord[];
-  readonly limits?: Partial<typeof LIMITS>;
+  readonly limits?: Partial<typeof USUAL_LIMITS>;
   readonly approvals?: Readonly<Record<string, ApprovalRule>>;
   readonly onWrite?: RecordingJournal["onWrite"];
 }
@@ -58,7 +51,7 @@ function run(options: TrialOptions = {}): Trial {
     caller: new ModelCaller(),
     tools: fixedTools({ default: options.tools ?? [] }, { approvals: options.approvals ?? {} }),
     clock,
-    limits: { ...LIMITS, ...options.limits },
+    limits: { ...USUAL_LIMITS, ...options.limits },
     instructions: "Be brief.",
     onUsage: (used) => usage.push(used),
     onFailure: () => undefined,

@@ -1,20 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
+import { USUAL_LIMITS } from "./testing/usual-limits.ts";
 import { TurnDeadline } from "./turn-limits.ts";
 
 const MINUTE = 60_000;
-const LIMITS = {
-  turnMs: 10 * MINUTE,
-  idleMs: 5 * MINUTE,
-  maxSteps: 20,
-  toolMs: MINUTE,
-  maxModelRetries: 3,
-  actionMs: 10 * MINUTE,
-};
 
 function start(ranMs = 0) {
   const clock = new ManualClock();
-  return { clock, deadline: new TurnDeadline(clock, LIMITS, ranMs) };
+  return { clock, deadline: new TurnDeadline(clock, USUAL_LIMITS, ranMs) };
 }
 
 describe("a turn", () => {

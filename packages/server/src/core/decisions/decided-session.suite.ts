@@ -20,6 +20,7 @@ import { decideWait } from "./asking.ts";
 import { decideChat, type ChatFacts, type ChatInput, type ChatOutcome } from "./chat.ts";
 import { SessionDraft } from "./draft.ts";
 import { decideInterrupt, type PartialText } from "./interrupt.ts";
+import { plainChat } from "./plain-chat.suite.ts";
 import { ranUnder } from "./run-time.ts";
 import { decideFailure, decideLastStep, decideStepWithCalls, turnThatWrites } from "./turn-progress.ts";
 import { decideClaim } from "./turns.ts";
@@ -86,19 +87,8 @@ export class DecidedSession {
 
   chat(text: string, input: Partial<ChatInput> = {}, facts: Partial<ChatFacts> = {}): ChatOutcome {
     const whole: ChatInput = {
-      app: "default",
-      messageId: randomUUID(),
-      text,
-      publicKey: null,
-      userState: null,
-      clientId: null,
-      onBusy: "enqueue",
-      maxQueued: 10,
-      models: RIGS,
+      ...plainChat(text, RIGS),
       claim: { owner: "me", agentMessageId: randomUUID() },
-      fullProviders: [],
-      streamed: null,
-      idempotency: null,
       ...input,
     };
     const { openTurns } = this;

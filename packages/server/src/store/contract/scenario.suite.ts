@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { AskedAction } from "../../core/action.ts";
 import type { ChatInput } from "../../core/decisions/chat.ts";
+import { plainChat } from "../../core/decisions/plain-chat.suite.ts";
 import type { TurnClaim } from "../../core/decisions/turns.ts";
 import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
 import type { SessionTarget, StoredSession } from "../../core/ports/session-store.ts";
@@ -34,22 +35,7 @@ export function claimOf(owner = "owner"): TurnClaim {
 }
 
 export function chatInput(text: string, overrides: Partial<ChatInput> = {}): ChatInput {
-  return {
-    app: "default",
-    messageId: randomUUID(),
-    text,
-    publicKey: null,
-    userState: null,
-    clientId: null,
-    onBusy: "enqueue",
-    maxQueued: 10,
-    models: [MODEL],
-    claim: null,
-    fullProviders: [],
-    streamed: null,
-    idempotency: null,
-    ...overrides,
-  };
+  return { ...plainChat(text, [MODEL]), ...overrides };
 }
 
 export function chat(store: Store, id: string, text: string, overrides: Partial<ChatInput> = {}) {
