@@ -3,7 +3,8 @@
 
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "../src/core/errors.ts";
-import { MAX_ATTEMPTS } from "../src/core/turn.ts";
+import { LEASE_MS, MAX_ATTEMPTS } from "../src/core/turn.ts";
+import { EpochWatch } from "./epoch-watch.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { ACTION_MS } from "./interleaving.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
@@ -20,6 +21,7 @@ export const NODE_COMMANDS = [
   "say",
   "finish",
   "finish",
+  "write late",
   "call a tool",
   "ask a person",
   "approve",
@@ -54,10 +56,19 @@ interface Promised {
 }
 
 const NODES = 3;
+/** What a node writes for the turns that run there, and by which it keeps them. */
+const OF_RUNNING_TURNS: ReadonlySet<string> = new Set(
+  ["checkpoint", "stepWithCalls", "wait", "startCalls", "toolResult", "complete", "fail", "renew"].map(
+    (name) => `turns.${name}`,
+  ),
+);
 const SESSIONS = 2;
 
 export class NodesInterleaving {
   readonly #cluster: Nodes;
+  /** What the writes of a node's running turns wait for. */
+  readonly #held: Map<number, Promise<void>>;
+  readonly #watch: EpochWatch;
   readonly #dead = new Set<number>();
   readonly #sessions: Promised[] = [];
   readonly #found: string[] = [];
@@ -66,14 +77,20 @@ export class NodesInterleaving {
   #count = 0;
   #crashes = 0;
 
-  private constructor(cluster: Nodes) {
+  private constructor(cluster: Nodes, held: Map<number, Promise<void>>, watch: EpochWatch) {
     this.#cluster = cluster;
+    this.#held = held;
+    this.#watch = watch;
   }
 
   static async start(server: PostgresServer, run: NodesRun): Promise<NodesInterleaving> {
     const { hasBus, memoryBytes, maxRunning } = run;
+    const held = new Map<number, Promise<void>>();
+    const watch = new EpochWatch();
     const cluster = await startNodes(server, {
       count: NODES,
+      beforeCallOf: (place) => (method) => (OF_RUNNING_TURNS.has(method) ? held.get(place) : undefined),
+      watch: (store) => watch.watch(store),
       hasBus,
       adjust: (config) => ({
         ...config,
@@ -81,7 +98,7 @@ export class NodesInterleaving {
         apps: { default: asking(config.apps["default"]!) },
       }),
     });
-    const interleaving = new NodesInterleaving(cluster);
+    const interleaving = new NodesInterleaving(cluster, held, watch);
     for (let n = 0; n < SESSIONS; n += 1) {
       const id = newId();
       const reader = new FoldingReader(cluster.nodes[n]!, id);
@@ -101,6 +118,7 @@ export class NodesInterleaving {
     else if (name === "delete") await this.#delete(session, node);
     else if (name === "approve") await this.#approve(session, node, choice);
     else if (name === "crash or come back") await this.#crashOrComeBack(place);
+    else if (name === "write late") await this.#writeLate(choice);
     else if (name === "drop a reader") session.reader.drop();
     else if (name === "reconnect") await session.reader.connect(node);
     else if (name === "let time pass") await this.#cluster.pass(1 + choice * 2_500);
@@ -128,7 +146,7 @@ export class NodesInterleaving {
 
   async violations(): Promise<readonly string[]> {
     for (const session of this.#sessions) await this.#check(session);
-    return this.#found;
+    return [...this.#found, ...this.#watch.found];
   }
 
   async close(): Promise<void> {
@@ -207,6 +225,23 @@ export class NodesInterleaving {
     const one = this.#calls[choice % Math.max(1, this.#calls.length)];
     if (one === undefined || !speak(one.call, speech, choice)) return;
     this.#calls = this.#calls.filter((other) => other !== one);
+  }
+
+  /** Nothing of what a node has to say of its turns arrives before their leases have run out and others have them. */
+  async #writeLate(choice: number): Promise<void> {
+    const one = this.#calls[choice % Math.max(1, this.#calls.length)];
+    if (one === undefined) return;
+    const place = this.#cluster.nodes.indexOf(one.node);
+    const gate = Promise.withResolvers<void>();
+    this.#held.set(place, gate.promise);
+    // Each of its turns loses an attempt.
+    this.#crashes += this.#calls.filter(({ node }) => node === one.node).length;
+    this.#calls = this.#calls.filter((other) => other !== one);
+    answer(one.call);
+    await this.#cluster.pass(LEASE_MS + 2_000);
+    this.#held.delete(place);
+    gate.resolve();
+    await this.#round();
   }
 
   /** Lets what was begun go on: the stores have answered, the model's calls are known. */

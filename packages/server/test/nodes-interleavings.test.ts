@@ -42,7 +42,7 @@ describe.skipIf(await isWithoutPostgres())("any interleaving on three nodes", ()
           }
         },
       ),
-      { numRuns: RUNS, interruptAfterTimeLimit: 240_000, markInterruptAsFailure: false },
+      { numRuns: RUNS, endOnFailure: true, interruptAfterTimeLimit: 240_000, markInterruptAsFailure: false },
     );
   });
 });

@@ -6,6 +6,7 @@ import type { Transport } from "../src/bus/transport.ts";
 import { createSystemClock } from "../src/clock.ts";
 import type { Config } from "../src/config/config.ts";
 import type { Logger } from "../src/core/ports/logger.ts";
+import type { Store } from "../src/core/ports/store.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
 import type { BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -30,18 +31,22 @@ export interface NodesOptions {
   readonly adjust?: (config: Config) => Config;
   /** Sees every call of the second node's store before it is made. */
   readonly beforeCall?: BeforeCall;
+  /** Sees every call of a node's store before it is made, in place of the above. */
+  readonly beforeCallOf?: (place: number) => BeforeCall;
+  /** What each node gets in place of the store that it would have. */
+  readonly watch?: (store: Store) => Store;
 }
 
 /** Starts nodes on a new database of the server. */
 export async function startNodes(
   server: PostgresServer,
-  { count, hasBus = true, adjust, beforeCall }: NodesOptions,
+  { count, hasBus = true, adjust, beforeCall, beforeCallOf, watch = (store) => store }: NodesOptions,
 ): Promise<Nodes> {
   const clock = new ManualClock();
   const url = server.url(await server.createDatabase());
   const nodes: TestService[] = [];
   const shared = async () => ({
-    store: await openPostgresStore({ url, clock, connections: 4 }),
+    store: watch(await openPostgresStore({ url, clock, connections: 4 })),
     bus: busOn(hasBus ? url : null),
   });
   const start = (place: number) =>
@@ -50,6 +55,7 @@ export async function startNodes(
       shared,
       ...(adjust !== undefined && { adjust }),
       ...(place === 1 && beforeCall !== undefined && { beforeCall }),
+      ...(beforeCallOf !== undefined && { beforeCall: beforeCallOf(place) }),
     });
   for (let n = 0; n < count; n += 1) nodes.push(await start(n));
   return {
