@@ -36,6 +36,7 @@ interface TrialOptions {
   readonly limits?: Partial<typeof USUAL_LIMITS>;
   readonly approvals?: Readonly<Record<string, ApprovalRule>>;
   readonly onWrite?: RecordingJournal["onWrite"];
+  readonly onOpen?: () => void;
 }
 
 function run(options: TrialOptions = {}): Trial {
@@ -46,10 +47,16 @@ function run(options: TrialOptions = {}): Trial {
   if (options.onWrite !== undefined) journal.onWrite = options.onWrite;
   const controller = new AbortController();
   const usage: TokenUsage[] = [];
+  const tools = fixedTools({ default: options.tools ?? [] }, { approvals: options.approvals ?? {} });
   const end = runTurn(turn, journal, {
     models: createModelCatalog({ providers: {}, clock, extraModels: { "test/scripted": model } }),
     caller: new ModelCaller(),
-    tools: fixedTools({ default: options.tools ?? [] }, { approvals: options.approvals ?? {} }),
+    tools: {
+      open: (opening, signal) => {
+        options.onOpen?.();
+        return tools.open(opening, signal);
+      },
+    },
     clock,
     limits: { ...USUAL_LIMITS, ...options.limits },
     instructions: "Be brief.",
@@ -464,10 +471,11 @@ describe("limits of time", () => {
       step: 1,
     } as const;
     const turn = { ranMs: 10 * MINUTE, openCalls: [call] };
-    const { model, journal, end } = run({ turn, tools: [tool] });
+    let opened = 0;
+    const { model, journal, end } = run({ turn, tools: [tool], onOpen: () => (opened += 1) });
     expect(await end).toBe("failed");
     expect(journal.entries).toEqual(["fail turn_timeout"]);
-    expect(tool.started).toEqual([]);
+    expect([opened, tool.started]).toEqual([0, []]);
     expect(model.waitingCalls).toBe(0);
   });
 
