@@ -1,7 +1,7 @@
 // Statements by a name of their own, which a connection prepares when it first meets them.
 
 import { createHash } from "node:crypto";
-import type { QueryResult } from "pg";
+import { Client, type QueryResult } from "pg";
 import type { Connection } from "./connections.ts";
 import { connectionLost } from "./failures.ts";
 
@@ -17,6 +17,7 @@ export interface Statement<Parameters extends readonly Value[], Row = never> {
 
 /** Runs a text without parameters, which may hold several statements, unprepared. */
 export async function send(connection: Connection, text: string): Promise<QueryResult> {
+  sendTogether(connection);
   try {
     return await connection.query(text);
   } catch (error) {
@@ -24,11 +25,21 @@ export async function send(connection: Connection, text: string): Promise<QueryR
   }
 }
 
+/** Has what is sent in one go leave in one piece: a call of the system for each statement would cost more than the statement does. */
+function sendTogether(connection: Connection): void {
+  if (!(connection instanceof Client)) return;
+  const { stream } = connection.connection;
+  if (stream.writableCorked > 0) return;
+  stream.cork();
+  queueMicrotask(() => stream.uncork());
+}
+
 export function prepare<Parameters extends readonly Value[], Row = never>(
   text: string,
 ): Statement<Parameters, Row> {
   const name = createHash("sha256").update(text).digest("base64url").slice(0, 22);
   const query = async (connection: Connection, parameters: Parameters) => {
+    sendTogether(connection);
     try {
       return await connection.query({ name, text, values: [...parameters] });
     } catch (error) {
