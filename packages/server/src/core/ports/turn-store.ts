@@ -47,12 +47,12 @@ export interface TurnStore {
   renew(owner: string, epochs: readonly number[], leaseMs: number): Promise<readonly number[]>;
   /**
    * Makes the turns runnable whose lease has run out. With `everyOther`, also those of all owners but this one: for a
-   * process that knows that it is alone. Answers how many.
+   * process that knows that it is alone. The time that they ran counts, until their leases had run out at most. Answers how many.
    */
   releaseDeadLeases(everyOther: string | null): Promise<number>;
   /**
    * Gives back those turns of an owner that are of the given epochs and have not ended: runnable at once, and this attempt does not
-   * count, because nothing of theirs has crashed. Their runs must be over. Answers how many.
+   * count, because nothing of theirs has crashed, though its time does. Their runs must be over. Answers how many.
    */
   handBack(owner: string, epochs: readonly number[]): Promise<number>;
 

@@ -232,6 +232,22 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     expect(behind).toEqual([{ session_key: 1, number: 2 }]);
   });
 
+  it("takes what a node of the version before writes, which knows nothing of the new columns", async () => {
+    await migrate(connections, OURS);
+    await server.query(
+      database,
+      `INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
+       VALUES (1, 1, 'running', 1, 1, 0, 1, 0, '{}', 1);
+       INSERT INTO leases (session_key, owner, epoch, expires_at) VALUES (1, 'before', 1, 10)`,
+    );
+    expect(
+      await server.query(
+        database,
+        `SELECT behind_waiting, ran_ms::integer, taken_at FROM turns JOIN leases USING (session_key)`,
+      ),
+    ).toEqual([{ behind_waiting: 0, ran_ms: 0, taken_at: null }]);
+  });
+
   it("compares all text that is looked up or sorted by its bytes", async () => {
     await migrate(connections, OURS);
     const rows = await server.query(

@@ -72,6 +72,19 @@ describe("migrate", () => {
     expect(behind).toMatchObject([{ session_key: 1, number: 2 }]);
   });
 
+  it("takes what the version before writes, which knows nothing of the new columns", () => {
+    migrate(database, OURS, 5);
+    database.exec(
+      `INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
+       VALUES (1, 1, 'running', 1, 1, 0, 1, 0, '{}', 1);
+       INSERT INTO leases (session_key, owner, epoch, expires_at) VALUES (1, 'before', 1, 10)`,
+    );
+    const row = database
+      .prepare("SELECT behind_waiting, ran_ms, taken_at FROM turns JOIN leases USING (session_key)")
+      .get();
+    expect(row).toMatchObject({ behind_waiting: 0, ran_ms: 0, taken_at: null });
+  });
+
   it("makes every table STRICT", () => {
     migrate(database, OURS, 5);
     const loose = database
