@@ -94,8 +94,10 @@ function wrongPackage(path: string, from: string, typeOnly: boolean): string | n
   const [, own = "", , name = ""] = path.split("/");
   const room = roomOf(name);
   const sibling = /^@colloquy\/([^/]+)/.exec(from)?.[1];
-  if (sibling !== undefined)
-    return SIBLINGS[own]?.includes(sibling) ? null : `${own} may not know ${sibling}`;
+  if (sibling !== undefined && !SIBLINGS[own]?.includes(sibling)) return `${own} may not know ${sibling}`;
+  if (own === "client")
+    return sibling !== undefined && typeOnly ? null : "the client needs nothing to run, and types alone";
+  if (sibling !== undefined) return null;
   if (own === "protocol") return from === "zod" ? null : "the protocol needs zod and nothing else";
   if (own !== "server") return null;
   if (room === "core" && from !== "zod" && !(from === "@ai-sdk/provider" && typeOnly)) return "core is pure";
@@ -142,6 +144,20 @@ describe("the table of rooms", () => {
     ["attic/a.ts", 'import { b } from "../core/b.ts";'],
   ])("is broken by %s with %s", (file, source) => {
     expect(violations(`packages/server/src/${file}`, source)).toHaveLength(1);
+  });
+
+  it.each([
+    'import { Snapshot } from "@colloquy/protocol";',
+    'import type { Config } from "@colloquy/server/config";',
+    'import { EventSource } from "eventsource";',
+    'import { randomUUID } from "node:crypto";',
+  ])("is broken by the client with %s", (source) => {
+    expect(violations("packages/client/src/a.ts", source)).toHaveLength(1);
+  });
+
+  it("allows the client types of the protocol", () => {
+    const source = 'export type { Snapshot } from "@colloquy/protocol";\nimport { b } from "./b.ts";';
+    expect(violations("packages/client/src/a.ts", source)).toEqual([]);
   });
 
   it.each([

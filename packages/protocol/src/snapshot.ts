@@ -53,6 +53,7 @@ export type SystemEvent = z.infer<typeof SystemEvent>;
 export const UserState = z
   .record(z.string(), z.json())
   .meta({ description: "User state synced by the client; unknown keys are kept" });
+export type UserState = z.infer<typeof UserState>;
 
 export const Snapshot = z.object({
   messages: z.array(Message),

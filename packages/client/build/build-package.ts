@@ -1,0 +1,99 @@
+// Makes the package that is published: one module of JavaScript, declarations that stand alone, and nothing to install beside it.
+
+import { spawnSync } from "node:child_process";
+import { copyFile, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { wireDeclarations } from "./wire-declarations.ts";
+
+const PACKAGE = join(import.meta.dirname, "..");
+const ROOT = join(PACKAGE, "../..");
+
+/** Writes the package into `directory`, which is emptied first. Throws with what the compiler says when the sources are wrong. */
+export async function buildPackage(directory: string): Promise<void> {
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  await bundle(join(directory, "index.js"), { minify: false });
+  declare(directory);
+  const { name, version, description, license } = JSON.parse(read(join(PACKAGE, "package.json"))) as Record<
+    string,
+    string
+  >;
+  const manifest = {
+    name,
+    version,
+    description,
+    license,
+    type: "module",
+    sideEffects: false,
+    exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
+    types: "./index.d.ts",
+    files: ["*.js", "*.d.ts"],
+  };
+  writeFileSync(join(directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  const copy = promisify(copyFile);
+  await copy(join(PACKAGE, "README.md"), join(directory, "README.md"));
+  await copy(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
+}
+
+/** Bundles the client into one file for browsers and every runtime. */
+export async function bundle(outfile: string, { minify }: { readonly minify: boolean }): Promise<void> {
+  const entryPoints = [join(PACKAGE, "src/index.ts")];
+  await build({
+    entryPoints,
+    outfile,
+    bundle: true,
+    minify,
+    format: "esm",
+    platform: "neutral",
+    target: "es2022",
+  });
+}
+
+/** Declarations, compiled against what browsers have and the written types of the wire alone. */
+function declare(directory: string): void {
+  const wire = read(join(PACKAGE, "src/wire.ts"));
+  const names = /export type \{([^}]*)\}/.exec(wire)?.[1]?.match(/\w+/g) ?? [];
+  writeFileSync(join(directory, "protocol.d.ts"), wireDeclarations(names));
+  const settings = join(directory, "tsconfig.json");
+  writeFileSync(settings, JSON.stringify(compilerSettings(directory)));
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [join(ROOT, "node_modules/typescript/bin/tsc"), "-p", settings],
+    {
+      encoding: "utf8",
+    },
+  );
+  if (status !== 0) throw new Error(`The declarations cannot be written:\n${stdout}`);
+  rmSync(settings);
+  for (const file of globSync("*.d.ts", { cwd: directory })) {
+    const path = join(directory, file);
+    const text = read(path).replaceAll(/(["'])(\.\/[\w-]+)\.ts\1/g, '"$2.js"');
+    writeFileSync(path, text.replaceAll('"@colloquy/protocol"', '"./protocol.js"'));
+  }
+}
+
+function compilerSettings(directory: string): object {
+  return {
+    extends: join(ROOT, "tsconfig.json"),
+    compilerOptions: {
+      lib: ["es2024", "dom"],
+      types: [],
+      allowJs: false,
+      checkJs: false,
+      noEmit: false,
+      declaration: true,
+      emitDeclarationOnly: true,
+      rootDir: join(PACKAGE, "src"),
+      outDir: directory,
+      paths: { "@colloquy/protocol": [join(directory, "protocol.d.ts")] },
+    },
+    include: [],
+    files: [join(PACKAGE, "src/index.ts")],
+  };
+}
+
+function read(path: string): string {
+  return readFileSync(path, "utf8");
+}

@@ -1,0 +1,65 @@
+// Writes the types of the wire down as plain TypeScript, from the schemas that the server validates with: what is published then needs
+// neither these schemas nor the library that they are written in.
+
+import * as protocol from "@colloquy/protocol";
+import { z } from "zod";
+
+const JSON_TYPE = `/** Any JSON value. */
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+`;
+
+/** Declarations of the protocol's types with these names, and of those that they are made of. */
+export function wireDeclarations(names: readonly string[]): string {
+  const schemas = new Map<string, z.ZodType>();
+  for (const [name, value] of Object.entries(protocol)) {
+    if (value instanceof z.ZodType) schemas.set(name, value);
+  }
+  const nameOf = new Map([...schemas].map(([name, schema]) => [schema, name]));
+  const wanted = new Set(names);
+  const type = (schema: z.ZodType): string => {
+    const name = nameOf.get(schema);
+    if (name === undefined) return typeText(schema, type);
+    wanted.add(name);
+    return name;
+  };
+  const declarations: string[] = [];
+  // What a declaration mentions joins the set while it is walked through.
+  for (const name of wanted) {
+    const schema = schemas.get(name);
+    if (schema === undefined) throw new Error(`The protocol has no schema with the name ${name}`);
+    declarations.push(`${comment(schema)}export type ${name} = ${typeText(schema, type)};\n`);
+  }
+  return [JSON_TYPE, ...declarations].join("\n");
+}
+
+type TypeOf = (schema: z.ZodType) => string;
+
+function typeText(schema: z.ZodType, type: TypeOf): string {
+  if (schema instanceof z.ZodObject) return objectText(schema, type);
+  if (schema instanceof z.ZodUnion) return (schema.options as z.ZodType[]).map(type).join(" | ");
+  if (schema instanceof z.ZodArray) return `Array<${type(schema.element as z.ZodType)}>`;
+  if (schema instanceof z.ZodRecord) return `{ [key: string]: ${type(schema.valueType as z.ZodType)} }`;
+  if (schema instanceof z.ZodNullable) return `${type(schema.unwrap() as z.ZodType)} | null`;
+  if (schema instanceof z.ZodOptional) return `${type(schema.unwrap() as z.ZodType)} | undefined`;
+  if (schema instanceof z.ZodEnum) return schema.options.map((value) => JSON.stringify(value)).join(" | ");
+  if (schema instanceof z.ZodLiteral)
+    return [...schema.values].map((value) => JSON.stringify(value)).join(" | ");
+  // The protocol has no other schema that refers to itself.
+  if (schema instanceof z.ZodLazy) return "Json";
+  const { type: kind } = schema.def;
+  if (kind === "string" || kind === "number" || kind === "boolean" || kind === "null") return kind;
+  throw new Error(`There is no way yet to write down a schema of the kind ${kind}`);
+}
+
+function objectText(schema: z.ZodObject, type: TypeOf): string {
+  const fields = Object.entries(schema.shape as Record<string, z.ZodType>).map(
+    ([name, field]) =>
+      `${comment(field)}${name}${field instanceof z.ZodOptional ? "?" : ""}: ${type(field)};`,
+  );
+  return `{\n${fields.join("\n")}\n}`;
+}
+
+function comment(schema: z.ZodType): string {
+  const description = schema.description;
+  return description === undefined ? "" : `/** ${description}. */\n`;
+}

@@ -1,0 +1,70 @@
+// A snapshot and what happened after it make the next snapshot (docs/api.md, "Following a conversation"). Pure: nothing given is changed,
+// and what did not change is the same object afterwards, so that a view can tell by identity.
+
+import type { Message, MessageDelta, PendingAction, SessionEvent, Snapshot, SystemEvent } from "./wire.ts";
+
+/** An event of a stream that everything is included in. */
+export type SessionUpdate = { session_id: string } & (SessionEvent | MessageDelta);
+
+export interface Folded {
+  readonly snapshot: Snapshot;
+  /** What the event told that the snapshot did not have: text that was there already is cut off. `null` when that was nothing. */
+  readonly update: SessionUpdate | null;
+}
+
+/** System events that a snapshot shows. */
+const SYSTEM_EVENTS_SHOWN = 100;
+
+/** Folds an event, with its id if it has one, over a snapshot. `null` when something before it is missing: fetch the snapshot. */
+export function fold(snapshot: Snapshot, update: SessionUpdate, id: string | null): Folded | null {
+  if (update.type === "message_delta") return grow(snapshot, update);
+  const changed = { ...snapshot, ...changeOf(snapshot, update) };
+  if (id !== null) changed.last_event_id = id;
+  return { snapshot: changed, update };
+}
+
+/** A type that is not known here is of a later service: there is more to know, but nothing wrong with what is known. */
+function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> {
+  switch (update.type) {
+    case "title_changed":
+      return { title: update.new_title };
+    case "message_created":
+    case "message_updated":
+    case "message_completed":
+      return { messages: withMessage(snapshot.messages, update.message) };
+    case "state_changed": {
+      const { status, model, app, user_state } = update;
+      return { status, is_processing: status === "processing", model, app, user_state };
+    }
+    case "system_event":
+      return {
+        system_events: [...snapshot.system_events, update.item].slice(-SYSTEM_EVENTS_SHOWN),
+        pending_actions: pendingAfter(snapshot.pending_actions, update.item),
+      };
+    default:
+      return {};
+  }
+}
+
+function withMessage(messages: Message[], message: Message): Message[] {
+  const at = messages.findLastIndex(({ id }) => id === message.id);
+  return at < 0 ? [...messages, message] : messages.with(at, message);
+}
+
+function pendingAfter(pending: PendingAction[], { type, payload }: SystemEvent): PendingAction[] {
+  if (type === "action_requested") return [...pending, payload as PendingAction];
+  return type === "action_resolved" ? pending.filter(({ id }) => id !== payload["id"]) : pending;
+}
+
+function grow(snapshot: Snapshot, update: { session_id: string } & MessageDelta): Folded | null {
+  const message = snapshot.messages.findLast(({ id }) => id === update.message_id);
+  if (message === undefined || update.offset > message.content.length) return null;
+  const { content, status } = message;
+  // All of the text so far comes at offset 0. It stands in place of what is here, which after a crash may be more, or other.
+  const isOther = update.offset === 0 && !update.text.startsWith(content);
+  const offset = isOther ? 0 : content.length;
+  const text = isOther ? update.text : update.text.slice(offset - update.offset);
+  if (status !== "streaming" || (text === "" && !isOther)) return { snapshot, update: null };
+  const messages = withMessage(snapshot.messages, { ...message, content: content.slice(0, offset) + text });
+  return { snapshot: { ...snapshot, messages }, update: { ...update, offset, text } };
+}

@@ -1,0 +1,32 @@
+/** Holds up who comes until it is opened, once and for all. */
+export class Gate {
+  #isOpen = false;
+  readonly #waiting = new Set<() => void>();
+
+  open(): void {
+    this.#isOpen = true;
+    for (const pass of this.#waiting) pass();
+    this.#waiting.clear();
+  }
+
+  /** Rejects with the signal's reason. */
+  passed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      if (this.#isOpen) {
+        resolve();
+        return;
+      }
+      const onAbort = (): void => {
+        this.#waiting.delete(pass);
+        reject(signal.reason as Error);
+      };
+      const pass = (): void => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.add(pass);
+    });
+  }
+}

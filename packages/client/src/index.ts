@@ -1,0 +1,11 @@
+export { createClient, type Client, type ClientOptions } from "./client.ts";
+export { ColloquyError } from "./colloquy-error.ts";
+export type { Decision, SendOptions, StateOptions } from "./conversation-operations.ts";
+export { fold, type Folded, type SessionUpdate } from "./fold.ts";
+export type { LiveSession } from "./live-session.ts";
+export type { Operations, SecretsOf } from "./operations.ts";
+export type { Connection } from "./session-store.ts";
+export type { ThreadPage } from "./thread-operations.ts";
+export type { Timer, Timing } from "./timing.ts";
+export type { Abortable } from "./transport.ts";
+export type * from "./wire.ts";

@@ -1,0 +1,91 @@
+// Sessions as threads: to be listed, named and removed.
+
+import { randomId } from "./random-id.ts";
+import type { Abortable, Transport } from "./transport.ts";
+import type { PersistedMessage, Thread } from "./wire.ts";
+
+export interface ThreadPage {
+  readonly threads: Thread[];
+  /** `cursor` of the next page; `null` on the last one. */
+  readonly next: string | null;
+}
+
+export type ThreadOperations = ReturnType<typeof listing> & ReturnType<typeof oneThread>;
+
+export function threadOperations(transport: Transport): ThreadOperations {
+  return { ...listing(transport), ...oneThread(transport) };
+}
+
+function listing(transport: Transport) {
+  // The list asks for the id of a session, which it creates when there is none: one for all lists of this client.
+  const asking = randomId();
+  return {
+    /** Creates the session, and binds the wallet if none is bound; the same for one that exists. */
+    createSession(id: string, options: Abortable & { readonly publicKey?: string } = {}): Promise<Thread> {
+      const { publicKey, signal } = options;
+      return transport.body({
+        method: "POST",
+        path: "/api/sessions",
+        headers: { "X-Session-Id": id },
+        body: { public_key: publicKey },
+        repeatable: true,
+        signal,
+      });
+    },
+
+    /** The threads of a wallet, newest activity first: the newest 1,000, or pages of `limit` (1 to 200). */
+    async listThreads(
+      publicKey: string,
+      options: Abortable & {
+        readonly limit?: number;
+        readonly cursor?: string;
+        /** The session that is open; one without messages when absent. */
+        readonly sessionId?: string;
+      } = {},
+    ): Promise<ThreadPage> {
+      const { limit, cursor, sessionId = asking, signal } = options;
+      const answer = await transport.request<Thread[]>({
+        path: "/api/sessions",
+        query: { public_key: publicKey, limit, cursor },
+        headers: { "X-Session-Id": sessionId },
+        repeatable: true,
+        signal,
+      });
+      const next = /[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"/.exec(answer?.headers.get("link") ?? "")?.[1];
+      return { threads: answer?.body ?? [], next: next === undefined ? null : decodeURIComponent(next) };
+    },
+  };
+}
+
+function oneThread(transport: Transport) {
+  const path = (id: string): string => `/api/sessions/${encodeURIComponent(id)}`;
+  return {
+    getSession(id: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ path: path(id), repeatable: true, signal });
+    },
+
+    /** 1 to 200 characters; no generated title ever overwrites it. */
+    renameThread(id: string, title: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "PATCH", path: path(id), body: { title }, repeatable: true, signal });
+    },
+
+    /** Removes the session with its messages, for good. Not tried again by itself: the id may have a new life by then. */
+    async deleteThread(id: string, { signal }: Abortable = {}): Promise<void> {
+      await transport.request({ method: "DELETE", path: path(id), signal });
+    },
+
+    /** The persisted records, oldest first; at most `limit` (1,000) that come after the message with the id `after`. */
+    listMessages(
+      id: string,
+      options: Abortable & { readonly after?: string; readonly limit?: number } = {},
+    ): Promise<PersistedMessage[]> {
+      const { after, limit, signal } = options;
+      return transport.body({
+        path: `${path(id)}/messages`,
+        query: { after, limit },
+        repeatable: true,
+        signal,
+      });
+    },
+  };
+}

@@ -1,0 +1,140 @@
+// The package as it is published: packed, unpacked into a project that has nothing else, and used there.
+
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildPackage, bundle } from "../build/build-package.ts";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "../../..");
+const TSC = join(ROOT, "node_modules/typescript/bin/tsc");
+
+let folder: string;
+let project: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "colloquy-client-"));
+  await buildPackage(join(folder, "built"));
+  const npm = await run("npm", ["pack", join(folder, "built"), "--pack-destination", folder, "--offline"]);
+  const tarball = npm.stdout.trim().split("\n").at(-1) ?? "";
+  project = join(folder, "project");
+  const installed = join(project, "node_modules/@colloquy/client");
+  await mkdir(installed, { recursive: true });
+  await run("tar", ["-xzf", join(folder, tarball), "-C", installed, "--strip-components=1"]);
+  await writeFile(join(project, "package.json"), '{ "type": "module" }');
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What the compiler says of a file that uses the package, with these settings. Nothing is right. */
+async function check(source: string, options: object, name = "use.ts"): Promise<string> {
+  await writeFile(join(project, name), source);
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    target: "es2022",
+    lib: ["es2022"],
+    types: [],
+    ...options,
+  };
+  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [name] }));
+  return run(process.execPath, [TSC, "-p", project]).then(
+    () => "",
+    (error: { stdout: string }) => error.stdout,
+  );
+}
+
+const USE = `
+import { ColloquyError, createClient, fold, type Snapshot } from "@colloquy/client";
+const client = createClient({ baseUrl: "http://127.0.0.1:8080", app: "default" });
+const session = client.session("6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c");
+const stop: () => void = session.subscribe(() => undefined);
+const seen: Snapshot | null = session.getSnapshot();
+for await (const update of session.updates({ signal: new AbortController().signal })) {
+  if (update.type === "message_delta") update.text.trim();
+  else if (update.type === "system_notice") update.code.trim();
+  const next = seen && fold(seen, update, null);
+  next?.snapshot.messages.at(-1)?.tool_calls?.[0]?.name.trim();
+}
+const [action] = seen?.pending_actions ?? [];
+if (action?.kind === "wallet_transaction") {
+  await session.resolve(action.id, { decision: "approve", result: { transaction_hash: "0x" + action.request.to } });
+}
+const { title, status } = await session.send("Hi", { wait: true });
+title satisfies string;
+status satisfies "idle" | "processing" | "interrupted";
+try { await client.listThreads("0xabc", { limit: 10 }); } catch (error) {
+  if (error instanceof ColloquyError) [error.code.trim(), error.status.toFixed(), error.requestId?.trim()];
+}
+stop();
+`;
+
+it("holds what is needed and nothing else", async () => {
+  const installed = join(project, "node_modules/@colloquy/client");
+  const files = await readdir(installed);
+  expect(files.filter((file) => !file.endsWith(".d.ts")).toSorted()).toEqual(
+    ["LICENSE", "README.md", "index.js", "package.json"].toSorted(),
+  );
+  const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as object;
+  expect(Object.keys(manifest).filter((key) => /dependencies|scripts/i.test(key))).toEqual([]);
+  const code = await readFile(join(installed, "index.js"), "utf8");
+  expect(code.match(/\bimport\b.*|\brequire\b.*|\bprocess\b.*|\bBuffer\b.*/g)).toBeNull();
+});
+
+describe("its types need no other package", () => {
+  const typesOfNode = join(ROOT, "node_modules/@types");
+  it.each([
+    ["a page", { lib: ["es2022", "dom"], module: "esnext", moduleResolution: "bundler" }],
+    ["Node", { module: "nodenext", typeRoots: [typesOfNode], types: ["node"] }],
+  ])("in %s", async (_name, options) => {
+    expect(await check(USE, options)).toBe("");
+  });
+
+  it("and find mistakes", async () => {
+    const options = { lib: ["es2022", "dom"], module: "esnext", moduleResolution: "bundler" };
+    const wrong =
+      'import { createClient } from "@colloquy/client";\nawait createClient().session().send(5);\n';
+    expect(await check(wrong, options)).toMatch(/use\.ts\(2,\d+\): error TS2345/);
+  });
+});
+
+it("its types are those of the server's schemas", async () => {
+  const wire = await readFile(join(import.meta.dirname, "../src/wire.ts"), "utf8");
+  const names = /export type \{([^}]*)\}/.exec(wire)?.[1]?.match(/\w+/g) ?? [];
+  expect(names.length).toBeGreaterThan(15);
+  const declarations = join(project, "node_modules/@colloquy/client/protocol.js");
+  const source = [
+    `import type * as Written from ${JSON.stringify(declarations)};`,
+    'import type * as Meant from "@colloquy/protocol";',
+    "type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;",
+    ...names.map((name) => `true satisfies Same<Written.${name}, Meant.${name}>;`),
+    "true satisfies Same<keyof Written.Snapshot, keyof Meant.Snapshot>;",
+  ];
+  const paths = { "@colloquy/protocol": [join(ROOT, "packages/protocol/src/index.ts")] };
+  const options = { module: "nodenext", allowImportingTsExtensions: true, skipLibCheck: true, paths };
+  expect(await check(source.join("\n"), options, "same.ts")).toBe("");
+});
+
+it("runs where there is nothing but it", async () => {
+  const use = `
+    import { createClient, ColloquyError } from "@colloquy/client";
+    const client = createClient({ baseUrl: "http://127.0.0.1:1", retries: 0 });
+    const error = await client.session().send("Hi").catch((error) => error);
+    console.log(error instanceof ColloquyError, error.code, error.status);
+  `;
+  await writeFile(join(project, "use.js"), use);
+  const { stdout } = await run(process.execPath, [join(project, "use.js")]);
+  expect(stdout.trim()).toBe("true network_failed 0");
+});
+
+it("has at most 8 KB, minified and compressed", async () => {
+  const outfile = join(folder, "client.min.js");
+  await bundle(outfile, { minify: true });
+  expect(gzipSync(await readFile(outfile), { level: 9 }).byteLength).toBeLessThanOrEqual(8 * 1024);
+});
