@@ -90,6 +90,8 @@ function wronglyWritten({ database }: State, writer: Owner, isOld: boolean, kind
   if (isOld) return `a ${kind} of an old epoch was committed`;
   if (database.claimant !== writer) return `a ${kind} was committed by another than the epoch's owner`;
   if (database.turn === "ended") return `a ${kind} was committed after the end of its turn`;
+  if (database.lease === null || database.lease.left === 0)
+    return `a ${kind} was committed under a lease that had run out`;
   return null;
 }
 

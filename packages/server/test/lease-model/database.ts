@@ -74,7 +74,9 @@ export class DatabaseDecisions {
         turn: 1,
         epoch: isOld ? EPOCH - 1 : EPOCH,
       };
-      const writes = turnThatWrites(session, open_, identity);
+      const { lease } = database;
+      const held = lease === null ? null : { takenAt: null, expiresAt: draft.at + lease.left };
+      const writes = turnThatWrites(session, open_, identity, { lease: held, at: draft.at });
       if (writes === null) return false;
       const number = kind === "step" ? 1 : 2;
       // The primary key of a turn's steps.

@@ -58,6 +58,17 @@ describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
     expect(broken?.path).toContain("the lease is swept");
   });
 
+  it("writes whose lease nobody checks", async () => {
+    const { broken } = await explorePlanted("no look at the lease", [
+      {
+        file: "core/decisions/turn-progress.ts",
+        text: "lease === null || lease.expiresAt <= at ? null",
+        by: "lease === null ? null",
+      },
+    ]);
+    expect(broken?.what).toBe("a step was committed under a lease that had run out");
+  });
+
   it("a takeover that takes no new epoch", async () => {
     const { broken } = await explorePlanted("the epoch stays", [
       {

@@ -138,7 +138,7 @@ export class DecidedSession {
     decide: (draft: SessionDraft, open: OpenTurn & { agentMessage: MessageRecord }) => void,
   ): boolean {
     return this.change((draft) => {
-      const open = turnThatWrites(draft.session, this.openTurns, turn);
+      const open = turnThatWrites(draft.session, this.openTurns, turn, { lease: this.lease, at: draft.at });
       if (open !== null) decide(draft, open);
       return open !== null;
     });
@@ -160,7 +160,7 @@ export class DecidedSession {
   /** The turn has nothing left to run but waits; `null` when it may not write any more. */
   wait(turn: StartedTurn): "waits" | "runnable" | null {
     return this.change((draft) => {
-      const open = turnThatWrites(draft.session, this.openTurns, turn);
+      const open = turnThatWrites(draft.session, this.openTurns, turn, { lease: this.lease, at: draft.at });
       return open === null ? null : decideWait(draft, open, this.openTurns, this.lease);
     });
   }

@@ -18,16 +18,21 @@ const outcome = (callId: string, isError = false) => ({
 });
 
 describe("a running turn", () => {
-  it("may write while its epoch is the session's own, in that life, and no longer", () => {
+  it("may write while its lease holds and its epoch is the session's own, in that life, and no longer", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
-    const writes = (identity: Partial<typeof turn>) =>
-      turnThatWrites(one.last.session, one.openTurns, { ...turn, ...identity });
+    const lease = { takenAt: 1_000, expiresAt: 11_000 };
+    const writes = (
+      identity: Partial<typeof turn>,
+      held: Parameters<typeof turnThatWrites>[3] = { lease, at: 10_999 },
+    ) => turnThatWrites(one.last.session, one.openTurns, { ...turn, ...identity }, held);
     expect(writes({})?.turn.number).toBe(1);
     expect(writes({ epoch: turn.epoch - 1 })).toBeNull();
     expect(writes({ epoch: turn.epoch + 1 })).toBeNull();
     expect(writes({ sessionKey: turn.sessionKey + 1 })).toBeNull();
     expect(writes({ turn: 2 })).toBeNull();
+    expect(writes({}, { lease, at: 11_000 })).toBeNull();
+    expect(writes({}, { lease: null, at: 10_999 })).toBeNull();
   });
 
   it("keeps a step with the intent of its calls before any of them runs", () => {

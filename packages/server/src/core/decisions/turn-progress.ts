@@ -1,10 +1,17 @@
-// What a running turn writes. Every one of these is refused when the session's epoch is no longer the turn's.
+// What a running turn writes. Every one of these is refused when the session's epoch is no longer the turn's, and when its lease has run out.
 
 import type { ToolResult } from "@colloquy/protocol";
 import type { AskedAction } from "../action.ts";
 import type { JsonValue } from "../json.ts";
 import { joinStepText, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
-import { addUsage, MAX_CALLS, type OpenTurn, type StepRecord, type TurnIdentity } from "../turn.ts";
+import {
+  addUsage,
+  MAX_CALLS,
+  type Lease,
+  type OpenTurn,
+  type StepRecord,
+  type TurnIdentity,
+} from "../turn.ts";
 import type { SessionRecord } from "../session.ts";
 import { askPerson } from "./asking.ts";
 import type { SessionDraft } from "./draft.ts";
@@ -23,8 +30,21 @@ export interface ToolOutcomeInput {
 /** What the model reads as the result of a call beyond the limit of its step. */
 export const TOO_MANY_CALLS = `This call was not made: one step may make ${MAX_CALLS} calls at most. Make the others in the next step.`;
 
-/** The open turn that may write, or `null` when it was interrupted, deleted or taken over. */
+/**
+ * The open turn that may write, or `null` when it was interrupted, deleted or taken over, or when its `lease` has run out `at` this moment, on
+ * the store's clock: then it is anybody's, though nobody may have it yet, and its owner must have stopped.
+ */
 export function turnThatWrites(
+  session: Pick<SessionRecord, "key" | "epoch">,
+  openTurns: readonly OpenTurn[],
+  identity: TurnIdentity,
+  { lease, at }: { readonly lease: Lease | null; readonly at: number },
+): (OpenTurn & { readonly agentMessage: MessageRecord }) | null {
+  return lease === null || lease.expiresAt <= at ? null : turnThatRuns(session, openTurns, identity);
+}
+
+/** The open turn that runs under this identity, `null` when it was interrupted, deleted or taken over. */
+export function turnThatRuns(
   session: Pick<SessionRecord, "key" | "epoch">,
   openTurns: readonly OpenTurn[],
   identity: TurnIdentity,

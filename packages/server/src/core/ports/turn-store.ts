@@ -1,6 +1,6 @@
 // Turns in the store: the queue, the leases, and what a running turn writes. One method is one transaction. Methods that take a
 // TurnIdentity answer `null`, and have changed nothing, when the turn may no longer write: it was interrupted, its
-// session was deleted, or another owner has taken it over.
+// session was deleted, its lease has run out, or another owner has taken it over.
 
 import type { AskedAction } from "../action.ts";
 import type { ChatInput, ChatOutcome } from "../decisions/chat.ts";
@@ -56,7 +56,10 @@ export interface TurnStore {
    */
   handBack(owner: string, epochs: readonly number[]): Promise<number>;
 
-  /** The last turns up to and with this one, oldest first, as many as fit into `maxCharacters`, at least the last. */
+  /**
+   * The last turns up to and with this one, oldest first, as many as fit into `maxCharacters`, at least the last. Whether the lease still holds
+   * does not matter to what is only read.
+   */
   history(identity: TurnIdentity, maxCharacters: number): Promise<readonly PastTurn[] | null>;
   /** Keeps text that was streamed: `text` follows the first `offset` characters of the current step's text. */
   checkpoint(identity: TurnIdentity, offset: number, text: string): Promise<true | null>;

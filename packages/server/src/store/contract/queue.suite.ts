@@ -4,6 +4,7 @@ import { LEASE_MS } from "../../core/turn.ts";
 import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {
   allEvents,
+  callOf,
   chat,
   claimOf,
   complete,
@@ -199,6 +200,42 @@ export function describeQueue(openStore: OpenStore): void {
       expect(await release()).toBe(1);
     });
 
+    it("that have run out let nothing more be written, also where nobody has found that yet", async () => {
+      const id = randomUUID();
+      const turn = identityOf(await startTurn(given.store, id, "one"));
+      await given.store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], []);
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await given.store.turns.checkpoint(turn, 0, "in time")).toBe(true);
+      await given.clock.advance(1);
+      const before = await everything(given.store, id);
+      const { turns } = given.store;
+      const outcome = { callId: "a", output: "late", isError: false, durationMs: 1 };
+      const failure = { code: "c", message: "m" };
+      const late = async () => [
+        await turns.checkpoint(turn, 7, ", late"),
+        await turns.stepWithCalls(turn, step(2, "late"), [], []),
+        await turns.toolProgress(turn, "a", "late"),
+        await turns.startCalls(turn, ["a"]),
+        await turns.toolResult(turn, outcome),
+        await turns.wait(turn),
+        await turns.complete(turn, step(2, "late")),
+        await turns.fail(turn, "late", failure),
+      ];
+      expect(await late()).toEqual(Array(8).fill(null));
+      expect(await release()).toBe(1);
+      expect(await late()).toEqual(Array(8).fill(null));
+      expect(await everything(given.store, id)).toEqual(before);
+      expect(await claim()).toHaveLength(1);
+    });
+
+    it("that are renewed in time let it be written", async () => {
+      const turn = await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await given.store.turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual([turn.epoch]);
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await given.store.turns.checkpoint(identityOf(turn), 0, "in time")).toBe(true);
+    });
+
     it("end with their turn", async () => {
       const turn = await startTurn(given.store, randomUUID(), "one");
       await complete(given.store, turn, "answer");
@@ -234,25 +271,6 @@ export function describeQueue(openStore: OpenStore): void {
       const claimed = await given.store.turns.claim("next", [randomUUID(), randomUUID()], [], {});
       expect(claimed.map(({ outcome }) => outcome?.sessionKey)).toEqual([returned.sessionKey]);
       expect(await given.store.turns.checkpoint(returned, 0, "not mine")).toBeNull();
-    });
-
-    it("let an owner write until another one has taken the turn, and no longer", async () => {
-      const id = randomUUID();
-      const late = await startTurn(given.store, id, "one");
-      await given.clock.advance(LEASE_MS);
-      await release();
-      expect(await given.store.turns.checkpoint(late, 0, "still mine")).toBe(true);
-      await claim();
-      expect(await given.store.turns.checkpoint(late, 0, "not mine")).toBeNull();
-    });
-
-    it("leave nothing to claim when an owner ends its turn after they ran out", async () => {
-      const late = await startTurn(given.store, randomUUID(), "one");
-      await given.clock.advance(LEASE_MS);
-      await release();
-      await complete(given.store, late, "answer");
-      expect(await claim()).toEqual([]);
-      expect(await given.store.turns.countWaiting(10)).toBe(0);
     });
   });
 

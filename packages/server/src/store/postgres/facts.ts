@@ -24,12 +24,10 @@ import { together } from "./together.ts";
 export interface Needs {
   /** How many turns have not ended, and whether one of them waits. */
   readonly turnCount?: boolean;
-  /** Turns that have not ended, with their messages and actions. */
+  /** Turns that have not ended, with their messages and actions, and the lease under which one of them runs. */
   readonly turns?: boolean;
   /** Text that was checkpointed of them. */
   readonly streamed?: boolean;
-  /** The lease under which one of them runs. */
-  readonly lease?: boolean;
   /** Everything that a snapshot shows. */
   readonly all?: boolean;
   readonly idempotencyKey?: string | null;
@@ -48,8 +46,14 @@ const turnCounts = prepare<
   `SELECT session_key, count(*) AS open_turns, bool_or(state = 'waiting') AS waits FROM turns
    WHERE session_key = ANY($1::bigint[]) AND ended_at IS NULL GROUP BY session_key`,
 );
-const openTurns = prepare<[readonly number[]], OfSession<TurnRow>>(
-  `SELECT ${TURN} FROM turns WHERE session_key = ANY($1::bigint[]) AND ended_at IS NULL`,
+// One statement for the turns and their leases: every write of a turn needs both.
+const openTurns = prepare<
+  [readonly number[]],
+  OfSession<TurnRow> & { readonly [Column in keyof LeaseRow]: LeaseRow[Column] | null }
+>(
+  `SELECT ${TURN}, (SELECT taken_at FROM leases WHERE leases.session_key = turns.session_key) AS taken_at,
+     (SELECT expires_at FROM leases WHERE leases.session_key = turns.session_key) AS expires_at
+   FROM turns WHERE session_key = ANY($1::bigint[]) AND ended_at IS NULL`,
 );
 const messagesOfOpenTurns = prepare<[readonly number[]], OfSession<MessageRow>>(
   `SELECT ${of("m", MESSAGE)} FROM turns t
@@ -65,9 +69,6 @@ const streamedText = prepare<
 >(
   `SELECT session_key, turn, "offset", text FROM checkpoints WHERE session_key = ANY($1::bigint[])
    ORDER BY session_key, turn, "offset"`,
-);
-const leases = prepare<[readonly number[]], OfSession<LeaseRow>>(
-  "SELECT session_key, taken_at, expires_at FROM leases WHERE session_key = ANY($1::bigint[])",
 );
 const allMessages = prepare<[readonly number[]], OfSession<MessageRow>>(
   `SELECT ${MESSAGE} FROM messages WHERE session_key = ANY($1::bigint[])`,
@@ -133,7 +134,6 @@ function readTurns(connection: Connection, wanted: Wanted, stateOf: StateOf): Pr
       .map(({ row }) => row.key);
   const turns = keysOf((needs) => needs.turns === true || needs.all === true);
   const streamed = keysOf((needs) => needs.streamed === true || needs.all === true);
-  const leased = keysOf((needs) => needs.lease === true);
   const read = new Set(turns);
   const counted = keysOf((needs) => needs.turnCount === true).filter((key) => !read.has(key));
   return [
@@ -143,7 +143,10 @@ function readTurns(connection: Connection, wanted: Wanted, stateOf: StateOf): Pr
       }
     }),
     ifAny(turns, async () => {
-      for (const row of await openTurns.all(connection, turns)) stateOf(row).addTurn(toTurn(row));
+      for (const { expires_at, ...row } of await openTurns.all(connection, turns)) {
+        stateOf(row).addTurn(toTurn(row));
+        if (expires_at !== null) stateOf(row).addLease(toLease({ ...row, expires_at }));
+      }
     }),
     ifAny(turns, async () => {
       for (const row of await messagesOfOpenTurns.all(connection, turns)) {
@@ -157,9 +160,6 @@ function readTurns(connection: Connection, wanted: Wanted, stateOf: StateOf): Pr
       for (const row of await streamedText.all(connection, streamed)) {
         stateOf(row).addCheckpoint(row.turn, row.offset, row.text);
       }
-    }),
-    ifAny(leased, async () => {
-      for (const row of await leases.all(connection, leased)) stateOf(row).addLease(toLease(row));
     }),
   ];
 }

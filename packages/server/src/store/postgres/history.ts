@@ -1,4 +1,4 @@
-import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
+import { turnThatRuns } from "../../core/decisions/turn-progress.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/turn-store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
 import {
@@ -60,7 +60,7 @@ async function mayWrite(connection: Connection, identity: TurnIdentity): Promise
   if (row === undefined) return false;
   const states = await readStates(connection, [row], () => [{ turns: true }]);
   const openTurns = states.get(row.key)?.openTurns() ?? [];
-  return turnThatWrites(toSession(row), openTurns, identity) !== null;
+  return turnThatRuns(toSession(row), openTurns, identity) !== null;
 }
 
 async function readTurns(

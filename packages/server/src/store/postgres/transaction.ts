@@ -135,7 +135,7 @@ export class Transaction {
     const state = this.byKey(identity.sessionKey);
     if (state === null) return null;
     const openTurns = state.openTurns();
-    const open = turnThatWrites(state.session, openTurns, identity);
+    const open = turnThatWrites(state.session, openTurns, identity, { lease: state.lease, at });
     if (open === null) return null;
     const draft = this.draft(state, at);
     decide(draft, open, openTurns, state);
@@ -164,9 +164,10 @@ export class Transaction {
   }
 
   /** The turn if it may still write. */
-  writingTurn(identity: TurnIdentity): WritingTurn | null {
+  writingTurn(at: number, identity: TurnIdentity): WritingTurn | null {
     const state = this.byKey(identity.sessionKey);
-    return state === null ? null : turnThatWrites(state.session, state.openTurns(), identity);
+    if (state === null) return null;
+    return turnThatWrites(state.session, state.openTurns(), identity, { lease: state.lease, at });
   }
 
   #keyFor(id: string): number {

@@ -82,8 +82,10 @@ function progressOf(calls: Calls): Progress {
   const needs = { turns: true };
   return {
     checkpoint: (identity, offset, text) =>
-      calls.change(identity.sessionId, needs, (transaction) =>
-        transaction.writingTurn(identity) === null ? null : transaction.checkpoint(identity, offset, text),
+      calls.change(identity.sessionId, needs, (transaction, at) =>
+        transaction.writingTurn(at, identity) === null
+          ? null
+          : transaction.checkpoint(identity, offset, text),
       ),
     stepWithCalls: (identity, step, toolCalls, asked) =>
       calls.change(identity.sessionId, needs, (transaction, at) =>
@@ -93,7 +95,7 @@ function progressOf(calls: Calls): Progress {
         }),
       ),
     wait: (identity) =>
-      calls.change(identity.sessionId, { ...needs, lease: true, epochs: 1 }, (transaction, at) => {
+      calls.change(identity.sessionId, { ...needs, epochs: 1 }, (transaction, at) => {
         let outcome: ReturnType<typeof decideWait> = "waits";
         const committed = transaction.changeForTurn(at, identity, (draft, open, openTurns, { lease }) => {
           outcome = decideWait(draft, open, openTurns, lease);

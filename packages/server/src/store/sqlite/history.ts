@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { turnThatRuns } from "../../core/decisions/turn-progress.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/turn-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { charactersOf, toMessage, toStep, type MessageRow, type StepRow, type TurnRow } from "../rows.ts";
@@ -8,7 +9,7 @@ import type { Transaction } from "./transaction.ts";
 /** The past of a session, read from its end until there is enough of it. */
 export function prepareHistory(
   database: DatabaseSync,
-  { writingTurn }: Transaction,
+  { facts }: Transaction,
 ): Synchronous<TurnStore>["history"] {
   // One row at a time, so that a long past costs no more than what is sent of it.
   const before = prepare<[number, number], TurnRow>(
@@ -40,7 +41,8 @@ export function prepareHistory(
     return { past, characters: charactersOf(user, agent, stepRows) };
   };
   return (_at, identity, maxCharacters) => {
-    if (writingTurn(identity) === null) return null;
+    const session = facts.sessionByKey(identity.sessionKey);
+    if (session === null || turnThatRuns(session, facts.openTurns(session), identity) === null) return null;
     const key = identity.sessionKey;
     const newestFirst: PastTurn[] = [];
     let characters = 0;

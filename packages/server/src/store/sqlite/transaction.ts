@@ -40,7 +40,10 @@ export interface Transaction {
     decide: (draft: SessionDraft, open: WritingTurn, openTurns: readonly OpenTurn[]) => void,
   ): Committed<"ok"> | null;
   /** The turn if it may still write. */
-  writingTurn(identity: TurnIdentity): { readonly session: SessionRecord; readonly open: WritingTurn } | null;
+  writingTurn(
+    at: number,
+    identity: TurnIdentity,
+  ): { readonly session: SessionRecord; readonly open: WritingTurn } | null;
 }
 
 export function prepareTransaction(database: DatabaseSync): Transaction {
@@ -84,16 +87,17 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
       if (session === null) return null;
       const change = draft(session, at);
       const openTurns = facts.openTurns(session);
-      const open = turnThatWrites(session, openTurns, identity);
+      const open = turnThatWrites(session, openTurns, identity, { lease: facts.lease(session), at });
       if (open === null) return null;
       decide(change, open, openTurns);
       write(session, change);
       return answer(facts, change, "ok", false, false);
     },
-    writingTurn: (identity) => {
+    writingTurn: (at, identity) => {
       const session = facts.sessionByKey(identity.sessionKey);
       if (session === null) return null;
-      const open = turnThatWrites(session, facts.openTurns(session), identity);
+      const held = { lease: facts.lease(session), at };
+      const open = turnThatWrites(session, facts.openTurns(session), identity, held);
       return open === null ? null : { session, open };
     },
   };

@@ -96,8 +96,8 @@ function prepareProgress(database: DatabaseSync, transaction: Transaction): Prog
     `INSERT INTO checkpoints (session_key, turn, "offset", text) VALUES (?, ?, ?, ?)`,
   );
   return {
-    checkpoint: (_at, identity, offset, text) => {
-      if (writingTurn(identity) === null) return null;
+    checkpoint: (at, identity, offset, text) => {
+      if (writingTurn(at, identity) === null) return null;
       const { sessionKey, turn } = identity;
       goBack.run(sessionKey, turn, offset);
       keepText.run(sessionKey, turn, offset, text);
