@@ -1,6 +1,7 @@
 // Actions that wait for a person: what a turn asks, and what it is answered. Additive to the interface specification.
 
 import { z } from "zod";
+import { Json } from "./json.ts";
 import { Timestamp } from "./timestamp.ts";
 
 const Hexadecimal = z.string().regex(/^0x(?:[0-9a-fA-F]{2})*$/);
@@ -17,14 +18,14 @@ const settled = {
   status: z.enum(["pending", "approved", "denied", "expired", "cancelled"]).meta({
     description: "`cancelled`: the turn ended before anybody decided",
   }),
-  result: z.json().meta({ description: "What the person gave beside the decision, `null` for nothing" }),
+  result: Json.meta({ description: "What the person gave beside the decision, `null` for nothing" }),
   resolved_at: Timestamp.nullable(),
 };
 
 const Approval = z.object({
   ...asked,
   kind: z.literal("approval"),
-  request: z.object({ tool: z.string(), input: z.json() }),
+  request: z.object({ tool: z.string(), input: Json }),
 });
 const WalletTransaction = z.object({
   ...asked,
@@ -40,7 +41,7 @@ const WalletSignature = z.object({
   ...asked,
   kind: z.literal("wallet_signature"),
   request: z.object({
-    typed_data: z.record(z.string(), z.json()).meta({ description: "EIP-712 typed data" }),
+    typed_data: z.record(z.string(), Json).meta({ description: "EIP-712 typed data" }),
   }),
 });
 const Question = z.object({
@@ -74,7 +75,7 @@ export type Action = z.infer<typeof Action>;
 export const ResolvedAction = z.object({
   id: z.uuid(),
   status: z.enum(["approved", "denied", "expired", "cancelled"]),
-  result: z.json(),
+  result: Json,
 });
 export type ResolvedAction = z.infer<typeof ResolvedAction>;
 

@@ -1,5 +1,6 @@
 export * from "./actions.ts";
 export * from "./control.ts";
+export * from "./json.ts";
 export * from "./problem.ts";
 export * from "./session-event.ts";
 export * from "./session-id.ts";

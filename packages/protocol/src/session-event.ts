@@ -2,6 +2,7 @@
 // `visibility`, and the fold of all of them over a snapshot is the next snapshot (contract section 5).
 
 import { z } from "zod";
+import { Json } from "./json.ts";
 import { Message, SessionStatus, SystemEvent, ToolCallStatus, UserState } from "./snapshot.ts";
 
 export const NoticeLevel = z.enum(["info", "warning", "error"]);
@@ -11,19 +12,19 @@ const toolFields = {
   call_id: z.string(),
   name: z.string(),
   status: ToolCallStatus,
-  arguments: z.json(),
+  arguments: Json,
 };
 
 export const TitleChanged = z.object({ type: z.literal("title_changed"), new_title: z.string() });
 export const ToolUpdate = z.object({
   type: z.literal("tool_update"),
   ...toolFields,
-  progress: z.json().nullable(),
+  progress: Json.nullable(),
 });
 export const ToolComplete = z.object({
   type: z.literal("tool_complete"),
   ...toolFields,
-  result: z.object({ output: z.json(), is_error: z.boolean(), duration_ms: z.number() }),
+  result: z.object({ output: Json, is_error: z.boolean(), duration_ms: z.number() }),
 });
 export const SystemNotice = z.object({
   type: z.literal("system_notice"),

@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { PendingAction } from "./actions.ts";
+import { Json } from "./json.ts";
 import { AnySessionId } from "./session-id.ts";
 import { Timestamp } from "./timestamp.ts";
 
@@ -17,7 +18,7 @@ export type ToolCallStatus = z.infer<typeof ToolCallStatus>;
 export const ToolCall = z.object({
   id: z.string(),
   name: z.string(),
-  arguments: z.json().meta({ description: "What the model sent as input" }),
+  arguments: Json.meta({ description: "What the model sent as input" }),
   status: ToolCallStatus,
 });
 export type ToolCall = z.infer<typeof ToolCall>;
@@ -25,7 +26,7 @@ export type ToolCall = z.infer<typeof ToolCall>;
 export const ToolResult = z.object({
   call_id: z.string(),
   name: z.string(),
-  output: z.json(),
+  output: Json,
   is_error: z.boolean(),
   duration_ms: z.number(),
 });
@@ -46,12 +47,12 @@ export const SystemEvent = z.object({
   id: z.string(),
   type: z.enum(["notice", "error", "action_requested", "action_resolved", "interrupted"]),
   created_at: Timestamp,
-  payload: z.record(z.string(), z.json()),
+  payload: z.record(z.string(), Json),
 });
 export type SystemEvent = z.infer<typeof SystemEvent>;
 
 export const UserState = z
-  .record(z.string(), z.json())
+  .record(z.string(), Json)
   .meta({ description: "User state synced by the client; unknown keys are kept" });
 export type UserState = z.infer<typeof UserState>;
 

@@ -40,6 +40,8 @@ export async function buildReference(parts: RouteParts, register: Registry): Pro
       tags: [
         { name: "Sessions", description: "Conversations, by the id in the path" },
         { name: "Conversation", description: "Talking, in the session of `X-Session-Id`" },
+        { name: "Actions", description: "What waits for a person" },
+        { name: "Secrets", description: "Values that tools need and no model sees" },
         { name: "Control", description: "Models and Apps" },
         { name: "Operations", description: "For those who run the service" },
       ],

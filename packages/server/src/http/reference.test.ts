@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
+import { validate } from "@apidevtools/swagger-parser";
 import { describe, expect, it } from "vitest";
 import { testEdge } from "./testing/edge.ts";
 import { OPERATIONS } from "./testing/operations.ts";
 
 interface Document {
   readonly openapi: string;
+  readonly tags: readonly { readonly name: string }[];
   readonly paths: Record<string, Record<string, Operation>>;
   readonly components: { readonly schemas: Record<string, { readonly examples?: readonly unknown[] }> };
 }
@@ -76,6 +78,17 @@ describe("GET /openapi.json", () => {
       expect(everything).toContain(`"#/components/schemas/${name}"`);
     }
     expect(everything).not.toContain('"additionalProperties":false');
+  });
+
+  it("is valid: every reference leads somewhere, and every tag is told", async () => {
+    const given = await document();
+    const { tags, paths } = given;
+    const used = Object.values(paths).flatMap((methods) =>
+      Object.values(methods).flatMap((one) => one.tags ?? []),
+    );
+    expect([...new Set(used)].toSorted()).toEqual(tags.map(({ name }) => name).toSorted());
+    // It resolves references in place, so it comes last.
+    await expect(validate(given as never)).resolves.toMatchObject({ openapi: given.openapi });
   });
 });
 

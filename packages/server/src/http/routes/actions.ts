@@ -1,3 +1,4 @@
+import { Json } from "@colloquy/protocol";
 import { z } from "zod";
 import { Action } from "../documented.ts";
 import { requiredSessionId } from "../headers.ts";
@@ -10,15 +11,12 @@ const ActionPath = z.object({ id: z.string().meta({ description: "Id of the acti
 
 const DecisionBody = z.object({
   decision: z.enum(["approve", "deny"], 'must be "approve" or "deny"'),
-  result: z
-    .json("must be JSON")
-    .nullish()
-    .meta({
-      description:
-        'What comes with an approval, by the kind of the action: nothing for an `approval`, `{"transaction_hash"}`, `{"signature"}` or ' +
-        '`{"answer"}` for the others. A denial carries nothing.',
-      examples: [{ answer: "The second one" }],
-    }),
+  result: Json.nullish().meta({
+    description:
+      'What comes with an approval, by the kind of the action: nothing for an `approval`, `{"transaction_hash"}`, `{"signature"}` or ' +
+      '`{"answer"}` for the others. A denial carries nothing.',
+    examples: [{ answer: "The second one" }],
+  }),
 });
 
 export function actionRoutes(app: HttpApp, { services, admission, access }: RouteParts): void {
