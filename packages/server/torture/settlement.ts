@@ -84,7 +84,7 @@ async function compareStream(session: SessionClient, violations: Violations): Pr
     fold = await session.follower.reach(snapshot.last_event_id, 1000);
   }
   if (fold?.last_event_id !== snapshot.last_event_id) {
-    const detail = `the stream is at ${fold?.last_event_id ?? "no event"} and does not move on`;
+    const detail = `the stream is at ${fold?.last_event_id ?? "no event"} and does not move on; ${session.follower.place}`;
     violations.add("fold mismatch", session.id, `at ${snapshot.last_event_id}`, detail);
     return;
   }

@@ -80,6 +80,13 @@ export class StreamFollower {
     if (this.#open !== null && !this.#context.isReachable(this.#open.port)) this.#open.incoming.destroy();
   }
 
+  /** The stream that is open, or was last, in words. */
+  get place(): string {
+    const now = performance.now();
+    const { port = 0, after = "", at = now } = this.#open ?? {};
+    return `${seconds(now)} after the start, in a stream at port ${port}, after ${after}, open for ${seconds(now - at)}`;
+  }
+
   async close(): Promise<void> {
     this.#closed.abort();
     await this.#done;
@@ -212,10 +219,7 @@ export class StreamFollower {
   }
 
   #report(about: string, detail: string): void {
-    const now = performance.now();
-    const { port = 0, after = "", at = now } = this.#open ?? {};
-    const opened = `; ${seconds(now)} after the start, in a stream at port ${port}, after ${after}, open for ${seconds(now - at)}`;
-    this.#context.violations.add("fold mismatch", this.#sessionId, about, detail + opened);
+    this.#context.violations.add("fold mismatch", this.#sessionId, about, `${detail}; ${this.place}`);
   }
 }
 

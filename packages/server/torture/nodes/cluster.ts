@@ -22,8 +22,10 @@ export class Node {
   impairments = 0;
   #isImpaired = false;
   #isStarting = false;
-  /** Since when nothing of it reaches the database, or nothing comes back; on the monotonic clock, in milliseconds. */
-  darkSince: number | null = null;
+  /** Whether that keeps it from working on turns. */
+  isHindered = false;
+  /** Since when it cannot reach the database and is told so at once; on the monotonic clock, in milliseconds. */
+  cutOffSince: number | null = null;
   readonly #place: ServerPlace;
   readonly #database: string;
   #starts = 0;
@@ -77,6 +79,11 @@ export class Node {
   /** Whether it has begun and may not take traffic yet. */
   get isStarting(): boolean {
     return this.#isStarting;
+  }
+
+  /** Whether it can go on with turns now. */
+  get canWork(): boolean {
+    return !this.isHindered && !this.isStarting;
   }
 
   /** What the process that runs now calls itself to the database. */

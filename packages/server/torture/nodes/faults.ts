@@ -73,9 +73,9 @@ export function hindersWork(fault: NodeFault | LinkFault): boolean {
   return !("link" in fault) || fault.link === "database";
 }
 
-/** Whether the node cannot reach the database meanwhile, while it goes on itself. */
-function isDark(fault: NodeFault | LinkFault): boolean {
-  return "link" in fault && fault.link === "database" && ["cut", "hold up", "hold down"].includes(fault.kind);
+/** Whether all that the node asks of the database fails at once: where it only waits, its turns may too, although they have stopped. */
+function isCutOff(fault: NodeFault | LinkFault): boolean {
+  return "link" in fault && fault.link === "database" && fault.kind === "cut";
 }
 
 export function describeFault(fault: Fault): string {
@@ -129,7 +129,8 @@ async function doFault(
   const node = nodes[fault.node];
   if (node === undefined) throw new Error(`There is no node ${fault.node}`);
   node.isImpaired = true;
-  if (isDark(fault)) node.darkSince = performance.now();
+  node.isHindered = hindersWork(fault);
+  if (isCutOff(fault)) node.cutOffSince = performance.now();
   if ("link" in fault) await breakLink(node, fault, random, pass);
   else if (fault.kind === "kill") await killNode(node, () => pass(fault.ms));
   else {
@@ -138,7 +139,8 @@ async function doFault(
     node.signal("SIGCONT");
   }
   node.isImpaired = false;
-  node.darkSince = null;
+  node.isHindered = false;
+  node.cutOffSince = null;
 }
 
 /** The next fault comes when it may still be starting. */

@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 /** A node that says that so many turns run on it. */
-async function nodeWith(running: number, darkForMs: number | null) {
+async function nodeWith(running: number, cutOffForMs: number | null) {
   const server = createServer((_request, response) =>
     response.end(`# TYPE colloquy_turns_running gauge\ncolloquy_turns_running ${running}\n`),
   );
@@ -19,8 +19,8 @@ async function nodeWith(running: number, darkForMs: number | null) {
   await once(server.listen(0, "127.0.0.1"), "listening");
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("It does not listen");
-  const darkSince = darkForMs === null ? null : performance.now() - darkForMs;
-  return { name: "node-1", ownPort: address.port, darkSince };
+  const cutOffSince = cutOffForMs === null ? null : performance.now() - cutOffForMs;
+  return { name: "node-1", ownPort: address.port, cutOffSince };
 }
 
 async function kindsOf(node: Awaited<ReturnType<typeof nodeWith>>): Promise<string[]> {

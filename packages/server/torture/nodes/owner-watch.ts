@@ -8,8 +8,8 @@ export interface WatchedNode {
   readonly name: string;
   /** Where the process listens, past whatever is done to its links. */
   readonly ownPort: number;
-  /** Since when nothing of it reaches the database, or nothing comes back; `null` while it does. On the monotonic clock, in milliseconds. */
-  readonly darkSince: number | null;
+  /** Since when all that it asks of the database fails at once; `null` while it does not. On the monotonic clock, in milliseconds. */
+  readonly cutOffSince: number | null;
 }
 
 /** A lease that was renewed at the last moment has run out after so long; in milliseconds. */
@@ -19,11 +19,11 @@ const ANSWER_MS = 2_000;
 /** Adds a violation for each node that still runs turns although none of its leases can be left. */
 export async function checkOwners(nodes: readonly WatchedNode[], violations: Violations): Promise<void> {
   const now = performance.now();
-  for (const { name, ownPort, darkSince } of nodes) {
-    if (darkSince === null || now - darkSince < LEASE_MS) continue;
+  for (const { name, ownPort, cutOffSince } of nodes) {
+    if (cutOffSince === null || now - cutOffSince < LEASE_MS) continue;
     const running = await turnsRunningAt(ownPort);
     if (running === null || running === 0) continue;
-    const seconds = ((now - darkSince) / 1000).toFixed(1);
+    const seconds = ((now - cutOffSince) / 1000).toFixed(1);
     violations.add("ran on", name, "its turns", `${running} run, ${seconds} s after it lost the database`);
   }
 }

@@ -23,7 +23,8 @@ const WORK = `
 `;
 
 export interface WorkWatch {
-  readonly nodes: readonly WatchedNode[];
+  /** With whether each can go on with turns now. */
+  readonly nodes: readonly (WatchedNode & { readonly canWork: boolean })[];
   readonly postgres: PostgresServer;
   readonly database: string;
   readonly stalls: StallWatch;
@@ -43,6 +44,7 @@ export async function watchWork(watch: WorkWatch, stopping: AbortSignal): Promis
 }
 
 async function look({
+  nodes,
   postgres,
   database,
   stalls,
@@ -50,6 +52,8 @@ async function look({
   untilFirstViolation,
 }: WorkWatch): Promise<void> {
   const rows = await postgres.query(database, WORK);
+  // Nobody is there who could take over.
+  if (!nodes.some(({ canWork }) => canWork)) stalls.disturbAll(performance.now());
   const works = rows.map(
     ({ session_key, mark, owner }): Work => ({
       sessionKey: Number(session_key),
