@@ -17,6 +17,7 @@ export interface KillRunOptions {
   /** The server's main.ts. */
   readonly main: string;
   readonly seed: string;
+  /** For which servers are ready, starts not counted. */
   readonly minutes: number;
   readonly kills: number;
   readonly people: number;
@@ -64,7 +65,7 @@ async function runIn(directory: string, options: KillRunOptions): Promise<Tortur
     hasLongAnswers: false,
   };
   const people = startPeople(context, options.people, random, stopping.signal);
-  const plan = { kills: options.kills, duration: options.minutes * 60_000 };
+  const plan = { kills: options.kills, serving: options.minutes * 60_000 };
   const place = { main: options.main, directory, port };
   const { server, kills, errors } = await killAndRestart(
     place,

@@ -1,15 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { createRandom } from "./harness/random.ts";
-import { killMoments } from "./killer.ts";
+import { planLives } from "./killer.ts";
 
-describe("moments to kill", () => {
-  it("are as many as planned, in order, the last at the end, the same for a seed", () => {
-    const plan = { kills: 30, duration: 90_000 };
-    const moments = killMoments(plan, createRandom(1));
-    expect(moments).toHaveLength(30);
-    expect(moments).toEqual(moments.toSorted((one, other) => one - other));
-    expect(moments.at(-1)).toBeCloseTo(90_000);
-    expect(moments).toEqual(killMoments(plan, createRandom(1)));
-    expect(moments).not.toEqual(killMoments(plan, createRandom(2)));
+describe("lives of servers", () => {
+  const plan = { kills: 30, serving: 90_000 };
+
+  it("are as many as kills, serve as long as planned together, and are the same for a seed", () => {
+    const lives = planLives(plan, createRandom(1));
+    expect(lives).toHaveLength(30);
+    const served = lives.filter(({ endsMsAfter }) => endsMsAfter === "ready").map(({ ms }) => ms);
+    expect(served.reduce((sum, ms) => sum + ms, 0)).toBeCloseTo(90_000);
+    expect(new Set(served).size).toBe(served.length);
+    expect(lives).toEqual(planLives(plan, createRandom(1)));
+    expect(lives).not.toEqual(planLives(plan, createRandom(2)));
+  });
+
+  it("end while the server starts, some of them", () => {
+    const lives = Array.from({ length: 20 }, (_empty, seed) => planLives(plan, createRandom(seed))).flat();
+    const atStart = lives.filter(({ endsMsAfter }) => endsMsAfter === "start");
+    expect(atStart.length / lives.length).toBeGreaterThan(0.1);
+    expect(atStart.length / lives.length).toBeLessThan(0.2);
+    expect(Math.max(...atStart.map(({ ms }) => ms))).toBeLessThan(1500);
   });
 });

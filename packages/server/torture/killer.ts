@@ -9,9 +9,15 @@ import type { Violations } from "./violations.ts";
 
 export interface KillPlan {
   readonly kills: number;
-  /** Milliseconds from the first start to the last kill. */
-  readonly duration: number;
+  /** Milliseconds for which servers are ready, all lives together: a slow machine starts them slowly and gives them no less to do. */
+  readonly serving: number;
 }
+
+/** How long one server lives. */
+export type Life =
+  | { readonly endsMsAfter: "ready"; readonly ms: number }
+  /** It is killed while it starts, or soon after. */
+  | { readonly endsMsAfter: "start"; readonly ms: number };
 
 export interface KillOutcome {
   /** The one that runs at the end. */
@@ -21,6 +27,10 @@ export interface KillOutcome {
   readonly errors: readonly string[];
 }
 
+/** Share of the servers that are killed before anybody knows whether they are ready. */
+const KILLED_AT_START = 0.15;
+/** Milliseconds in which a server starts on a machine of its own, and a little more. */
+const STARTING_MS = 1500;
 /** Error lines that are kept of one server. */
 const ERRORS_KEPT = 3;
 
@@ -34,13 +44,13 @@ export async function killAndRestart(
   violations: Violations,
   stopping: AbortSignal,
 ): Promise<KillOutcome> {
-  const moments = killMoments(plan, random);
-  const begun = performance.now();
+  const lives = planLives(plan, random);
   let server = startServer(place, random);
   let kills = 0;
   const errors: string[] = [];
-  for (const moment of moments) {
-    await sleep(begun + moment - performance.now(), undefined, { signal: stopping }).catch(() => {});
+  for (const { endsMsAfter, ms } of lives) {
+    if (endsMsAfter === "ready") await untilReadyOrGone(server);
+    await sleep(ms, undefined, { signal: stopping }).catch(() => {});
     if (stopping.aborted) break;
     noteCrash(server, violations);
     await server.end("SIGKILL");
@@ -50,6 +60,13 @@ export async function killAndRestart(
   }
   await server.ready();
   return { server, kills, errors };
+}
+
+/** One that has ended by itself is noted as that. */
+async function untilReadyOrGone(server: ServerProcess): Promise<void> {
+  await server.ready().catch((error: unknown) => {
+    if (server.crash === null) throw error;
+  });
 }
 
 /** The first lines that a server logged as errors. */
@@ -68,12 +85,16 @@ export function noteCrash(server: ServerProcess, violations: Violations): void {
   );
 }
 
-/** When to kill, in milliseconds since the first start: as many as planned, spread without a rhythm, in order. */
-export function killMoments(plan: KillPlan, random: Random): number[] {
-  const gaps = Array.from({ length: plan.kills }, () => 0.15 + random.next() * 1.7);
-  const scale = plan.duration / gaps.reduce((sum, gap) => sum + gap, 0);
-  let moment = 0;
-  return gaps.map((gap) => (moment += gap * scale));
+/** As many lives as there are kills, of lengths without a rhythm. */
+export function planLives(plan: KillPlan, random: Random): Life[] {
+  const lives = Array.from({ length: plan.kills }, (): Life => {
+    return random.chance(KILLED_AT_START)
+      ? { endsMsAfter: "start", ms: random.next() * STARTING_MS }
+      : { endsMsAfter: "ready", ms: 0.15 + random.next() * 1.7 };
+  });
+  const served = lives.filter(({ endsMsAfter }) => endsMsAfter === "ready");
+  const scale = plan.serving / served.reduce((sum, { ms }) => sum + ms, 0);
+  return lives.map((life) => (life.endsMsAfter === "ready" ? { ...life, ms: life.ms * scale } : life));
 }
 
 /** Each start takes one of the ways to treat a message that arrives while the assistant works (contract section 3). */

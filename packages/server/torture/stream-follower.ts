@@ -44,6 +44,8 @@ export class StreamFollower {
   readonly #awaited = new Map<string, Snapshot>();
   readonly #done: Promise<void>;
   #state: FoldState | null = null;
+  /** Why the last stream ended, or could not begin. */
+  #ended = "none";
   /** The stream that is open, and the port that it was opened at. */
   #open: Stream | null = null;
   /** Life that the server said it cannot resume. */
@@ -84,7 +86,7 @@ export class StreamFollower {
   get place(): string {
     const now = performance.now();
     const { port = 0, after = "", at = now } = this.#open ?? {};
-    return `${seconds(now)} after the start, in a stream at port ${port}, after ${after}, open for ${seconds(now - at)}`;
+    return `${seconds(now)} after the start, in a stream at port ${port}, after ${after}, open for ${seconds(now - at)}, the one before ended: ${this.#ended}`;
   }
 
   async close(): Promise<void> {
@@ -97,8 +99,9 @@ export class StreamFollower {
       try {
         this.#state ??= this.#begin(await this.#fetchSnapshot());
         await this.#follow(this.#state.last_event_id);
-      } catch {
+      } catch (error) {
         // The server is down or was killed: try again until it is back.
+        this.#ended = error instanceof Error ? error.message : String(error);
       }
       await sleep(20 + Math.random() * 60);
     }
