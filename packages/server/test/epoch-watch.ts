@@ -1,14 +1,23 @@
-// Sees what the stores of all nodes answer, and tells of writes that were taken though the turn had come to a later epoch before they were
-// asked for. No snapshot shows that: what the old owner writes may look like what the new one would have written.
+// Sees what the stores of all nodes answer, and tells of turns that were given to two owners under one epoch, and of writes that were taken
+// though the turn had come to a later epoch before they were asked for. No snapshot shows that: what the old owner writes may look like what
+// the new one would have written.
 
 import type { Store } from "../src/core/ports/store.ts";
 import type { TurnStore } from "../src/core/ports/turn-store.ts";
-import type { TurnIdentity } from "../src/core/turn.ts";
+import type { StartedTurn, TurnIdentity } from "../src/core/turn.ts";
+
+/** As far as it matters here, what a method answers that changes a session. */
+interface Answered {
+  readonly session?: { readonly key: number; readonly epoch: number };
+  /** The turn that a claim has started, or what holds the one that a chat has. */
+  readonly outcome?: StartedTurn | { readonly started: StartedTurn | null } | string | null;
+}
 
 export class EpochWatch {
   readonly found: string[] = [];
   /** The highest epoch that any node was answered, by session key. */
   readonly #epochs = new Map<number, number>();
+  readonly #started = new Set<string>();
 
   watch(store: Store): Store {
     const turns = new Proxy(store.turns, {
@@ -20,7 +29,7 @@ export class EpochWatch {
           const answer = await method(...parameters);
           if (isIdentity(identity) && answer !== null && identity.epoch < later)
             this.found.push(`${name} of epoch ${identity.epoch} was taken behind epoch ${later}`);
-          for (const one of [answer].flat()) this.#note(one);
+          for (const one of [answer].flat()) this.#note(one ?? {});
           return answer;
         };
       },
@@ -28,15 +37,18 @@ export class EpochWatch {
     return { ...store, turns };
   }
 
-  #note(answer: unknown): void {
-    const { session } = (answer ?? {}) as {
-      readonly session?: { readonly key: number; readonly epoch: number };
-    };
+  #note({ session, outcome }: Answered): void {
     if (session === undefined) return;
     this.#epochs.set(session.key, Math.max(session.epoch, this.#epochs.get(session.key) ?? 0));
+    if (typeof outcome !== "object" || outcome === null) return;
+    const turn = "started" in outcome ? outcome.started : outcome;
+    if (!isIdentity(turn)) return;
+    const start = `${turn.sessionKey} ${turn.epoch}`;
+    if (this.#started.has(start)) this.found.push(`epoch ${turn.epoch} was given out twice`);
+    this.#started.add(start);
   }
 }
 
-function isIdentity(parameter: unknown): parameter is TurnIdentity {
-  return typeof parameter === "object" && parameter !== null && "epoch" in parameter && "turn" in parameter;
+function isIdentity(value: unknown): value is TurnIdentity {
+  return typeof value === "object" && value !== null && "epoch" in value && "turn" in value;
 }
