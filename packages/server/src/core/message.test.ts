@@ -87,6 +87,7 @@ describe("an unsafe call without a result", () => {
     [undefined, true, false],
     ["asked", false, false],
     ["allowed", false, true],
+    ["approved", false, true],
     ["started", true, false],
   ] as const)(
     "in phase %s: its outcome is uncertain %s, its start has to be noted %s",

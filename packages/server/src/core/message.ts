@@ -1,20 +1,29 @@
 import type { Message, MessageStatus, PersistedMessage, ToolCall, ToolResult } from "@colloquy/protocol";
-import type { ToolEffect } from "./ports/tool.ts";
+import type { JsonValue } from "./json.ts";
+import type { ToolEffect, ToolOutcome } from "./ports/tool.ts";
 
 /**
- * How far a call without a result has come: `asked` waits for a person, `allowed` may begin as soon as there is a place for it. `started`
- * is the stored intent: from there on the call may have had its effect. It is noted of `unsafe` calls alone: the others run again in any
- * case, and what a person is told of them is the same.
+ * How far a call without a result has come: `asked` waits for a person, `approved` is one that a person has allowed, `allowed` one that
+ * asked nobody; both may begin as soon as there is a place for them. `started` is the stored intent: from there on the call may have had
+ * its effect. It is noted of `unsafe` calls alone: the others run again in any case, and what a person is told of them is the same.
  */
-export type ToolCallPhase = "started" | "asked" | "allowed";
+export type ToolCallPhase = "started" | "asked" | "approved" | "allowed";
 
-/** A call as it is kept; `effect`, `step` and `phase` are for recovery and replay and do not go over the wire. */
+/** A call as it is kept; `effect`, `step`, `phase` and `input` are for recovery and replay and do not go over the wire. */
 export interface ToolCallRecord extends ToolCall {
   /** Absent for a call that asked nobody and found a place at once: it starts with its step. */
   readonly phase?: ToolCallPhase;
   readonly effect: ToolEffect;
   /** The model step that made the call; the first step of a turn is 1. */
   readonly step: number;
+  /** What the tool's schema made of the arguments: that was judged, and runs. Absent where it made nothing else of them. */
+  readonly input?: JsonValue;
+}
+
+/** A call of a step that is to be stored. */
+export interface StepCall extends ToolCallRecord {
+  /** Why it is never made: it is stored with this result. Absent for one that runs, or asks a person. */
+  readonly refusal?: ToolOutcome;
 }
 
 export interface MessageRecord {
@@ -70,9 +79,14 @@ export function isUncertain({ effect, phase }: ToolCallRecord): boolean {
   return effect === "unsafe" && (phase === undefined || phase === "started");
 }
 
+/** Whether a call may run and waits for its place. */
+export function hasNotBegun({ phase }: ToolCallRecord): boolean {
+  return phase === "allowed" || phase === "approved";
+}
+
 /** Whether it has to be on disk that a call starts before it does, so that it runs at most once. */
-export function needsIntent({ effect, phase }: ToolCallRecord): boolean {
-  return effect === "unsafe" && phase === "allowed";
+export function needsIntent(call: ToolCallRecord): boolean {
+  return call.effect === "unsafe" && hasNotBegun(call);
 }
 
 /** Whether a call of the message waits for a person. */

@@ -26,7 +26,8 @@ const Usage = z.record(z.string(), z.number());
 const StoredCall = ToolCall.extend({
   effect: z.enum(["read", "idempotent", "unsafe"]),
   step: position,
-  phase: z.enum(["started", "asked", "allowed"]).optional(),
+  phase: z.enum(["started", "asked", "approved", "allowed"]).optional(),
+  input: z.json().optional(),
 });
 
 const SessionLine = z.strictObject({

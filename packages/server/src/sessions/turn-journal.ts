@@ -5,7 +5,7 @@ import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
-import { joinStepText, type ToolCallRecord } from "../core/message.ts";
+import { joinStepText, type StepCall } from "../core/message.ts";
 import type { Bus } from "../core/ports/bus.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
@@ -91,7 +91,7 @@ export class StoredTurnJournal implements TurnJournal {
 
   async stepWithCalls(
     step: StepRecord,
-    calls: readonly ToolCallRecord[],
+    calls: readonly StepCall[],
     asked: readonly AskedAction[],
   ): Promise<boolean> {
     this.#endStep(step.text);

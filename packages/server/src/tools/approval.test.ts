@@ -3,7 +3,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
 import type { ActionRequest } from "../core/action.ts";
 import type { JsonValue } from "../core/json.ts";
-import type { Tool } from "../core/ports/tool.ts";
+import type { CallVerdict, Tool } from "../core/ports/tool.ts";
 import { builtInTools } from "./built-in/built-in-tools.ts";
 import { fixedTools } from "./testing/fixed-tools.ts";
 import { toolTurn } from "./testing/tool-turn.ts";
@@ -19,10 +19,16 @@ const pay: Tool = {
 };
 const approval = (input: unknown) => ({ kind: "approval", request: { tool: "pay", input } });
 
+/** What the person is asked, `null` where the call just runs; a refusal as it is. */
+function askedBy(verdict: CallVerdict) {
+  if (verdict.kind === "asks") return verdict.request;
+  return verdict.kind === "runs" ? null : verdict;
+}
+
 async function ask(rule: ApprovalRule | undefined, input: unknown, tool = pay) {
   const approvals = rule === undefined ? {} : { [tool.name]: rule };
   const tools = await fixedTools({ default: [tool] }, { approvals, clock }).open(toolTurn(), signal);
-  return await tools.ask(tool.name, input);
+  return askedBy(await tools.judge(tool.name, input));
 }
 
 describe("before a call a person", () => {
@@ -70,10 +76,17 @@ describe("before a call a person", () => {
     expect(input).toEqual({ amount: 1 });
   });
 
-  it("is asked nothing about input that does not fit, nor about a tool that is not there", async () => {
-    expect(await ask("always", { amount: "all" })).toBeNull();
+  it("is asked nothing about input that does not fit, nor about a tool that is not there: these are refused", async () => {
+    const refused = (output: string) => ({ kind: "refused", output, isError: true });
+    expect(await ask("always", { amount: "all" })).toEqual(
+      refused(
+        "The input does not fit the tool pay: amount: Invalid input: expected number, received string.",
+      ),
+    );
     const tools = await fixedTools({ default: [pay] }, { clock }).open(toolTurn(), signal);
-    expect(await tools.ask("constructor", {})).toBeNull();
+    expect(await tools.judge("constructor", {})).toEqual(
+      refused("There is no tool with this name. The tools are pay."),
+    );
   });
 
   it("is asked nothing about input that is nested too deep to be shown, and the call says so", async () => {
@@ -82,13 +95,11 @@ describe("before a call a person", () => {
     expect(await ask("always", { amount: nested(59) }, tool)).toEqual(approval({ amount: nested(59) }));
     for (const levels of [60, 64, 10_000]) {
       const input = { amount: nested(levels) };
-      expect(await ask("always", input, tool)).toBeNull();
+      const output = "The input does not fit the tool pay: it is nested deeper than 60 levels.";
+      expect(await ask("always", input, tool)).toEqual({ kind: "refused", output, isError: true });
       const tools = await fixedTools({ default: [tool] }, { clock }).open(toolTurn(), signal);
       const options = { callId: "1", timeoutMs: 1_000, signal, clock };
-      expect(await tools.call("pay", input, options)).toEqual({
-        output: "The input does not fit the tool pay: it is nested deeper than 60 levels.",
-        isError: true,
-      });
+      expect(await tools.call("pay", input, options)).toEqual({ output, isError: true });
     }
   });
 
@@ -101,14 +112,14 @@ describe("before a call a person", () => {
   it("is asked of a tool that has no rule and a name that every object has: nothing", async () => {
     const tool: Tool = { ...pay, name: "constructor" };
     const tools = await fixedTools({ default: [tool] }, { clock }).open(toolTurn(), signal);
-    expect(await tools.ask("constructor", { amount: 1 })).toBeNull();
+    expect(await tools.judge("constructor", { amount: 1 })).toEqual({ kind: "runs" });
   });
 
   it("is shown no secret", async () => {
     const note: Tool = { ...pay, name: "note", inputSchema: { type: "object" } };
     const tools = await withSecret("s3cret-value", note, { note: "always" });
-    expect(await tools.ask("note", { text: "my s3cret-value" })).toMatchObject({
-      request: { input: { text: "my [secret]" } },
+    expect(await tools.judge("note", { text: "my s3cret-value" })).toMatchObject({
+      request: { request: { input: { text: "my [secret]" } } },
     });
   });
 });
@@ -137,7 +148,7 @@ describe("a tool that asks itself", () => {
       kind: "question",
       request: { question: "Why?", choices: [] },
     });
-    expect(await ask(undefined, { question: "" }, asking)).toBeNull();
+    expect(await ask(undefined, { question: "" }, asking)).toMatchObject({ kind: "refused" });
   });
 
   it("and fails at it does not run without approval", async () => {
@@ -160,14 +171,14 @@ describe("a tool that asks itself", () => {
     async (_case, request) => {
       const sending: Tool = { ...pay, ask: (): ActionRequest => request };
       const input = { amount: 1 };
-      const options = { callId: "1", timeoutMs: 1_000, signal, clock };
       const tools = await withSecret("1155", sending);
-      expect(await tools.ask("pay", { ...input })).toBeNull();
-      const outcome = await tools.call("pay", input, options);
-      expect(outcome.isError).toBe(true);
-      expect(outcome.output).toMatch(/^The user's wallet was not asked, because/);
-      expect((await tools.call("pay", { amount: 2 }, options)).isError).toBe(false);
-      expect(await (await withSecret("another-secret", sending)).ask("pay", input)).toEqual(request);
+      expect(await tools.judge("pay", input)).toEqual({
+        kind: "refused",
+        output: expect.stringMatching(/^The user's wallet was not asked, because/),
+        isError: true,
+      });
+      const others = await withSecret("another-secret", sending);
+      expect(await others.judge("pay", input)).toEqual({ kind: "asks", request });
     },
   );
 });

@@ -1,13 +1,14 @@
-// Whether a person is asked before a call.
+// What may become of a call: it runs, a person is asked before, or it is never made.
 
-import { isDeepStrictEqual } from "node:util";
 import type { ActionRequest } from "../core/action.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
 import type { Clock } from "../core/ports/clock.ts";
-import type { ToolTurn } from "../core/ports/tool.ts";
+import { sameJson, type JsonValue } from "../core/json.ts";
+import type { CallVerdict, ToolTurn } from "../core/ports/tool.ts";
 import type { CallableTool, CallScope } from "./call-tool.ts";
-import { checkSafely } from "./call-tool.ts";
+import { checkSafely, refusedCall } from "./call-tool.ts";
 import { toJson } from "./json-output.ts";
+import { shownInput } from "./judged-input.ts";
 
 /** A rule of the configuration file has this long; then the person is asked. */
 const RULE_MS = 10_000;
@@ -18,46 +19,52 @@ export interface ApprovalOptions {
   readonly clock: Clock;
 }
 
-/** The person is not asked, and the call fails with this sentence. */
-export interface Refusal {
-  readonly kind: "refused";
-  readonly message: string;
-}
+const WALLET_NOT_ASKED =
+  "The user's wallet was not asked, because the request has a part that reads like one of the user's secrets. It was not sent anywhere.";
 
 /**
- * What a person is asked before the call, `null` for nothing; see `TurnTools.ask`. What cannot be decided is asked: a call that nobody
- * has looked at must not slip through because a rule was broken. Never rejects.
+ * See `TurnTools.judge`. What cannot be decided is asked: a call that nobody has looked at must not slip through because a rule was
+ * broken. Never rejects.
  */
-export async function askBefore(
+export async function judgeCall(
   callable: CallableTool,
   input: unknown,
   options: ApprovalOptions,
-): Promise<ActionRequest | Refusal | null> {
-  if ((await checkSafely(callable, input)) !== null) return null;
+): Promise<CallVerdict> {
   const { tool } = callable;
   const { scope } = options;
+  const checked = await checkSafely(callable, input);
+  if (typeof checked === "string") return { kind: "refused", ...refusedCall(tool, checked, scope) };
+  const shown = shownInput(checked.value);
+  const more = checked.value === input || sameJson(shown, shownInput(input)) ? {} : { input: shown };
   try {
-    const asked = (await tool.ask?.(input, scope.turn)) ?? null;
-    if (asked !== null) return readRequest(asked, scope);
-    if (!(await needsApproval(input, options))) return null;
+    const asked = (await tool.ask?.(checked.value, scope.turn)) ?? null;
+    if (asked !== null) {
+      const request = readRequest(asked, scope);
+      if (request === null) return { kind: "refused", ...refusedCall(tool, WALLET_NOT_ASKED, scope) };
+      return { kind: "asks", request, ...more };
+    }
+    // The rule gets a copy: what it does to the input must not reach the tool. What a schema has made is nobody else's.
+    const given = checked.value === input ? structuredClone(input) : checked.value;
+    if (!(await needsApproval(given, options))) return { kind: "runs", ...more };
   } catch {
     // As if the rule had said yes.
   }
-  try {
-    return scrubRequest({ kind: "approval", request: { tool: tool.name, input: toJson(input) } }, scope);
-  } catch {
-    return { kind: "approval", request: { tool: tool.name, input: "The input cannot be shown." } };
-  }
+  return { kind: "asks", request: askFor(tool.name, shown, scope), ...more };
 }
 
-/** A wallet does exactly what it is asked: with a part of it blotted out, that would be something else than the tool meant. */
-function readRequest(asked: ActionRequest, scope: CallScope): ActionRequest | Refusal {
-  const scrubbed = scrubRequest(asked, scope);
-  if (asked.kind === "approval" || asked.kind === "question") return scrubbed;
-  if (isDeepStrictEqual(scrubbed.request, toJson(asked.request))) return scrubbed;
-  const message =
-    "The user's wallet was not asked, because the request has a part that reads like one of the user's secrets. It was not sent anywhere.";
-  return { kind: "refused", message };
+/** `null` where a wallet must not be asked: it does exactly what it is asked, and with a part blotted out that would be something else. */
+function readRequest(asked: ActionRequest, scope: CallScope): ActionRequest | null {
+  const request = toJson(asked.request);
+  const scrubbed = scope.scrub(request);
+  if (asked.kind !== "approval" && asked.kind !== "question" && !sameJson(scrubbed, request)) return null;
+  // Scrubbing changes texts and nothing of the shape.
+  return { kind: asked.kind, request: scrubbed } as ActionRequest;
+}
+
+function askFor(tool: string, shown: JsonValue, scope: CallScope): ActionRequest {
+  const request = scope.scrub({ tool, input: shown });
+  return { kind: "approval", request } as ActionRequest;
 }
 
 async function needsApproval(input: unknown, { rule, scope, clock }: ApprovalOptions): Promise<boolean> {
@@ -75,12 +82,6 @@ async function needsApproval(input: unknown, { rule, scope, clock }: ApprovalOpt
   }
 }
 
-/** The rule gets a copy: what it does to the input must not reach the tool. */
 async function decide(rule: Exclude<ApprovalRule, string>, input: unknown, turn: ToolTurn): Promise<unknown> {
-  return await rule(structuredClone(input), turn);
-}
-
-function scrubRequest(asked: ActionRequest, scope: CallScope): ActionRequest {
-  // Scrubbing changes texts and nothing of the shape.
-  return { kind: asked.kind, request: scope.scrub(toJson(asked.request)) } as ActionRequest;
+  return await rule(input, turn);
 }

@@ -12,6 +12,7 @@ import {
 } from "../core/ports/tool.ts";
 import { cleanText } from "../core/text.ts";
 import { complaintOfDepth, type InputCheck } from "./input-check.ts";
+import { judgedValue } from "./judged-input.ts";
 import { fitJson, jsonBytes, toJson } from "./json-output.ts";
 import { ProgressBudget } from "./progress-budget.ts";
 import { scrubbedToFit } from "./scrubbed-beginning.ts";
@@ -23,6 +24,10 @@ const maximumProgressBytes = 4 * 1_024;
 /** Nobody reads it: it is not worth the time of scrubbing, which a tool could ask for ten times a second. */
 const refusedProgressBytes = 16 * 1_024;
 const maximumMessageBytes = 4 * 1_024;
+
+/** What a model reads of a call that would run with another input than was judged. */
+const OTHER_INPUT =
+  "This call was not made: the tool would get another input now than when it was called. Call it again if it is still needed.";
 
 /** What the call waited for: the tool's end, its time, or the turn's end. */
 type Ending =
@@ -52,11 +57,14 @@ export async function callTool(
 ): Promise<ToolOutcome> {
   const scope = scopeOf(callable.tool, outerScope);
   if (options.signal.aborted) return failed("interrupted", scope);
-  const checked = checkSafely(callable, input);
-  const complaint = checked instanceof Promise ? await checked : checked;
-  if (complaint !== null) return failed(complaint, scope);
+  const checking = checkSafely(callable, input);
+  const checked = checking instanceof Promise ? await checking : checking;
+  if (typeof checked === "string") return failed(checked, scope);
+  const { judged } = options;
+  const run = judged === undefined ? checked : judgedValue(checked.value, { sent: input, judged });
+  if (run === null) return failed(OTHER_INPUT, scope);
   if (options.signal.aborted) return failed("interrupted", scope);
-  const ending = await runToEnding(callable.tool, input, scope, options);
+  const ending = await runToEnding(callable.tool, run.value, scope, options);
   switch (ending.kind) {
     case "value":
       return succeeded(callable.tool, ending.value, scope);
@@ -79,18 +87,30 @@ function scopeOf({ scrub }: SourceTool, scope: CallScope): CallScope {
     : { turn: scope.turn, secret: scope.secret, scrub: (value) => scope.scrub(scrub(value)) };
 }
 
-/** As the tool's check; one of somebody else's (a schema in the configuration file) may fail too. */
-export function checkSafely({ tool, checkInput }: CallableTool, input: unknown): ReturnType<InputCheck> {
+type ReadInput = string | { readonly value: unknown };
+
+/** What is wrong with an input, or the value that the tool gets. A check of somebody else's (a schema in the configuration file) may fail. */
+export function checkSafely(
+  { tool, checkInput }: CallableTool,
+  input: unknown,
+): ReadInput | Promise<ReadInput> {
   const describe = (error: unknown): string =>
     `The input of the tool ${tool.name} could not be checked: ${messageOf(error)}.`;
+  const read = (checked: string | null | { readonly value: unknown }): ReadInput =>
+    checked ?? { value: input };
   try {
     const tooDeep = complaintOfDepth(tool.name, input);
     if (tooDeep !== null) return tooDeep;
     const checked = checkInput(input);
-    return checked instanceof Promise ? checked.catch(describe) : checked;
+    return checked instanceof Promise ? checked.then(read, describe) : read(checked);
   } catch (error) {
     return describe(error);
   }
+}
+
+/** The outcome of a call that is never made. */
+export function refusedCall(tool: SourceTool, message: string, scope: CallScope): ToolOutcome {
+  return failed(message, scopeOf(tool, scope));
 }
 
 async function runToEnding(

@@ -1,8 +1,12 @@
 import { z } from "zod";
 import type { Tool } from "../core/ports/tool.ts";
 
-/** What is wrong with an input, as a sentence for the model; `null` when it fits. */
-export type InputCheck = (input: unknown) => string | null | Promise<string | null>;
+/**
+ * Checks an input: what is wrong with it, as a sentence for the model; `null` when it fits; where it fits and the schema makes something
+ * else of it, the value that the tool gets instead.
+ */
+export type InputCheck = (input: unknown) => CheckedInput | Promise<CheckedInput>;
+type CheckedInput = string | null | { readonly value: unknown };
 
 /** Versions of JSON Schema that a schema may be meant in, where it does not say so itself. */
 export type SchemaDialect = "draft-7" | "draft-2020-12";

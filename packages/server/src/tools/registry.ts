@@ -1,11 +1,11 @@
 // The tools of each App, from all their sources, and the turns that use them.
 
-import type { ActionRequest } from "../core/action.ts";
 import type { AppSettings } from "../core/app-settings.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { SecretVault } from "../core/ports/secret-vault.ts";
 import type {
+  CallVerdict,
   ToolCallOptions,
   ToolDefinition,
   ToolOutcome,
@@ -13,10 +13,10 @@ import type {
   ToolTurn,
   TurnTools,
 } from "../core/ports/tool.ts";
-import { askBefore } from "./approval.ts";
+import { judgeCall } from "./approval.ts";
 import { callTool, type CallScope } from "./call-tool.ts";
 import { type JoinedTools, NO_TOOLS, ToolJoiner } from "./joined-tools.ts";
-import { standInFor } from "./stand-in.ts";
+import { standInAnswer } from "./stand-in.ts";
 import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "./tool-source.ts";
 import { openScope } from "./turn-secrets.ts";
 
@@ -133,8 +133,6 @@ interface TurnOptions {
 class ToolsOfTurn implements TurnTools {
   readonly #tools: JoinedTools;
   readonly #options: TurnOptions;
-  /** What a person could not be asked about, with the sentence that the call then answers. */
-  readonly #refused = new Map<string, string>();
 
   constructor(tools: JoinedTools, options: TurnOptions) {
     this.#tools = tools;
@@ -145,28 +143,26 @@ class ToolsOfTurn implements TurnTools {
     return this.#tools.definitions;
   }
 
-  async ask(name: string, input: unknown): Promise<ActionRequest | null> {
+  async judge(name: string, input: unknown): Promise<CallVerdict> {
     const callable = this.#tools.byName.get(name);
-    if (callable === undefined) return null;
+    if (callable === undefined) return { kind: "refused", ...this.#notThere(name) };
     const { scope, clock, approvals } = this.#options;
     const rule = (Object.hasOwn(approvals, name) ? approvals[name] : undefined) ?? "never";
-    const asked = await askBefore(callable, input, { rule, scope, clock });
-    if (asked?.kind !== "refused") return asked;
-    this.#refused.set(callOf(name, input), asked.message);
-    return null;
+    return await judgeCall(callable, input, { rule, scope, clock });
   }
 
   async call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome> {
-    const refused = this.#refused.size > 0 ? this.#refused.get(callOf(name, input)) : undefined;
-    if (refused !== undefined) return { output: refused, isError: true };
-    const callable = this.#tools.byName.get(name) ?? standInFor(name, this.#tools.byName);
-    if (callable !== null) return await callTool(callable, input, this.#options.scope, options);
+    const callable = this.#tools.byName.get(name);
+    return callable === undefined
+      ? this.#notThere(name)
+      : await callTool(callable, input, this.#options.scope, options);
+  }
+
+  #notThere(name: string): ToolOutcome {
+    const standIn = standInAnswer(name, this.#tools.byName);
+    if (standIn !== null) return standIn;
     const names = [...this.#tools.byName.keys()];
     const offer = names.length === 0 ? "There are no tools." : `The tools are ${names.join(", ")}.`;
     return { output: `There is no tool with this name. ${offer}`, isError: true };
   }
-}
-
-function callOf(name: string, input: unknown): string {
-  return JSON.stringify([name, input]);
 }

@@ -11,14 +11,24 @@ export interface ToolScope {
   secret(name: string): string;
 }
 
+/** Tools that are not known now. */
+export interface StoodFor {
+  /** What their names begin with, such as `weather_`. */
+  readonly prefix: string;
+  /** Why they cannot be used, as a sentence for the model. */
+  readonly reason: string;
+  /** Slot of a secret that is missing for them. */
+  readonly missingSecret?: string;
+}
+
 /** A tool as a source gives it. Its effect is what the source knows; what the operator says goes before it. */
 export interface SourceTool extends Tool {
   /** How input is checked where that is not by `inputSchema`. */
   readonly checkInput?: InputCheck;
   /** Takes the source's own keys out of what leaves a call. */
   readonly scrub?: (value: JsonValue) => JsonValue;
-  /** For a tool that stands for others while they are not known: what their names begin with. */
-  readonly standsFor?: string;
+  /** For a tool that stands for others while they are not known. */
+  readonly standsFor?: StoodFor;
 }
 
 export interface ToolSource {

@@ -4,7 +4,7 @@
 import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
-import type { ToolCallRecord } from "../core/message.ts";
+import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
 import type { StepRecord } from "../core/turn.ts";
 
@@ -23,7 +23,7 @@ export interface TurnJournal {
   /** A step that asked for tools; from here on the calls count as started, but those that ask a person first and those that are `allowed`. */
   stepWithCalls(
     step: StepRecord,
-    calls: readonly ToolCallRecord[],
+    calls: readonly StepCall[],
     asked: readonly AskedAction[],
   ): Promise<boolean>;
   /** Nothing is left to run but what a person is asked about: the turn is given up here, for whoever claims it afterwards. */

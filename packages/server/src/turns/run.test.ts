@@ -159,7 +159,9 @@ describe("a turn", () => {
     tool.progress({ done: 1 });
     tool.finish("b", 2);
     await until(() => journal.outcomes.length === 2);
-    expect(journal.entries.slice(2)).toEqual(["result c error", 'progress b {"done":1}', "result b"]);
+    // What is never made has its result with the step.
+    expect(journal.outcomes.map(({ callId }) => callId)).toEqual(["c", "b"]);
+    expect(journal.entries.slice(2)).toEqual(['progress b {"done":1}', "result b"]);
     expect(model.waitingCalls).toBe(0);
     tool.finish("a", 1);
     // The model gets them in the order of its calls.
@@ -193,12 +195,14 @@ describe("a turn", () => {
     expect(output("broken")).toEqual(expect.any(String));
   });
 
-  it("keeps a call of a tool that is not offered as one that may have effects: it may be offered when the turn runs again", async () => {
+  it("keeps a call of a tool that is not offered with its refusal, and as one that may have effects", async () => {
     const { model, journal, end } = run();
     (await model.next()).callTool("gone", {}, "a").finish("tool-calls");
     (await model.next()).say("Sorry.").finish();
     expect(await end).toBe("complete");
-    expect(journal.calls).toMatchObject([{ id: "a", name: "gone", effect: "unsafe" }]);
+    expect(journal.calls).toMatchObject([
+      { id: "a", name: "gone", effect: "unsafe", refusal: { isError: true } },
+    ]);
   });
 
   it("makes as many calls of a step as it may, asks about no others, and tells the model of them", async () => {
@@ -212,7 +216,7 @@ describe("a turn", () => {
     const told = (await model.next()).prompt.at(-1) ?? "";
     expect(made).toBe(MAX_CALLS);
     expect(journal.asked).toEqual([]);
-    expect(journal.outcomes).toHaveLength(MAX_CALLS);
+    expect(journal.outcomes).toHaveLength(MAX_CALLS + 2);
     expect(told.split(TOO_MANY_CALLS)).toHaveLength(3);
     expect(journal.calls).toHaveLength(MAX_CALLS + 2);
     expect(await Promise.race([end, Promise.resolve("runs")])).toBe("runs");

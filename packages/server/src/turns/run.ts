@@ -3,19 +3,19 @@
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { TOO_MANY_CALLS } from "../core/decisions/turn-progress.ts";
-import { waitsForPerson, type ToolCallRecord } from "../core/message.ts";
+import { waitsForPerson, type StepCall, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { ModelCatalog } from "../core/ports/model.ts";
 import type { ToolRegistry, TurnTools } from "../core/ports/tool.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
 import { MAX_CALLS, type StartedTurn, type StepRecord, type TokenUsage } from "../core/turn.ts";
-import { askAbout } from "./ask-person.ts";
 import { HistoryWindow, historyBudget } from "./history.ts";
 import { instructionsFor } from "./instructions.ts";
 import type { TurnFailure, TurnJournal } from "./journal.ts";
+import { judgeCalls, type JudgedCalls } from "./judge-calls.ts";
 import { retryModel } from "./model-retry.ts";
 import type { ModelCaller, ModelStep } from "./model-step.ts";
-import { placeCalls, runToolCalls, type ToolResults, type ToolRun } from "./tool-calls.ts";
+import { placeCalls, refusalsOf, runToolCalls, type ToolResults, type ToolRun } from "./tool-calls.ts";
 import { TurnDeadline, type TurnLimits } from "./turn-limits.ts";
 
 export interface RunOptions {
@@ -33,6 +33,10 @@ export interface RunOptions {
   /** Aborted when the turn has to stop: what ended it is told elsewhere. */
   readonly signal: AbortSignal;
 }
+
+/** What a model reads of a call that nobody was asked about, where somebody has to be by now. */
+const ASKED_SINCE =
+  "This call was not made: a person has to be asked before it now, and nobody was. Call the tool again if it is still needed: then the person is asked.";
 
 /** How a run ended: by itself, stopped by somebody else, or given up until a person has decided. */
 export type RunEnd = "complete" | "failed" | "stopped" | "waiting";
@@ -88,7 +92,7 @@ class TurnRun {
 
   async run(): Promise<RunEnd> {
     const turn = this.#turn;
-    if (turn.openCalls.length > 0 && (await this.#runCalls(turn.openCalls)) === null) return "stopped";
+    if (turn.openCalls.length > 0 && !(await this.#goOnWithCalls(turn.openCalls))) return "stopped";
     if (waitsForPerson(turn.agentMessage)) return await this.#wait();
     const model = await this.#resolveModel();
     if (!("specificationVersion" in model)) return await this.#fail(model.failure, model.error);
@@ -151,14 +155,13 @@ class TurnRun {
     return await retryModel(call, { models, clock, signal, maxRetries: limits.maxModelRetries, left });
   }
 
-  /** Keeps the step with its calls, then runs them, but those that a person is asked about. */
+  /** Keeps the step with its calls, then runs them, but those that a person is asked about and those that are refused. */
   async #takeCalls(
     record: StepRecord,
     step: Extract<ModelStep, { kind: "finished" }>,
   ): Promise<ToolResults | RunEnd> {
-    const { tools, limits, signal } = this.#options;
-    const { definitions } = tools;
-    const calls = step.calls.map((call): ToolCallRecord => {
+    const { definitions } = this.#options.tools;
+    const calls = step.calls.map((call): StepCall => {
       // A tool that is not offered now may be there when the turn is run again: what it does nobody knows.
       const effect = definitions.find(({ name }) => name === call.name)?.effect ?? "unsafe";
       return {
@@ -171,19 +174,40 @@ class TurnRun {
       };
     });
     this.#callIds.push(...calls.map(({ id }) => id));
-    const onProgress = (): void => this.#deadline.progress();
-    const mayRun = calls.slice(0, MAX_CALLS);
-    const asked = await askAbout(mayRun, { tools, validMs: limits.actionMs, signal, onProgress });
-    if (asked === null) return "stopped";
-    const beyond = calls.slice(MAX_CALLS);
+    const judged = await this.#judge(calls.slice(0, MAX_CALLS));
+    if (judged === null) return "stopped";
+    const refusal = { output: TOO_MANY_CALLS, isError: true };
+    const beyond = calls.slice(MAX_CALLS).map((call): StepCall => ({ ...call, refusal }));
+    const { asked } = judged;
     const waiting = new Set(asked.map(({ callId }) => callId));
-    const placed = placeCalls(mayRun, waiting);
-    if (!(await this.#journal.stepWithCalls(record, [...placed, ...beyond], asked))) return "stopped";
-    const results = await this.#runCalls(placed.filter(({ id }) => !waiting.has(id)));
+    const placed = [...placeCalls(judged.calls, waiting), ...beyond];
+    if (!(await this.#journal.stepWithCalls(record, placed, asked))) return "stopped";
+    const results = await this.#runCalls(
+      placed.filter((call) => call.refusal === undefined && !waiting.has(call.id)),
+    );
     if (results === null) return "stopped";
-    if (asked.length > 0) return await this.#wait();
-    const refused = { output: TOO_MANY_CALLS, is_error: true };
-    return new Map([...results, ...beyond.map(({ id }) => [id, refused] as const)]);
+    return asked.length > 0 ? await this.#wait() : new Map([...results, ...refusalsOf(placed)]);
+  }
+
+  /**
+   * Calls that were stored when another process ran the turn, or this one before it waited. What a person approved runs. What ran unasked
+   * does so only where nobody would have to be asked now either: the configuration may have changed since.
+   */
+  async #goOnWithCalls(calls: readonly ToolCallRecord[]): Promise<boolean> {
+    const judged = await this.#judge(calls.filter(({ phase }) => phase !== "approved"));
+    if (judged === null) return false;
+    const barred = new Set(judged.asked.map(({ callId }) => callId));
+    for (const callId of barred) {
+      const outcome = { callId, output: ASKED_SINCE, isError: true, durationMs: 0 };
+      if (!(await this.#journal.toolResult(outcome))) return false;
+    }
+    return (await this.#runCalls(calls.filter(({ id }) => !barred.has(id)))) !== null;
+  }
+
+  async #judge(calls: readonly ToolCallRecord[]): Promise<JudgedCalls | null> {
+    const { tools, limits, signal } = this.#options;
+    const onProgress = (): void => this.#deadline.progress();
+    return await judgeCalls(calls, { tools, validMs: limits.actionMs, signal, onProgress });
   }
 
   /** All that may run has run. Whoever claims the turn when nobody is asked any more goes on with it. */

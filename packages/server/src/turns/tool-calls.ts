@@ -1,6 +1,6 @@
 import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
-import { needsIntent, type ToolCallRecord } from "../core/message.ts";
+import { needsIntent, type StepCall, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { TurnTools } from "../core/ports/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
@@ -24,16 +24,21 @@ export interface ToolRun {
 
 /**
  * The calls of a new step, as they are to be stored: the first ones start with it, the others are `allowed` until one of these has ended,
- * so that they can run later when the turn is stopped before. Those of `waiting`, who wait for a person, take no place.
+ * so that they can run later when the turn is stopped before. Those of `waiting`, who wait for a person, and those that are refused take
+ * no place.
  */
-export function placeCalls(
-  calls: readonly ToolCallRecord[],
-  waiting: ReadonlySet<string>,
-): readonly ToolCallRecord[] {
-  const first = new Set(calls.filter(({ id }) => !waiting.has(id)).slice(0, MAX_AT_ONCE));
-  return calls.map((call) =>
-    first.has(call) || waiting.has(call.id) ? call : { ...call, phase: "allowed" },
+export function placeCalls(calls: readonly StepCall[], waiting: ReadonlySet<string>): readonly StepCall[] {
+  const running = calls.filter(({ id, refusal }) => refusal === undefined && !waiting.has(id));
+  const later = new Set(running.slice(MAX_AT_ONCE));
+  return calls.map((call) => (later.has(call) ? { ...call, phase: "allowed" } : call));
+}
+
+/** What a model reads of the calls that are never made. */
+export function refusalsOf(calls: readonly StepCall[]): ToolResults {
+  const refused = calls.flatMap(({ id, refusal }) =>
+    refusal === undefined ? [] : [[id, { output: refusal.output, is_error: true }] as const],
   );
+  return new Map(refused);
 }
 
 /**
@@ -104,6 +109,7 @@ class StepCalls {
     const began = clock.monotonic();
     const { output, isError, ...more } = await tools.call(call.name, call.arguments, {
       callId: callKey(turn, call.id),
+      judged: call.input ?? call.arguments,
       timeoutMs,
       signal,
       clock,

@@ -168,9 +168,9 @@ describe("an approval", () => {
     expect(one.decide("action-a", "approve")).toMatchObject({ kind: "decided", arrived: 1 });
     expect(one.types).toEqual(["system_event", "message_updated"]);
     expect(one.turns[0]).toMatchObject({ state: "running", runnable: true });
-    expect(one.messages[1]?.toolCalls[0]?.phase).toBe("allowed");
+    expect(one.messages[1]?.toolCalls[0]?.phase).toBe("approved");
     const again = one.claim()!;
-    expect(again.openCalls).toMatchObject([{ id: "a", arguments: { x: 1 }, phase: "allowed" }]);
+    expect(again.openCalls).toMatchObject([{ id: "a", arguments: { x: 1 }, phase: "approved" }]);
     expect(again.attempt).toBe(1);
     one.write(again, (draft, open) => void decideStarts(draft, open, ["a"]));
     // The crash comes after the call has started, so nobody knows what it has done.
@@ -190,7 +190,7 @@ describe("an approval", () => {
     const { one } = waiting();
     one.decide("action-a", "approve");
     for (let crash = 1; crash <= 2; crash += 1) {
-      expect(one.claim()?.openCalls).toMatchObject([{ id: "a", phase: "allowed" }]);
+      expect(one.claim()?.openCalls).toMatchObject([{ id: "a", phase: "approved" }]);
       one.loseOwner();
     }
     one.interrupt(null);

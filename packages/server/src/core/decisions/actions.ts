@@ -117,7 +117,7 @@ function resultOf({ status, result }: ActionRecord): {
 
 function allowCall(draft: SessionDraft, message: MessageRecord, callId: string): MessageRecord {
   const toolCalls = message.toolCalls.map(
-    (call): ToolCallRecord => (call.id === callId ? { ...call, phase: "allowed" } : call),
+    (call): ToolCallRecord => (call.id === callId ? { ...call, phase: "approved" } : call),
   );
   return draft.changeMessage({ ...message, toolCalls }, "message_updated");
 }

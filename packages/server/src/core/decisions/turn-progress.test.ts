@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openCalls } from "../message.ts";
+import { openCalls, type StepCall } from "../message.ts";
 import { call, DecidedSession } from "./decided-session.suite.ts";
 import { MAX_CALLS } from "../turn.ts";
 import {
@@ -67,6 +67,30 @@ describe("a running turn", () => {
       { call_id: `c${MAX_CALLS}`, output: TOO_MANY_CALLS, is_error: true, duration_ms: 0 },
       { call_id: `c${MAX_CALLS + 1}`, output: TOO_MANY_CALLS, is_error: true, duration_ms: 0 },
     ]);
+  });
+
+  it("makes no call that was refused: it has its result with the step, and nobody can run it", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    const refusal = { output: "There is no such tool.", isError: true, missingSecret: "KEY" };
+    const refused: StepCall = { ...call("b", "unsafe"), refusal };
+    one.callTools(turn, "", [call("a"), refused, call("c")]);
+    expect(one.types).toEqual([
+      "message_updated",
+      "tool_update",
+      "tool_update",
+      "tool_complete",
+      "system_event",
+      "system_notice",
+    ]);
+    const message = one.messages[1]!;
+    const { refusal: _, ...kept } = refused;
+    expect(message.toolCalls).toEqual([call("a"), { ...kept, status: "failed" }, call("c")]);
+    expect(message.toolResults).toMatchObject([
+      { call_id: "b", output: "There is no such tool.", is_error: true, duration_ms: 0 },
+    ]);
+    expect(openCalls(message).map(({ id }) => id)).toEqual(["a", "c"]);
+    expect(one.notices).toEqual(["secret_missing"]);
   });
 
   it("completes with its last step: the text of all steps, the tokens of all, the session idle", () => {

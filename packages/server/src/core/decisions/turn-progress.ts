@@ -3,7 +3,14 @@
 import type { ToolResult } from "@colloquy/protocol";
 import type { AskedAction } from "../action.ts";
 import type { JsonValue } from "../json.ts";
-import { joinStepText, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import {
+  hasNotBegun,
+  joinStepText,
+  openCalls,
+  type MessageRecord,
+  type StepCall,
+  type ToolCallRecord,
+} from "../message.ts";
 import {
   addUsage,
   MAX_CALLS,
@@ -58,36 +65,40 @@ export function turnThatRuns(
 
 /**
  * A model step that asks for tools: the step, and its calls before any of them runs. This is the intent of a call, but of one that is
- * `allowed` and starts later (`decideStarts`). Of a call that is among `asked`, a person is asked instead. Calls beyond `MAX_CALLS` have
- * their result with the step: they are never made.
+ * `allowed` and starts later (`decideStarts`). Of a call that is among `asked`, a person is asked instead. Calls with a refusal, and those
+ * beyond `MAX_CALLS`, have their result with the step: they are never made, also not by whoever runs the turn again.
  * Answers `false` for a step that is there already, because its answer was lost and it was sent again: it is not to be stored twice.
  */
 export function decideStepWithCalls(
   draft: SessionDraft,
   open: OpenTurn & { readonly agentMessage: MessageRecord },
   step: StepRecord,
-  calls: readonly ToolCallRecord[],
+  calls: readonly StepCall[],
   asked: readonly AskedAction[],
 ): boolean {
   if (step.number <= open.turn.steps) return false;
   const waiting = new Set(asked.map(({ callId }) => callId));
-  const kept = calls
-    .slice(0, MAX_CALLS)
-    .map((call): ToolCallRecord => (waiting.has(call.id) ? { ...call, phase: "asked" } : call));
-  const refused = calls
-    .slice(MAX_CALLS)
-    .map((call) => endCall(call, { output: TOO_MANY_CALLS, isError: true, durationMs: 0 }));
+  const toolCalls: ToolCallRecord[] = [];
+  const refused: EndedCall[] = [];
+  for (const [index, { refusal, ...call }] of calls.entries()) {
+    const outcome = index < MAX_CALLS ? refusal : { output: TOO_MANY_CALLS, isError: true };
+    const ended = outcome === undefined ? null : endCall(call, { ...outcome, durationMs: 0 });
+    if (ended !== null) refused.push(ended);
+    toolCalls.push(ended?.call ?? (waiting.has(call.id) ? { ...call, phase: "asked" } : call));
+  }
+  const kept = toolCalls.filter(({ status }) => status === "running");
   draft.changeMessage(
     {
       ...open.agentMessage,
       content: joinStepText(open.agentMessage.content, step.text),
-      toolCalls: [...open.agentMessage.toolCalls, ...kept, ...refused.map(({ call }) => call)],
+      toolCalls: [...open.agentMessage.toolCalls, ...toolCalls],
       toolResults: [...open.agentMessage.toolResults, ...refused.map(({ result }) => result)],
     },
     "message_updated",
   );
   for (const call of kept) emitToolUpdate(draft, call, null);
   for (const ended of refused) emitToolComplete(draft, ended);
+  for (const { refusal } of calls) noticeMissingSecret(draft, refusal);
   askPerson(draft, open.turn.number, kept, asked);
   draft.changeTurn({ ...open.turn, steps: step.number, usage: addUsage(open.turn.usage, step.usage) });
   draft.settledTurns.add(open.turn.number);
@@ -130,7 +141,7 @@ export function decideStarts(
   callIds: readonly string[],
 ): MessageRecord {
   const starting = new Set(
-    openCalls(agentMessage).filter(({ id, phase }) => phase === "allowed" && callIds.includes(id)),
+    openCalls(agentMessage).filter((call) => hasNotBegun(call) && callIds.includes(call.id)),
   );
   if (starting.size === 0) return agentMessage;
   const toolCalls = agentMessage.toolCalls.map(
@@ -176,12 +187,17 @@ export function decideToolResults(
     },
     "message_updated",
   );
-  for (const { callId, missingSecret } of outcomes) {
-    if (missingSecret === undefined || !ended.has(callId)) continue;
-    const missing = `The assistant needs the secret "${missingSecret}", which is not set. Set it and ask again.`;
-    draft.notify("warning", "secret_missing", missing);
-  }
+  for (const outcome of outcomes) if (ended.has(outcome.callId)) noticeMissingSecret(draft, outcome);
   return changed;
+}
+
+function noticeMissingSecret(
+  draft: SessionDraft,
+  outcome: Pick<ToolOutcomeInput, "missingSecret"> | undefined,
+): void {
+  if (outcome?.missingSecret === undefined) return;
+  const missing = `The assistant needs the secret "${outcome.missingSecret}", which is not set. Set it and ask again.`;
+  draft.notify("warning", "secret_missing", missing);
 }
 
 /** A running call reports progress. */

@@ -73,6 +73,8 @@ export interface Tool extends ToolDefinition {
 export interface ToolCallOptions {
   /** Becomes `ToolContext.callId`. */
   readonly callId: string;
+  /** The input as it was judged (`CallVerdict.input`, else the arguments): the call runs with that or not at all. Absent where nobody has judged it. */
+  readonly judged?: JsonValue;
   /** How long the tool may take, in milliseconds. */
   readonly timeoutMs: number;
   /** Aborted when the turn ends early: the call then answers at once, even when the tool does not listen. */
@@ -91,18 +93,30 @@ export interface ToolOutcome {
   readonly missingSecret?: string;
 }
 
+/**
+ * What may become of a call. It is stored with the step that makes the call, and nothing else may become of it, whatever the tools are
+ * like when it runs. `input`: what the tool's schema makes of the arguments, where that is something else.
+ */
+export type CallVerdict =
+  /** Nobody is asked. */
+  | { readonly kind: "runs"; readonly input?: JsonValue }
+  /** A person is asked before. */
+  | { readonly kind: "asks"; readonly request: ActionRequest; readonly input?: JsonValue }
+  /** It is never made; the outcome says why. */
+  | ({ readonly kind: "refused" } & ToolOutcome);
+
 /** The tools of one turn. */
 export interface TurnTools {
   /** Always the same array. */
   readonly definitions: readonly ToolDefinition[];
   /**
-   * What a person is asked before a call may run, `null` for nothing. Never rejects: a rule that fails asks for approval, and input that
-   * does not fit its schema asks nothing, because the call will say so. Secrets are scrubbed from what is asked; where that would change
-   * what a wallet does nothing is asked, and the call says so.
+   * Judges a call before its step is stored. Never rejects: a rule that fails asks for approval; a tool that is not there and input that
+   * does not fit its schema are refused. Secrets are scrubbed from what is asked; where that would change what a wallet does, the call
+   * is refused.
    */
-  ask(name: string, input: unknown): Promise<ActionRequest | null>;
+  judge(name: string, input: unknown): Promise<CallVerdict>;
   /**
-   * Runs one call. Never rejects: an unknown tool, input that does not fit its schema, an exception, a time-out, an abort and output
+   * Runs one call that was judged. Never rejects: an unknown tool, input that does not fit its schema, an exception, a time-out, an abort and output
    * that is not JSON are outcomes with `isError`. After an abort the output is `outcome unknown` for a tool with effect `unsafe` that
    * had started, `interrupted` otherwise (contract section 2).
    */

@@ -7,8 +7,7 @@ import type { ChatInput, ChatOutcome } from "../decisions/chat.ts";
 import type { PartialText } from "../decisions/interrupt.ts";
 import type { ToolOutcomeInput } from "../decisions/turn-progress.ts";
 import type { JsonValue } from "../json.ts";
-import type { ToolCallRecord } from "../message.ts";
-import type { MessageRecord } from "../message.ts";
+import type { MessageRecord, StepCall } from "../message.ts";
 import type { StartedTurn, StepRecord, TurnIdentity, TurnState } from "../turn.ts";
 import type { Committed, SessionTarget } from "./session-store.ts";
 
@@ -65,12 +64,12 @@ export interface TurnStore {
   checkpoint(identity: TurnIdentity, offset: number, text: string): Promise<true | null>;
   /**
    * A step with the intent of its calls, but of those that are `allowed` and start later. Of a call that is among `asked` a person is asked
-   * instead; each of these is one of `calls`.
+   * instead; each of these is one of `calls`. A call with a refusal has that for its result.
    */
   stepWithCalls(
     identity: TurnIdentity,
     step: StepRecord,
-    calls: readonly ToolCallRecord[],
+    calls: readonly StepCall[],
     asked: readonly AskedAction[],
   ): Promise<Committed<"ok"> | null>;
   /**

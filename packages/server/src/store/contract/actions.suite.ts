@@ -144,12 +144,12 @@ export function describeActions(openStore: OpenStore): void {
         turn: 1,
         attempt: 1,
         stepsDone: 1,
-        openCalls: [{ id: "a", arguments: { of: "a" }, phase: "allowed" }],
+        openCalls: [{ id: "a", arguments: { of: "a" }, phase: "approved" }],
       });
       // It has not started: whoever is next may run it.
       await given.store.turns.releaseDeadLeases("another");
       const [again] = await claim();
-      expect(again?.outcome?.openCalls).toMatchObject([{ id: "a", phase: "allowed" }]);
+      expect(again?.outcome?.openCalls).toMatchObject([{ id: "a", phase: "approved" }]);
       const head = again?.session.head;
       const started = await given.store.turns.startCalls(identityOf(again!.outcome!), ["a"]);
       expect(started).toMatchObject({ outcome: "ok", events: [], session: { head } });

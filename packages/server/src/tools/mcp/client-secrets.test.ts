@@ -89,6 +89,11 @@ describe("a server that wants the client's own key", () => {
       expect((await tools.open(clientId)).definitions).toBe(definitions);
       const outcome = await tools.call("srv_unavailable", {}, { clientId });
       expect(outcome).toMatchObject({ isError: true, missingSecret: "KEY" });
+      expect(await tools.call("srv_work", {}, { clientId })).toMatchObject({
+        output: expect.stringContaining('"KEY"'),
+        isError: true,
+        missingSecret: "KEY",
+      });
     }
     expect(server.requests).toEqual([]);
     await tools.registry.close();
@@ -124,7 +129,10 @@ describe("a server that wants the client's own key", () => {
     expect(definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     const said = 'The secret "KEY" has characters that cannot be sent. Tell the user to set it again.';
     expect(definitions[0]?.description).toContain(said);
-    expect(await tools.call("srv_work", {}, { clientId: "ada" })).toEqual({ output: said, isError: true });
+    expect(await tools.call("srv_work", {}, { clientId: "ada" })).toEqual({
+      output: expect.stringContaining(said),
+      isError: true,
+    });
     expect(server.requests).toEqual([]);
     const logged = inspect(tools.logger.lines, { depth: 10 });
     expect(logged).not.toMatch(/canary/);
@@ -137,7 +145,10 @@ describe("a server that wants the client's own key", () => {
     isVaultBroken = true;
     const said = "Secrets cannot be read at the moment. Try again later.";
     expect((await tools.open("ada")).definitions[0]?.description).toContain(said);
-    expect(await tools.call("srv_work", {}, { clientId: "ada" })).toEqual({ output: said, isError: true });
+    expect(await tools.call("srv_work", {}, { clientId: "ada" })).toEqual({
+      output: expect.stringContaining(said),
+      isError: true,
+    });
     isVaultBroken = false;
     expect((await tools.call("srv_work", {}, { clientId: "ada" })).isError).toBe(false);
     await tools.registry.close();

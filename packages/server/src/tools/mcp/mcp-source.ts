@@ -11,7 +11,7 @@ import type { Scrubber } from "../scrub.ts";
 import { messageOf } from "../call-tool.ts";
 import { createStandIn } from "../stand-in.ts";
 import { fillSecrets, secretsIn } from "../secret-headers.ts";
-import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "../tool-source.ts";
+import type { SourcePlan, SourceTool, StoodFor, ToolScope, ToolSource } from "../tool-source.ts";
 import { ClientConnections, oneConnection, type Connections } from "./connections.ts";
 import { failureText } from "./failure-text.ts";
 import { McpUnavailable } from "./mcp-failure.ts";
@@ -65,7 +65,9 @@ class McpSource implements ToolSource {
       connection = this.#connections.for(scope);
     } catch (error) {
       if (error instanceof SecretMissing)
-        return this.#standIn(`The user has not set the secret "${error.slot}".`);
+        return this.#standIn(`The user has not set the secret "${error.slot}".`, {
+          missingSecret: error.slot,
+        });
       // A sentence of ours: an unreadable vault, a value that no header can carry, too many clients.
       const failure = messageOf(error);
       this.#logger.warn({ server: this.#server, failure }, "an MCP server cannot be used in a turn");
@@ -101,14 +103,14 @@ class McpSource implements ToolSource {
   }
 
   /** While the server's tools are not known, one stands for them all. The same list for the same reason. */
-  #standIn(reason: string): readonly SourceTool[] {
+  #standIn(reason: string, more: Pick<StoodFor, "missingSecret"> = {}): readonly SourceTool[] {
     const known = this.#standIns.get(reason);
     if (known !== undefined) return known;
     const look = async (context: ToolContext): Promise<void> => {
       const listed = await this.#connections.for(context).list(FIRST_LIST_MS, context.signal);
       if (listed === null) throw new McpUnavailable(this.#server);
     };
-    const list = [createStandIn({ prefix: toolNameOf(this.#server, ""), reason, look })];
+    const list = [createStandIn({ prefix: toolNameOf(this.#server, ""), reason, ...more, look })];
     this.#standIns.set(reason, list);
     return list;
   }

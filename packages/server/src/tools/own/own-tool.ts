@@ -40,13 +40,11 @@ export async function readOwnTool(
     description: describe(tool),
     inputSchema,
     effect: "unsafe",
-    checkInput: check ?? ((input) => complaintOf(name, schema, input)),
+    checkInput: check ?? ((input) => readInput(name, schema, input)),
     execute: async (input, context) => {
-      const validated = await validate(schema, input);
-      if (!validated.success) throw new Error(describeMisfit(name, issuesOf(validated.error)));
       const execute = tool.execute as Execute;
       const options = { toolCallId: context.callId, messages: [], abortSignal: context.signal, context };
-      const result = await execute.call(tool, validated.value, options);
+      const result = await execute.call(tool, input, options);
       return isAsyncIterable(result) ? await lastOf(result, context) : result;
     },
   };
@@ -57,9 +55,13 @@ function describe({ description }: OwnTool): string {
   return (description as (options: object) => string)({ context: {} });
 }
 
-async function complaintOf(name: string, schema: Schema, input: unknown): Promise<string | null> {
+async function readInput(
+  name: string,
+  schema: Schema,
+  input: unknown,
+): Promise<string | { readonly value: unknown }> {
   const validated = await validate(schema, input);
-  return validated.success ? null : describeMisfit(name, issuesOf(validated.error));
+  return validated.success ? { value: validated.value } : describeMisfit(name, issuesOf(validated.error));
 }
 
 /** A Standard Schema's error has `issues`; what it says as a whole is hard to read. */

@@ -1,7 +1,7 @@
 import type { AskedAction } from "../../core/action.ts";
 import type { ToolOutcomeInput } from "../../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../../core/json.ts";
-import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
+import type { MessageRecord, StepCall } from "../../core/message.ts";
 import type { PastTurn } from "../../core/ports/turn-store.ts";
 import type { StartedTurn, StepRecord } from "../../core/turn.ts";
 import type { TurnFailure, TurnJournal } from "../journal.ts";
@@ -11,7 +11,7 @@ export class RecordingJournal implements TurnJournal {
   readonly entries: string[] = [];
   readonly steps: StepRecord[] = [];
   readonly outcomes: ToolOutcomeInput[] = [];
-  readonly calls: ToolCallRecord[] = [];
+  readonly calls: StepCall[] = [];
   readonly asked: AskedAction[] = [];
   said = "";
   failure: TurnFailure | null = null;
@@ -55,11 +55,14 @@ export class RecordingJournal implements TurnJournal {
 
   async stepWithCalls(
     step: StepRecord,
-    calls: readonly ToolCallRecord[],
+    calls: readonly StepCall[],
     asked: readonly AskedAction[],
   ): Promise<boolean> {
     this.steps.push(step);
     this.calls.push(...calls);
+    for (const { id, refusal } of calls) {
+      if (refusal !== undefined) this.outcomes.push({ callId: id, ...refusal, durationMs: 0 });
+    }
     this.asked.push(...asked);
     return await this.#write(`step ${step.number} calls ${calls.map(({ id }) => id).join(" ")}`);
   }

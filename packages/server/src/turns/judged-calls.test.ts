@@ -1,0 +1,125 @@
+// What was decided about a call when its step was stored is all that may become of it, whatever the tools are like when its turn goes on
+// after a crash: through the whole service.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { type BeforeCall } from "../../test/intercepted-store.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { newId, startService, until, type TestService } from "../../test/service.ts";
+import type { AppSettings, OwnTool } from "../core/app-settings.ts";
+import { storeUnavailable } from "../store/unavailable.ts";
+
+type Tools = Partial<Pick<AppSettings["tools"], "own" | "effects" | "approvals">>;
+
+/** More than run at the same time, so that some wait for a place. */
+const IDS = Array.from({ length: 12 }, (_, index) => `c${index}`);
+const ALWAYS = { approvals: { pay: "always" } } as const;
+const away: BeforeCall = (method) =>
+  method === "turns.toolResult" || method === "turns.startCalls"
+    ? Promise.reject(storeUnavailable(new Error("gone")))
+    : undefined;
+
+let directory: string;
+let service: TestService;
+let id: string;
+/** What the tool was run with, in its order. */
+let ran: unknown[];
+let calls: string[];
+let before: BeforeCall;
+const clock = new ManualClock();
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-"));
+  ran = [];
+  id = newId();
+  before = () => undefined;
+});
+afterEach(async () => {
+  await service.close();
+  await rm(directory, { recursive: true });
+});
+
+async function start(tools: Tools): Promise<void> {
+  calls = [];
+  service = await startService({
+    directory,
+    clock,
+    beforeCall: (method, parameters) => {
+      calls.push(method);
+      return before(method, parameters);
+    },
+    adjust: (config) => {
+      const app = config.apps["default"]!;
+      return { ...config, apps: { default: { ...app, tools: { ...app.tools, ...tools } } } };
+    },
+  });
+}
+
+/** The tool `pay`, with what its schema takes. */
+function pay(inputSchema: z.ZodType): Record<string, OwnTool> {
+  const execute = (input: unknown): string => {
+    ran.push(input);
+    return "paid";
+  };
+  return { pay: { inputSchema, execute } };
+}
+const amounts = pay(z.object({ amount: z.number() }));
+
+/** The model asks for all calls in one step, which is stored; then the process is gone, before it could note anything of them. */
+async function callAndCrash(tools: Tools, input: object): Promise<void> {
+  await start(tools);
+  before = away;
+  await service.say(id, "go");
+  const call = await service.model.next();
+  for (const callId of IDS) call.callTool("pay", input, callId);
+  call.finish("tool-calls");
+  await until(() => calls.includes("turns.stepWithCalls"));
+  // The answer of the store, and what is done next.
+  await until(() => calls.includes("turns.toolResult") || service.model.waitingCalls > 0);
+  await service.crash();
+  before = () => undefined;
+}
+
+/** The turn goes on to its end; answers what the model has read of each call. */
+async function outputs(): Promise<unknown[]> {
+  (await service.model.next()).say("Done.").finish();
+  await until(async () => !(await service.snapshot(id)).is_processing);
+  const results = (await service.snapshot(id)).messages[1]?.tool_results ?? [];
+  return IDS.map((callId) => results.find(({ call_id }) => call_id === callId)?.output);
+}
+
+describe("a call of which nobody was asked, because", () => {
+  it.each(["unsafe", "read"] as const)(
+    "its tool was not there, does not run when the tool is there after a crash, where it is %s",
+    async (effect) => {
+      await callAndCrash({}, { amount: 1 });
+      await start({ own: amounts, ...ALWAYS, effects: { pay: effect } });
+      for (const output of await outputs()) expect(output).toMatch(/^There is no tool with this name/);
+      expect(ran).toEqual([]);
+    },
+  );
+
+  it.each(["unsafe", "read"] as const)(
+    "its input did not fit, does not run when it fits after a crash, where the tool is %s",
+    async (effect) => {
+      const effects = { pay: effect };
+      await callAndCrash({ own: amounts, ...ALWAYS, effects }, { amount: "1" });
+      await start({ own: pay(z.object({ amount: z.string() })), ...ALWAYS, effects });
+      for (const output of await outputs()) expect(output).toMatch(/^The input does not fit the tool pay/);
+      expect(ran).toEqual([]);
+    },
+  );
+
+  it("nobody had to be, does not run after a crash where somebody has to be then", async () => {
+    const effects = { pay: "read" } as const;
+    await callAndCrash({ own: amounts, effects }, { amount: 1 });
+    ran = [];
+    await start({ own: amounts, ...ALWAYS, effects });
+    for (const output of await outputs())
+      expect(output).toMatch(/^This call was not made: .* Call the tool again/);
+    expect(ran).toEqual([]);
+  });
+});
