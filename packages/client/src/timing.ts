@@ -58,19 +58,23 @@ function pageOf(global: object): Page {
 }
 
 /** Resolves after `ms` milliseconds, or earlier when `wake` is called. Rejects with the signal's reason. */
-export function pause(timing: Timing, ms: number, signal: AbortSignal): Promise<void> & { wake(): void } {
+export function pause(
+  timing: Timing,
+  ms: number,
+  signal: AbortSignal | undefined,
+): Promise<void> & { wake(): void } {
   let wake = (): void => undefined;
   const done = new Promise<void>((resolve, reject) => {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     const finish = (settle: () => void) => (): void => {
       timer.stop();
-      signal.removeEventListener("abort", onAbort);
+      signal?.removeEventListener("abort", onAbort);
       settle();
     };
-    const onAbort = finish(() => reject(signal.reason as Error));
+    const onAbort = finish(() => reject(signal?.reason as Error));
     wake = finish(resolve);
     const timer = timing.after(ms, wake);
-    signal.addEventListener("abort", onAbort);
+    signal?.addEventListener("abort", onAbort);
   });
   return Object.assign(done, { wake: () => wake() });
 }

@@ -62,16 +62,11 @@ export class Transport {
         return await this.#once<Body>(request);
       } catch (error) {
         if (!(error instanceof ColloquyError) || !request.repeatable || failures > retries) throw error;
-        const { retryAfter } = error;
-        // 429 is about the caller and not about this moment, unless it says how long.
-        const isHopeless = !isPassing(error) || (error.status === 429 && retryAfter === null);
-        if (isHopeless || (retryAfter ?? 0) > LONGEST_RETRY_AFTER) throw error;
+        const retryAfter = error.retryAfter ?? 0;
+        // 429 is about the caller and not about this moment: somebody should hear of it.
+        if (!isPassing(error) || error.status === 429 || retryAfter > LONGEST_RETRY_AFTER) throw error;
         const jitter = backoff(timing, failures, BACKOFF_MS, BACKOFF_CEILING_MS);
-        await pause(
-          timing,
-          (retryAfter ?? 0) * 1000 + jitter,
-          request.signal ?? new AbortController().signal,
-        );
+        await pause(timing, retryAfter * 1000 + jitter, request.signal);
       }
     }
   }

@@ -1,0 +1,108 @@
+// Stands between client and service and does what may happen on the way, request by request.
+
+import { once } from "node:events";
+import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+
+/**
+ * `refuse`: the connection breaks before anything is passed on. `lose`: the service does its work, and the connection breaks before its
+ * answer. `swallow`: the answer goes nowhere, and nobody is told. A number: so many bytes of the answer's body get through, then the
+ * connection is reset. An answer of the proxy's own.
+ */
+export type Fault =
+  | "refuse"
+  | "lose"
+  | "swallow"
+  | number
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
+
+export class FaultProxy {
+  /** What becomes of a request; `null` to pass it on. */
+  plan: (request: { readonly method: string; readonly path: string }) => Fault | null = () => null;
+  /** Each request as `METHOD path`, without its query. */
+  readonly seen: string[] = [];
+  /** Headers of the requests, in their order. */
+  readonly heads: IncomingMessage["headers"][] = [];
+  readonly #target: URL;
+  readonly #server: Server;
+  readonly #open = new Set<ServerResponse>();
+
+  private constructor(target: string) {
+    this.#target = new URL(target);
+    this.#server = createServer((message, response) => this.#pass(message, response));
+  }
+
+  static async start(target: string): Promise<FaultProxy> {
+    const proxy = new FaultProxy(target);
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("The proxy does not listen");
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  /** Streams that are open now. */
+  get streams(): number {
+    return [...this.#open].filter(({ req }) => req.url?.startsWith("/api/updates")).length;
+  }
+
+  /** Resets every connection, in the middle of whatever it carries. */
+  cut(): void {
+    for (const response of this.#open) response.socket?.resetAndDestroy();
+  }
+
+  async stop(): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await once(this.#server, "close");
+  }
+
+  #pass(message: IncomingMessage, response: ServerResponse): void {
+    const { method = "GET", url = "/" } = message;
+    const path = url.replace(/\?.*/s, "");
+    this.seen.push(`${method} ${path}`);
+    this.heads.push(message.headers);
+    this.#open.add(response);
+    response.on("close", () => this.#open.delete(response));
+    const fault = this.plan({ method, path });
+    if (fault === "refuse") response.socket?.resetAndDestroy();
+    else if (fault !== null && typeof fault === "object") {
+      response.writeHead(fault.status, fault.headers).end(fault.body);
+    } else this.#forward(message, response, fault);
+  }
+
+  #forward(
+    message: IncomingMessage,
+    response: ServerResponse,
+    fault: "lose" | "swallow" | number | null,
+  ): void {
+    const { hostname, port } = this.#target;
+    const { method, headers } = message;
+    const outgoing = request(
+      { hostname, port, method, path: message.url, headers, agent: false },
+      (answer) => {
+        if (fault === "swallow") return;
+        if (fault === "lose") {
+          answer.resume().on("end", () => response.socket?.resetAndDestroy());
+          return;
+        }
+        response.writeHead(answer.statusCode ?? 0, answer.rawHeaders);
+        response.flushHeaders();
+        let left = fault ?? Number.POSITIVE_INFINITY;
+        answer.on("data", (bytes: Buffer) => {
+          const through = bytes.subarray(0, left);
+          left -= through.length;
+          // The reset throws away what has not left yet.
+          response.write(through, () => left === 0 && response.socket?.resetAndDestroy());
+        });
+        answer.on("end", () => response.end()).on("error", () => response.destroy());
+      },
+    );
+    outgoing.on("error", () => response.destroy());
+    response.on("close", () => outgoing.destroy());
+    message.pipe(outgoing);
+  }
+}

@@ -1,0 +1,120 @@
+// Whatever breaks on the way, who follows a session comes to what the service shows, and is told everything once.
+
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { ScriptedCall } from "../../server/test/scripted-model.ts";
+import { fold, type SessionUpdate, type Snapshot } from "../src/index.ts";
+import type { Fault } from "./fault-proxy.ts";
+import { serve, type Served } from "./served.ts";
+
+let served: Served;
+
+beforeAll(async () => {
+  served = await serve();
+});
+afterAll(() => served.stop());
+
+type Step =
+  | { readonly do: "send" | "finish" | "tool" | "interrupt" | "rename" | "cut" | "wait" }
+  | { readonly do: "say"; readonly text: string }
+  | { readonly do: "break"; readonly fault: Fault };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("send" as const) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("say" as const),
+      text: fc.string({ minLength: 1, unit: "grapheme" }),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constantFrom("finish", "tool", "interrupt", "rename", "cut", "wait") }),
+  },
+  // Frames of the stream are cut somewhere.
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("break" as const),
+      fault: fc.oneof(fc.nat(2_000), fc.constantFrom("refuse", "swallow")),
+    }),
+  },
+);
+
+/** What the model is asked, and what it says where it is still listened to. */
+function answering(): { readonly stop: () => void; speak(say: (call: ScriptedCall) => void): void } {
+  let isOver = false;
+  let current: ScriptedCall | null = null;
+  const take = async (): Promise<void> => {
+    while (!isOver) {
+      if (served.model.waitingCalls > 0) current = await served.model.next();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  };
+  const taking = take();
+  void taking;
+  return {
+    stop: () => void (isOver = true),
+    speak: (say) => {
+      try {
+        if (current !== null) say(current);
+      } catch {
+        // It was interrupted, or has ended.
+      }
+    },
+  };
+}
+
+it("comes to what the service shows", { timeout: 120_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), async (steps) => {
+      const session = served.client().session(randomUUID());
+      const model = answering();
+      const updates: SessionUpdate[] = [];
+      let first: Snapshot | null = null;
+      session.subscribe(() => (first ??= session.getSnapshot()));
+      const loop = (async () => {
+        for await (const update of session.updates()) updates.push(update);
+      })();
+      await served.until(() => first !== null);
+      for (const step of steps) {
+        if (step.do === "send") await served.direct.sendMessage(session.id, "Hi").catch(() => undefined);
+        if (step.do === "say") model.speak((call) => call.say(step.text));
+        if (step.do === "finish") model.speak((call) => call.finish());
+        if (step.do === "tool") model.speak((call) => call.callTool("current_time", {}).finish("tool-calls"));
+        if (step.do === "interrupt") await served.direct.interrupt(session.id);
+        if (step.do === "rename") await served.direct.renameThread(session.id, `Title ${updates.length}`);
+        if (step.do === "cut") served.proxy.cut();
+        if (step.do === "wait") await served.clock.advance(1_000);
+        if (step.do === "break")
+          served.proxy.plan = ({ path }) => (path === "/api/updates" ? step.fault : null);
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+      served.proxy.plan = () => null;
+      await served.direct.interrupt(session.id);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      // A title may still be on its way.
+      let truth = await served.direct.getState(session.id);
+      for (let round = 0; round < 2_000 && !isDeepStrictEqual(session.getSnapshot(), truth); round += 1) {
+        await served.clock.advance(200);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        truth = await served.direct.getState(session.id);
+      }
+      expect(session.getSnapshot()).toEqual(truth);
+      const read = updates.reduce((now, update) => fold(now, update, null)!.snapshot, first!);
+      expect({ ...read, last_event_id: truth.last_event_id }).toEqual(truth);
+      const made = updates.flatMap((update) =>
+        update.type === "message_created" ? [update.message.id] : [],
+      );
+      expect(made).toEqual(truth.messages.map(({ id }) => id));
+      session.stop();
+      model.stop();
+      await loop;
+      await served.until(() => served.clock.timers === 0);
+    }),
+    { numRuns: 25, endOnFailure: true },
+  );
+});

@@ -1,0 +1,117 @@
+// Every operation that the service has, against the service.
+
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Client } from "../src/index.ts";
+import { serve, type Served } from "./served.ts";
+
+let served: Served;
+let client: Client;
+
+beforeAll(async () => {
+  served = await serve();
+  client = served.client();
+});
+afterAll(() => served.stop());
+
+it("there is a method for every operation of the service's document", async () => {
+  const document = (await (await fetch(`${served.url}/openapi.json`)).json()) as {
+    readonly paths: Record<string, Record<string, { readonly operationId: string }>>;
+  };
+  const operations = Object.entries(document.paths)
+    .filter(([path]) => path.startsWith("/api/"))
+    .flatMap(([, methods]) => Object.values(methods).map(({ operationId }) => operationId));
+  expect(operations.length).toBeGreaterThan(15);
+  // The stream of events is what a live session follows.
+  const methods = [...Object.keys(client).filter((name) => name !== "session"), "subscribe"];
+  expect(methods.toSorted()).toEqual(operations.toSorted());
+});
+
+it("sessions are created, read, listed, renamed and removed", async () => {
+  const publicKey = `0x${randomUUID().replaceAll("-", "")}`;
+  const ids = [randomUUID(), randomUUID(), randomUUID()];
+  for (const id of ids) await client.createSession(id, { publicKey });
+  expect(await client.getSession(ids[0]!)).toMatchObject({
+    session_id: ids[0],
+    title: "New Chat",
+    app: "default",
+  });
+  const first = await client.listThreads(publicKey, { limit: 2 });
+  expect(first.threads.map(({ session_id }) => session_id)).toEqual([ids[2], ids[1]]);
+  const second = await client.listThreads(publicKey, { limit: 2, cursor: first.next! });
+  expect(second.threads.map(({ session_id }) => session_id)).toEqual([ids[0]]);
+  expect(second.next).toBeNull();
+  expect((await client.renameThread(ids[0]!, "Tea")).title).toBe("Tea");
+  await client.deleteThread(ids[0]!);
+  await expect(client.getSession(ids[0]!)).rejects.toMatchObject({ status: 404, code: "session_not_found" });
+});
+
+it("messages are sent, read and stopped", async () => {
+  const id = randomUUID();
+  const sending = client.sendMessage(id, "Grüße 🫖", { wait: true, userState: { evm: { chain_id: 1 } } });
+  (await served.model.next()).say("Hello").finish();
+  expect((await sending).messages.map(({ content }) => content)).toEqual(["Grüße 🫖", "Hello"]);
+  expect((await client.getState(id, { userState: { a: 1 } })).user_state).toEqual({
+    a: 1,
+    evm: { chain_id: 1 },
+  });
+  const records = await client.listMessages(id);
+  expect(records.map(({ role }) => role)).toEqual(["user", "assistant"]);
+  expect(await client.listMessages(id, { after: records[0]!.id, limit: 5 })).toEqual([records[1]]);
+  await client.sendMessage(id, "On");
+  await served.model.next();
+  expect((await client.interrupt(id)).status).toBe("interrupted");
+});
+
+it("models and Apps are listed and chosen", async () => {
+  const id = randomUUID();
+  expect(await client.listModels()).toEqual(["test/scripted", "demo/assistant"]);
+  expect(await client.listModels({ sessionId: id })).toContain("demo/assistant");
+  expect(await client.setModel(id, "demo/assistant", { baml: "demo/assistant" })).toEqual({
+    success: true,
+    rig: "demo/assistant",
+    baml: "demo/assistant",
+    created: true,
+  });
+  expect(await client.listApps()).toEqual([{ name: "default" }]);
+  await expect(client.setModel(id, "no/model")).rejects.toMatchObject({ status: 400, code: "unknown_model" });
+});
+
+it("actions are listed and decided", async () => {
+  const id = randomUUID();
+  await client.sendMessage(id, "Sum");
+  (await served.model.next()).callTool("calculator", { expression: "1 + 1" }).finish("tool-calls");
+  let actions = await client.listActions(id);
+  while (actions.length === 0) actions = await client.listActions(id);
+  const [action] = actions;
+  expect(action).toMatchObject({ kind: "approval", status: "pending", tool: "calculator" });
+  expect(await client.decideAction(id, action!.id, { decision: "deny" })).toMatchObject({ status: "denied" });
+  await expect(client.decideAction(id, action!.id, { decision: "approve" })).rejects.toMatchObject({
+    code: "action_decided",
+  });
+  (await served.model.next()).say("So be it").finish();
+});
+
+it("secrets go in, and their names come out", async () => {
+  expect(await client.listSecrets({ clientId: "me" })).toEqual([]);
+  await expect(client.setSecrets({ NONE: "x" }, { clientId: "me" })).rejects.toMatchObject({
+    code: "secret_slot_unknown",
+  });
+  expect(await client.removeSecrets({ clientId: "me" })).toBe(0);
+});
+
+it("a message whose answer was lost is there once", async () => {
+  const id = randomUUID();
+  let lost = 0;
+  served.proxy.plan = ({ path }) => (path === "/api/chat" && (lost += 1) <= 2 ? "lose" : null);
+  let isSent = false;
+  const sending = client.sendMessage(id, "Once").then((snapshot) => {
+    isSent = true;
+    return snapshot;
+  });
+  await served.until(() => isSent, 100);
+  served.proxy.plan = () => null;
+  expect(lost).toBe(3);
+  expect((await sending).messages.filter(({ sender }) => sender === "user")).toHaveLength(1);
+  (await served.model.next()).finish();
+});

@@ -1,0 +1,330 @@
+// One request and what may come of it, with a server that answers as a test wants.
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../server/test/manual-clock.ts";
+import { createClient, ColloquyError, type Client, type ClientOptions } from "../src/index.ts";
+import { message, SESSION, snapshot } from "./snapshots.ts";
+
+type Answer = (message: IncomingMessage, response: ServerResponse) => void;
+
+let server: Server;
+let clock: ManualClock;
+/** What is answered, one after the other; the last one for good. */
+let answers: Answer[];
+let seen: {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}[];
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  [answers, seen] = [[], []];
+  server = createServer((message, response) => {
+    void text(message).then((body) => {
+      const { method = "", url = "", headers } = message;
+      seen.push({ method, url, headers, body });
+      const answer = answers.length > 1 ? answers.shift() : answers[0];
+      answer?.(message, response);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await once(server, "close");
+});
+
+const json =
+  (body: unknown, status = 200, headers: Record<string, string> = {}): Answer =>
+  (_message, response) =>
+    response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+const reset: Answer = (_message, response) => void response.socket?.resetAndDestroy();
+const silent: Answer = () => undefined;
+const unavailable = (retryAfter?: string): Answer =>
+  json(
+    { code: "store_unavailable", detail: "Later." },
+    503,
+    retryAfter === undefined ? {} : { "retry-after": retryAfter },
+  );
+
+function client(options: ClientOptions = {}, random = 0.5): Client {
+  const timing = {
+    after: (ms: number, callback: () => void) => clock.after(ms, callback),
+    random: () => random,
+    onWake: () => () => undefined,
+  };
+  const { port } = server.address() as AddressInfo;
+  return createClient({ baseUrl: `http://127.0.0.1:${port}/`, timing, ...options });
+}
+
+async function until(condition: () => boolean, ms = 0): Promise<void> {
+  for (let round = 0; !condition(); round += 1) {
+    if (round > 10_000) throw new Error(`This never came to hold: ${condition.toString()}`);
+    if (ms > 0) await clock.advance(ms);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+/** What comes of a promise while time passes. */
+async function outcome<Value>(promise: Promise<Value>, ms = 250): Promise<Value | ColloquyError> {
+  let result: { readonly of: Value | ColloquyError } | null = null;
+  promise.then(
+    (of) => (result = { of }),
+    (of: ColloquyError) => (result = { of }),
+  );
+  await until(() => result !== null, ms);
+  return (result as unknown as { of: Value | ColloquyError }).of;
+}
+
+describe("an error", () => {
+  it("has the code, words and request id of the service's", async () => {
+    const problem = {
+      type: "about:blank",
+      title: "Not Found",
+      status: 404,
+      detail: "There is none.",
+      code: "session_not_found",
+      request_id: "r-7",
+    };
+    answers = [json(problem, 404, { "x-request-id": "r-7" })];
+    const error = await client()
+      .getSession(SESSION)
+      .catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(ColloquyError);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toMatchObject({
+      name: "ColloquyError",
+      code: "session_not_found",
+      status: 404,
+      message: "There is none.",
+      requestId: "r-7",
+      retryAfter: null,
+    });
+  });
+
+  it.each([
+    ["is no JSON", "<html>Bad Gateway</html>"],
+    ["is JSON and no object", "null"],
+    ["is empty", ""],
+  ])("of something between that %s is told as what it is", async (_name, body) => {
+    answers = [(_message, response) => response.writeHead(502).end(body)];
+    expect(
+      await client({ retries: 0 })
+        .listModels()
+        .catch((error: unknown) => error),
+    ).toMatchObject({
+      code: "http_error",
+      status: 502,
+      requestId: null,
+    });
+  });
+
+  it("tells when a success is none of the service's", async () => {
+    answers = [(_message, response) => response.end("<html>Log in</html>")];
+    expect(
+      await client({ retries: 0 })
+        .listModels()
+        .catch((error: unknown) => error),
+    ).toMatchObject({ code: "answer_invalid" });
+  });
+
+  it("has the cause when the service cannot be reached", async () => {
+    answers = [reset];
+    expect(
+      await client({ retries: 0 })
+        .listModels()
+        .catch((error: unknown) => error),
+    ).toMatchObject({
+      code: "network_failed",
+      status: 0,
+      cause: expect.any(Error),
+    });
+  });
+
+  it("comes after 30 seconds without an answer, and leaves no timer", async () => {
+    answers = [silent];
+    const asking = client()
+      .deleteThread(SESSION)
+      .catch((error: unknown) => error);
+    await until(() => seen.length === 1);
+    await clock.advance(29_999);
+    expect(clock.timers).toBe(1);
+    await clock.advance(1);
+    expect(await asking).toMatchObject({ code: "timeout", status: 0 });
+    expect(clock.timers).toBe(0);
+  });
+});
+
+describe("a message", () => {
+  const said = snapshot({
+    messages: [message("m1", "user", "Hi")],
+    is_processing: true,
+    status: "processing",
+  });
+
+  it.each([
+    ["the network fails", [reset, reset]],
+    ["nothing is answered in time", [silent, silent]],
+    ["a proxy has no service behind it", [json({}, 502), json({}, 504)]],
+    ["the service is not ready", [unavailable("1"), unavailable()]],
+  ])("is sent again under the same key when %s", async (_name, failures) => {
+    answers = [...failures, json(said)];
+    expect(await outcome(client().sendMessage(SESSION, "Hi"))).toEqual(said);
+    expect(seen).toHaveLength(3);
+    const keys = new Set(seen.map(({ headers }) => headers["idempotency-key"]));
+    expect([...keys]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+    expect(new Set(seen.map(({ body }) => body))).toEqual(new Set(['{"message":"Hi"}']));
+    expect(clock.timers).toBe(0);
+  });
+
+  it("is sent again as often as allowed, after pauses that grow and are random", async () => {
+    answers = [reset];
+    const error = outcome(client({ retries: 3 }, 1).sendMessage(SESSION, "Hi"), 50);
+    const pauses: number[] = [];
+    for (let count = 1; count <= 3; count += 1) {
+      await until(() => seen.length === count);
+      const began = clock.monotonic();
+      await until(() => seen.length === count + 1);
+      pauses.push(clock.monotonic() - began);
+    }
+    expect(await error).toMatchObject({ code: "network_failed" });
+    for (const [index, ms] of [500, 1_000, 2_000].entries()) {
+      expect(pauses[index]).toBeGreaterThanOrEqual(ms - 50);
+      expect(pauses[index]).toBeLessThan(ms + 400);
+    }
+  });
+
+  it("waits as long as the service asks it to, but not for minutes", async () => {
+    answers = [unavailable("7"), json(said)];
+    const sending = client({}, 0).sendMessage(SESSION, "Hi");
+    await until(() => clock.timers === 1 && seen.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await clock.advance(6_999);
+    expect(seen).toHaveLength(1);
+    await clock.advance(1);
+    expect(await sending).toEqual(said);
+    answers = [unavailable("120")];
+    expect(
+      await client()
+        .sendMessage(SESSION, "Hi")
+        .catch((error: unknown) => error),
+    ).toMatchObject({ status: 503, retryAfter: 120 });
+  });
+
+  it.each([400, 401, 403, 404, 409, 413, 429])("is not sent again after %i", async (status) => {
+    answers = [json({ code: "no", detail: "No." }, status, { "retry-after": "1" }), json(said)];
+    expect(await outcome(client().sendMessage(SESSION, "Hi"))).toMatchObject({
+      status,
+      code: "no",
+      retryAfter: 1,
+    });
+    expect(seen).toHaveLength(1);
+  });
+
+  it("goes to the client's App, with its key and everything else", async () => {
+    answers = [json(said)];
+    const to = client({ app: "defi", key: "clq_1_2", headers: { "X-Team": "tea" } });
+    const options = { idempotencyKey: "mine", publicKey: "0xab", userState: { a: 1 }, clientId: "me" };
+    await to.sendMessage(SESSION, "Hi", options);
+    expect(seen[0]).toMatchObject({
+      method: "POST",
+      url: "/api/chat",
+      headers: {
+        "x-session-id": SESSION,
+        "service-app-key": "clq_1_2",
+        "x-team": "tea",
+        "idempotency-key": "mine",
+        "content-type": "application/json",
+      },
+    });
+    expect(JSON.parse(seen[0]!.body)).toEqual({
+      message: "Hi",
+      app: "defi",
+      public_key: "0xab",
+      user_state: { a: 1 },
+      client_id: "me",
+    });
+    expect(seen[0]!.headers).not.toHaveProperty("prefer");
+  });
+
+  it("is waited for in pieces until the assistant is done", async () => {
+    const done = snapshot({ messages: [message("m1", "user", "Hi"), message("m2", "agent", "Hello")] });
+    answers = [json(said), json(said), json(done)];
+    expect(await client().sendMessage(SESSION, "Hi", { wait: true })).toEqual(done);
+    expect(seen.map(({ method, url, headers }) => [method, url, headers["prefer"]])).toEqual([
+      ["POST", "/api/chat", "wait=20"],
+      ["GET", "/api/state", "wait=20"],
+      ["GET", "/api/state", "wait=20"],
+    ]);
+  });
+
+  it("is waited for as long as was said", async () => {
+    answers = [json(said)];
+    expect(await client().sendMessage(SESSION, "Hi", { wait: 45 })).toEqual(said);
+    expect(seen.map(({ headers }) => headers["prefer"])).toEqual(["wait=20", "wait=20", "wait=5"]);
+  });
+
+  it("is waited for until a person is asked", async () => {
+    const asked = { ...said, pending_actions: [{ id: "a" }] };
+    answers = [json(said), json(asked)];
+    expect(await client().sendMessage(SESSION, "Hi", { wait: true })).toEqual(asked);
+    expect(seen).toHaveLength(2);
+  });
+});
+
+describe("what is aborted", () => {
+  it("throws the reason of the signal, under way and between two tries, and leaves no timer", async () => {
+    for (const answer of [silent, reset]) {
+      answers = [answer];
+      const abort = new AbortController();
+      const before = seen.length;
+      const asking = client()
+        .listModels({ signal: abort.signal })
+        .catch((error: unknown) => error);
+      await until(() => seen.length > before);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      abort.abort(new Error("Enough"));
+      expect(await asking).toEqual(new Error("Enough"));
+      expect(clock.timers).toBe(0);
+    }
+  });
+
+  it("is not begun", async () => {
+    await expect(client().listModels({ signal: AbortSignal.abort(new Error("Enough")) })).rejects.toThrow(
+      "Enough",
+    );
+    expect(seen).toEqual([]);
+  });
+});
+
+it.each([
+  ["interrupt", (to: Client) => to.interrupt(SESSION)],
+  ["deleteThread", (to: Client) => to.deleteThread(SESSION)],
+  ["removeSecrets", (to: Client) => to.removeSecrets({ clientId: "me" })],
+])("%s is sent once, because it may do harm when it comes late", async (_name, ask) => {
+  answers = [reset, json({})];
+  expect(await outcome<unknown>(ask(client()))).toMatchObject({ code: "network_failed" });
+  expect(seen).toHaveLength(1);
+});
+
+it("a page of threads names the next one", async () => {
+  const link = '</api/sessions?public_key=0xab&limit=2&cursor=a%2Bb%3D>; rel="next"';
+  answers = [json([], 200, { link }), json([])];
+  expect(await client().listThreads("0xab", { limit: 2 })).toEqual({ threads: [], next: "a+b=" });
+  expect(await client().listThreads("0xab", { limit: 2, cursor: "a+b=" })).toEqual({
+    threads: [],
+    next: null,
+  });
+  expect(seen.map(({ url }) => url)).toEqual([
+    "/api/sessions?public_key=0xab&limit=2",
+    "/api/sessions?public_key=0xab&limit=2&cursor=a%2Bb%3D",
+  ]);
+});

@@ -1,0 +1,92 @@
+// The real service in this process, with a model that says what a test tells it to, a proxy before it, and clients with a clock that the
+// test moves.
+
+import { loadConfig } from "../../server/src/config/load-config.ts";
+import { buildServer } from "../../server/src/server.ts";
+import { openSqliteStore } from "../../server/src/store/sqlite/open.ts";
+import { createSystemClock } from "../../server/src/clock.ts";
+import { ManualClock } from "../../server/test/manual-clock.ts";
+import { ScriptedModel } from "../../server/test/scripted-model.ts";
+import { createClient, type Client, type ClientOptions } from "../src/index.ts";
+import { FaultProxy } from "./fault-proxy.ts";
+
+const RIG = "test/scripted";
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+export interface Served {
+  /** Of the proxy. */
+  readonly url: string;
+  readonly model: ScriptedModel;
+  readonly proxy: FaultProxy;
+  /** Of the clients. */
+  readonly clock: ManualClock;
+  /** Wakes clients as a network does that is back. */
+  wake(): void;
+  client(options?: ClientOptions): Client;
+  /** A client that nothing stands before. */
+  readonly direct: Client;
+  /** Goes round until the condition holds; with time passing for the clients, where `ms` says how much with each round. */
+  until(condition: () => boolean, ms?: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function serve(): Promise<Served> {
+  const loaded = await loadConfig({
+    environment: { HOST: "127.0.0.1", PORT: "0" },
+    workingDirectory: import.meta.dirname,
+  });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  const { config } = loaded;
+  const model = new ScriptedModel();
+  const base = config.apps["default"]!;
+  const app = {
+    ...base,
+    models: [RIG, "demo/assistant"],
+    utilityModel: "demo/assistant",
+    tools: { ...base.tools, approvals: { calculator: "always" as const } },
+  };
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const clock = createSystemClock();
+  const store = await openSqliteStore({ directory: null, clock, onFatal });
+  const server = await buildServer(
+    { ...config, apps: { default: app } },
+    { logger: SILENT, onFatal, store, clock, models: { [RIG]: model } },
+  );
+  const { url } = await server.listen();
+  const proxy = await FaultProxy.start(url);
+  const manual = new ManualClock();
+  const wakers = new Set<() => void>();
+  const timing = {
+    after: (ms: number, callback: () => void) => manual.after(ms, callback),
+    random: () => 0.5,
+    onWake: (callback: () => void) => {
+      wakers.add(callback);
+      return () => void wakers.delete(callback);
+    },
+  };
+  return {
+    url: proxy.url,
+    model,
+    proxy,
+    clock: manual,
+    wake: () => {
+      for (const waker of wakers) waker();
+    },
+    client: (options = {}) => createClient({ baseUrl: proxy.url, timing, ...options }),
+    direct: createClient({ baseUrl: url }),
+    until: async (condition, ms = 0) => {
+      for (let round = 0; !condition(); round += 1) {
+        if (round > 20_000) throw new Error(`This never came to hold: ${condition.toString()}`);
+        if (ms > 0) await manual.advance(ms);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    },
+    stop: async () => {
+      proxy.cut();
+      await proxy.stop();
+      await server.stop({ graceMs: 0 });
+    },
+  };
+}
