@@ -4,23 +4,24 @@
 
 import type { Clock } from "../../core/ports/clock.ts";
 import { storeClosed, storeUnavailable } from "../unavailable.ts";
-import { changesAtHead, outcomeOf, type Asked, type Subject, type Task } from "./call-subject.ts";
+import {
+  changesAtHead,
+  outcomeOf,
+  type Asked,
+  type HeadChanges,
+  type Subject,
+  type Task,
+} from "./call-subject.ts";
 import { ofSession, PASSED_OVER, type Calls } from "./calls.ts";
+import { CommitLanes } from "./commit-lanes.ts";
 import type { Connections } from "./connections.ts";
 import { answerOf } from "./failures.ts";
-import { commitChanges, commitPatiently, repeated, type Change, type Outcome } from "./group-commit.ts";
+import { commitPatiently, repeated, type Change, type Outcome } from "./group-commit.ts";
 import { NO_NUMBERS, takeNumbers } from "./numbers.ts";
 import type { Patience } from "./session-locks.ts";
 
 /** Milliseconds until a call that was passed over is tried again. */
 const PAUSE_MS = 25;
-
-/** Changes of one subject that travel together. */
-interface Taken {
-  readonly subject: Subject;
-  readonly tasks: readonly Task[];
-  readonly changes: readonly Change[];
-}
 
 export interface CallQueueOptions {
   readonly connections: Connections;
@@ -38,11 +39,13 @@ export interface CallQueueOptions {
 
 export class CallQueue implements Calls {
   readonly #options: CallQueueOptions;
+  readonly #lanes: CommitLanes;
   readonly #subjects = new Map<string, Subject>();
   /** Subjects that are not busy and have calls that wait. */
   readonly #ready = new Set<Subject>();
+  /** Those of them that nobody has looked at yet. */
+  readonly #fresh = new Set<Subject>();
   readonly #drained = Promise.withResolvers<void>();
-  #lanesInUse = 0;
   #waitedFor = 0;
   #underWay = 0;
   #isScheduled = false;
@@ -50,6 +53,8 @@ export class CallQueue implements Calls {
 
   constructor(options: CallQueueOptions) {
     this.#options = options;
+    const { connections, lanes } = options;
+    this.#lanes = new CommitLanes({ connections, lanes, onFree: () => this.#schedule() });
   }
 
   change: Calls["change"] = (sessionId, needs, decide) => {
@@ -109,6 +114,7 @@ export class CallQueue implements Calls {
 
   #makeReady(subject: Subject): void {
     this.#ready.add(subject);
+    this.#fresh.add(subject);
     this.#schedule();
   }
 
@@ -122,8 +128,9 @@ export class CallQueue implements Calls {
   }
 
   #dispatch(): void {
-    for (const subject of this.#ready) this.#startOwn(subject);
-    while (this.#lanesInUse < this.#options.lanes && this.#ready.size > 0) void this.#commitNext();
+    for (const subject of this.#fresh) this.#startOwn(subject);
+    this.#fresh.clear();
+    if (this.#lanes.isFree && this.#ready.size > 0) void this.#commitNext();
   }
 
   /** Starts what a subject has at its head that does not travel with others. What is left, if it is ready still, is a change. */
@@ -147,7 +154,7 @@ export class CallQueue implements Calls {
   }
 
   async #commitNext(): Promise<void> {
-    const taken: Taken[] = [];
+    const taken: ({ readonly subject: Subject } & HeadChanges)[] = [];
     let count = 0;
     for (const subject of this.#ready) {
       if (count >= this.#options.mostTogether) break;
@@ -156,18 +163,12 @@ export class CallQueue implements Calls {
       taken.push(next);
       count += next.tasks.length;
     }
-    this.#lanesInUse += 1;
-    const outcomes = await commitChanges(
-      this.#options.connections,
-      taken.flatMap(({ changes }) => changes),
-    );
-    this.#lanesInUse -= 1;
+    const outcomes = await this.#lanes.commit(taken.flatMap(({ changes }) => changes));
     let first = 0;
     for (const { subject, tasks } of taken) {
       this.#answer(subject, tasks, outcomes.slice(first, first + tasks.length));
       first += tasks.length;
     }
-    if (this.#ready.size > 0) this.#schedule();
   }
 
   /** Settles the calls of a subject that were under way, but for those that were passed over: these come again before all others. */

@@ -25,11 +25,14 @@ export interface Subject {
   reads: number;
 }
 
-/** Takes the changes that come next. */
-export function changesAtHead(subject: Subject): {
+/** Changes of one subject that travel together. */
+export interface HeadChanges {
   readonly tasks: readonly Task[];
   readonly changes: readonly Change[];
-} {
+}
+
+/** Takes the changes that come next. */
+export function changesAtHead(subject: Subject): HeadChanges {
   const tasks: Task[] = [];
   const changes: Change[] = [];
   for (let [head] = subject.waiting; head?.kind === "change"; [head] = subject.waiting) {

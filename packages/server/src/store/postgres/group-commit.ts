@@ -24,19 +24,23 @@ export type Outcome = { readonly value: unknown } | { readonly error: unknown } 
 /** How often a transaction is run that others have kept from ending. */
 const TIMES = 5;
 
-/** Commits changes and answers their outcomes, in their order, when they are on disk. Changes of a session that is held wait for the next time. */
+/**
+ * Commits changes and answers their outcomes, in their order, when they are on disk. Changes of a session that is held wait for the next
+ * time. `onWritten` is called, maybe more than once, when only the end of a transaction is waited for.
+ */
 export async function commitChanges(
   connections: Connections,
   changes: readonly Change[],
+  onWritten: () => void = () => undefined,
 ): Promise<readonly Outcome[]> {
   if (changes.length > 1) {
     try {
-      return await commitTogether(connections, changes, "passes over");
+      return await commitTogether(connections, changes, "passes over", onWritten);
     } catch (error) {
       if (concernsAll(error)) return changes.map(() => ({ error }));
     }
   }
-  return await commitOneByOne(connections, changes);
+  return await commitOneByOne(connections, changes, onWritten);
 }
 
 /** As `commitChanges`, of one session, for which this waits behind whoever holds it. */
@@ -56,20 +60,27 @@ export async function commitPatiently(
 async function commitOneByOne(
   connections: Connections,
   changes: readonly Change[],
+  onWritten?: () => void,
 ): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   const held = new Set<string>();
   for (const change of changes) {
-    const outcome = held.has(change.sessionId) ? PASSED_OVER : await commitAlone(connections, change);
+    const outcome = held.has(change.sessionId)
+      ? PASSED_OVER
+      : await commitAlone(connections, change, onWritten);
     if (outcome === PASSED_OVER) held.add(change.sessionId);
     outcomes.push(outcome);
   }
   return outcomes;
 }
 
-async function commitAlone(connections: Connections, change: Change): Promise<Outcome> {
+async function commitAlone(
+  connections: Connections,
+  change: Change,
+  onWritten?: () => void,
+): Promise<Outcome> {
   try {
-    const [outcome] = await commitTogether(connections, [change], "passes over");
+    const [outcome] = await commitTogether(connections, [change], "passes over", onWritten);
     return outcome ?? PASSED_OVER;
   } catch (error) {
     return { error };
@@ -91,6 +102,7 @@ function commitTogether(
   connections: Connections,
   changes: readonly Change[],
   patience: Patience,
+  onWritten: () => void = () => undefined,
 ): Promise<readonly Outcome[]> {
   const needs = new Map<string, ChangeNeeds[]>();
   for (const change of changes) {
@@ -116,6 +128,7 @@ function commitTogether(
             : { value: change.decide(transaction, change.at ?? transaction.at) },
       );
       await writeChanges(connection, transaction.changes);
+      onWritten();
       return { result, transaction: transaction.name };
     }),
   );
