@@ -43,14 +43,14 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
 }
 
 async function readConfig(reading = 0): Promise<LoadedConfig> {
-  const [{ loadConfig }, { inspectDocument }] = await Promise.all([
+  const [{ loadConfig }, { inspections }] = await Promise.all([
     import("./config/load-config.ts"),
-    import("./document-problems.ts"),
+    import("./inspections.ts"),
   ]);
   process.on("exit", tellWhoEnded);
   try {
     const [environment, workingDirectory] = [process.env, process.cwd()];
-    return await loadConfig({ environment, workingDirectory, reading, inspectDocument });
+    return await loadConfig({ environment, workingDirectory, reading, inspections });
   } finally {
     process.off("exit", tellWhoEnded);
   }

@@ -110,10 +110,29 @@ function readOwnAndBuiltIn(section: unknown, reader: ToolReader): Pick<ToolSetti
   return { builtIn, own: Object.fromEntries(own) };
 }
 
+/** What the AI SDK does with a tool and this service does not. Without it the tool still does what it should. */
+const IGNORED = [
+  "contextSchema",
+  "deferLoading",
+  "inputExamples",
+  "onInputAvailable",
+  "onInputDelta",
+  "onInputStart",
+  "providerOptions",
+  "strict",
+] as const;
+
 function checkOwnTool(tool: OwnTool, path: readonly string[], { findings }: ToolReader): void {
-  const { needsApproval } = tool as { readonly needsApproval?: unknown };
-  if (needsApproval === undefined || needsApproval === false) return;
-  findings.problem(path, `has "needsApproval", which has no effect here. Say it in the App's "approvals".`);
+  const written: Readonly<Partial<Record<string, unknown>>> = { ...tool };
+  const has = (name: string): boolean => written[name] !== undefined && written[name] !== false;
+  if (has("needsApproval")) {
+    findings.problem(path, `has "needsApproval", which has no effect here. Say it in the App's "approvals".`);
+  }
+  if (has("toModelOutput")) {
+    const message = `has "toModelOutput", which has no effect here: the model would be sent all that the tool answers. Let "execute" answer what the model may see.`;
+    findings.problem(path, message);
+  }
+  for (const name of IGNORED.filter(has)) findings.warn(path, `has "${name}", which has no effect here.`);
 }
 
 /** What can be read of a server whose section may be wrong elsewhere. */

@@ -180,13 +180,21 @@ describe("tools", () => {
     const result = await writeModule(
       "colloquy.config.js",
       `export default { apps: { defi: {
-         tools: { a: { inputSchema: {}, execute() {}, needsApproval: true } },
+         tools: {
+           a: { inputSchema: {}, execute() {}, needsApproval: true },
+           b: { inputSchema: {}, execute() {}, toModelOutput() {}, onInputStart() {}, strict: true },
+         },
          approvals: { a: true },
        } } };`,
     );
     expect(result.ok ? [] : result.problems.map(({ place }) => place)).toEqual([
       "apps.defi.approvals.a",
       "apps.defi.tools.a",
+      "apps.defi.tools.b",
+    ]);
+    expect(result.warnings.slice(1)).toEqual([
+      'colloquy.config.js, apps.defi.tools.b: has "onInputStart", which has no effect here.',
+      'colloquy.config.js, apps.defi.tools.b: has "strict", which has no effect here.',
     ]);
   });
 

@@ -2,7 +2,7 @@
 
 import { access } from "node:fs/promises";
 import { z } from "zod";
-import type { AppSettings, OpenApiSettings, ToolSettings } from "../core/app-settings.ts";
+import type { AppSettings, OpenApiSettings, OwnTool, ToolSettings } from "../core/app-settings.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { AppSection } from "./app-schema.ts";
 import { readTools, type ToolReader } from "./app-tools.ts";
@@ -12,15 +12,25 @@ import type { Provider } from "./providers.ts";
 const HOUR = 60 * 60 * 1000;
 const EXPIRY: AppSettings["expiry"] = { emptyMs: HOUR, unboundMs: 30 * 24 * HOUR };
 
-/** What is wrong with a document that is a file, each at its path within the section that names it. Never rejects. */
-export type InspectDocument = (
-  service: Pick<OpenApiSettings, "document" | "baseURL" | "operations">,
-) => Promise<readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]>;
+/** What only those can tell who use tools. Nothing here rejects. */
+export interface Inspections {
+  /** What is wrong with a document that is a file, each at its path within the section that names it. */
+  readonly document: (service: OpenApiSettings) => Promise<readonly Inspected[]>;
+  /** Why an own tool cannot be used; `null` when it can. */
+  readonly ownTool: (name: string, tool: OwnTool) => Promise<string | null>;
+}
+
+export interface Inspected {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  /** Whether it is only suspicious: the service can do without what is wrong. */
+  readonly isWarning: boolean;
+}
 
 export interface AppReader extends Omit<ToolReader, "path" | "slots"> {
   readonly providers: ReadonlyMap<string, Provider>;
-  /** `null`: documents only have to be there. */
-  readonly inspectDocument: InspectDocument | null;
+  /** `null`: documents only have to be there, and own tools to look like some. */
+  readonly inspections: Inspections | null;
 }
 
 /** What is read of an App before the shape of the whole file is known to be right. */
@@ -39,6 +49,7 @@ export async function readApps(section: unknown, reader: AppReader): Promise<App
     checkRigs(path, app, reader.providers, reader.findings);
     const settings = readTools(app, { ...reader, path, slots: readSlots(app["secrets"], path, reader) });
     await checkDocuments(settings, path, reader);
+    await checkOwnTools(settings, path, reader);
     if (name === DEFAULT_APP && app["requireKey"] === "all") {
       reader.findings.problem(
         [...path, "requireKey"],
@@ -88,7 +99,7 @@ function readSlots(section: unknown, path: readonly string[], { findings }: AppR
 async function checkDocuments(
   { openapi }: ToolSettings,
   path: readonly string[],
-  { findings, inspectDocument }: AppReader,
+  { findings, inspections }: AppReader,
 ): Promise<void> {
   for (const [name, service] of Object.entries(openapi)) {
     const { document } = service;
@@ -100,8 +111,23 @@ async function checkDocuments(
       findings.problem([...place, "document"], `There is no file at ${document}.`);
       continue;
     }
-    const problems = (await inspectDocument?.(service)) ?? [];
-    for (const problem of problems) findings.problem([...place, ...problem.path], problem.message);
+    for (const inspected of (await inspections?.document(service)) ?? []) {
+      const where = [...place, ...inspected.path];
+      if (inspected.isWarning) findings.warn(where, inspected.message);
+      else findings.problem(where, inspected.message);
+    }
+  }
+}
+
+/** One that no model can be told of would be missing without a word to whoever uses the App. */
+async function checkOwnTools(
+  { own }: ToolSettings,
+  path: readonly string[],
+  { findings, inspections }: AppReader,
+): Promise<void> {
+  for (const [name, tool] of Object.entries(own)) {
+    const reason = (await inspections?.ownTool(name, tool)) ?? null;
+    if (reason !== null) findings.problem([...path, "tools", name], reason);
   }
 }
 

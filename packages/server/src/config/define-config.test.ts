@@ -27,11 +27,23 @@ it("a configuration with everything passes both the types and the schema", async
             },
           }),
           plain: tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n * 2 }),
+          // Without a word about types.
+          told: tool({
+            inputSchema: z.object({ n: z.number() }),
+            execute: ({ n }, { context }) => {
+              context.progress(n);
+              return context.secret("KEY");
+            },
+          }),
         },
         mcp: { a: { url: "https://x.test/mcp", headers: { A: "b" } }, b: { command: "npx", args: ["x"] } },
         openapi: { pets: { document: "https://x.test/openapi.json", operations: ["list"] } },
         wallet: { chains: [1] },
-        approvals: { weather: (input) => input !== null, plain: "always" },
+        approvals: {
+          weather: (input) => input !== null,
+          plain: "always",
+          told: (input: { n: number }, turn) => input.n > 2 && turn.app === "trips",
+        },
         effects: { weather: "read" },
         secrets: [{ name: "KEY", description: "A key" }],
         requireKey: "all",

@@ -1,17 +1,21 @@
 // What an operator's configuration file imports: `import { defineConfig } from "@colloquy/server/config"`. The descriptions here are also
 // those of the JSON Schema (json-schema.ts), so each stands on its own.
 
+import type { InferToolInput, InferToolOutput, Tool } from "ai";
 import type { ApprovalRule, OwnTool } from "../core/app-settings.ts";
 import type { ToolContext as Context } from "../core/ports/tool.ts";
 
 export type { ApprovalRule } from "../core/app-settings.ts";
 
 /**
- * What `execute` of an own tool is given beside its input: `execute: async (input, { context }: { context: ToolContext }) => …`.
+ * What `execute` of an own tool is given beside its input: `execute: async (input, { context }) => …`.
  * `context.secret("NAME")` is the value that the user has put into a slot, `context.progress(value)` tells the user how far the tool is,
  * `context.callId` stays the same when a call is run again, `context.turn` says whose turn it is.
  */
 export type ToolContext = { readonly [Key in keyof Context]: Context[Key] };
+
+/** What `tool()` of the AI SDK makes. Named with the context, because it is from here that `execute` knows what its context is. */
+export type ConfiguredTool = OwnTool | Tool<InferToolInput<Tool>, InferToolOutput<Tool>, ToolContext>;
 
 /** Checks and documents a configuration in an editor, and gives it back as it is. */
 export function defineConfig(config: ColloquyConfig): ColloquyConfig {
@@ -49,7 +53,7 @@ export interface AppConfig {
   /** What the assistant is told before every conversation. */
   readonly instructions?: string | undefined;
   /** Tools that the assistant may call: names of those that come with the service, or by name `true` or an own tool. */
-  readonly tools?: readonly BuiltInTool[] | Readonly<Record<string, true | OwnTool>> | undefined;
+  readonly tools?: readonly BuiltInTool[] | Readonly<Record<string, true | ConfiguredTool>> | undefined;
   /** MCP servers by name. Their tools are called NAME_tool. */
   readonly mcp?: Readonly<Record<string, McpAddress | McpCommand>> | undefined;
   /** HTTP services by name, as an OpenAPI document describes them. Their operations are tools called NAME_operation. */

@@ -1,4 +1,4 @@
-import { type AppTools, completeApp, type InspectDocument, readApps } from "./apps.ts";
+import { type AppTools, completeApp, type Inspections, readApps } from "./apps.ts";
 import { readChains } from "./chains.ts";
 import type { Config, LimitsConfig, RetentionConfig } from "./config.ts";
 import {
@@ -54,12 +54,12 @@ export async function loadConfig(input: {
   readonly workingDirectory: string;
   /** Counts how often this process has read the file: from the second time on, modules are really read again. 0 when absent. */
   readonly reading?: number;
-  /** Looks into OpenAPI documents that are files. Absent: they only have to be there. */
-  readonly inspectDocument?: InspectDocument;
+  /** Looks into OpenAPI documents that are files, and own tools. Absent: the former only have to be there. */
+  readonly inspections?: Inspections;
 }): Promise<LoadedConfig> {
   const environment = readEnvironment(input.environment, input.workingDirectory);
   const file = await readConfigFile(environment.configPath, input.workingDirectory, input.reading ?? 0);
-  const checked = await checkFile(file, input.environment, input.inspectDocument ?? null);
+  const checked = await checkFile(file, input.environment, input.inspections ?? null);
   const { findings } = checked;
   const problems = [...environment.problems, ...file.problems, ...checked.problems];
   const warnings = [
@@ -92,7 +92,7 @@ interface CheckedFile {
 async function checkFile(
   file: FileReading,
   environment: Environment,
-  inspectDocument: InspectDocument | null,
+  inspections: Inspections | null,
 ): Promise<CheckedFile> {
   const source = file.source ?? "";
   const findings = new Findings(source);
@@ -102,7 +102,7 @@ async function checkFile(
   const filling = { environment, findings, slots: null };
   const chains = readChains(field(read, "chains"), filling);
   const { directory } = file;
-  const reader = { ...filling, chains, directory, providers: providers.providers, inspectDocument };
+  const reader = { ...filling, chains, directory, providers: providers.providers, inspections };
   const tools = await readApps(field(read, "apps"), reader);
   const problems = [
     ...describeIssues(source, ConfigFile, parsed.error?.issues ?? []),

@@ -44,10 +44,12 @@ export interface ToolSettings {
 }
 
 /** Whether a call needs a person's approval. A function is asked with the input of each call. */
-export type ApprovalRule =
-  | "always"
-  | "never"
-  | ((input: unknown, turn: ToolTurn) => boolean | Promise<boolean>);
+export type ApprovalRule = "always" | "never" | ApprovalFunctions["rule"];
+
+interface ApprovalFunctions {
+  // Written as a method, because a rule may say which input its tool's schema lets through: `(input: { amount: number }) => …`.
+  rule(input: unknown, turn: ToolTurn): boolean | Promise<boolean>;
+}
 
 /** The parts of the AI SDK's `Tool` that are used. `inputSchema` is what the SDK takes: zod, another Standard Schema, or `jsonSchema()`. */
 export interface OwnTool {

@@ -16,8 +16,8 @@ const maximumTools = 128;
 const maximumSchemaLength = 64 * 1_024;
 
 export interface ReadToolsParts extends Pick<OpenApiToolParts, "outbound" | "scrub"> {
-  /** An operation, or a part of it, cannot be offered. */
-  readonly onLeftOut: (operation: string, reason: string) => void;
+  /** An operation, as a whole or a part of it, cannot be offered. `*` stands for several operations. */
+  readonly onLeftOut: (operation: string, reason: string, extent: "whole" | "part") => void;
 }
 
 /** @throws Error when none of the document can be used. */
@@ -32,22 +32,24 @@ export function readTools(
   const headers = settings.headers.reveal();
   const isReserved = reservedNames(content, headers);
   const names = new Set<string>();
-  return chosen(writtenOperations(content, onLeftOut), settings.operations, onLeftOut).flatMap((written) => {
-    const leaveOut = (reason: string): void => onLeftOut(written.id.slice(0, 100), reason);
+  const all = writtenOperations(content, (path, reason) => onLeftOut(path, reason, "whole"));
+  return chosen(all, settings.operations, onLeftOut).flatMap((written) => {
+    const leaveOut = (reason: string, extent: "whole" | "part" = "part"): void =>
+      onLeftOut(written.id.slice(0, 100), reason, extent);
     try {
       const own = listAt(written.operation, "servers");
       const servers = own.length > 0 ? own : listAt(written.item, "servers");
       if (settings.baseURL === null && isElsewhere(servers, base, location)) {
         throw new Error('It is on another server. Set "baseURL" if it is to be called where the others are.');
       }
-      const plan = readOperation(content, written, { isReserved, onLeftOut: leaveOut });
+      const plan = readOperation(content, written, { isReserved, onLeftOut: (what) => leaveOut(what) });
       if (JSON.stringify(plan.inputSchema).length > maximumSchemaLength) {
         throw new Error("Its input takes too long to describe.");
       }
       const parts = { name: freeName(toolNameOf(name, plan.id), names), base, headers, outbound, scrub };
       return [createOpenApiTool(plan, parts)];
     } catch (error) {
-      leaveOut(`left out: ${error instanceof Error ? error.message : String(error)}`);
+      leaveOut(`left out: ${error instanceof Error ? error.message : String(error)}`, "whole");
       return [];
     }
   });
@@ -60,12 +62,14 @@ function chosen(
 ): readonly WrittenOperation[] {
   const found = wanted === null ? all : all.filter(({ id }) => wanted.includes(id));
   for (const id of wanted ?? []) {
-    if (!all.some((written) => written.id === id)) onLeftOut(id, "The document has no such operation.");
+    if (!all.some((written) => written.id === id))
+      onLeftOut(id, "The document has no such operation.", "whole");
   }
   if (found.length > maximumTools) {
     onLeftOut(
       "*",
       `Only the first ${maximumTools} of ${found.length} operations are taken. Choose with "operations".`,
+      "whole",
     );
   }
   return found.slice(0, maximumTools);

@@ -6,6 +6,7 @@ import type { OwnTool } from "../../core/app-settings.ts";
 import type { ToolContext } from "../../core/ports/tool.ts";
 import { createInputCheck, describeMisfit } from "../input-check.ts";
 import type { SourceTool } from "../tool-source.ts";
+import { readOwnSchema } from "./own-schema.ts";
 
 const MAX_ISSUES = 5;
 
@@ -24,10 +25,9 @@ type Execute = (
 export async function readOwnTool(
   name: string,
   tool: OwnTool,
-  { asSchema }: Pick<typeof Sdk, "asSchema">,
+  sdk: Pick<typeof Sdk, "asSchema">,
 ): Promise<SourceTool> {
-  const schema = asSchema(tool.inputSchema as Parameters<typeof asSchema>[0]);
-  const inputSchema = await schema.jsonSchema;
+  const { schema, told: inputSchema } = await readOwnSchema(name, tool.inputSchema, sdk);
   const check = schema.validate === undefined ? createInputCheck({ name, inputSchema }) : null;
   const needsApproval = (tool as { readonly needsApproval?: unknown }).needsApproval;
   if (needsApproval !== undefined && needsApproval !== false) {

@@ -1,0 +1,100 @@
+// What is wrong with OpenAPI documents that are files, and with own tools, told before the service starts. It stands here because neither
+// the configuration nor the tools may know the other. What reads them is loaded by those alone who have some.
+
+import type { Inspected, Inspections } from "./config/apps.ts";
+import type { OpenApiSettings } from "./core/app-settings.ts";
+import type { OpenApiDocument } from "./tools/openapi/document.ts";
+
+export const inspections: Inspections = {
+  async document(service) {
+    const [{ readDocumentFile }, { baseUrl }, { writtenOperations }] = await Promise.all([
+      import("./tools/openapi/document.ts"),
+      import("./tools/openapi/base-url.ts"),
+      import("./tools/openapi/operation.ts"),
+    ]);
+    let document: OpenApiDocument;
+    try {
+      document = await readDocumentFile(service.document, new AbortController().signal);
+    } catch (error) {
+      const message = `${service.document}: ${reasonOf(error)}`;
+      return [{ path: ["document"], message, isWarning: false }];
+    }
+    const known = new Set(writtenOperations(document.content, () => undefined).map(({ id }) => id));
+    const unknown = unknownOperations(service, known);
+    try {
+      // One that is configured has been checked where it stands.
+      if (service.baseURL === null) baseUrl(null, document);
+    } catch (error) {
+      return [{ path: ["baseURL"], message: reasonOf(error), isWarning: false }, ...unknown];
+    }
+    return [...unknown, ...(await inspectTools(document, service, known))];
+  },
+
+  async ownTool(name, { description, inputSchema, execute }) {
+    const [sdk, { readOwnTool }] = await Promise.all([import("ai"), import("./tools/own/own-tool.ts")]);
+    try {
+      await readOwnTool(
+        name,
+        { ...(description !== undefined && { description }), inputSchema, execute },
+        sdk,
+      );
+      return null;
+    } catch (error) {
+      return `cannot be used. ${reasonOf(error)}`;
+    }
+  },
+};
+
+/** Operations that are wanted and are not there. */
+function unknownOperations(
+  { document: path, operations }: OpenApiSettings,
+  known: ReadonlySet<string>,
+): readonly Inspected[] {
+  const unknown = [...(operations ?? []).entries()].filter(([, id]) => !known.has(id));
+  return unknown.map(([index, id]) => ({
+    path: ["operations", index],
+    message: `${path} has no operation "${id}". ${offer([...known])}`,
+    isWarning: false,
+  }));
+}
+
+/** What cannot be offered of operations that are there: a problem for one that is named, which would never be a tool. */
+async function inspectTools(
+  document: OpenApiDocument,
+  service: OpenApiSettings,
+  known: ReadonlySet<string>,
+): Promise<readonly Inspected[]> {
+  const { readTools } = await import("./tools/openapi/openapi-tools.ts");
+  const { document: path, operations } = service;
+  const there = operations?.filter((id) => known.has(id)) ?? null;
+  const found: Inspected[] = [];
+  readTools(
+    "service",
+    document,
+    { ...service, operations: there },
+    {
+      outbound: { guardedFetch: () => Promise.reject(new Error("Nothing is called here.")) },
+      scrub: (value) => value,
+      onLeftOut(operation, reason, extent) {
+        const index = operations?.indexOf(operation) ?? -1;
+        found.push({
+          path: index < 0 ? ["document"] : ["operations", index],
+          message: `${path}${operation === "*" ? "" : `, ${operation}`}: ${reason}`,
+          isWarning: extent === "part" || index < 0,
+        });
+      },
+    },
+  );
+  return found;
+}
+
+/** Some of the ids, for whoever has mistyped one. */
+function offer(known: readonly string[]): string {
+  if (known.length === 0) return "It has none at all.";
+  const shown = known.slice(0, 10).join(", ");
+  return `It has ${known.length > 10 ? `${shown} and ${known.length - 10} more` : shown}.`;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
