@@ -123,3 +123,104 @@ describe("a call of which nobody was asked, because", () => {
     expect(ran).toEqual([]);
   });
 });
+
+describe("a call whose input its schema makes something else of", () => {
+  const asDate = z.string().transform((text) => new Date(text));
+  const filled = pay(
+    z.object({ to: z.string().transform((to) => `${to}@bank`), amount: z.number().default(1000) }),
+  );
+
+  /** The model makes one call, of which the person is asked; answers what the person is shown. */
+  async function ask(tools: Tools, input: object): Promise<unknown> {
+    await start(tools);
+    await service.say(id, "go");
+    (await service.model.next()).callTool("pay", input, "c0").finish("tool-calls");
+    await until(() => calls.includes("turns.wait"));
+    const [action] = (await service.snapshot(id)).pending_actions ?? [];
+    return action?.kind === "approval" ? action.request.input : action;
+  }
+
+  async function approve(): Promise<unknown> {
+    const [action] = (await service.snapshot(id)).pending_actions ?? [];
+    await service.actions.decide(id, action!.id, { decision: "approve", result: null });
+    return (await outputs())[0];
+  }
+
+  it("is shown as the tool gets it, and the tool gets what was shown", async () => {
+    const shown = { to: "bob@bank", amount: 1000 };
+    expect(await ask({ own: filled, ...ALWAYS }, { to: "bob" })).toEqual(shown);
+    expect(await approve()).toBe("paid");
+    expect(ran).toEqual([shown]);
+    const [call] = (await service.snapshot(id)).messages[1]?.tool_calls ?? [];
+    expect(call).toEqual({ id: "c0", name: "pay", arguments: { to: "bob" }, status: "complete" });
+  });
+
+  it("is judged by a rule as the tool gets it", async () => {
+    const approvals = { pay: (input: unknown) => (input as { amount: number }).amount > 100 };
+    expect(await ask({ own: filled, approvals }, { to: "bob" })).toEqual({ to: "bob@bank", amount: 1000 });
+    expect(ran).toEqual([]);
+  });
+
+  it("runs with what was shown where the schema makes something else of it each time, after a crash too", async () => {
+    let made = 0;
+    const own = pay(z.object({ order: z.number().default(() => (made += 1)) }));
+    const shown = await ask({ own, ...ALWAYS }, {});
+    await service.crash();
+    await start({ own, ...ALWAYS });
+    expect(await approve()).toBe("paid");
+    expect(ran).toEqual([shown]);
+    expect(made).toBeGreaterThan(1);
+  });
+
+  it("that asks nobody runs with what the rule was given", async () => {
+    let made = 0;
+    const judged: unknown[] = [];
+    const own = pay(z.object({ order: z.number().default(() => (made += 1)) }));
+    await start({ own, approvals: { pay: (input) => judged.push(input) > 1 } });
+    await service.say(id, "go");
+    (await service.model.next()).callTool("pay", {}, "c0").finish("tool-calls");
+    expect((await outputs())[0]).toBe("paid");
+    expect(ran).toEqual(judged);
+  });
+
+  it("runs with what it was made into, where that is no JSON and says the same", async () => {
+    const own = pay(z.object({ day: asDate }));
+    expect(await ask({ own, ...ALWAYS }, { day: "2026-03-01" })).toEqual({ day: "2026-03-01T00:00:00.000Z" });
+    expect(await approve()).toBe("paid");
+    expect(ran).toEqual([{ day: new Date("2026-03-01") }]);
+  });
+
+  it.each([
+    ["another default came", z.object({ to: z.string(), amount: z.number().default(1000) })],
+    ["it is no JSON any more", z.object({ to: asDate })],
+  ])(
+    "does not run where the person saw something else: %s while the service was away",
+    async (_case, schema) => {
+      const shown = { to: "2026-03-01" };
+      expect(await ask({ own: pay(z.object({ to: z.string() })), ...ALWAYS }, shown)).toEqual(shown);
+      await service.crash();
+      await start({ own: pay(schema), ...ALWAYS });
+      expect(await approve()).toMatch(/^This call was not made: the tool would get another input now/);
+      expect(ran).toEqual([]);
+    },
+  );
+});
+
+describe("a call that a person approved", () => {
+  it("runs again after a crash where it may, and nobody is asked twice", async () => {
+    const tools: Tools = { own: amounts, ...ALWAYS, effects: { pay: "read" } };
+    await start(tools);
+    await service.say(id, "go");
+    (await service.model.next()).callTool("pay", { amount: 1 }, "c0").finish("tool-calls");
+    await until(() => calls.includes("turns.wait"));
+    before = away;
+    const [action] = (await service.snapshot(id)).pending_actions ?? [];
+    await service.actions.decide(id, action!.id, { decision: "approve", result: null });
+    await until(() => calls.includes("turns.toolResult"));
+    await service.crash();
+    before = () => undefined;
+    await start(tools);
+    expect((await outputs())[0]).toBe("paid");
+    expect(ran).toEqual([{ amount: 1 }, { amount: 1 }]);
+  });
+});
