@@ -58,7 +58,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     overrides.store === undefined
       ? await openStorage(config, { clock, logger, onFatal, processId, onNotesLost })
       : aloneWith(overrides.store, logger);
-  const { store, rateCounters, isAlone } = storage;
+  const { store, rateCounters } = storage;
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
   const parts = buildParts({
     config,
@@ -93,8 +93,6 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     },
     async stop({ graceMs }) {
       readiness.stop();
-      // One that is alone goes on answering: its clients see how their turns end, and new chats are told to come back.
-      if (!isAlone) connections.stopListening();
       await stopParts(parts, graceMs);
       await closeWithin(CLOSING_MS, http, connections, clock);
       await rateCounters?.close();

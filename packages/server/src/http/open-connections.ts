@@ -18,15 +18,6 @@ export class OpenConnections {
     });
   }
 
-  /**
-   * Takes no connection any more, and closes those that there are as `closeWhenIdle` does: whoever asks again meets somebody else, also
-   * behind a balancer that knows nothing of readiness. What is asked on a connection at the moment when it is closed gets no answer.
-   */
-  stopListening(): void {
-    this.closeWhenIdle();
-    this.#server.close();
-  }
-
   /** From now on each connection is closed as soon as nothing is being answered on it. An answer has ended when the system has taken it all. */
   closeWhenIdle(): void {
     this.#server.closeIdleConnections = () => undefined;
