@@ -15,7 +15,7 @@ import type { ChainReading } from "./chains.ts";
 import { suggestion } from "./nearest-name.ts";
 import { fillHeaders, fillPlaceholders, refusePlaceholders, type Filling } from "./placeholders.ts";
 import { isServerURL } from "./schema-parts.ts";
-import { warnOfUnknownTools } from "./tool-names.ts";
+import { refuseUnknownTools } from "./tool-names.ts";
 
 export interface ToolReader extends Filling {
   /** Of the App's section, such as `["apps", "default"]`. */
@@ -53,7 +53,7 @@ export function readTools(section: Unchecked, reader: ToolReader): ToolSettings 
     );
   }
   refuseCommonPrefixes(settings, reader);
-  warnOfUnknownTools(settings, reader.path, reader.findings);
+  refuseUnknownTools(settings, section, reader);
   return settings;
 }
 

@@ -198,7 +198,7 @@ describe("tools", () => {
     ]);
   });
 
-  it("that no one has are warned about where effects or approvals name them", async () => {
+  it("that no one has are refused where effects or approvals name them", async () => {
     const section = {
       tools: ["calculator"],
       mcp: { search: { url: "https://search.test/mcp" } },
@@ -206,11 +206,25 @@ describe("tools", () => {
       effects: { calculator: "read", search_web: "read", pets_list: "idempotent", pet_list: "read" },
       approvals: { calculater: "always", wallet_balance: "never" },
     };
-    expect(await warnings(section)).toEqual([
-      "colloquy.config.json, apps.defi.effects.pet_list: no tool of this App has this name. Known here: calculator, search_…, pets_….",
-      'colloquy.config.json, apps.defi.approvals.calculater: no tool of this App has this name. Did you mean "calculator"?',
-      "colloquy.config.json, apps.defi.approvals.wallet_balance: no tool of this App has this name. Known here: calculator, search_…, pets_….",
+    expect(await problems(section)).toEqual([
+      "effects.pet_list: no tool of this App has this name. Known here: calculator, search_…, pets_….",
+      'approvals.calculater: no tool of this App has this name. Did you mean "calculator"?',
+      "approvals.wallet_balance: no tool of this App has this name. Known here: calculator, search_…, pets_….",
     ]);
+    expect(await problems({ approvals: { current_tim: "always" } })).toEqual([
+      'approvals.current_tim: no tool of this App has this name. Did you mean "current_time"?',
+    ]);
+  });
+
+  it("that are wrong where they stand are no unknown names beside that", async () => {
+    const section = {
+      tools: ["calculater"],
+      mcp: { search: "https://search.test/mcp" },
+      wallet: true,
+      approvals: { calculater: "always", search_web: "always", wallet_balance: "always" },
+    };
+    const places = (await problems(section)).map((problem) => problem.split(":")[0]);
+    expect(places.toSorted()).toEqual(["mcp.search", "tools[0]", "wallet"]);
   });
 
   it("have effects and approvals out of a few words", async () => {

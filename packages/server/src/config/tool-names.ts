@@ -15,20 +15,31 @@ export const WALLET_TOOLS = [
   "wallet_request_signature",
 ] as const;
 
-/** Warns of names in `effects` and `approvals` that no tool of the App can have: what they say would have no effect. */
-export function warnOfUnknownTools(
-  settings: ToolSettings,
-  path: readonly string[],
-  findings: Findings,
+/**
+ * Refuses names in `effects` and `approvals` that no tool of the App can have: what they say would have no effect, and where a name is
+ * misspelt nobody would be asked before the calls of the tool that was meant. `section` is the App's as it stands in the file: a tool or
+ * a server that is wrong there is no unknown name.
+ */
+export function refuseUnknownTools(
+  { builtIn, effects, approvals }: ToolSettings,
+  section: Readonly<Record<string, unknown>>,
+  { path, findings }: { readonly path: readonly string[]; readonly findings: Findings },
 ): void {
-  const { builtIn, own, mcp, openapi, wallet } = settings;
-  const names = [...builtIn, ...Object.keys(own), ...(wallet === null ? [] : WALLET_TOOLS)];
-  const prefixes = [...Object.keys(mcp), ...Object.keys(openapi)].map((server) => `${server}_`);
-  for (const key of ["effects", "approvals"] as const) {
-    for (const name of Object.keys(settings[key])) {
-      if (names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix))) continue;
-      const known = [...names, ...prefixes.map((prefix) => `${prefix}…`)];
-      findings.warn([...path, key, name], `no tool of this App has this name.${suggestion(name, known)}`);
+  const { tools, mcp, openapi, wallet } = section;
+  const hasWallet = wallet !== undefined && wallet !== false;
+  const names = new Set([...builtIn, ...namesIn(tools), ...(hasWallet ? WALLET_TOOLS : [])]);
+  const prefixes = [...namesIn(mcp), ...namesIn(openapi)].map((server) => `${server}_`);
+  const known = [...names, ...prefixes.map((prefix) => `${prefix}…`)];
+  for (const [key, said] of Object.entries({ effects, approvals })) {
+    for (const name of Object.keys(said)) {
+      if (names.has(name) || prefixes.some((prefix) => name.startsWith(prefix))) continue;
+      findings.problem([...path, key, name], `no tool of this App has this name.${suggestion(name, known)}`);
     }
   }
+}
+
+/** The words of a list, or the keys of an object. */
+function namesIn(section: unknown): readonly string[] {
+  if (typeof section !== "object" || section === null) return [];
+  return Array.isArray(section) ? section.filter((name) => typeof name === "string") : Object.keys(section);
 }
