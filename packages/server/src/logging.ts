@@ -1,15 +1,21 @@
 // The log: JSON lines, or readable ones for a person at a terminal. Writes are asynchronous, so that a slow reader of the
-// log never holds up a request; what is pending is written when the process exits. What must not be in a log (message text,
+// log never holds up a request; what waits is written when the process exits. What must not be in a log (message text,
 // keys, whole session ids) is taken out here once more, as far as fields of a line itself go, whoever logs it.
 
 import { pino, type Logger as PinoLogger } from "pino";
 import type { LogLevel } from "./config/config.ts";
+import { LogOutput } from "./log-output.ts";
 
 export interface Log {
   readonly logger: PinoLogger;
-  /** Writes what is pending, at once. For the moment before the process ends. */
-  flush(): void;
-  /** Resolves when all that was logged is written; what `flush` finds on its way is not waited for there. */
+  /** Lines that could not be written since the process began. */
+  readonly linesLeftOut: () => number;
+  /**
+   * Writes what waits, at once, as far as that takes no longer than half a second. For the moment before the process ends. Answers `false`
+   * where a write hangs in the system, which then keeps the process from ending by itself.
+   */
+  flush(): boolean;
+  /** Resolves when all that was logged is written or left out. */
   drained(): Promise<void>;
 }
 
@@ -21,8 +27,8 @@ export interface LogOptions {
   readonly readable: boolean;
 }
 
-/** Lines beyond this many bytes are dropped while nobody reads the log, instead of filling the memory. */
-const MAX_PENDING_BYTES = 16 * 1024 * 1024;
+/** The most that the end of the process waits for a reader that takes nothing, in milliseconds. */
+const FLUSH_MS = 500;
 
 const SESSION_KEYS = ["session", "sessionId", "session_id"];
 const SECRET_KEYS = [
@@ -40,34 +46,32 @@ const SECRET_KEYS = [
 ];
 
 export function createLog({ level, destination, readable }: LogOptions): Log {
-  const stream = pino.destination({
-    dest: destination,
-    sync: false,
-    minLength: 1,
-    maxLength: MAX_PENDING_BYTES,
-  });
-  const target = readable ? { write: (line: string) => stream.write(formatReadable(line)) } : stream;
-  const logger = pino(
-    {
-      level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      serializers: { err: describeError, error: describeError, cause: describeError },
-      redact: { paths: [...SESSION_KEYS, ...SECRET_KEYS], censor: censorField },
-    },
-    target,
-  );
-  return {
-    logger,
-    flush: () => {
-      // Throws when whoever read the log is gone: there is then nobody to tell.
-      try {
-        stream.flushSync();
-      } catch {}
-    },
-    drained: () => new Promise((resolve) => stream.flush(() => resolve())),
+  const lineOf = (line: string): string => (readable ? formatReadable(line) : line);
+  let notice = "";
+  const noticeLogger = createLogger(level, (line) => (notice = lineOf(line)));
+  const describeLoss = (lines: number): string => {
+    noticeLogger.error({ lines }, "lines of the log could not be written and are left out here");
+    return notice;
   };
+  const output = new LogOutput({ destination, describeLoss });
+  return {
+    logger: createLogger(level, (line) => output.write(lineOf(line))),
+    linesLeftOut: () => output.leftOut,
+    flush: () => output.flush(FLUSH_MS),
+    drained: () => output.drained(),
+  };
+}
+
+function createLogger(level: LogLevel, write: (line: string) => void): PinoLogger {
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: describeError, error: describeError, cause: describeError },
+    redact: { paths: [...SESSION_KEYS, ...SECRET_KEYS], censor: censorField },
+  };
+  return pino(options, { write });
 }
 
 /** What a log may say of a session: enough to find its lines, too little to open it. */

@@ -137,7 +137,8 @@ async function start(
     end(log, 1);
   };
   try {
-    const server = await build(config, { logger: log.logger, onFatal, processId: process.pid });
+    const { logger, linesLeftOut: logLinesLeftOut } = log;
+    const server = await build(config, { logger, logLinesLeftOut, onFatal, processId: process.pid });
     return { server, ...(await server.listen()) };
   } catch (error) {
     console.error(`Colloquy cannot start: ${explainStartFailure(error, config)}`);
@@ -222,7 +223,8 @@ function hasTerminal(): boolean {
 
 function end(log: Log, code: number): never {
   process.off("exit", tellWhoEnded);
-  log.flush();
+  // Where a write of the log hangs in the system (a terminal that was stopped), the exit would wait for it, for ever.
+  if (!log.flush()) process.kill(process.pid, "SIGKILL");
   process.exit(code);
 }
 

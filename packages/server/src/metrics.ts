@@ -70,6 +70,19 @@ export function createBusMetrics(register: Registry): (loss: (typeof LOSSES)[num
   return (loss, notes) => lost.inc({ loss }, notes);
 }
 
+/** Registers what is known of the log: how many of its lines could not be written, since the process began. */
+export function createLogMetrics(register: Registry, linesLeftOut: () => number): void {
+  new Counter({
+    name: "colloquy_log_lines_lost_total",
+    help: "Lines of the log that could not be written: the disk was full, or nobody read them",
+    registers: [register],
+    collect() {
+      this.reset();
+      this.inc(linesLeftOut());
+    },
+  });
+}
+
 function gauge(register: Registry, name: string, help: string, read: () => number): void {
   new Gauge({
     name,

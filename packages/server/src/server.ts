@@ -12,13 +12,15 @@ import { buildHttp } from "./http/app.ts";
 import { OpenConnections } from "./http/open-connections.ts";
 import type { HttpApp } from "./http/routes/route-parts.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
-import { createBusMetrics } from "./metrics.ts";
+import { createBusMetrics, createLogMetrics } from "./metrics.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildParts, type ServiceParts } from "./service-parts.ts";
 import { aloneWith, openStorage } from "./storage.ts";
 
 export interface ServerOverrides {
   readonly logger: Logger;
+  /** Lines of the log that could not be written so far; absent where nobody counts them. */
+  readonly logLinesLeftOut?: () => number;
   /** Called when the process must end at once, because its store can no longer be trusted. */
   readonly onFatal: (error: Error) => void;
   readonly clock?: Clock;
@@ -54,6 +56,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   const { host, port } = config.server;
   const register = new MetricsRegister();
   const onNotesLost = createBusMetrics(register);
+  if (overrides.logLinesLeftOut !== undefined) createLogMetrics(register, overrides.logLinesLeftOut);
   const storage =
     overrides.store === undefined
       ? await openStorage(config, { clock, logger, onFatal, processId, onNotesLost })
