@@ -224,7 +224,7 @@ describe("tools", () => {
       approvals: { calculater: "always", search_web: "always", wallet_balance: "always" },
     };
     const places = (await problems(section)).map((problem) => problem.split(":")[0]);
-    expect(places.toSorted()).toEqual(["mcp.search", "tools[0]", "wallet"]);
+    expect(new Set(places)).toEqual(new Set(["mcp.search", "tools[0]", "wallet"]));
   });
 
   it("have effects and approvals out of a few words", async () => {

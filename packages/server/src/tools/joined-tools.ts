@@ -66,19 +66,20 @@ export class ToolJoiner {
   }
 
   /**
-   * What is said of a tool that a server does not have is without effect, and where the name is misspelt a call goes unapproved. A server
-   * without any tool is not there at the moment.
+   * What is said of a tool that a server does not have is without effect, and where the name is misspelt a call goes unapproved. Of a
+   * server without any tool, or with one that stands for them, nothing is known at the moment. Told once, and again when it had it meanwhile.
    */
   #warnOfMissing(byName: JoinedTools["byName"]): void {
     const { mcp, openapi, effects, approvals } = this.#settings;
-    const names = [...byName.keys()];
+    const known = [...byName.values()].filter(({ tool }) => tool.standsFor === undefined);
     const present = [...Object.keys(mcp), ...Object.keys(openapi)]
       .map((server) => `${server}_`)
-      .filter((prefix) => names.some((name) => name.startsWith(prefix)));
+      .filter((prefix) => known.some(({ tool }) => tool.name.startsWith(prefix)));
     for (const [section, said] of Object.entries({ effects, approvals })) {
       for (const tool of Object.keys(said)) {
         const place = `${section} ${tool}`;
         const isMissing = present.some((prefix) => tool.startsWith(prefix)) && !byName.has(tool);
+        if (byName.has(tool)) this.#warned.delete(place);
         if (!isMissing || this.#warned.has(place)) continue;
         this.#warned.add(place);
         const fields = { app: this.#app, section, tool };

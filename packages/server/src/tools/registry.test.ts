@@ -7,7 +7,8 @@ import { AppTools } from "./registry.ts";
 import { fixedTools } from "./testing/fixed-tools.ts";
 import { recordingLogger } from "./testing/recording-logger.ts";
 import { toolTurn } from "./testing/tool-turn.ts";
-import { fixedSource, type SourcePlan, type ToolSource } from "./tool-source.ts";
+import { createStandIn } from "./stand-in.ts";
+import { fixedSource, type SourcePlan, type SourceTool, type ToolSource } from "./tool-source.ts";
 
 function named(
   name: string,
@@ -92,26 +93,61 @@ describe("the tools of an App", () => {
     expect(definitions.map(({ effect }) => effect)).toEqual(["idempotent", "unsafe"]);
   });
 
-  it("that the configuration names, but their server does not have, are warned about once", async () => {
-    const logger = recordingLogger();
+  describe("that the configuration names, but their server does not have,", () => {
     const server = { document: "a.json", baseURL: null, operations: null, headers: new Hidden({}) };
     const openapi = { shop: server, down: server };
     const approvals = { shop_pay: "always", shop_pya: "always", down_pay: "always" } as const;
     const effects = { shop_pay: "read", shop_constructor: "read" } as const;
     const tools = { ...settings.tools, openapi, approvals, effects };
-    let list = [named("shop_pay")];
-    const plan = (): SourcePlan[] => [
-      { key: null, create: () => ({ ...quietSource, list: () => Promise.resolve(list) }) },
-    ];
-    const registry = new AppTools({ default: { ...settings, tools } }, { clock, logger, vault: null, plan });
-    await toolsOf(registry);
-    list = [named("shop_pay"), named("shop_list")];
-    await toolsOf(registry);
-    const fields = logger.lines.filter(({ level }) => level === "warn").map((line) => line.fields);
-    expect(fields).toEqual([
-      { app: "default", section: "effects", tool: "shop_constructor" },
-      { app: "default", section: "approvals", tool: "shop_pya" },
-    ]);
+    const away = { prefix: "shop_", reason: "It is away.", look: () => Promise.resolve() };
+
+    /** What is warned of, turn by turn, when a turn finds these tools. */
+    async function warnedOf(...lists: (readonly SourceTool[])[]): Promise<string[][]> {
+      const logger = recordingLogger();
+      let list: readonly SourceTool[] = [];
+      const plan = (): SourcePlan[] => [
+        { key: null, create: () => ({ ...quietSource, list: () => Promise.resolve(list) }) },
+      ];
+      const registry = new AppTools(
+        { default: { ...settings, tools } },
+        { clock, logger, vault: null, plan },
+      );
+      const warned: string[][] = [];
+      for (list of lists) {
+        const before = logger.lines.length;
+        await toolsOf(registry);
+        const lines = logger.lines.slice(before).filter(({ level }) => level === "warn");
+        warned.push(lines.map(({ fields }) => `${String(fields["section"])} ${String(fields["tool"])}`));
+      }
+      return warned;
+    }
+
+    it("are warned about once", async () => {
+      const both = ["effects shop_constructor", "approvals shop_pya"];
+      expect(await warnedOf([named("shop_pay")], [named("shop_pay"), named("shop_list")])).toEqual([
+        both,
+        [],
+      ]);
+    });
+
+    it("are not while the server is away, but when it is back", async () => {
+      const pay = [named("shop_pay")];
+      expect(await warnedOf([createStandIn(away)], pay)).toEqual([
+        [],
+        ["effects shop_constructor", "approvals shop_pya"],
+      ]);
+    });
+
+    it("are warned about again when they were there meanwhile", async () => {
+      const list = [named("shop_pay"), named("shop_constructor")];
+      const all = [...list, named("shop_pya")];
+      expect(await warnedOf(list, all, [createStandIn(away)], [...list])).toEqual([
+        ["approvals shop_pya"],
+        [],
+        [],
+        ["approvals shop_pya"],
+      ]);
+    });
   });
 
   it("are told by sources, of which the first wins and one that fails is left out", async () => {
