@@ -178,6 +178,14 @@ describe("a hostile model", () => {
       Array.from({ length: 500 }, (_, n) => call("calculator", { expression: "1" }, `c${n}`)),
     ],
     [
+      "many calls, each of which is large beyond reason",
+      Array.from({ length: 30 }, (_, n) => call("shop_remove", { item: "x".repeat(1_000_000) }, `c${n}`)),
+    ],
+    [
+      "many calls that are large together",
+      Array.from({ length: 64 }, (_, n) => call("shop_item", { item: "x".repeat(30_000) }, `c${n}`)),
+    ],
+    [
       "calls that share an id",
       [call("calculator", { expression: "1" }, "same"), call("calculator", { expression: "2" }, "same")],
     ],

@@ -23,7 +23,9 @@ interface Asked {
   progress: number;
 }
 
-function ask(options: { usedCallIds?: readonly string[]; model?: LanguageModelV4 } = {}): Asked {
+function ask(
+  options: { usedCallIds?: readonly string[]; argumentBytes?: number; model?: LanguageModelV4 } = {},
+): Asked {
   const model = new ScriptedModel();
   const controller = new AbortController();
   const heard: string[] = [];
@@ -33,6 +35,7 @@ function ask(options: { usedCallIds?: readonly string[]; model?: LanguageModelV4
     messages: [{ role: "user", content: "Hello" }],
     tools,
     usedCallIds: options.usedCallIds ?? [],
+    argumentBytes: options.argumentBytes ?? 0,
     signal: controller.signal,
     onText: (text) => heard.push(text),
     onProgress: () => void (asked.progress += 1),
@@ -42,13 +45,18 @@ function ask(options: { usedCallIds?: readonly string[]; model?: LanguageModelV4
 }
 
 /** What a step comes to whose model says exactly this. */
-async function stepOf(...parts: readonly LanguageModelV4StreamPart[]) {
-  const asked = ask();
+async function stepOf(...said: readonly (LanguageModelV4StreamPart | { readonly argumentBytes: number })[]) {
+  const parts = said.filter((part) => "type" in part);
+  const asked = ask(said.find((part) => "argumentBytes" in part));
   const call = await asked.model.next();
   call.emit(...parts).finish();
   const step = await asked.step;
   if (step.kind !== "finished") throw new Error(`The step ${step.kind}`);
   return { step, heard: asked.heard };
+}
+
+function callPart(toolCallId: string, input: object, toolName = "calculator"): LanguageModelV4StreamPart {
+  return { type: "tool-call", toolCallId, toolName, input: JSON.stringify(input) };
 }
 
 function textParts(id: string, ...deltas: readonly string[]): LanguageModelV4StreamPart[] {
@@ -199,6 +207,79 @@ describe("a finished step", () => {
     expect(step).toMatchObject({ parts: [{ toolCallId: "call_0-3" }, { toolCallId: "call_0-4" }] });
   });
 
+  it("keeps no arguments that are too large for one call, and says so to the model", async () => {
+    const { step } = await stepOf(
+      callPart("c1", { text: "x".repeat(64 * 1_024) }),
+      callPart("c2", { text: "x".repeat(64 * 1_024 - 11) }),
+    );
+    expect(step.calls).toEqual([
+      {
+        id: "c1",
+        name: "calculator",
+        input: { left_out: "65547 bytes of arguments, which is more than is kept" },
+        refusal: expect.stringMatching(
+          /^This call was not made: its arguments had 65547 bytes.* in several parts/,
+        ),
+      },
+      { id: "c2", name: "calculator", input: { text: expect.any(String) }, refusal: null },
+    ]);
+    expect(step.parts).toMatchObject(step.calls.map(({ input }) => ({ type: "tool-call", input })));
+  });
+
+  it("keeps no more arguments than all calls of a step may have, and no more than those of an answer may", async () => {
+    const parts = ["c1", "c2", "c3", "c4", "c5"].map((id) => callPart(id, { text: "x".repeat(60_000) }));
+    const first = await stepOf(...parts);
+    expect(first.step.calls.map(({ refusal }) => refusal)).toEqual([
+      null,
+      null,
+      null,
+      null,
+      expect.stringContaining("Make it again in the next step"),
+    ]);
+    const later = await stepOf({ argumentBytes: 1_024 * 1_024 - 130_000 }, ...parts);
+    expect(later.step.calls.map(({ refusal }) => refusal)).toEqual([
+      null,
+      null,
+      ...Array.from({ length: 3 }, () => expect.stringContaining("all calls of one answer")),
+    ]);
+  });
+
+  it("is over when a model sends arguments without end, with the calls that have come", async () => {
+    const asked = ask();
+    const call = await asked.model.next();
+    const large = JSON.stringify({ text: "x".repeat(1_024 * 1_024) });
+    for (const id of ["c1", "c2", "c3", "c4", "c5"]) {
+      call.emit({ type: "tool-call", toolCallId: id, toolName: "calculator", input: large });
+    }
+    expect(await asked.step).toMatchObject({
+      kind: "finished",
+      finishReason: "length",
+      calls: ["c1", "c2", "c3", "c4"].map((id) => ({ id, refusal: expect.any(String) })),
+    });
+  });
+
+  it("is over when a call has no end, which is told to the model as one that was not made", async () => {
+    const asked = ask();
+    const call = await asked.model.next();
+    call.emit({ type: "tool-input-start", id: "c1", toolName: "calculator" });
+    const delta = "x".repeat(1_024 * 1_024);
+    for (let n = 0; n < 5; n += 1) call.emit({ type: "tool-input-delta", id: "c1", delta });
+    expect(await asked.step).toMatchObject({
+      kind: "finished",
+      finishReason: "length",
+      calls: [{ id: "c1", name: "calculator", refusal: expect.stringContaining("not heard to its end") }],
+      parts: [{ type: "tool-call", toolCallId: "c1", input: { left_out: expect.any(String) } }],
+    });
+  });
+
+  it("keeps as many calls as anybody may want to see, and names that no tool has in their beginning", async () => {
+    const many = Array.from({ length: 600 }, (_, n) => callPart(`c${n}`, {}));
+    const { step } = await stepOf(callPart("i".repeat(500), {}, "n".repeat(500)), ...many);
+    expect(step.calls).toHaveLength(512);
+    expect(step.parts).toHaveLength(512);
+    expect(step.calls[0]).toMatchObject({ id: "i".repeat(128), name: "n".repeat(128) });
+  });
+
   it("counts tokens, and none where a provider says nothing", async () => {
     const asked = ask();
     const call = await asked.model.next();
@@ -343,6 +424,7 @@ describe("an abort", () => {
       messages: [{ role: "user", content: "Hello" }],
       tools,
       usedCallIds: [],
+      argumentBytes: 0,
       signal: AbortSignal.abort(),
       onText: () => undefined,
       onProgress: () => undefined,
@@ -367,6 +449,7 @@ describe("an abort", () => {
         messages: [{ role: "user", content: "Hello" }],
         tools,
         usedCallIds: [],
+        argumentBytes: 0,
         signal: controller.signal,
         onText: () => undefined,
         onProgress: () => undefined,

@@ -22,6 +22,8 @@ export interface ModelCall {
   readonly tools: readonly ToolDefinition[];
   /** Ids of the calls of the conversation so far. */
   readonly usedCallIds: readonly string[];
+  /** Bytes of JSON that the calls of the answer so far have brought. */
+  readonly argumentBytes: number;
   readonly signal: AbortSignal;
   /** Hears each piece of clean text. */
   readonly onText: (text: string) => void;
@@ -51,7 +53,7 @@ export class ModelCaller {
   /** Calls the model once. Never rejects. After an abort it answers at once, even when the model does not listen. */
   async call(call: ModelCall): Promise<ModelStep> {
     if (call.signal.aborted) return { kind: "aborted" };
-    const content = new StepContent(call.usedCallIds);
+    const content = new StepContent(call.usedCallIds, call.argumentBytes);
     const progress = { spoke: false };
     try {
       const stream = await untilAborted(this.open(call), call.signal);
@@ -124,20 +126,21 @@ async function readStep(
       say(streamed.end());
       if (BROKEN_OFF.has(part.finishReason))
         throw new NoContentGeneratedError({ message: `The answer ended: ${part.finishReason}` });
-      const { finishReason } = part;
-      const usage = toUsage(part.usage);
-      return {
-        kind: "finished",
-        text: content.text(),
-        parts: content.toParts(),
-        calls: content.calls,
-        usage,
-        finishReason,
-      };
+      return finishedStep(content, part.finishReason, toUsage(part.usage));
     }
     if (part.type === "text-delta") say(streamed.push(part.text));
     collect(content, part);
+    if (content.isFlooded) {
+      say(streamed.end());
+      content.cutOff();
+      return finishedStep(content, "length", NO_USAGE);
+    }
   }
+}
+
+function finishedStep(content: StepContent, finishReason: string, usage: TokenUsage): ModelStep {
+  const { calls } = content;
+  return { kind: "finished", text: content.text(), parts: content.toParts(), calls, usage, finishReason };
 }
 
 function collect(content: StepContent, part: Part): void {
@@ -152,6 +155,10 @@ function collect(content: StepContent, part: Part): void {
     case "reasoning-delta":
     case "reasoning-end":
       return content.grow("reasoning", part.id, "text" in part ? part.text : "", part.providerMetadata);
+    case "tool-input-start":
+      return content.beginCall(part.id, part.toolName);
+    case "tool-input-delta":
+      return content.growCall(part.id, part.delta);
     case "tool-call": {
       const call = { id: part.toolCallId, name: part.toolName, input: (part.input ?? null) as JsonValue };
       return content.addCall(call, part.providerMetadata);

@@ -222,6 +222,42 @@ describe("a turn", () => {
     expect(await Promise.race([end, Promise.resolve("runs")])).toBe("runs");
   });
 
+  it("makes no call whose arguments are too large to be kept, asks nobody about it, and tells the model what to do", async () => {
+    const made: unknown[] = [];
+    const tool = { ...echo, execute: (input: unknown) => Promise.resolve(made.push(input)) };
+    const { model, journal, end } = run({
+      tools: [tool, { ...tool, name: "other" }],
+      approvals: { other: "always" },
+    });
+    const large = { text: "x".repeat(64 * 1_024) };
+    (await model.next())
+      .callTool("echo", large, "a")
+      .callTool("other", large, "b")
+      .callTool("echo", {}, "c")
+      .finish("tool-calls");
+    const told = (await model.next()).prompt.at(-1) ?? "";
+    expect(made).toEqual([{}]);
+    expect(journal.asked).toEqual([]);
+    expect(journal.calls.map((call) => call.refusal?.isError)).toEqual([true, true, undefined]);
+    expect(told.split("one call may have 65536 at most")).toHaveLength(3);
+    expect(await Promise.race([end, Promise.resolve("runs")])).toBe("runs");
+  });
+
+  it("counts what the calls of an answer have brought over its steps, those before a crash too", async () => {
+    const call = { id: "before", name: "echo", status: "complete", effect: "read", step: 1 } as const;
+    const before = { ...call, arguments: { text: "x".repeat(1_024 * 1_024 - 100_000) } };
+    const { agentMessage } = startedTurn();
+    const { model, journal } = run({
+      tools: [echo],
+      turn: { agentMessage: { ...agentMessage, toolCalls: [before] }, stepsDone: 1 },
+    });
+    const half = { text: "x".repeat(40_000) };
+    (await model.next()).callTool("echo", half, "a").finish("tool-calls");
+    (await model.next()).callTool("echo", half, "b").callTool("echo", half, "c").finish("tool-calls");
+    await model.next();
+    expect(journal.calls.map((made) => made.refusal === undefined)).toEqual([true, true, false]);
+  });
+
   it("stops a tool that takes longer than it may, and goes on with that", async () => {
     const tool = new GatedTool();
     const { clock, model, journal, end } = run({ tools: [tool] });

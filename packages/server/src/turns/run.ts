@@ -15,6 +15,7 @@ import type { TurnFailure, TurnJournal } from "./journal.ts";
 import { judgeCalls, type JudgedCalls } from "./judge-calls.ts";
 import { retryModel } from "./model-retry.ts";
 import type { ModelCaller, ModelStep } from "./model-step.ts";
+import { argumentBytes } from "./step-arguments.ts";
 import { placeCalls, refusalsOf, runToolCalls, type ToolResults, type ToolRun } from "./tool-calls.ts";
 import { TurnDeadline, type TurnLimits } from "./turn-limits.ts";
 
@@ -81,6 +82,8 @@ class TurnRun {
   readonly #options: TurnRunOptions;
   readonly #deadline: TurnDeadline;
   readonly #callIds: string[];
+  /** What the calls of the answer so far have brought, as it is kept. */
+  #argumentBytes: number;
 
   constructor(turn: StartedTurn, journal: TurnJournal, options: TurnRunOptions, deadline: TurnDeadline) {
     this.#turn = turn;
@@ -88,6 +91,7 @@ class TurnRun {
     this.#options = options;
     this.#deadline = deadline;
     this.#callIds = turn.agentMessage.toolCalls.map(({ id }) => id);
+    this.#argumentBytes = argumentBytes(turn.agentMessage.toolCalls);
   }
 
   async run(): Promise<RunEnd> {
@@ -147,6 +151,7 @@ class TurnRun {
         messages,
         tools: tools.definitions,
         usedCallIds: this.#callIds,
+        argumentBytes: this.#argumentBytes,
         signal,
         onText: (text) => this.#journal.say(text),
         onProgress: () => this.#deadline.progress(),
@@ -171,9 +176,11 @@ class TurnRun {
         status: "running",
         effect,
         step: record.number,
+        ...(call.refusal !== null && { refusal: { output: call.refusal, isError: true } }),
       };
     });
     this.#callIds.push(...calls.map(({ id }) => id));
+    this.#argumentBytes += argumentBytes(calls);
     const judged = await this.#judge(calls.slice(0, MAX_CALLS));
     if (judged === null) return "stopped";
     const refusal = { output: TOO_MANY_CALLS, isError: true };

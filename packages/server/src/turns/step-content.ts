@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from "../core/json.ts";
 import { isJsonObject } from "../core/json.ts";
 import { cleanText } from "../core/text.ts";
 import { cleanJson } from "./clean-json.ts";
+import { ArgumentBudget, cleanName, type KeptArguments, MAX_KEPT_CALLS } from "./step-arguments.ts";
 
 interface OpenPart {
   readonly type: "text" | "reasoning";
@@ -17,6 +18,8 @@ export interface RequestedCall {
   readonly id: string;
   readonly name: string;
   readonly input: JsonValue;
+  /** Why it is not made, where its arguments were too large to be kept; `null` for one that may be. */
+  readonly refusal: string | null;
 }
 
 export class StepContent {
@@ -25,10 +28,17 @@ export class StepContent {
   readonly #parts: (OpenPart | JsonObject)[] = [];
   readonly #open = new Map<string, OpenPart>();
   readonly #usedCallIds: Set<string>;
+  readonly #arguments: ArgumentBudget;
+  /** Calls that have begun and not come as a whole, by the ids that the provider gives them. */
+  readonly #begun = new Map<string, { readonly name: string; bytes: number }>();
 
-  /** `usedCallIds` of the conversation so far: some providers count calls anew in each step or turn, others refuse a history with doubles. */
-  constructor(usedCallIds: Iterable<string>) {
+  /**
+   * `usedCallIds` of the conversation so far: some providers count calls anew in each step or turn, others refuse a history with doubles.
+   * `argumentBytes`: what the calls of the answer so far have brought.
+   */
+  constructor(usedCallIds: Iterable<string>, argumentBytes: number) {
     this.#usedCallIds = new Set(usedCallIds);
+    this.#arguments = new ArgumentBudget(argumentBytes);
   }
 
   begin(type: OpenPart["type"], id: string, metadata: unknown): OpenPart {
@@ -45,11 +55,45 @@ export class StepContent {
     part.metadata = jsonObject(metadata) ?? part.metadata;
   }
 
-  addCall(call: RequestedCall, metadata: unknown): void {
-    const id = this.#uniqueCallId(cleanText(call.id));
-    const name = cleanText(call.name);
-    const input = cleanJson(call.input);
-    this.calls.push({ id, name, input });
+  addCall(call: Omit<RequestedCall, "refusal">, metadata: unknown): void {
+    const kept = this.#arguments.take(call.input);
+    if (!this.#begun.delete(call.id)) this.#arguments.hear(kept.bytes);
+    this.#keepCall(call, kept, metadata);
+  }
+
+  /** A call begins, whose arguments come in pieces before it comes as a whole. */
+  beginCall(id: string, name: string): void {
+    this.#begun.set(id, { name, bytes: 0 });
+  }
+
+  growCall(id: string, piece: string): void {
+    const begun = this.#begun.get(id);
+    if (begun !== undefined) begun.bytes += piece.length;
+    this.#arguments.hear(piece.length);
+  }
+
+  /** Whether so many arguments have come that the rest is not worth reading. */
+  get isFlooded(): boolean {
+    return this.#arguments.isFlooded;
+  }
+
+  /** No more is read of the step: calls that have begun are told to the model as calls that were not made. */
+  cutOff(): void {
+    for (const [id, { name, bytes }] of this.#begun) {
+      this.#keepCall({ id, name }, this.#arguments.cut(bytes), undefined);
+    }
+    this.#begun.clear();
+  }
+
+  #keepCall(
+    call: Pick<RequestedCall, "id" | "name">,
+    { input, refusal }: KeptArguments,
+    metadata: unknown,
+  ): void {
+    if (this.calls.length === MAX_KEPT_CALLS) return;
+    const id = this.#uniqueCallId(cleanName(call.id));
+    const name = cleanName(call.name);
+    this.calls.push({ id, name, input, refusal });
     this.#parts.push({
       type: "tool-call",
       toolCallId: id,

@@ -19,6 +19,7 @@ export async function generateTitle(
     messages: [{ role: "user", content: request.message.slice(0, TITLE_INPUT).toWellFormed() }],
     tools: [],
     usedCallIds: [],
+    argumentBytes: 0,
     signal: request.signal,
     onText: () => undefined,
     onProgress: () => undefined,

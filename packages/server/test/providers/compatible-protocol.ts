@@ -16,7 +16,8 @@ export const compatible: Protocol = {
   begin: (text) => [[null, chunk({ role: "assistant", content: text })]],
   answer: (pieces) => {
     const reason = pieces.some((piece) => "call" in piece) ? "tool_calls" : "stop";
-    const deltas = pieces.flatMap(pieceDeltas);
+    const calls = pieces.filter((piece) => "call" in piece);
+    const deltas = pieces.flatMap((piece) => pieceDeltas(piece, "call" in piece ? calls.indexOf(piece) : 0));
     const events: Events = [
       ...deltas.map((delta) => [null, chunk(delta)] as const),
       [null, chunk({}, reason)],
@@ -56,9 +57,9 @@ function chunk(delta: object, finishReason: string | null = null): object {
   };
 }
 
-function pieceDeltas(piece: Piece): object[] {
+function pieceDeltas(piece: Piece, index: number): object[] {
   if ("say" in piece) return piece.say.map((content) => ({ content }));
   if ("think" in piece) return [{ reasoning_content: piece.think }];
   const call = { name: piece.call, arguments: JSON.stringify(piece.input) };
-  return [{ tool_calls: [{ index: 0, id: piece.id, type: "function", function: call }] }];
+  return [{ tool_calls: [{ index, id: piece.id, type: "function", function: call }] }];
 }
