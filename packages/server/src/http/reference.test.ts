@@ -118,3 +118,23 @@ describe("GET /docs", () => {
     expect(policy).not.toMatch(/https?:|\*/);
   });
 });
+
+it("a reference that could not be made once is made for the next one who asks", async () => {
+  const { app, services } = testEdge();
+  const { conversations } = services;
+  let isFailing = true;
+  // Read when the routes are described; those that serve have it already.
+  Object.defineProperty(services, "conversations", {
+    get: () => {
+      if (isFailing) throw new Error("EMFILE: too many open files");
+      return conversations;
+    },
+  });
+  const statuses = async () =>
+    await Promise.all(
+      ["/openapi.json", "/docs", "/docs/scalar.js"].map(async (url) => (await app.inject(url)).statusCode),
+    );
+  expect(await statuses()).toEqual([500, 500, 500]);
+  isFailing = false;
+  expect(await statuses()).toEqual([200, 200, 200]);
+});

@@ -2,14 +2,15 @@
 // that happens when somebody asks.
 
 import type { Registry } from "prom-client";
+import { loadOnce } from "../core/load-once.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 
 const HIDDEN = { hide: true };
 const CACHED = "public, max-age=3600";
 export function referenceRoutes(app: HttpApp, parts: RouteParts, register: Registry): void {
-  let loaded: ReturnType<typeof load> | null = null;
-  const load = async () => (await import("./reference-document.ts")).buildReference(parts, register);
-  const reference = () => (loaded ??= load());
+  const reference = loadOnce(async () =>
+    (await import("./reference-document.ts")).buildReference(parts, register),
+  );
 
   app.get("/openapi.json", { schema: HIDDEN }, async (_request, reply) =>
     reply.type("application/json; charset=utf-8").send((await reference()).document),

@@ -2,6 +2,7 @@
 
 import type * as Sdk from "ai";
 import type { OwnTool } from "../../core/app-settings.ts";
+import { loadOnce } from "../../core/load-once.ts";
 import type { Logger } from "../../core/ports/logger.ts";
 import type { SourcePlan, SourceTool, ToolSource } from "../tool-source.ts";
 import { readOwnTool } from "./own-tool.ts";
@@ -15,16 +16,12 @@ class OwnSource implements ToolSource {
   readonly label = "own tools";
   readonly #tools: Readonly<Record<string, OwnTool>>;
   readonly #logger: Logger;
-  #read: Promise<readonly SourceTool[]> | null = null;
+  readonly list: () => Promise<readonly SourceTool[]>;
 
   constructor(tools: Readonly<Record<string, OwnTool>>, logger: Logger) {
     this.#tools = tools;
     this.#logger = logger;
-  }
-
-  list(): Promise<readonly SourceTool[]> {
-    this.#read ??= this.#readAll();
-    return this.#read;
+    this.list = loadOnce(() => this.#readAll());
   }
 
   retire(): void {}

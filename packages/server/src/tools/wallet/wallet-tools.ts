@@ -4,6 +4,7 @@ import type { JSONSchema7 } from "@ai-sdk/provider";
 import { z } from "zod";
 import type { ActionRequest } from "../../core/action.ts";
 import type { WalletSettings } from "../../core/app-settings.ts";
+import { loadOnce } from "../../core/load-once.ts";
 import type { Clock } from "../../core/ports/clock.ts";
 import type { Tool, ToolTurn } from "../../core/ports/tool.ts";
 import type { WalletCalls } from "./wallet-calls.ts";
@@ -26,9 +27,9 @@ type Load = () => Promise<WalletCalls>;
  */
 export function createWalletTools(settings: WalletSettings, parts: WalletToolParts): readonly Tool[] {
   const inputs = createWalletInputs(settings.chains);
-  let calls: Promise<WalletCalls> | null = null;
-  const load: Load = () =>
-    (calls ??= import("./wallet-calls.ts").then((module) => module.createWalletCalls(settings, parts.clock)));
+  const load: Load = loadOnce(async () =>
+    (await import("./wallet-calls.ts")).createWalletCalls(settings, parts.clock),
+  );
   return [...readingTools(inputs, load), ...askingTools(inputs, load)];
 }
 
