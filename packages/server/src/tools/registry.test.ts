@@ -117,7 +117,8 @@ describe("the tools of an App", () => {
         const before = logger.lines.length;
         await toolsOf(registry);
         const lines = logger.lines.slice(before).filter(({ level }) => level === "warn");
-        warned.push(lines.map(({ fields }) => `${String(fields["section"])} ${String(fields["tool"])}`));
+        const places = lines.map(({ fields }) => fields as Readonly<Record<"section" | "tool", string>>);
+        warned.push(places.map(({ section, tool }) => `${section} ${tool}`));
       }
       return warned;
     }

@@ -11,8 +11,10 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { newId, startService, until, type TestService } from "../../test/service.ts";
 import type { AppSettings, OwnTool } from "../core/app-settings.ts";
 import { storeUnavailable } from "../store/unavailable.ts";
+import { httpServer } from "../tools/mcp/testing/opened-mcp.ts";
+import { ScriptedMcp } from "../tools/mcp/testing/scripted-mcp.ts";
 
-type Tools = Partial<Pick<AppSettings["tools"], "own" | "effects" | "approvals">>;
+type Tools = Partial<Pick<AppSettings["tools"], "own" | "mcp" | "effects" | "approvals">>;
 
 /** More than run at the same time, so that some wait for a place. */
 const IDS = Array.from({ length: 12 }, (_, index) => `c${index}`);
@@ -69,12 +71,12 @@ function pay(inputSchema: z.ZodType): Record<string, OwnTool> {
 const amounts = pay(z.object({ amount: z.number() }));
 
 /** The model asks for all calls in one step, which is stored; then the process is gone, before it could note anything of them. */
-async function callAndCrash(tools: Tools, input: object): Promise<void> {
+async function callAndCrash(tools: Tools, input: object, name = "pay"): Promise<void> {
   await start(tools);
   before = away;
   await service.say(id, "go");
   const call = await service.model.next();
-  for (const callId of IDS) call.callTool("pay", input, callId);
+  for (const callId of IDS) call.callTool(name, input, callId);
   call.finish("tool-calls");
   await until(() => calls.includes("turns.stepWithCalls"));
   // The answer of the store, and what is done next.
@@ -101,6 +103,25 @@ describe("a call of which nobody was asked, because", () => {
       expect(ran).toEqual([]);
     },
   );
+
+  // Under load it takes its time to load an MCP client.
+  it("its server was away, does not reach the server when that is back after a crash", {
+    timeout: 20_000,
+  }, async () => {
+    const server = await new ScriptedMcp().start();
+    const tools: Tools = { mcp: { shop: httpServer(server.url) }, approvals: { shop_work: "always" } };
+    await server.stop();
+    await callAndCrash(tools, {}, "shop_work");
+    await server.start();
+    try {
+      await start(tools);
+      for (const output of await outputs()) expect(output).toMatch(/^The tool was not called/);
+      expect(server.of("tools/list")).toHaveLength(1);
+      expect(server.of("tools/call")).toEqual([]);
+    } finally {
+      await server.stop();
+    }
+  });
 
   it.each(["unsafe", "read"] as const)(
     "its input did not fit, does not run when it fits after a crash, where the tool is %s",

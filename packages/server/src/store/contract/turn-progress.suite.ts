@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { ToolCallRecord } from "../../core/message.ts";
+import { openCalls, type StepCall, type ToolCallRecord } from "../../core/message.ts";
 import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import { allEvents, everything, identityOf, load, startTurn, step, types } from "./scenario.suite.ts";
 
@@ -115,6 +115,24 @@ export function describeTurnProgress(openStore: OpenStore): void {
         ["b", "outcome unknown"],
         ["c", "outcome unknown"],
         ["d", "interrupted"],
+      ]);
+    });
+
+    it("keeps what was decided about calls with their step: what is refused has its result, and is left to nobody", async () => {
+      const id = randomUUID();
+      const turn = identityOf(await startTurn(given.store, id, "go"));
+      const refusal = { output: "There is no such tool.", isError: true };
+      const calls: StepCall[] = [
+        { ...CALL, id: "a", refusal },
+        { ...CALL, id: "b", input: { expression: "84" } },
+        { ...CALL, id: "c", effect: "unsafe", phase: "allowed" },
+      ];
+      await given.store.turns.stepWithCalls(turn, step(1, ""), calls, []);
+      const message = (await load(given.store, id)).messages[1]!;
+      expect(openCalls(message)).toEqual(calls.slice(1));
+      expect(message.toolCalls[0]).toEqual({ ...CALL, id: "a", status: "failed" });
+      expect(message.toolResults).toMatchObject([
+        { call_id: "a", output: "There is no such tool.", is_error: true },
       ]);
     });
 
