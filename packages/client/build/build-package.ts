@@ -1,8 +1,7 @@
 // Makes the package that is published: one module of JavaScript, declarations that stand alone, and nothing to install beside it.
 
 import { spawnSync } from "node:child_process";
-import { copyFile, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { promisify } from "node:util";
+import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { wireDeclarations } from "./wire-declarations.ts";
@@ -32,9 +31,8 @@ export async function buildPackage(directory: string): Promise<void> {
     files: ["*.js", "*.d.ts"],
   };
   writeFileSync(join(directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-  const copy = promisify(copyFile);
-  await copy(join(PACKAGE, "README.md"), join(directory, "README.md"));
-  await copy(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
+  copyFileSync(join(PACKAGE, "README.md"), join(directory, "README.md"));
+  copyFileSync(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
 }
 
 /** Bundles the client into one file for browsers and every runtime. */

@@ -12,7 +12,7 @@ export type Json = string | number | boolean | null | Json[] | { [key: string]: 
 export function wireDeclarations(names: readonly string[]): string {
   const schemas = new Map<string, z.ZodType>();
   for (const [name, value] of Object.entries(protocol)) {
-    if (value instanceof z.ZodType) schemas.set(name, value);
+    if (value instanceof z.ZodType && !(value instanceof z.ZodUnknown)) schemas.set(name, value);
   }
   const nameOf = new Map([...schemas].map(([name, schema]) => [schema, name]));
   const wanted = new Set(names);
@@ -44,8 +44,8 @@ function typeText(schema: z.ZodType, type: TypeOf): string {
   if (schema instanceof z.ZodEnum) return schema.options.map((value) => JSON.stringify(value)).join(" | ");
   if (schema instanceof z.ZodLiteral)
     return [...schema.values].map((value) => JSON.stringify(value)).join(" | ");
-  // The protocol has no other schema that refers to itself.
-  if (schema instanceof z.ZodLazy) return "Json";
+  // Whose type is that of any JSON value: it takes what was read from JSON as it is.
+  if (schema instanceof z.ZodUnknown) return "Json";
   const { type: kind } = schema.def;
   if (kind === "string" || kind === "number" || kind === "boolean" || kind === "null") return kind;
   throw new Error(`There is no way yet to write down a schema of the kind ${kind}`);

@@ -36,6 +36,8 @@ export class SessionStore {
   #followed: Followed | null = null;
   #snapshot: Snapshot | null = null;
   #connection = IDLE;
+  /** Nobody may follow now: whoever asks for a session makes one. */
+  #isRetiring = false;
 
   constructor(sessionId: string, transport: Transport) {
     this.#sessionId = sessionId;
@@ -98,13 +100,16 @@ export class SessionStore {
 
   /** Does what must not happen while the session is followed, and then ends it all if that went well. */
   async retire(work: () => Promise<void>): Promise<void> {
+    this.#isRetiring = true;
     this.#leave(IDLE);
     try {
       await work();
     } catch (error) {
+      this.#isRetiring = false;
       this.#follow();
       throw error;
     }
+    this.#isRetiring = false;
     this.#finish(DELETED);
   }
 
@@ -117,7 +122,8 @@ export class SessionStore {
 
   #follow(): void {
     const isWanted = this.#listeners.size + this.#queues.size > 0;
-    if (this.#followed !== null || !isWanted || this.#connection.state === "deleted") return;
+    const mayAsk = !this.#isRetiring && this.#connection.state !== "deleted";
+    if (this.#followed !== null || !isWanted || !mayAsk) return;
     const end = new AbortController();
     const begun = new Gate();
     const following = new Following(this.#sessionId, this.#snapshot, this.#transport, {

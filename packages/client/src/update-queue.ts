@@ -9,19 +9,20 @@ export class UpdateQueue {
   #waiting: SessionUpdate[] = [];
   /** How it ended, `null` before. What waits is taken first. */
   #end: { readonly error: Error | null } | null = null;
+  /** Wakes everybody who waits in `next`. */
   #ring = (): void => undefined;
 
   push(updates: readonly SessionUpdate[]): void {
     const waiting = [...this.#waiting, ...updates];
     const [first] = waiting;
     this.#waiting = first !== undefined && waiting.length > LONGEST ? [resync(first.session_id)] : waiting;
-    this.#ring();
+    this.#wake();
   }
 
   /** Ends the loop, with a throw unless `error` is `null`. */
   end(error: Error | null): void {
     this.#end ??= { error };
-    this.#ring();
+    this.#wake();
   }
 
   /** The next event; `null` at the end. */
@@ -35,7 +36,19 @@ export class UpdateQueue {
         if (error !== null) throw error;
         return null;
       }
-      await new Promise<void>((resolve) => void (this.#ring = resolve));
+      await new Promise<void>((resolve) => {
+        const ringOthers = this.#ring;
+        this.#ring = () => {
+          ringOthers();
+          resolve();
+        };
+      });
     }
+  }
+
+  #wake(): void {
+    const ring = this.#ring;
+    this.#ring = () => undefined;
+    ring();
   }
 }

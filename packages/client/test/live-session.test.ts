@@ -385,8 +385,10 @@ describe("a session that cannot be followed", () => {
     served.proxy.plan = ({ path }) => (path === "/api/updates" ? 0 : null);
     const { ended } = record();
     await served.until(() => state() === "polling");
-    await session.delete();
-    expect(await ended).toBe("ended");
+    const deleting = session.delete();
+    const late = record();
+    await deleting;
+    expect(await Promise.all([ended, late.ended])).toEqual(["ended", "ended"]);
     expect(state()).toBe("deleted");
     await served.until(() => served.clock.timers === 0);
     await expect(served.direct.getSession(session.id)).rejects.toMatchObject({ code: "session_not_found" });

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Program } from "../../server/test/black-box/server.ts";
 import { buildPackage, bundle } from "../build/build-package.ts";
 
 const run = promisify(execFile);
@@ -31,9 +32,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What the compiler says of a file that uses the package, with these settings. Nothing is right. */
-async function check(source: string, options: object, name = "use.ts"): Promise<string> {
-  await writeFile(join(project, name), source);
+/** What the compiler says of files that use the package, with these settings. Nothing is right. */
+async function check(options: object, ...sources: readonly string[]): Promise<string> {
+  const files = sources.map((_source, index) => `use-${index}.ts`);
+  await Promise.all(files.map((file, index) => writeFile(join(project, file), sources[index] ?? "")));
   const compilerOptions = {
     strict: true,
     exactOptionalPropertyTypes: true,
@@ -43,7 +45,7 @@ async function check(source: string, options: object, name = "use.ts"): Promise<
     types: [],
     ...options,
   };
-  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [name] }));
+  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
   return run(process.execPath, [TSC, "-p", project]).then(
     () => "",
     (error: { stdout: string }) => error.stdout,
@@ -88,19 +90,50 @@ it("holds what is needed and nothing else", async () => {
 });
 
 describe("its types need no other package", () => {
-  const typesOfNode = join(ROOT, "node_modules/@types");
   it.each([
     ["a page", { lib: ["es2022", "dom"], module: "esnext", moduleResolution: "bundler" }],
-    ["Node", { module: "nodenext", typeRoots: [typesOfNode], types: ["node"] }],
+    ["Node", { module: "nodenext", typeRoots: [join(ROOT, "node_modules/@types")], types: ["node"] }],
   ])("in %s", async (_name, options) => {
-    expect(await check(USE, options)).toBe("");
+    expect(await check(options, USE)).toBe("");
   });
 
   it("and find mistakes", async () => {
     const options = { lib: ["es2022", "dom"], module: "esnext", moduleResolution: "bundler" };
     const wrong =
       'import { createClient } from "@colloquy/client";\nawait createClient().session().send(5);\n';
-    expect(await check(wrong, options)).toMatch(/use\.ts\(2,\d+\): error TS2345/);
+    expect(await check(options, wrong)).toMatch(/use-0\.ts\(2,\d+\): error TS2345/);
+  });
+});
+
+describe("its documentation", () => {
+  const pages = ["packages/client/README.md", "docs/client.md"];
+
+  async function examples(): Promise<string[]> {
+    const texts = await Promise.all(pages.map((page) => readFile(join(ROOT, page), "utf8")));
+    return texts.flatMap((text) => [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ""]) => code));
+  }
+
+  it("has examples whose types are right", async () => {
+    const found = await examples();
+    expect(found.length).toBeGreaterThan(5);
+    const options = { module: "nodenext", typeRoots: [join(ROOT, "node_modules/@types")], types: ["node"] };
+    expect(await check(options, ...found)).toBe("");
+  });
+
+  it("has examples that run, and end by themselves", async () => {
+    const program = await Program.start();
+    try {
+      const runs = (await examples()).map(async (code, index) => {
+        const file = join(project, `run-${index}.ts`);
+        await writeFile(file, code.replaceAll("http://127.0.0.1:8080", program.url));
+        return (await run(process.execPath, [file])).stdout;
+      });
+      const said = await Promise.all(runs);
+      expect(said[0]).toContain("12 * 7 = 84");
+      expect(said.join("\n")).toMatch(/\b404 'session_not_found'|Walks/);
+    } finally {
+      await program.remove();
+    }
   });
 });
 
@@ -118,7 +151,7 @@ it("its types are those of the server's schemas", async () => {
   ];
   const paths = { "@colloquy/protocol": [join(ROOT, "packages/protocol/src/index.ts")] };
   const options = { module: "nodenext", allowImportingTsExtensions: true, skipLibCheck: true, paths };
-  expect(await check(source.join("\n"), options, "same.ts")).toBe("");
+  expect(await check(options, source.join("\n"))).toBe("");
 });
 
 it("runs where there is nothing but it", async () => {
