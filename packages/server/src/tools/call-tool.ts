@@ -15,7 +15,7 @@ import { complaintOfDepth, type InputCheck } from "./input-check.ts";
 import { judgedValue } from "./judged-input.ts";
 import { fitJson, jsonBytes, toJson } from "./json-output.ts";
 import { ProgressBudget } from "./progress-budget.ts";
-import { scrubbedToFit } from "./scrubbed-beginning.ts";
+import { Beginning, scrubbedBeginning, scrubbedToFit } from "./scrubbed-beginning.ts";
 import type { SourceTool, ToolScope } from "./tool-source.ts";
 
 /** Bytes of JSON that an output may have; what a model reads, and what is stored for each call. */
@@ -166,7 +166,11 @@ function openContext(
 
 function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
   try {
-    return { output: scrubbedToFit(toJson(value), maximumOutputBytes, scope.scrub), isError: false };
+    const output =
+      value instanceof Beginning
+        ? scrubbedBeginning(value, maximumOutputBytes, scope.scrub)
+        : scrubbedToFit(toJson(value), maximumOutputBytes, scope.scrub);
+    return { output, isError: false };
   } catch (error) {
     // Its effect has happened all the same; only the answer is lost.
     return failed(`The tool ${tool.name} finished, but its answer is not JSON: ${messageOf(error)}.`, scope);

@@ -62,8 +62,12 @@ function convertObject(value: object, path: string, depth: number): JsonValue {
  */
 export function fitJson(value: JsonValue, limit: number, size = jsonBytes(value)): JsonValue {
   if (size <= limit) return value;
-  const note = `\n[Cut: this is the beginning of ${size} bytes.]`;
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return cutText(typeof value === "string" ? value : JSON.stringify(value), limit, `${size} bytes`);
+}
+
+/** The beginning of a text that was longer, with a note that says how long: at most `limit` bytes as JSON. */
+export function cutText(text: string, limit: number, wholeSize: string): string {
+  const note = `\n[Cut: this is the beginning of ${wholeSize}.]`;
   let fits = 0;
   let tooLong = Math.min(text.length, limit) + 1; // no character takes less than a byte
   while (tooLong - fits > 1) {

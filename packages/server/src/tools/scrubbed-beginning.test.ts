@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../core/json.ts";
 import { createScrubber } from "./scrub.ts";
-import { scrubbedToFit } from "./scrubbed-beginning.ts";
+import { Beginning, scrubbedBeginning, scrubbedToFit } from "./scrubbed-beginning.ts";
 
 const LIMIT = 65_536;
 const MEGABYTES = 4 * 1_024 * 1_024;
@@ -51,6 +51,27 @@ describe("a value of megabytes", () => {
     for (let place = LIMIT - 100; place < LIMIT + 20; place += 9) {
       const { result } = fit("x".repeat(place) + SECRET + "y".repeat(MEGABYTES / 16));
       expect(result).not.toContain("s3");
+    }
+  });
+});
+
+describe("the beginning of an output of which no more was read", () => {
+  const shown = (text: string) =>
+    scrubbedBeginning(new Beginning(text, MEGABYTES), LIMIT, createScrubber([SECRET]));
+  const NOTE = `\n[Cut: this is the beginning of more than ${MEGABYTES} bytes.]`;
+
+  it("is shown as far as fits, with a note", () => {
+    const text = shown("x".repeat(Beginning.ENOUGH));
+    expect(text.endsWith(`xxx${NOTE}`)).toBe(true);
+    expect(Buffer.byteLength(JSON.stringify(text))).toBe(LIMIT);
+  });
+
+  it("has no secret in it, and no half of one where reading has ended", () => {
+    expect(shown(`a ${SECRET} b${" ".repeat(Beginning.ENOUGH)}`)).toMatch(/^a \[secret\] b +\n\[Cut/);
+    for (const length of [200_000, 140_000, 1_000, 0]) {
+      const cut = `${".".repeat(length)}${SECRET.slice(0, 6)}`;
+      expect(shown(cut)).not.toContain("s3c");
+      expect(shown(cut).endsWith(NOTE)).toBe(true);
     }
   });
 });

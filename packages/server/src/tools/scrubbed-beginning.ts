@@ -3,12 +3,34 @@
 
 import type { JsonValue } from "../core/json.ts";
 import { SECRET_MAX } from "../core/secret-values.ts";
-import { fitJson, jsonBytes } from "./json-output.ts";
+import { cleanText } from "../core/text.ts";
+import { cutText, fitJson, jsonBytes } from "./json-output.ts";
 
 type Scrub = (value: JsonValue) => JsonValue;
 
 /** Characters of the longest value of a secret, each written as an escape in an escape. */
 const MARGIN = 16 * SECRET_MAX;
+
+/** The first text of an output of which no more was read. Its end may be half a secret. */
+export class Beginning {
+  /** Characters that are enough for whoever reads the beginning of a long output to keep. */
+  static readonly ENOUGH = 4 * MARGIN;
+  readonly text: string;
+  readonly bytes: number;
+
+  /** @param bytes how many were read; the whole output had more. */
+  constructor(text: string, bytes: number) {
+    this.text = text;
+    this.bytes = bytes;
+  }
+}
+
+/** A text of at most `limit` bytes as JSON, with a note that it was cut. No half of a secret is left where it is, nor where reading ended. */
+export function scrubbedBeginning({ text, bytes }: Beginning, limit: number, scrub: Scrub): string {
+  const scrubbed = scrub(cleanText(text.slice(0, limit + 2 * MARGIN).toWellFormed()));
+  const known = typeof scrubbed === "string" ? scrubbed.slice(0, -MARGIN) : "";
+  return cutText(known.toWellFormed(), limit, `more than ${bytes} bytes`);
+}
 
 /** `fitJson` of the scrubbed value. No half of a secret is left where it is cut. */
 export function scrubbedToFit(value: JsonValue, limit: number, scrub: Scrub): JsonValue {

@@ -1,46 +1,108 @@
-// `fetch` for servers that may send without end: an answer, and each event of a stream, has a limit.
+// `fetch` for servers that may send without end: an answer, and each event of a stream, has a limit. An answer beyond it becomes an error
+// of the protocol, so that it costs its own request alone.
 
 import type { FetchLike } from "@modelcontextprotocol/client";
-
-/** Bytes of an answer, or of one event of a stream. */
-export const MAX_MESSAGE_BYTES = 4 * 1_024 * 1_024;
+import { cutAnswer, HEAD_BYTES, idOfAnswer, MAX_MESSAGE_BYTES } from "./cut-answer.ts";
 
 const EVENT_ENDS = ["\n\n", "\r\n\r\n", "\r\r"].map((end) => Buffer.from(end));
 
-export function boundFetch(fetch: FetchLike, limit = MAX_MESSAGE_BYTES): FetchLike {
+type Bytes = TransformStream<Uint8Array, Uint8Array>;
+
+export function boundFetch(fetch: FetchLike): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
     if (response.body === null) return response;
-    const isStream = response.headers.get("content-type")?.includes("text/event-stream") ?? false;
-    const body = response.body.pipeThrough(isStream ? limitEvents(limit) : limitWhole(limit));
+    const type = response.headers.get("content-type") ?? "";
+    const requested = init?.body;
+    const bound = type.includes("text/event-stream")
+      ? boundEvents(requested)
+      : response.ok && type.includes("json")
+        ? boundMessage(requested)
+        : boundBytes();
     const { status, statusText, headers } = response;
-    const bounded = new Response(body, { status, statusText, headers });
+    const bounded = new Response(response.body.pipeThrough(bound), { status, statusText, headers });
     // A redirect that is judged later is judged by the address that was asked.
     Object.defineProperty(bounded, "url", { value: response.url });
     return bounded;
   };
 }
 
-function limitWhole(limit: number): TransformStream<Uint8Array, Uint8Array> {
-  return limitBytes(limit, () => -1);
-}
-
-function limitEvents(limit: number): TransformStream<Uint8Array, Uint8Array> {
-  return limitBytes(limit, (chunk) => Math.max(...EVENT_ENDS.map((end) => chunk.lastIndexOf(end))));
-}
-
-/** `lastEnd` finds where in a chunk counting begins anew; negative for nowhere. */
-function limitBytes(
-  limit: number,
-  lastEnd: (chunk: Buffer) => number,
-): TransformStream<Uint8Array, Uint8Array> {
+function boundBytes(): Bytes {
   let bytes = 0;
   return new TransformStream({
     transform(chunk, controller) {
-      const end = lastEnd(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-      bytes = end < 0 ? bytes + chunk.byteLength : chunk.byteLength - end;
-      if (bytes > limit) throw new Error(`The server sent more than ${limit} bytes at once.`);
+      bytes += chunk.byteLength;
+      if (bytes > MAX_MESSAGE_BYTES) throw tooMuch();
       controller.enqueue(chunk);
     },
   });
+}
+
+/** One message, which is passed on when it is there as a whole. */
+function boundMessage(requested: unknown): Bytes {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength;
+      parts.push(chunk);
+      if (bytes <= MAX_MESSAGE_BYTES) return;
+      controller.enqueue(Buffer.from(answerFor(requested, headOf(parts))));
+      controller.terminate();
+    },
+    flush(controller) {
+      for (const part of parts) controller.enqueue(part);
+    },
+  });
+}
+
+function boundEvents(requested: unknown): Bytes {
+  /** Of the event that has not ended. */
+  let parts: Uint8Array[] = [];
+  let bytes = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      const end = lastEventEnd(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+      if (end >= 0) [parts, bytes] = [[], 0];
+      const begun = chunk.subarray(Math.max(end, 0));
+      if (bytes < HEAD_BYTES) parts.push(begun);
+      bytes += begun.byteLength;
+      controller.enqueue(chunk);
+      if (bytes <= MAX_MESSAGE_BYTES) return;
+      const answer = answerFor(requested, dataOf(headOf(parts)));
+      // What the reader has of the event gets a name that nobody listens to.
+      controller.enqueue(Buffer.from(`\nevent: cut\n\ndata: ${answer}\n\n`));
+      controller.terminate();
+    },
+  });
+}
+
+/** Throws where nobody knows what is answered: then the stream as a whole cannot be used. */
+function answerFor(requested: unknown, head: string): string {
+  const id = idOfRequest(requested) ?? idOfAnswer(head, "");
+  if (id === null) throw tooMuch();
+  return JSON.stringify(cutAnswer(id, head));
+}
+
+function idOfRequest(body: unknown): string | number | null {
+  if (typeof body !== "string") return null;
+  const { id } = JSON.parse(body) as { readonly id?: unknown };
+  return typeof id === "string" || typeof id === "number" ? id : null;
+}
+
+function headOf(parts: readonly Uint8Array[]): string {
+  return Buffer.concat(parts).subarray(0, HEAD_BYTES).toString();
+}
+
+function dataOf(event: string): string {
+  return event.replace(/^[\s\S]*?data: ?/, "").replaceAll(/\r?\ndata: ?/g, "\n");
+}
+
+/** Where in a chunk the last event ends; negative for nowhere. */
+function lastEventEnd(chunk: Buffer): number {
+  return Math.max(...EVENT_ENDS.map((end) => chunk.lastIndexOf(end)));
+}
+
+function tooMuch(): Error {
+  return new Error(`The server sent more than ${MAX_MESSAGE_BYTES} bytes at once.`);
 }

@@ -13,24 +13,27 @@ class McpToolError extends Error {
   }
 }
 
+/** What is wrong with structured content under the schema that the tool has announced; `null` for nothing. */
+export type AnnouncedOutput = (value: unknown) => readonly string[] | null;
+
 /**
  * The value that a model is shown. Structured content goes before the blocks, which then only repeat it as text; a single text is a text.
  *
- * @throws McpToolError for a result that says it is an error, and for structured content that is not what the tool has announced.
+ * @param announced `null` for a tool that announces no structured content.
+ * @throws McpToolError for a result that says it is an error, and for structured content that is not what the tool has announced, or is
+ *   not there.
  */
-export function readResult(
-  result: CallToolResult,
-  checkOutput: ((value: unknown) => readonly string[] | null) | null,
-): unknown {
+export function readResult(result: CallToolResult, announced: AnnouncedOutput | null): unknown {
   const said = describeContent(result.content);
-  if (result.isError === true) {
-    throw new McpToolError(typeof said === "string" ? said : JSON.stringify(said));
-  }
-  if (result.structuredContent === undefined) return said;
-  const issues = checkOutput?.(result.structuredContent) ?? null;
-  if (issues === null) return result.structuredContent;
+  const text = typeof said === "string" ? said : JSON.stringify(said);
+  if (result.isError === true) throw new McpToolError(text);
+  const { structuredContent } = result;
+  if (structuredContent === undefined && announced === null) return said;
+  const issues =
+    structuredContent === undefined ? ["there is no structured content"] : announced?.(structuredContent);
+  if (issues === null || issues === undefined) return structuredContent;
   throw new McpToolError(
-    `The tool ran, but its answer is not what it has announced (${issues.join("; ")}). It said: ${typeof said === "string" ? said : JSON.stringify(said)}`,
+    `The tool ran, but its answer is not what it has announced (${issues.join("; ")}). It said: ${text}`,
   );
 }
 

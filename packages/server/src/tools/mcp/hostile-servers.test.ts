@@ -253,10 +253,10 @@ describe("a call", () => {
   });
 
   it.each([
-    ["not a result at all", 5, "not what the protocol allows"],
-    ["nothing", null, "not what the protocol allows"],
-    ["content that is a text", { content: "x" }, "not what the protocol allows"],
-    ["content of an unknown kind", { content: [{ type: "hologram" }] }, "not what the protocol allows"],
+    ["not a result at all", 5, "not with what the protocol allows"],
+    ["nothing", null, "not with what the protocol allows"],
+    ["content that is a text", { content: "x" }, "not with what the protocol allows"],
+    ["content of an unknown kind", { content: [{ type: "hologram" }] }, "not with what the protocol allows"],
     ["an error of its own", { ...text("no such city"), isError: true }, "no such city"],
     ["an error without words", { content: [], isError: true }, "null"],
   ])("that is answered with %s has an honest result", async (_case, result, said) => {
@@ -319,25 +319,12 @@ describe("a call", () => {
 });
 
 describe("a flood", () => {
-  it("of an answer is cut to what a model is shown, and one beyond all measure is not read", async () => {
+  it("of an answer is cut to what a model is shown", async () => {
     const tools = open();
     server.call = () => text("x".repeat(1_000_000));
     const cut = await tools.call("srv_work");
     expect(cut.isError).toBe(false);
     expect(cut.output).toMatch(/\[Cut: this is the beginning of 1000002 bytes\.\]$/);
-    server.call = () => text("x".repeat(5_000_000));
-    expect((await tools.call("srv_work")).output).toMatch(/broke before the tool answered/);
-    server.call = (_request, response) => {
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      const more = (): void => {
-        if (!response.destroyed) response.write(`data: ${"y".repeat(100_000)}\n`, () => setImmediate(more));
-      };
-      more();
-      return undefined;
-    };
-    await clock.advance(2_000);
-    expect((await tools.call("srv_work")).output).toMatch(/broke before the tool answered/);
-    await server.requests.at(-1)!.closed;
     await tools.registry.close();
   });
 

@@ -3,11 +3,11 @@
 import type { CallToolResult, Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import type { Clock, Timer } from "../../core/ports/clock.ts";
 import type { Logger } from "../../core/ports/logger.ts";
-import type { ToolEffect } from "../../core/ports/tool.ts";
 import type { Scrubber } from "../scrub.ts";
+import { ClientUses } from "./client-uses.ts";
 import { failureText } from "./failure-text.ts";
+import { callOn, type McpCall } from "./mcp-call.ts";
 import { McpUnavailable, SessionLost } from "./mcp-failure.ts";
-import { NO_TIMEOUT_MS } from "./open-client.ts";
 import { ReconnectPlan } from "./reconnect-plan.ts";
 import { ToolList } from "./tool-list.ts";
 
@@ -30,16 +30,6 @@ export interface McpConnectionOptions {
   readonly onIdle: () => void;
 }
 
-export interface McpCall {
-  readonly tool: ListedTool;
-  readonly input: Readonly<Record<string, unknown>>;
-  /** As the operator says it, or else the server. */
-  readonly effect: ToolEffect;
-  readonly callId: string;
-  readonly signal: AbortSignal;
-  readonly onProgress: (progress: object) => void;
-}
-
 export class McpConnection {
   /** Takes the keys that the server is sent out of what it says. */
   readonly scrub: Scrubber;
@@ -51,8 +41,9 @@ export class McpConnection {
   #connecting: Promise<Client> | null = null;
   #idleMs: number | null;
   #idle: Timer | null = null;
-  /** Calls and lists that are under way, by client. */
-  readonly #uses = new Map<Client, number>();
+  readonly #uses = new ClientUses((client) => client === this.#client);
+  /** Finds out whether the connection still stands; one question for all who doubt. */
+  #verifying: Promise<void> | null = null;
   #waiting = 0;
 
   constructor(options: McpConnectionOptions) {
@@ -71,7 +62,7 @@ export class McpConnection {
   }
 
   get isBusy(): boolean {
-    return this.#waiting > 0 || this.#uses.size > 0;
+    return this.#waiting > 0;
   }
 
   /**
@@ -99,9 +90,9 @@ export class McpConnection {
         // Read now: a client that is closed does not know it any more.
         const hasSession = client.transport?.sessionId !== undefined;
         try {
-          return await this.#callOn(client, call);
+          return await this.#uses.during(client, () => callOn(client, call));
         } catch (error) {
-          const failure = await this.#judge(client, error, hasSession, call.signal);
+          const failure = await this.#judge(client, error, hasSession, call);
           const mayRepeat = failure instanceof SessionLost && call.effect !== "unsafe";
           if (attempt > 1 || !mayRepeat) throw failure;
         }
@@ -124,7 +115,7 @@ export class McpConnection {
     this.#end.abort(new Error("The connection is closed."));
     this.#plan.stop();
     this.#idle?.stop();
-    const clients = new Set(this.#uses.keys());
+    const clients = new Set(this.#uses.clients);
     if (this.#client !== null) clients.add(this.#client);
     this.#client = null;
     const opened = await this.#connecting?.catch(() => null);
@@ -132,38 +123,37 @@ export class McpConnection {
     await Promise.allSettled([...clients].map((client) => client.close()));
   }
 
-  async #callOn(
+  async #judge(
     client: Client,
-    { tool, input, callId, signal, onProgress }: McpCall,
-  ): Promise<CallToolResult> {
-    this.#uses.set(client, (this.#uses.get(client) ?? 0) + 1);
-    // Without its schemas: this service checks them itself, with limits.
-    const { outputSchema: _, ...toolDefinition } = tool;
-    try {
-      return await client.callTool(
-        { name: tool.name, arguments: { ...input }, _meta: { "idempotency-key": callId } },
-        { signal, timeout: NO_TIMEOUT_MS, onprogress: onProgress, toolDefinition },
-      );
-    } finally {
-      const uses = (this.#uses.get(client) ?? 1) - 1;
-      if (uses > 0) this.#uses.set(client, uses);
-      else {
-        this.#uses.delete(client);
-        if (client !== this.#client) void client.close().catch(() => undefined);
-      }
-    }
-  }
-
-  async #judge(client: Client, error: unknown, hasSession: boolean, signal: AbortSignal): Promise<Error> {
+    error: unknown,
+    hasSession: boolean,
+    { effect, signal }: McpCall,
+  ): Promise<Error> {
     const { server } = this.#options;
     // With the SDK, which is there by now.
     const { describeCallFailure } = await import("./call-failure.ts");
-    const { failure, connection } = describeCallFailure(server, error, hasSession);
+    const { failure, connection, isFault } = describeCallFailure(error, { server, effect, hasSession });
+    if (isFault && !signal.aborted) this.#warn(error, "a call to an MCP server has failed");
     if (signal.aborted || connection === "stands") return failure;
-    this.#warn(error, "the connection to an MCP server is lost");
-    this.#lose(client);
-    if (connection === "forgotten") this.#plan.skip();
+    if (connection === "forgotten") this.#lose(client, error, "at once");
+    else await this.#verify(client);
     return failure;
+  }
+
+  /**
+   * An answer that broke off may be the tool's fault alone. Only a server that cannot be asked for its tools either is lost: whoever else
+   * uses it would have to wait otherwise. Never rejects.
+   */
+  async #verify(client: Client): Promise<void> {
+    if (client !== this.#client) return;
+    this.#verifying ??= this.#uses
+      .during(client, () => this.#list.fetch(client, this.#end.signal))
+      .catch(async (error: unknown) => {
+        const { hasAnswered } = await import("./call-failure.ts");
+        this.#lose(client, error, hasAnswered(error) ? "at once" : "after a pause");
+      })
+      .finally(() => (this.#verifying = null));
+    await this.#verifying;
   }
 
   /** The open client; opens one when there is none, one at a time for all who ask. */
@@ -190,7 +180,12 @@ export class McpConnection {
     try {
       const opened = await open(signal, () => this.#list.renew(opened, this.#end.signal));
       client = opened;
-      Object.assign(opened, { onclose: () => this.#lose(opened) } satisfies Pick<Client, "onclose">);
+      let heard: unknown = new Error("The server has closed it.");
+      const listeners: Pick<Client, "onclose" | "onerror"> = {
+        onerror: (error) => (heard = error),
+        onclose: () => this.#lose(opened, heard, "after a pause"),
+      };
+      Object.assign(opened, listeners);
       await this.#list.fetch(opened, signal);
       signal.throwIfAborted();
       this.#client = opened;
@@ -210,12 +205,14 @@ export class McpConnection {
     }
   }
 
-  /** A client that cannot be used any more; it is closed when its last call has ended. */
-  #lose(client: Client): void {
+  /** A client that cannot be used any more; it is closed when its last call has ended. `again` is when it may be opened again. */
+  #lose(client: Client, error: unknown, again: "at once" | "after a pause"): void {
     if (this.#client !== client) return;
     this.#client = null;
-    if (!this.#uses.has(client)) void client.close().catch(() => undefined);
-    if (!this.#end.signal.aborted) this.#plan.lost();
+    this.#uses.closeUnused(client);
+    if (this.#end.signal.aborted) return;
+    this.#warn(error, "the connection to an MCP server is lost");
+    if (again === "after a pause") this.#plan.lost();
   }
 
   #warn(error: unknown, message: string): void {

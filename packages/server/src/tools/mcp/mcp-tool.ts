@@ -8,9 +8,11 @@ import { cleanText } from "../../core/text.ts";
 import { createInputCheck, createSchemaCheck } from "../input-check.ts";
 import type { Scrubber } from "../scrub.ts";
 import type { SourceTool } from "../tool-source.ts";
-import { readResult } from "./call-result.ts";
+import { readResult, type AnnouncedOutput } from "./call-result.ts";
 import { checkableSchema } from "./checkable-schema.ts";
+import { readBeginning } from "./cut-answer.ts";
 import type { McpConnection } from "./mcp-connection.ts";
+import { McpCut } from "./mcp-failure.ts";
 import { toolNameOf } from "./mcp-names.ts";
 import { toldSchema } from "./told-schema.ts";
 
@@ -39,7 +41,7 @@ export function readMcpTool(
   const name = toolNameOf(server, textOf(scrub(listed.name)));
   const inputSchema = scrub(toldSchema(listed.inputSchema as JsonValue)) as JSONSchema7;
   const checkable = checkableSchema(listed.inputSchema as JsonValue) as JSONSchema7;
-  const checkOutput = outputCheck(listed);
+  const announced = announcedOutput(listed);
   const claimed = effectOf(listed);
   const effect = (Object.hasOwn(effects, name) ? effects[name] : undefined) ?? claimed;
   return {
@@ -50,15 +52,20 @@ export function readMcpTool(
     scrub,
     checkInput: createInputCheck({ name, inputSchema: checkable }, DIALECT),
     async execute(input, context) {
-      const result = await connect(context).call({
+      const call = {
         tool: listed,
         input: isJsonObject(input) ? input : {},
         effect,
         callId: context.callId,
         signal: context.signal,
-        onProgress: (progress) => context.progress(progress),
-      });
-      return readResult(result, checkOutput);
+        onProgress: (progress: object) => context.progress(progress),
+      };
+      try {
+        return readResult(await connect(context).call(call), announced);
+      } catch (error) {
+        if (error instanceof McpCut) return await readBeginning(error.head);
+        throw error;
+      }
     },
   };
 }
@@ -70,12 +77,12 @@ function effectOf({ annotations }: ListedTool): ToolEffect {
 }
 
 /** One that cannot be read is not checked: what the tool says is shown all the same. */
-function outputCheck({ outputSchema }: ListedTool): ReturnType<typeof createSchemaCheck> | null {
+function announcedOutput({ outputSchema }: ListedTool): AnnouncedOutput | null {
   if (outputSchema === undefined) return null;
   try {
     return createSchemaCheck(checkableSchema(outputSchema as JsonValue), DIALECT);
   } catch {
-    return null;
+    return () => null;
   }
 }
 

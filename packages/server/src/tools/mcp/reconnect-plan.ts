@@ -58,11 +58,6 @@ export class ReconnectPlan {
     this.#wait();
   }
 
-  /** There is no reason to wait. */
-  skip(): void {
-    this.#notBefore = 0;
-  }
-
   /** From now on nothing is due by itself. */
   stop(): void {
     this.#onDue = null;

@@ -138,6 +138,43 @@ describe("a server that is a process", () => {
     await tools.registry.close();
   });
 
+  it("that is killed while nobody calls it leaves a line in the log", async () => {
+    const pids = join(directory, "idle");
+    const tools = await open(
+      `require("node:fs").writeFileSync(${JSON.stringify(pids)}, String(process.pid)); ${DONE}`,
+    );
+    await tools.call("srv_work");
+    process.kill(Number(await readFile(pids, "utf8")), "SIGKILL");
+    const lost = () => tools.logger.lines.filter(({ level }) => level === "warn");
+    await until(() => lost().length > 0);
+    expect(lost()).toEqual([
+      {
+        level: "warn",
+        message: "the connection to an MCP server is lost",
+        fields: { server: "srv", failure: "The server's process was ended by SIGKILL." },
+      },
+    ]);
+    await tools.registry.close();
+  });
+
+  it.each([
+    ["with its id first", "{ jsonrpc: '2.0', id, result }"],
+    ["with its id last", "{ result, jsonrpc: '2.0', id }"],
+  ])("whose answer is too large, %s, has it cut and goes on", async (_case, message) => {
+    const tools = await open(
+      `calls = (globalThis.calls ?? 0) + 1;
+       const result = { content: [{ type: "text", text: process.pid + (calls === 2 ? " x".repeat(2500000) : "") }] };
+       process.stdout.write(JSON.stringify(${message}) + "\\n");`,
+    );
+    const { output: pid } = await tools.call("srv_work");
+    const { output, isError } = await tools.call("srv_work");
+    expect(isError).toBe(false);
+    expect(JSON.stringify(output).startsWith(`${JSON.stringify(pid).slice(0, -1)} x x x x x`)).toBe(true);
+    expect(output).toMatch(/\n\[Cut: this is the beginning of more than 4194304 bytes\.\]$/);
+    expect((await tools.call("srv_work")).output).toBe(pid);
+    await tools.registry.close();
+  });
+
   it("that cannot be started costs nothing but a line in the log", async () => {
     const tools = mcpTools({ srv: stdioServer(join(directory, "nothing-here"), []) }, { clock });
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);

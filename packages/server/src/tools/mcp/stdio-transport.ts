@@ -3,14 +3,15 @@
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
-import { ReadBuffer, serializeMessage } from "@modelcontextprotocol/client";
+import { deserializeMessage, serializeMessage } from "@modelcontextprotocol/client";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import type { Clock } from "../../core/ports/clock.ts";
-import { MAX_MESSAGE_BYTES } from "./bounded-fetch.ts";
 import { MAX_MESSAGES } from "./bounded-transport.ts";
+import { cutAnswer, idOfAnswer, MAX_MESSAGE_BYTES } from "./cut-answer.ts";
 import { ErrorOutput } from "./error-output.ts";
 import { FlowLimit } from "./flow-limit.ts";
+import { LongLines, type OutputLine } from "./long-lines.ts";
 import { killGroupAtExit, signalGroup } from "./process-group.ts";
 
 /** What a server may print within ten seconds. It is counted before it is read: lines that are no messages take time too. */
@@ -36,7 +37,7 @@ export class StdioTransport implements Transport {
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport["onmessage"]>;
   readonly #options: StdioOptions;
-  readonly #buffer = new ReadBuffer({ maxBufferSize: MAX_MESSAGE_BYTES });
+  readonly #output = new LongLines();
   #child: ChildProcessWithoutNullStreams | null = null;
   #exited: Promise<unknown> = Promise.resolve();
   #forgetAtExit: () => void = () => undefined;
@@ -44,6 +45,7 @@ export class StdioTransport implements Transport {
   readonly #bytes: FlowLimit;
   /** What it prints from now on is not read. */
   #isCutOff = false;
+  #isClosing = false;
 
   constructor(options: StdioOptions) {
     this.#options = options;
@@ -65,7 +67,13 @@ export class StdioTransport implements Transport {
     this.#child = child;
     if (child.pid !== undefined) this.#forgetAtExit = killGroupAtExit(child.pid);
     this.#exited = new Promise((resolve) => child.once("exit", resolve));
-    child.once("exit", () => this.#end(child));
+    child.once("exit", (code, signal) => {
+      const how = signal === null ? `has ended with the code ${code}` : `was ended by ${signal}`;
+      // Not when this service has ended it.
+      if (this.#child === child && !this.#isClosing)
+        this.onerror?.(new Error(`The server's process ${how}.`));
+      this.#end(child);
+    });
     child.on("error", (error) => this.onerror?.(error));
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
@@ -85,6 +93,7 @@ export class StdioTransport implements Transport {
   async close(): Promise<void> {
     const child = this.#child;
     if (child === null) return;
+    this.#isClosing = true;
     const { pid } = child;
     child.stdin.end();
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
@@ -112,20 +121,21 @@ export class StdioTransport implements Transport {
       this.#cutOff(new Error("The server prints too much in ten seconds."));
       return;
     }
+    for (const line of this.#output.take(chunk)) this.#receive(line);
+  }
+
+  #receive({ head, tail }: OutputLine): void {
+    const text = head.toString();
     try {
-      this.#buffer.append(chunk);
-    } catch (error) {
-      this.#cutOff(error as Error);
-      return;
-    }
-    for (;;) {
-      try {
-        const message = this.#buffer.readMessage();
-        if (message === null) return;
-        this.onmessage?.(message);
-      } catch (error) {
-        this.onerror?.(error as Error);
+      if (tail === null) {
+        this.onmessage?.(deserializeMessage(text));
+        return;
       }
+      const id = idOfAnswer(text, tail.toString());
+      if (id !== null) this.onmessage?.(cutAnswer(id, text));
+      else this.onerror?.(new Error(`The server printed a line of more than ${MAX_MESSAGE_BYTES} bytes.`));
+    } catch (error) {
+      this.onerror?.(error as Error);
     }
   }
 
@@ -143,7 +153,7 @@ export class StdioTransport implements Transport {
     this.#forgetAtExit();
     // A process that has left the group may hold the other ends.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
-    this.#buffer.clear();
+    this.#output.clear();
     this.onclose?.();
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { OutboundError } from "../outbound/outbound-error.ts";
+import { Beginning } from "../scrubbed-beginning.ts";
 import { readAnswer } from "./answer.ts";
 
 function answer(
@@ -56,17 +57,40 @@ describe("the answer of a service", () => {
     await expect(answer(null, null, 401)).rejects.toThrow(/^api\.test answered 401\.$/);
   });
 
-  it("that is too large tells its status all the same", async () => {
-    const body = (kind: "too_large" | "failed") =>
+  describe("that is too large to be read", () => {
+    /** A body of which so much comes before it ends with an error. */
+    const body = (begun: Uint8Array<ArrayBuffer>, kind: "too_large" | "failed" = "too_large") =>
       new ReadableStream({
-        pull(controller) {
-          controller.error(new OutboundError(kind, "The answer of api.test is larger than 5 bytes."));
-        },
+        start: (controller) => controller.enqueue(begun),
+        pull: (controller) => controller.error(new OutboundError(kind, "It is larger than 5 bytes.")),
       });
-    expect(await answer(body("too_large"), null, 201)).toEqual({
-      status: 201,
-      body: "[Left out: The answer of api.test is larger than 5 bytes.]",
+    const bytes = (text: string) => new Uint8Array(Buffer.from(text));
+
+    it.each([
+      ["text/plain", "text/plain"],
+      ["no type", null],
+    ])("is a beginning where it is a text of %s, with its status", async (_case, type) => {
+      const half = bytes("begun ä").slice(0, -1);
+      const read = await answer(body(half), type, 201);
+      expect(read).toBeInstanceOf(Beginning);
+      expect(read).toEqual({ text: '{"status":201,"body":"begun "}', bytes: 7 });
     });
-    await expect(answer(body("failed"))).rejects.toThrow(OutboundError);
+
+    it("is described where it is no text", async () => {
+      expect(await answer(body(bytes("PNG")), "image/png")).toEqual({
+        status: 200,
+        body: "[more than 3 bytes of image/png]",
+      });
+    });
+
+    it("is an error from 400 on", async () => {
+      await expect(answer(body(bytes("oh no")), "text/plain", 500)).rejects.toThrow(
+        "api.test answered 500 with more than 5 bytes: oh no",
+      );
+    });
+
+    it("is not what breaks off", async () => {
+      await expect(answer(body(bytes("x"), "failed"))).rejects.toThrow(OutboundError);
+    });
   });
 });

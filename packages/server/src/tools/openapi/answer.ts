@@ -2,6 +2,7 @@
 
 import type { JsonValue } from "../../core/json.ts";
 import { OutboundError } from "../outbound/outbound-error.ts";
+import { Beginning } from "../scrubbed-beginning.ts";
 
 export interface Answer {
   readonly status: number;
@@ -9,41 +10,63 @@ export interface Answer {
   readonly body: JsonValue;
 }
 
-/** @throws Error with the status and the body for an answer from 400 on; it is cut after the secrets are taken out of it. */
-export async function readAnswer(response: Response, host: string): Promise<Answer> {
-  const body = await readBody(response);
-  if (response.status < 400) return { status: response.status, body };
-  const text = typeof body === "string" ? body : JSON.stringify(body);
-  const said = body === null ? "." : `: ${text.trim()}`;
-  throw new Error(`${host} answered ${response.status}${said}`);
+/** What could be read of a body. */
+interface ReadBytes {
+  readonly bytes: Buffer;
+  /** `false`: there was more, and that was too much. */
+  readonly isAll: boolean;
 }
 
-async function readBody(response: Response): Promise<JsonValue> {
+/**
+ * The answer, or the beginning of a text that is too large to be read.
+ *
+ * @throws Error with the status and the body for an answer from 400 on; it is cut after the secrets are taken out of it.
+ */
+export async function readAnswer(response: Response, host: string): Promise<Answer | Beginning> {
+  const { status } = response;
+  const read = await readBytes(response);
+  const size = `${read.isAll ? "" : "more than "}${read.bytes.length} bytes`;
   const [type = "", ...parameters] = (response.headers.get("content-type") ?? "").toLowerCase().split(";");
-  let bytes: Uint8Array;
+  const text = decode(read, type.trim(), parameters.join(";"));
+  if (status >= 400) {
+    const said = text === null ? `[${size} of ${nameOf(type)}]` : text.trim();
+    const length = read.isAll ? "" : ` with ${size}`;
+    throw new Error(`${host} answered ${status}${length}${read.bytes.length === 0 ? "." : `: ${said}`}`);
+  }
+  if (read.bytes.length === 0 && read.isAll) return { status, body: null };
+  if (text === null) return { status, body: `[${size} of ${nameOf(type)}]` };
+  if (read.isAll) return { status, body: parseJson(text, type) ?? text };
+  return new Beginning(JSON.stringify({ status, body: text.slice(0, Beginning.ENOUGH) }), read.bytes.length);
+}
+
+async function readBytes({ body }: Response): Promise<ReadBytes> {
+  const parts: Uint8Array[] = [];
   try {
-    bytes = await response.bytes();
+    for await (const part of body ?? []) parts.push(part);
+    return { bytes: Buffer.concat(parts), isAll: true };
   } catch (error) {
     // The call has been made, and its status is known: that the rest is too long must not hide it.
-    if (error instanceof OutboundError && error.kind === "too_large") return `[Left out: ${error.message}]`;
-    throw error;
+    if (!(error instanceof OutboundError) || error.kind !== "too_large") throw error;
+    return { bytes: Buffer.concat(parts), isAll: false };
   }
-  if (bytes.length === 0) return null;
-  const text = decode(bytes, type.trim(), parameters.join(";"));
-  if (text === null) return `[${bytes.length} bytes of ${type.trim() || "an unknown type"}]`;
-  return parseJson(text, type) ?? text;
+}
+
+function nameOf(type: string): string {
+  return type.trim() || "an unknown type";
 }
 
 /** `null` for what is no text. */
-function decode(bytes: Uint8Array, type: string, parameters: string): string | null {
+function decode({ bytes, isAll }: ReadBytes, type: string, parameters: string): string | null {
   const isText =
     /^text\/|[/+](?:json|xml|yaml)$|^application\/(?:javascript|x-www-form-urlencoded|x-ndjson)$/;
   if (type !== "" && !isText.test(type)) return null;
   const charset = /charset="?([\w-]+)/.exec(parameters)?.[1] ?? "utf-8";
+  // The last character of a beginning may be one half.
+  const options = { stream: !isAll };
   try {
-    return new TextDecoder(charset, { fatal: type === "" }).decode(bytes);
+    return new TextDecoder(charset, { fatal: type === "" }).decode(bytes, options);
   } catch {
-    return type === "" ? null : new TextDecoder().decode(bytes);
+    return type === "" ? null : new TextDecoder().decode(bytes, options);
   }
 }
 

@@ -1,0 +1,218 @@
+// A bad answer costs the call that it was for: others go on being answered, over the same connection, and the result says what happened.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import type { ToolEffect } from "../../core/ports/tool.ts";
+import { httpServer, mcpTools, type McpTools } from "./testing/opened-mcp.ts";
+import { ScriptedMcp, writeMessage, writeProgress } from "./testing/scripted-mcp.ts";
+import { until } from "./testing/until.ts";
+
+const MEGABYTES = 5_000_000;
+const TOOL = { inputSchema: { type: "object" } };
+
+let server: ScriptedMcp;
+let tools: McpTools;
+
+function open(effects: Readonly<Record<string, ToolEffect>> = {}): void {
+  tools = mcpTools({ srv: httpServer(server.url) }, { clock: new ManualClock(), effects });
+}
+
+beforeEach(async () => {
+  server = await new ScriptedMcp().start();
+  server.tools = [
+    { name: "bad", ...TOOL },
+    { name: "good", ...TOOL },
+  ];
+  open();
+});
+afterEach(async () => {
+  await tools.registry.close();
+  await server.stop();
+});
+
+const text = (value: string) => ({ content: [{ type: "text", text: value }] });
+
+/** What `bad` does; `good` does what it should. */
+function bad(answer: (typeof server)["call"]): void {
+  server.call = (request, response) =>
+    request.params["name"] === "bad" ? answer(request, response) : text("fine");
+}
+
+/** The outcome of `bad`, after which `good` is answered at once, over the same connection. */
+async function callBad() {
+  const outcome = await tools.call("srv_bad");
+  expect(await tools.call("srv_good")).toEqual({ output: "fine", isError: false });
+  expect(server.of("initialize")).toHaveLength(1);
+  return outcome;
+}
+
+describe("an answer that is too large to be read", () => {
+  it.each([
+    ["JSON", false],
+    ["an event", true],
+  ])("as %s is cut, says so, and costs its own call alone", async (_case, isStream) => {
+    bad((request, response) => {
+      if (!isStream) return text(`begun ${"x".repeat(MEGABYTES)}`);
+      writeProgress(response, request, 1);
+      const result = text(`begun ${"é".repeat(MEGABYTES / 2)}`);
+      writeMessage(response, { jsonrpc: "2.0", result, id: request.id });
+      return undefined;
+    });
+    const { output, isError } = await callBad();
+    expect(isError).toBe(false);
+    expect(output).toMatch(/^begun [xé]{10000}/);
+    expect(output).toMatch(/\n\[Cut: this is the beginning of more than 4194304 bytes\.\]$/);
+    expect(Buffer.byteLength(JSON.stringify(output))).toBeLessThanOrEqual(65_536);
+    expect(Buffer.byteLength(JSON.stringify(output))).toBeGreaterThan(65_000);
+  });
+
+  it("without end is not read to its end", async () => {
+    bad((_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const more = (): void => {
+        if (!response.destroyed) response.write(`data: ${"y".repeat(100_000)}\n`, () => setImmediate(more));
+      };
+      more();
+      return undefined;
+    });
+    const { output, isError } = await callBad();
+    expect(isError).toBe(false);
+    expect(output).toMatch(/^y{10000}/);
+    await server.of("tools/call")[0]!.closed;
+  });
+
+  it("shows texts between what is no text, and nothing of the last, which may be half a secret", async () => {
+    const image = { type: "image", mimeType: "image/png", data: "A".repeat(100) };
+    bad(() => ({ content: [{ type: "text", text: "one" }, image, ...text("x".repeat(MEGABYTES)).content] }));
+    expect((await callBad()).output).toMatch(/^\["one","x{10000}/);
+  });
+
+  it("and is a list of tools is said to be no list", async () => {
+    server.tools = [{ name: "work", ...TOOL, description: "x".repeat(MEGABYTES) }];
+    expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
+    expect(JSON.stringify(tools.logger.lines)).toContain("larger than 4194304 bytes");
+  });
+});
+
+describe("a status", () => {
+  const status = (code: number) =>
+    bad((_request, response) => void response.writeHead(code, { location: "/elsewhere" }).end("oh"));
+
+  it.each([
+    [
+      "500",
+      500,
+      "unsafe",
+      'The MCP server "srv" answered the call with status 500. It may have had its effect.',
+    ],
+    [
+      "503",
+      503,
+      "idempotent",
+      'The MCP server "srv" answered the call with status 503. It may have had its effect.',
+    ],
+    ["500 to a tool that only reads", 500, "read", 'The MCP server "srv" answered the call with status 500.'],
+    ["307", 307, "unsafe", 'The MCP server "srv" answered the call with status 307.'],
+    ["403", 403, "unsafe", 'The MCP server "srv" refused the call with status 403.'],
+  ] as const)("%s costs its own call alone, and is told", async (_case, code, effect, said) => {
+    await tools.registry.close();
+    open({ srv_bad: effect });
+    status(code);
+    expect(await callBad()).toEqual({ output: said, isError: true });
+    const warnings = tools.logger.lines.filter(({ level }) => level === "warn");
+    expect(warnings.map(({ message }) => message)).toEqual(
+      code >= 500 ? ["a call to an MCP server has failed"] : [],
+    );
+  });
+
+  it("400 of one tool takes the session from nobody", async () => {
+    server.before = ({ method }, response) => {
+      if (method === "initialize") response.setHeader("mcp-session-id", "session-1");
+      return undefined;
+    };
+    status(400);
+    expect((await callBad()).output).toBe('The MCP server "srv" refused the call with status 400.');
+  });
+
+  it("that asks for more rights is a refusal", async () => {
+    bad((_request, response) => {
+      const challenge = 'Bearer error="insufficient_scope", scope="all"';
+      response.writeHead(403, { "www-authenticate": challenge }).end();
+      return undefined;
+    });
+    expect((await callBad()).output).toBe('The MCP server "srv" refused the call with status 403.');
+  });
+});
+
+describe("an answer", () => {
+  it.each([
+    ["breaks off before it has begun", false, "destroy"],
+    ["breaks off in the middle", true, "destroy"],
+    ["ends before it is complete", true, "end"],
+  ] as const)(
+    "that %s costs its own call alone when the server is still there",
+    async (_case, begun, how) => {
+      bad((request, response) => {
+        if (begun) writeProgress(response, request, 1);
+        setImmediate(() => response[how]());
+        return undefined;
+      });
+      expect(await callBad()).toEqual({
+        output:
+          'The connection to the MCP server "srv" broke before the tool answered. It may have had its effect.',
+        isError: true,
+      });
+    },
+  );
+
+  it("that breaks off has had no effect where the tool only reads", async () => {
+    await tools.registry.close();
+    open({ srv_bad: "read" });
+    bad((_request, response) => void setImmediate(() => response.destroy()));
+    expect((await callBad()).output).toBe(
+      'The connection to the MCP server "srv" broke before the tool answered.',
+    );
+  });
+
+  it("of a kind that the protocol does not know costs its own call alone", async () => {
+    bad((_request, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>"));
+    expect(await callBad()).toEqual({
+      output:
+        'The MCP server "srv" answered, but not with what the protocol allows: Unexpected content type: text/html',
+      isError: true,
+    });
+  });
+
+  it("without the structured content that was announced says so, and what was said", async () => {
+    const outputSchema = { type: "object", properties: { degrees: { type: "number" } } };
+    server.tools = [{ name: "bad", ...TOOL, outputSchema }];
+    bad(() => text("warm"));
+    expect(await tools.call("srv_bad")).toEqual({
+      output:
+        "The tool ran, but its answer is not what it has announced (there is no structured content). It said: warm",
+      isError: true,
+    });
+  });
+});
+
+it("a server that is lost while nobody calls it leaves a line in the log", async () => {
+  await tools.open();
+  await until(() => server.streams.length === 1);
+  const more = (): void => {
+    const [stream] = server.streams;
+    if (stream === undefined || stream.destroyed) return;
+    for (let count = 0; count < 100; count += 1) {
+      writeMessage(stream, { jsonrpc: "2.0", method: "notifications/message", params: {} });
+    }
+    setImmediate(more);
+  };
+  more();
+  await until(() => tools.logger.lines.some(({ level }) => level === "warn"));
+  expect(tools.logger.lines.filter(({ level }) => level === "warn")).toEqual([
+    {
+      level: "warn",
+      message: "the connection to an MCP server is lost",
+      fields: { server: "srv", failure: "The server sent more than 5000 messages in ten seconds." },
+    },
+  ]);
+});
