@@ -130,7 +130,7 @@ describe("its documentation", () => {
       });
       const said = await Promise.all(runs);
       expect(said[0]).toContain("12 * 7 = 84");
-      expect(said.join("\n")).toMatch(/\b404 'session_not_found'|Walks/);
+      expect(said.some((text) => /^\d+ \D*20\W*$/m.test(text))).toBe(true);
     } finally {
       await program.remove();
     }
