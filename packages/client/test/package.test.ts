@@ -120,7 +120,7 @@ describe("its documentation", () => {
     expect(await check(options, ...found)).toBe("");
   });
 
-  it("has examples that run, and end by themselves", async () => {
+  it("has examples that run, and end by themselves", { timeout: 120_000 }, async () => {
     const program = await Program.start();
     try {
       const runs = (await examples()).map(async (code, index) => {
