@@ -56,7 +56,10 @@ describe("what the loader says of the shape of a file, the JSON Schema says too"
     ["a service", { apps: { a: { openapi: { b: { document: "http://x.test", operations: ["c"] } } } } }],
     ["a wallet", { apps: { a: { wallet: { chains: [1] } } }, chains: { 1: CHAIN } }],
     ["a wallet for all chains", { apps: { a: { wallet: true } }, chains: { 1: CHAIN } }],
-    ["effects and approvals", { apps: { a: { effects: { x: "read" }, approvals: { x: "always" } } } }],
+    [
+      "effects and approvals",
+      { apps: { a: { effects: { calculator: "read" }, approvals: { calculator: "always" } } } },
+    ],
     ["slots", { apps: { a: { secrets: [{ name: "A", description: "b", required: false }] } } }],
     ["limits", { limits: { maxSteps: 1, actionMs: 1 }, retention: { events: 1 } }],
     ["a provider", { providers: { a: { kind: "openai-compatible", baseURL: "http://x.test" } } }],
