@@ -42,7 +42,7 @@ export async function openStorage(place: Place, options: StorageOptions): Promis
   if (url !== undefined) return await openShared(url, place, options);
   const identity = processId === undefined ? {} : { processId };
   const directory = place.server.dataDirectory;
-  const store = await openSqliteStore({ directory, clock, onFatal, ...identity });
+  const store = await openSqliteStore({ directory, isAlone: true, clock, onFatal, ...identity });
   return aloneWith(store, logger);
 }
 

@@ -65,6 +65,7 @@ export function buildTurns(
     clock,
     owner,
     logger,
+    isAlone: base.isAlone,
     onReleased: (count) => dispatcher.ring(count),
   });
   return { dispatcher, leases };

@@ -71,6 +71,14 @@ export class ManualClock implements Clock {
     this.#elapsed = target;
   }
 
+  /** Moves on by `ms` as a process sees it that is stopped meanwhile: no timer runs. Those that were due run once at the next `advance`. */
+  pause(ms: number): void {
+    this.#elapsed += ms;
+    for (const pending of this.#pending) {
+      if (pending.due < this.#elapsed) pending.due = this.#elapsed;
+    }
+  }
+
   #add(pending: Pending): Timer {
     this.#pending.add(pending);
     return { stop: () => void this.#pending.delete(pending) };

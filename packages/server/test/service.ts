@@ -72,8 +72,9 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
   const { beforeCall, logger = SILENT, shared } = options;
   const given = await shared?.(clock);
-  const opened =
-    given?.store ?? (await openSqliteStore({ directory: options.directory ?? null, clock, onFatal }));
+  const isAlone = given === undefined;
+  const directory = options.directory ?? null;
+  const opened = given?.store ?? (await openSqliteStore({ directory, isAlone, clock, onFatal }));
   let crashed = false;
   const store = interceptStore(opened, (method, parameters) => {
     if (crashed && method === "turns.handBack") throw new Error("A process that crashes hands nothing back");
@@ -81,7 +82,6 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   });
   const register = new MetricsRegister();
   const bus = given?.bus ?? new InProcessBus(logger);
-  const isAlone = given === undefined;
   const extraModels = { [MODEL]: model };
   const parts = buildParts({ config, clock, logger, store, bus, isAlone, register, extraModels });
   parts.leases.start();

@@ -14,6 +14,10 @@ afterEach(() => leases.stop());
 
 /** Leases of turns with these epochs, over a store that answers as a test says. */
 function keep(...epochs: readonly number[]) {
+  return keepAs(false, epochs);
+}
+
+function keepAs(isAlone: boolean, epochs: readonly number[]) {
   const clock = new ManualClock();
   const running = new RunningTurns({ total: 9, byProvider: {} });
   const turns = epochs.map((epoch): RunningTurn => {
@@ -41,6 +45,7 @@ function keep(...epochs: readonly number[]) {
     clock,
     owner: "me",
     logger: SILENT,
+    isAlone,
     onReleased: (count) => store.released.push(count),
   });
   leases.start();
@@ -112,6 +117,35 @@ describe("leases of turns that run", () => {
     turns[0]!.controller.abort();
     await clock.advance(3_000);
     expect(store.asked).toEqual([[3_000, "me", [2], LEASE_MS]]);
+  });
+});
+
+describe("leases of a process that is alone", () => {
+  it("are renewed before those that have run out are looked for, every three seconds", async () => {
+    const { clock, store, aborted } = keepAs(true, [1]);
+    const answer = Promise.withResolvers<readonly number[]>();
+    store.renew = () => answer.promise;
+    store.releaseDeadLeases = async () => 1;
+    await clock.advance(3_000);
+    expect([store.asked, store.released]).toEqual([[[3_000, "me", [1], LEASE_MS]], []]);
+    answer.resolve([1]);
+    await clock.advance(0);
+    expect([store.released, aborted()]).toEqual([[1], [false]]);
+  });
+
+  it("that cannot be renewed stop nothing, and none are given away meanwhile", async () => {
+    const { clock, store, aborted } = keepAs(true, [1]);
+    store.renew = () => Promise.reject(new Error("The disk is full"));
+    store.releaseDeadLeases = async () => 1;
+    await clock.advance(60_000);
+    expect([store.released, aborted()]).toEqual([[], [false]]);
+  });
+
+  it("that are gone all the same stop their turns", async () => {
+    const { clock, store, aborted } = keepAs(true, [1, 2]);
+    store.renew = async () => [2];
+    await clock.advance(3_000);
+    expect(aborted()).toEqual([true, false]);
   });
 });
 

@@ -1,5 +1,5 @@
 // Keeps the leases of the turns that run here, and stops a turn whose lease may have run out: by this process's own monotonic
-// clock, before the store's clock can have given it to somebody else (docs/adr/0003).
+// clock, before the store's clock can have given it to somebody else (docs/adr/0003). Where there is nobody else, its turns go on.
 
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
@@ -20,6 +20,8 @@ export interface LeasesOptions {
   readonly clock: Clock;
   readonly owner: string;
   readonly logger: Logger;
+  /** Whether no other process takes turns in this store, and the store was opened so: then a lease that has run out is this one's still. */
+  readonly isAlone: boolean;
   /** So many turns of dead owners may be started now. */
   readonly onReleased: (count: number) => void;
 }
@@ -35,8 +37,12 @@ export class Leases {
   }
 
   start(): void {
-    const { clock } = this.#options;
+    const { clock, isAlone } = this.#options;
     this.stop();
+    if (isAlone) {
+      this.#timers = [clock.every(RENEW_EVERY_MS, () => void this.sweep())];
+      return;
+    }
     this.#timers = [
       clock.every(RENEW_EVERY_MS, () => void this.renew()),
       clock.every(SWEEP_EVERY_MS, () => void this.sweep()),
@@ -50,12 +56,14 @@ export class Leases {
 
   /**
    * Prolongs the leases of the turns that run here, and of no others: a turn that has stopped here without an end (a defect, a lease
-   * that was not renewed in time) is left to run out. A turn whose lease is no longer this process's own stops.
+   * that was not renewed in time) is left to run out. A turn whose lease is no longer this process's own stops. Answers whether the
+   * leases of all that run here are fresh.
    */
-  async renew(): Promise<void> {
-    const { store, running, clock, owner, logger } = this.#options;
+  async renew(): Promise<boolean> {
+    const { store, running, clock, owner, logger, isAlone } = this.#options;
     const before = running.all().filter(({ controller }) => !controller.signal.aborted);
-    if (this.#renewing || before.length === 0) return;
+    if (before.length === 0) return true;
+    if (this.#renewing) return false;
     this.#renewing = true;
     const askedAt = clock.monotonic();
     try {
@@ -65,19 +73,28 @@ export class Leases {
         if (held.has(turn.turn.epoch)) turn.heldUntil = askedAt + HOLD_MS;
         else turn.controller.abort();
       }
+      return true;
     } catch (error) {
-      logger.warn({ err: error }, "leases could not be renewed; turns stop when they have run out");
+      const then = isAlone
+        ? "turns go on, because nobody else can have them"
+        : "turns stop when they have run out";
+      logger.warn({ err: error }, `leases could not be renewed; ${then}`);
+      return false;
     } finally {
       this.#renewing = false;
     }
   }
 
-  /** Makes the turns of dead owners runnable. */
+  /**
+   * Makes the turns of dead owners runnable. Where this process is alone, these are turns of its own that have stopped without an end; those
+   * that run are renewed before, because it may have been paused.
+   */
   async sweep(): Promise<void> {
-    const { store, logger, onReleased } = this.#options;
+    const { store, logger, onReleased, isAlone } = this.#options;
     if (this.#sweeping) return;
     this.#sweeping = true;
     try {
+      if (isAlone && !(await this.renew())) return;
       const released = await store.releaseDeadLeases(null);
       if (released > 0) onReleased(released);
     } catch (error) {

@@ -134,6 +134,7 @@ function owning(code: ServiceCode, heldUntil: number) {
     clock,
     owner: "me",
     logger: SILENT,
+    isAlone: false,
     onReleased: () => undefined,
   });
   return { clock, leases, answer, running, turn };

@@ -99,6 +99,7 @@ export interface WorkerOptions {
   readonly directory: string | null;
   readonly role: "server" | "administration";
   readonly processId: number | null;
+  readonly isAlone: boolean;
   /** Milliseconds since the Unix epoch. */
   readonly openedAt: number;
 }

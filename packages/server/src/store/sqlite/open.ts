@@ -21,6 +21,11 @@ export interface SqliteStoreOptions {
   readonly directory: string | null;
   /** A server, the default, has its directory to itself; administration works beside a running server. */
   readonly role?: "server" | "administration";
+  /**
+   * Whether nobody else takes turns in this store, so that nobody can have taken a lease that has run out: its owner, who may have been paused,
+   * goes on under it until somebody releases it. `false` when absent.
+   */
+  readonly isAlone?: boolean;
   /** Id of this process, named to a second server that is refused. */
   readonly processId?: number;
   /** Every call happens at this clock's time. */
@@ -34,8 +39,8 @@ export interface SqliteStoreOptions {
  * newer version has been at the database, or when it cannot be opened.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { directory, role = "server", processId = null, clock, onFatal } = options;
-  const workerData: WorkerOptions = { directory, role, processId, openedAt: clock.now() };
+  const { directory, role = "server", isAlone = false, processId = null, clock, onFatal } = options;
+  const workerData: WorkerOptions = { directory, role, isAlone, processId, openedAt: clock.now() };
   const worker = new Worker(new URL("worker.ts", import.meta.url), { workerData, name: "store" });
   await started(worker);
   const calls = new CallQueue(worker, clock, onFatal);

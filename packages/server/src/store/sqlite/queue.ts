@@ -31,9 +31,12 @@ export function prepareQueue(database: DatabaseSync, transaction: Transaction): 
   return {
     claim: prepareClaim(database, transaction),
     countWaiting: (_at, limit) => waiting.get(limit)?.count ?? 0,
-    // A lease that has run out stays so: its owner may have stopped already, and then nobody else would ever go on.
+    // A lease that has run out stays so: its owner may have stopped already, and then nobody else would ever go on. One that is alone says
+    // itself what still runs.
     renew: (at, owner, epochs, leaseMs) =>
-      prolong.all(at + leaseMs, owner, at, JSON.stringify(epochs)).map(({ epoch }) => epoch),
+      prolong
+        .all(at + leaseMs, owner, transaction.isAlone ? 0 : at, JSON.stringify(epochs))
+        .map(({ epoch }) => epoch),
     releaseDeadLeases: prepareReleaseDeadLeases(database),
     handBack: prepareHandBack(database),
   };

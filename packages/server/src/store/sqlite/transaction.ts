@@ -18,6 +18,8 @@ export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
 
 export interface Transaction {
   readonly facts: Facts;
+  /** Whether a lease that has run out still is its owner's while nobody has released it. */
+  readonly isAlone: boolean;
   /** A draft of a session as it is now. */
   draft(session: SessionRecord, at: number): SessionDraft;
   readonly write: WriteDraft;
@@ -46,7 +48,7 @@ export interface Transaction {
   ): { readonly session: SessionRecord; readonly open: WritingTurn } | null;
 }
 
-export function prepareTransaction(database: DatabaseSync): Transaction {
+export function prepareTransaction(database: DatabaseSync, isAlone = false): Transaction {
   const facts = prepareFacts(database);
   const write = prepareDraftWriter(database);
   const keys = prepareSequence(database, "session_key");
@@ -61,9 +63,14 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     return row.value;
   };
   const draft = (session: SessionRecord, at: number) => new SessionDraft(session, at, takeEpoch);
+  const held = (session: SessionRecord, at: number) => ({
+    lease: facts.lease(session),
+    at: isAlone ? Number.NEGATIVE_INFINITY : at,
+  });
 
   return {
     facts,
+    isAlone,
     draft,
     write,
     undone: () => keys.undone(),
@@ -87,7 +94,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
       if (session === null) return null;
       const change = draft(session, at);
       const openTurns = facts.openTurns(session);
-      const open = turnThatWrites(session, openTurns, identity, { lease: facts.lease(session), at });
+      const open = turnThatWrites(session, openTurns, identity, held(session, at));
       if (open === null) return null;
       decide(change, open, openTurns);
       write(session, change);
@@ -96,8 +103,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     writingTurn: (at, identity) => {
       const session = facts.sessionByKey(identity.sessionKey);
       if (session === null) return null;
-      const held = { lease: facts.lease(session), at };
-      const open = turnThatWrites(session, facts.openTurns(session), identity, held);
+      const open = turnThatWrites(session, facts.openTurns(session), identity, held(session, at));
       return open === null ? null : { session, open };
     },
   };

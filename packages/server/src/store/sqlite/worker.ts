@@ -24,13 +24,14 @@ function start(port: MessagePort, options: WorkerOptions): void {
   }
 }
 
-function serve(port: MessagePort, { directory, role, processId, openedAt }: WorkerOptions): void {
+function serve(port: MessagePort, options: WorkerOptions): void {
+  const { directory, role, processId, openedAt, isAlone } = options;
   const { database, lock } = inDirectory(directory, () => {
     if (directory !== null) createDirectory(directory);
     const lock = directory === null || role === "administration" ? null : lockDirectory(directory, processId);
     return { database: openOrRelease(directory, openedAt, lock), lock };
   });
-  const transaction = prepareTransaction(database);
+  const transaction = prepareTransaction(database, isAlone);
   const commit = prepareCommit(database, prepareHandlers(database, transaction), () => transaction.undone());
   const checkpoint = prepareWalCheckpoint(database);
 

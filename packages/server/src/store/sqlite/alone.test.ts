@@ -1,0 +1,40 @@
+// What the contract of leases comes to where nobody else takes turns in the store.
+
+import { randomUUID } from "node:crypto";
+import { expect, it } from "vitest";
+import type { ManualClock } from "../../../test/manual-clock.ts";
+import { LEASE_MS } from "../../core/turn.ts";
+import { givenStore } from "../contract/given-store.suite.ts";
+import { identityOf, startTurn, step, target } from "../contract/scenario.suite.ts";
+import { openSqliteStore } from "./open.ts";
+
+const onFatal = (error: Error): never => {
+  throw error;
+};
+const given = givenStore(async (clock: ManualClock) => {
+  const store = await openSqliteStore({ directory: null, isAlone: true, clock, onFatal });
+  return { store, reopen: null, dispose: async () => undefined };
+}, "each");
+
+it("a lease that has run out is renewed and lets its turn write, until it is released", async () => {
+  const { turns } = given.store;
+  const turn = identityOf(await startTurn(given.store, randomUUID(), "one"));
+  await given.clock.advance(LEASE_MS + 1);
+  expect(await turns.checkpoint(turn, 0, "late")).toBe(true);
+  expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual([turn.epoch]);
+  expect(await turns.releaseDeadLeases(null)).toBe(0);
+  await given.clock.advance(LEASE_MS);
+  expect(await turns.releaseDeadLeases(null)).toBe(1);
+  expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual([]);
+  expect(await turns.checkpoint(turn, 4, ", too late")).toBeNull();
+  expect(await turns.complete(turn, step(1, "too late"))).toBeNull();
+});
+
+it("nothing of a turn is written that was interrupted, however long its lease lasts", async () => {
+  const { turns } = given.store;
+  const id = randomUUID();
+  const turn = identityOf(await startTurn(given.store, id, "one"));
+  await turns.interrupt(target(id), null);
+  expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual([]);
+  expect(await turns.complete(turn, step(1, "late"))).toBeNull();
+});

@@ -1,0 +1,64 @@
+// A process that is alone and does not get to renew its leases (it was stopped, its machine was paused, its disk was full): nobody can have
+// taken its turns, so they go on.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { lines, newId, startService, until, type TestService } from "../../test/service.ts";
+import { Unavailable } from "../core/errors.ts";
+
+const id = newId();
+let clock: ManualClock;
+let service: TestService;
+let isFull = false;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  isFull = false;
+  const beforeCall = (method: string): undefined => {
+    if (isFull && method.startsWith("turns.")) throw new Unavailable(503, "store_unavailable", "Wait.", 1);
+  };
+  service = await startService({ clock, beforeCall });
+});
+afterEach(() => service.close());
+
+const idle = async (): Promise<boolean> => !(await service.snapshot(id)).is_processing;
+const shown = async (): Promise<string[]> => lines((await service.snapshot(id)).messages);
+
+describe("a turn of a process that is alone", () => {
+  it("goes on after any number of pauses, whatever comes first when one is over", async () => {
+    await service.say(id, "go");
+    const call = await service.model.next();
+    for (const [index, word] of ["one", " two", " three", " four"].entries()) {
+      clock.pause(12_000);
+      if (index % 2 === 0) await service.pass(1_000);
+      call.say(word);
+      await service.pass(4_000);
+    }
+    expect(await shown()).toEqual(["user complete: go", "agent streaming: one two three four"]);
+    clock.pause(60_000);
+    call.finish();
+    await until(idle);
+    expect(await shown()).toEqual(["user complete: go", "agent complete: one two three four"]);
+    expect(service.model.waitingCalls).toBe(0);
+  });
+
+  it("goes on, from where it is, when the disk was full for longer than a lease lasts", async () => {
+    await service.say(id, "go");
+    const call = await service.model.next();
+    for (const word of ["one", " two", " three", " four"]) {
+      call.say(word);
+      isFull = true;
+      await service.pass(13_000);
+      isFull = false;
+      await service.pass(2_000);
+    }
+    isFull = true;
+    call.finish();
+    await service.pass(30_000);
+    isFull = false;
+    await service.pass(10_000);
+    await until(idle);
+    expect(await shown()).toEqual(["user complete: go", "agent complete: one two three four"]);
+    expect(service.model.waitingCalls).toBe(0);
+  });
+});
