@@ -4,6 +4,8 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { cutAnswer, HEAD_BYTES, idOfAnswer, MAX_MESSAGE_BYTES } from "./cut-answer.ts";
 
+/** Bytes of the rest of an event that is too large. */
+const MAX_SKIPPED_BYTES = 16 * MAX_MESSAGE_BYTES;
 const EVENT_ENDS = ["\n\n", "\r\n\r\n", "\r\r"].map((end) => Buffer.from(end));
 
 type Bytes = TransformStream<Uint8Array, Uint8Array>;
@@ -60,21 +62,45 @@ function boundEvents(requested: unknown): Bytes {
   /** Of the event that has not ended. */
   let parts: Uint8Array[] = [];
   let bytes = 0;
+  let skipped: SkippedEvent | null = null;
   return new TransformStream({
     transform(chunk, controller) {
-      const end = lastEventEnd(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-      if (end >= 0) [parts, bytes] = [[], 0];
-      const begun = chunk.subarray(Math.max(end, 0));
+      const rest = skipped === null ? Buffer.from(chunk) : skipped.take(chunk);
+      if (rest === null) return;
+      const end = lastEventEnd(rest);
+      if (end >= 0 || skipped !== null) [parts, bytes] = [[], 0];
+      skipped = null;
+      const begun = rest.subarray(Math.max(end, 0));
       if (bytes < HEAD_BYTES) parts.push(begun);
       bytes += begun.byteLength;
-      controller.enqueue(chunk);
+      controller.enqueue(rest);
       if (bytes <= MAX_MESSAGE_BYTES) return;
       const answer = answerFor(requested, dataOf(headOf(parts)));
       // What the reader has of the event gets a name that nobody listens to.
       controller.enqueue(Buffer.from(`\nevent: cut\n\ndata: ${answer}\n\n`));
-      controller.terminate();
+      // The stream of one request has no more to say; others go on with what they have for others.
+      if (idOfRequest(requested) !== null) controller.terminate();
+      else skipped = new SkippedEvent();
     },
   });
+}
+
+/** What is left of an event that is too large, up to a limit. */
+class SkippedEvent {
+  #bytes = 0;
+  #last = Buffer.alloc(0);
+
+  /** What comes after the event; `null` while it has not ended. */
+  take(chunk: Uint8Array): Buffer | null {
+    // Its end may lie across two chunks.
+    const known = Buffer.concat([this.#last, chunk]);
+    const ends = EVENT_ENDS.map((end) => known.indexOf(end)).filter((at) => at >= 0);
+    if (ends.length > 0) return known.subarray(Math.min(...ends));
+    this.#last = Buffer.from(known.subarray(-3));
+    this.#bytes += chunk.byteLength;
+    if (this.#bytes > MAX_SKIPPED_BYTES) throw tooMuch();
+    return null;
+  }
 }
 
 /** Throws where nobody knows what is answered: then the stream as a whole cannot be used. */
