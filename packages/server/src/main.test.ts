@@ -315,9 +315,26 @@ describe("SIGHUP", () => {
   });
 });
 
+describe("SIGHUP when the file has gone", () => {
+  it("leaves the old configuration in force, and the next file is read", async () => {
+    const file = join(directory, "colloquy.config.json");
+    await writeFile(file, JSON.stringify({ apps: { default: {}, shop: {} } }));
+    const { child, find } = await startListening();
+    await rm(file);
+    child.kill("SIGHUP");
+    await find(/"source":"colloquy.config.json","place":"","msg":"is not there any more/);
+    await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
+    await writeFile(file, JSON.stringify({ apps: { default: {}, books: {} } }));
+    child.kill("SIGHUP");
+    const [taken] = await find(/"apps":\["default","books"\],"msg":"the configuration was taken over"/);
+    expect(taken).toContain("books");
+  });
+});
+
 describe("SIGHUP with a file that cannot be read", () => {
   it.each([
     ["never comes", "await new Promise(() => {}); export default {};", "was not read within 15 s"],
+    ["exports what never comes", "export default new Promise(() => {});", "was not read within 15 s"],
     ["names no variable", `export default ${JSON.stringify(WRONG_PLACEHOLDER)};`, "toString is not set"],
     [
       "throws nothing that can be shown",
@@ -330,7 +347,7 @@ describe("SIGHUP with a file that cannot be read", () => {
     // For the file that never comes the time is over at once.
     const plant = `let readings = 0;
       process.on("SIGHUP", () => (readings += 1));
-      const isOver = (ms) => ms === 15_000 && readings === 1 && ${text.startsWith("await")};
+      const isOver = (ms) => ms === 15_000 && readings === 1 && ${text.includes("new Promise")};
       const wait = setTimeout;
       globalThis.setTimeout = (run, ms) => wait(run, isOver(ms) ? 0 : ms);`;
     const { address, child, find } = await startListening({

@@ -22,6 +22,8 @@ const GRACE_MS = 20_000;
 const SAME_SIGNAL_MS = 100;
 const LAST_LINE_MS = 1_000;
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+/** How often the file was read again, and its name, `null` where there is none. */
+type InForce = { reading: number; source: string | null };
 type Starting = Promise<{ readonly server: ColloquyServer }>;
 
 const parameters = process.argv.slice(2);
@@ -42,7 +44,7 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
   });
 }
 
-async function readConfig(reading = 0): Promise<LoadedConfig> {
+async function readConfig(reading = 0, sourceInForce: string | null = null): Promise<LoadedConfig> {
   const [{ loadConfig }, { inspections }] = await Promise.all([
     import("./config/load-config.ts"),
     import("./inspections.ts"),
@@ -50,7 +52,7 @@ async function readConfig(reading = 0): Promise<LoadedConfig> {
   process.on("exit", tellWhoEnded);
   try {
     const [environment, workingDirectory] = [process.env, process.cwd()];
-    return await loadConfig({ environment, workingDirectory, reading, inspections });
+    return await loadConfig({ environment, workingDirectory, reading, sourceInForce, inspections });
   } finally {
     process.off("exit", tellWhoEnded);
   }
@@ -98,7 +100,7 @@ async function serve(): Promise<ExitCode> {
 
   const started = start(build, config, log);
   stopOnSignals(started, log);
-  reloadOnHangUp(started, log);
+  reloadOnHangUp(started, log, loaded.source);
   const { url } = await started;
   // Whatever the level: with PORT=0 there is no other way to learn the address.
   const announcement = { address: url, version: packageFile.version, node: process.version };
@@ -174,9 +176,9 @@ function stopOnSignals(started: Starting, log: Log): void {
  * SIGHUP makes the service read its configuration file again. It is also what a terminal sends that is closed: the service then ends
  * at once, as it would without this. There is nobody left to read its log, and what it was doing is in the store.
  */
-function reloadOnHangUp(started: Starting, log: Log): void {
+function reloadOnHangUp(started: Starting, log: Log, source: string | null): void {
   const hadTerminal = process.stdin.isTTY || process.stdout.isTTY;
-  let reading = 0;
+  const inForce: InForce = { reading: 0, source };
   // One after the other, so that the last file that was written is the one in force.
   let last = Promise.resolve();
   process.on("SIGHUP", () => {
@@ -185,16 +187,15 @@ function reloadOnHangUp(started: Starting, log: Log): void {
       process.kill(process.pid, "SIGHUP");
       return;
     }
-    reading += 1;
-    const number = reading;
-    last = last.then(() => reload(started, log, number));
+    last = last.then(() => reload(started, log, inForce));
   });
 }
 
-async function reload(started: Starting, log: Log, reading: number): Promise<void> {
+async function reload(started: Starting, log: Log, inForce: InForce): Promise<void> {
   try {
+    inForce.reading += 1;
     const { server } = await started;
-    const loaded = await readConfig(reading);
+    const loaded = await readConfig(inForce.reading, inForce.source);
     if (!loaded.ok) {
       for (const { source, place, message } of loaded.problems) log.logger.error({ source, place }, message);
       log.logger.error(
@@ -204,6 +205,7 @@ async function reload(started: Starting, log: Log, reading: number): Promise<voi
       return;
     }
     const warnings = server.reload(loaded.config);
+    inForce.source = loaded.source;
     for (const warning of [...loaded.warnings, ...warnings]) log.logger.warn({}, warning);
     log.logger.info({ apps: Object.keys(loaded.config.apps) }, "the configuration was taken over");
   } catch (error) {

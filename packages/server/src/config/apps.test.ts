@@ -276,7 +276,7 @@ describe("MCP servers", () => {
           both: { url: "http://x.test", command: "npx" },
           address: { url: "http://user:password@x.test/", header: {} },
           scheme: { url: "ftp://x.test" },
-          command: { command: " ", args: ["{{env.MY_KEY}}"], environment: {} },
+          command: { command: " ", args: ["{env.MY_KEY}"], environment: {} },
           text: "https://x.test",
           "a/b": { url: "https://x.test" },
           keys: {
@@ -289,6 +289,9 @@ describe("MCP servers", () => {
               "E F": "x",
               G: "{{sk-live-1}}",
               H: "{{env.toString}}",
+              I: "Bearer {{secret.TOKEN}",
+              J: "Bearer {secret.TOKEN}",
+              K: "{{secret.TOKEN}} and secret.TOKEN }}",
             },
           },
           process: { command: "npx", args: ["--key={{env.MY_KEY}}"], env: { A: "{{secret.TOKEN}}" } },
@@ -299,6 +302,7 @@ describe("MCP servers", () => {
     const url = "must be an http or https URL without user name and password; keys stand in headers.";
     const none =
       "has braces {{…}} around something else than a placeholder. There are {{env.NAME}} and {{secret.NAME}}.";
+    const braces = "has a placeholder with braces that do not match. Write {{env.NAME}} or {{secret.NAME}}.";
     const placeholder = "has a placeholder. They are filled in headers, env and rpcURL alone.";
     expect(found.toSorted()).toEqual(
       [
@@ -317,6 +321,9 @@ describe("MCP servers", () => {
         `mcp.keys.headers.C: ${none}`,
         `mcp.keys.headers.G: ${none}`,
         "mcp.keys.headers.H: {{env.toString}}: the environment variable toString is not set.",
+        `mcp.keys.headers.I: ${braces}`,
+        `mcp.keys.headers.J: ${braces}`,
+        `mcp.keys.headers.K: ${braces}`,
         "mcp.keys.headers.D: with its placeholders filled in must be the value of a header field: one line of Latin-1 text.",
         'mcp.keys.headers["E F"]: must be the name of a header field.',
         `mcp.command.args[0]: ${placeholder}`,

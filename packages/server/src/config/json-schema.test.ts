@@ -24,6 +24,10 @@ it("the published JSON Schema is up to date (vitest run -u renews it)", async ()
   await expect(rendered).toMatchFileSnapshot(PUBLISHED);
 });
 
+it("has a name of its own, by which another schema can refer to it", () => {
+  expect(JSON.parse(rendered)).toMatchObject({ $id: "urn:colloquy:configuration" });
+});
+
 it("describes every setting", () => {
   const schema = JSON.parse(rendered) as unknown;
   const found: string[] = [];

@@ -7,6 +7,9 @@ import { ConfigFile } from "./file-schema.ts";
 
 type Node = z.core.JSONSchema.BaseSchema;
 
+/** Its name, wherever a copy of it lies. */
+const ID = "urn:colloquy:configuration";
+
 /** What a JSON file can say where a module may also have a function or an object that was made by one. */
 const IN_JSON = new Map<unknown, Node>([
   [ToolValue, { const: true }],
@@ -23,7 +26,7 @@ export function renderJsonSchema(source: string): string {
   });
   describe(schema, "ColloquyConfig", readDescriptions(source));
   const title = "Configuration of Colloquy";
-  const text = JSON.stringify({ $schema: schema.$schema, title, ...schema }, null, 2);
+  const text = JSON.stringify({ $schema: schema.$schema, $id: ID, title, ...schema }, null, 2);
   // Lists of words on one line, as the formatter of the repository has them.
   const words = /\[\n\s+("[^"]*"(?:,\n\s+"[^"]*")*)\n\s+\]/g;
   return `${text.replaceAll(words, (_, list: string) => `[${list.replaceAll(/\n\s+/g, " ")}]`)}\n`;

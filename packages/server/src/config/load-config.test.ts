@@ -298,6 +298,33 @@ describe("a file", () => {
     expect((await problems({ COLLOQUY_CONFIG: "b.mjs" }))[0]).toContain("exports a function");
   });
 
+  it("that is a promise counts as what that comes to", async () => {
+    await write("a.mjs", "export default Promise.resolve({ apps: { default: {}, shop: {} } });");
+    expect(Object.keys((await loaded({ COLLOQUY_CONFIG: "a.mjs" })).apps)).toEqual(["default", "shop"]);
+  });
+
+  it("with getters that throw is told with each place", async () => {
+    const getter = 'get tools() { throw new Error("ha"); }';
+    await write(
+      "a.mjs",
+      `export default { apps: { default: { ${getter} }, shop: {} }, get cors() { throw 7; } };`,
+    );
+    expect(await problems({ COLLOQUY_CONFIG: "a.mjs" })).toEqual([
+      "apps.default.tools: cannot be read: Error: ha.",
+      "cors: cannot be read: It threw something that is no Error while it was read.",
+    ]);
+    await write("b.mjs", "export default new Proxy({}, { ownKeys() { throw new TypeError('no'); } });");
+    expect(await problems({ COLLOQUY_CONFIG: "b.mjs" })).toEqual([": cannot be read: TypeError: no."]);
+  });
+
+  it("with an object of a class where settings stand is told what it is", async () => {
+    await write("a.mjs", "export default { apps: new Map(), providers: new (class {})() };");
+    expect(await problems({ COLLOQUY_CONFIG: "a.mjs" })).toEqual([
+      "apps: must be an object, not an instance of Map.",
+      "providers: must be an object, not an instance of a class.",
+    ]);
+  });
+
   it("may change a known provider without saying its kind", async () => {
     await write("colloquy.config.json", { providers: { openai: { apiKeyEnv: "MINE", maxRunningTurns: 2 } } });
     const config = await loaded({ MINE: "k", OPENAI_API_KEY: "other" });

@@ -44,6 +44,8 @@ const LIMITS: LimitsConfig = {
   maxModelRetries: 3,
   actionMs: 10 * 60 * 1000,
 };
+const GONE =
+  "is not there any more. Put it back and read it again; to run without a file, restart the service.";
 const RETENTION: RetentionConfig = { events: 1000, eventMs: DAY };
 /**
  * The configuration that environment and file come to, frozen, or everything that is wrong with both (contract sections 4
@@ -54,6 +56,8 @@ export async function loadConfig(input: {
   readonly workingDirectory: string;
   /** Counts how often this process has read the file: from the second time on, modules are really read again. 0 when absent. */
   readonly reading?: number;
+  /** The file whose settings are in force, when it is read again: that it is gone is a mistake then, and no wish for the defaults. */
+  readonly sourceInForce?: string | null;
   /** Looks into OpenAPI documents that are files, and own tools. Absent: the former only have to be there. */
   readonly inspections?: Inspections;
 }): Promise<LoadedConfig> {
@@ -61,7 +65,13 @@ export async function loadConfig(input: {
   const file = await readConfigFile(environment.configPath, input.workingDirectory, input.reading ?? 0);
   const checked = await checkFile(file, input.environment, input.inspections ?? null);
   const { findings } = checked;
-  const problems = [...environment.problems, ...file.problems, ...checked.problems];
+  const gone = file.source === null ? (input.sourceInForce ?? null) : null;
+  const problems = [
+    ...environment.problems,
+    ...(gone === null ? [] : [{ source: gone, place: "", message: GONE }]),
+    ...file.problems,
+    ...checked.problems,
+  ];
   const warnings = [
     ...environment.warnings,
     ...unknownVariables(input.environment, findings.variables),

@@ -6,6 +6,8 @@ import type { Findings } from "./findings.ts";
 import { suggestion } from "./nearest-name.ts";
 import { HEADER_VALUE_RULE, isHeaderValue } from "./schema-parts.ts";
 
+/** One that somebody meant: what is left of the braces around it is not two on each side. */
+const MALFORMED = /\{\s*(?:env|secret)\s*\.|(?:env|secret)\s*\.\s*\w+\s*\}/;
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/g;
 
 export interface Filling {
@@ -18,6 +20,12 @@ export interface Filling {
 /** `value` with the variables filled in; what is wrong with a placeholder is a problem at `path`, and it stays as it is. */
 export function fillPlaceholders(value: string, path: readonly PropertyKey[], filling: Filling): string {
   const { environment, findings, slots } = filling;
+  // What a variable is filled with may hold anything; here it is the file's own text.
+  if (MALFORMED.test(value.replaceAll(PLACEHOLDER, "")))
+    findings.problem(
+      path,
+      "has a placeholder with braces that do not match. Write {{env.NAME}} or {{secret.NAME}}.",
+    );
   return value.replaceAll(PLACEHOLDER, (whole, inner: string) => {
     const [, kind, name = ""] = /^\s*(env|secret)\.([a-zA-Z_][a-zA-Z0-9_]*)\s*$/.exec(inner) ?? [];
     if (kind === undefined) {
@@ -61,7 +69,7 @@ export function fillHeaders(
 
 /** Placeholders in a text where none are filled are a problem: they would be sent as they stand. */
 export function refusePlaceholders(value: string, path: readonly PropertyKey[], findings: Findings): void {
-  if (value.search(PLACEHOLDER) < 0) return;
+  if (value.search(PLACEHOLDER) < 0 && !MALFORMED.test(value)) return;
   findings.problem(path, "has a placeholder. They are filled in headers, env and rpcURL alone.");
 }
 

@@ -4,6 +4,7 @@
 import { access, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pathFailure } from "../core/path-failure.ts";
+import { brokenParts } from "./broken-parts.ts";
 import { importAnew } from "./import-anew.ts";
 import { locateJsonError } from "./json-error.ts";
 import { type ConfigProblem, formatPath } from "./problem.ts";
@@ -75,6 +76,12 @@ async function readOne(path: string, reading: number, warnings: readonly string[
       extension === ".json"
         ? await readJson(path)
         : { content: await readModule(path, reading), repeated: [] };
+    const broken = brokenParts(content).map(({ path: place, error }) => ({
+      source,
+      place: formatPath(place),
+      message: `cannot be read: ${describeImportError(error, path).message}`,
+    }));
+    if (broken.length > 0) return { ...failed("", ""), problems: broken };
     const problems = repeated.map(({ path, first, again }) => ({
       source,
       place: formatPath(path),
@@ -110,14 +117,19 @@ async function readJson(
 }
 
 async function readModule(path: string, reading: number): Promise<unknown> {
-  const module = await inTime(importAnew(path, reading));
-  if (module.default === undefined) {
+  const content = await inTime(readDefault(path, reading));
+  if (content === undefined) {
     throw new Unreadable("", "has no default export. Write `export default { … }`.");
   }
-  if (typeof module.default === "function") {
+  if (typeof content === "function") {
     throw new Unreadable("", "exports a function. Export the configuration itself: `export default { … }`.");
   }
-  return module.default;
+  return content;
+}
+
+/** A default export that is a promise is awaited here, where time counts. */
+async function readDefault(path: string, reading: number): Promise<unknown> {
+  return await (await importAnew(path, reading)).default;
 }
 
 /** A module that awaits what never comes would hold up this reading and all that follow. */

@@ -148,7 +148,19 @@ function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "number" && !Number.isInteger(value)) return String(value);
+  if (typeof value === "object" && !isPlain(value)) return classOf(value);
   return typeof value === "boolean" ? "a boolean" : (ARTICLES[typeof value] ?? `a ${typeof value}`);
+}
+
+/** The schema takes objects that hold settings, not those of a class: a Map, a promise. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+function classOf(value: object): string {
+  const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
+  return typeof name === "string" && name !== "" ? `an instance of ${name}` : "an instance of a class";
 }
 
 /** The keys that the schema knows at a place; where there are forms, those of the one that fits `input` best. */

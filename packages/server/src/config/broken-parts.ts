@@ -1,0 +1,38 @@
+// A module may hold getters, which can throw at whoever reads them first. They are read here once, so that each is a problem with a place and
+// not a defect of the service.
+
+export interface BrokenPart {
+  readonly path: readonly PropertyKey[];
+  readonly error: unknown;
+}
+
+/** Everything in plain objects and lists of `content` that throws when it is read. What is of a class (a schema) is left alone. */
+export function brokenParts(content: unknown): readonly BrokenPart[] {
+  const broken: BrokenPart[] = [];
+  const seen = new Set<unknown>();
+  const visit = (value: unknown, path: readonly PropertyKey[]): void => {
+    if (typeof value !== "object" || value === null || seen.has(value)) return;
+    seen.add(value);
+    for (const key of keysOf(value, path, broken)) {
+      const place = [...path, Array.isArray(value) ? Number(key) : key];
+      try {
+        visit((value as Readonly<Record<string, unknown>>)[key], place);
+      } catch (error) {
+        broken.push({ path: place, error });
+      }
+    }
+  };
+  visit(content, []);
+  return broken;
+}
+
+function keysOf(value: object, path: readonly PropertyKey[], broken: BrokenPart[]): readonly string[] {
+  try {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    const isPlain = Array.isArray(value) || prototype === null || prototype === Object.prototype;
+    return isPlain ? Object.keys(value) : [];
+  } catch (error) {
+    broken.push({ path, error });
+    return [];
+  }
+}
