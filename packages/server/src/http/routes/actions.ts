@@ -7,7 +7,10 @@ import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Actions"];
 
-const ActionPath = z.object({ id: z.string().meta({ description: "Id of the action", format: "uuid" }) });
+/** In any case, as ids of sessions. */
+const ActionPath = z.object({
+  id: z.string().toLowerCase().meta({ description: "Id of the action", format: "uuid" }),
+});
 
 const DecisionBody = z.object({
   decision: z.enum(["approve", "deny"], 'must be "approve" or "deny"'),

@@ -46,6 +46,12 @@ describe("POST /api/actions/{id}", () => {
     expect(edge.services.actions.last.decide).toBeUndefined();
   });
 
+  it("takes the id of an action in any case, as those of sessions", async () => {
+    const edge = testEdge();
+    await edge.send("POST", `/api/actions/${ID.toUpperCase()}`, { body: { decision: "deny" } });
+    expect(edge.services.actions.last.decide?.[1]).toBe(ID.toLowerCase());
+  });
+
   it("refuses a request without a good session id", async () => {
     const edge = testEdge();
     const headers = { "x-session-id": "nonsense" };
