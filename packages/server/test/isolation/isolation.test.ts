@@ -158,6 +158,33 @@ describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, c
   });
 });
 
+const READ = Object.entries(CLASSIFIED).filter(([name]) => name.startsWith("GET "));
+const asides = APPS.flatMap((app) => CALLERS.map((caller) => ({ app, caller })));
+
+describe.each(asides)("on a session of $app, with $caller", ({ app, caller }) => {
+  it.each(UNDOCUMENTED)("%s answers anybody, and nothing of any App", async (name) => {
+    const operation: ClassifiedOperation = { class: "public", path: () => name.replace("GET ", "") };
+    const seen = await ask(name, operation, caller, await targetFor(operation, caller, app));
+    expect(seen.status).toBe(200);
+    expect(seen.text.length).toBeGreaterThan(500);
+    expect(foreign(seen.text)).toEqual([]);
+  });
+
+  it.each(READ)("HEAD, where the service knows %s, answers no more than that", async (name, operation) => {
+    const target = await targetFor(operation, caller, app);
+    const { streams: _, ...read } = operation;
+    const { status, text } = await ask(name.replace("GET", "HEAD"), read, caller, target);
+    expect([expectedStatus(operation, caller, app), 404, 405]).toContain(status);
+    const own = allowed(operation, caller, app);
+    expect(foreign(text).filter((found) => !own.includes(found))).toEqual([]);
+  });
+});
+
+/** What stands in a text and must not be seen by everybody. */
+function foreign(text: string): readonly string[] {
+  return [...canaries(), ...service.keySecrets].filter((one) => text.includes(one));
+}
+
 async function snapshotOf(app: AppName, session: string): Promise<string> {
   const headers = { "SERVICE-APP-KEY": service.keyOf("own key", app)! };
   return (await send(service.url, "GET", "/api/state", { session, headers })).text;
