@@ -14,10 +14,12 @@ export interface Operation {
   readonly byPath: boolean;
   /** Whether it takes a body. */
   readonly takesBody: boolean;
+  /** What it is answered on a session where nothing has happened yet. */
+  readonly status: number;
 }
 
-const byHeader = { needsSession: true, byPath: false, takesBody: false, call: {} };
-const byPath = { needsSession: false, byPath: true, takesBody: false, call: {} };
+const byHeader = { needsSession: true, byPath: false, takesBody: false, status: 200, call: {} };
+const byPath = { needsSession: false, byPath: true, takesBody: false, status: 200, call: {} };
 
 export const OPERATIONS: readonly Operation[] = [
   { ...byHeader, name: "create session", method: "POST", path: () => "/api/sessions", takesBody: true },
@@ -44,6 +46,15 @@ export const OPERATIONS: readonly Operation[] = [
   { ...byHeader, name: "list actions", method: "GET", path: () => "/api/actions" },
   {
     ...byHeader,
+    name: "decide action",
+    method: "POST",
+    path: () => "/api/actions/019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b10",
+    call: { json: { decision: "deny" } },
+    takesBody: true,
+    status: 404,
+  },
+  {
+    ...byHeader,
     name: "subscribe",
     method: "GET",
     path: () => "/api/updates",
@@ -59,6 +70,17 @@ export const OPERATIONS: readonly Operation[] = [
   { ...byPath, name: "list models", method: "GET", path: () => "/api/control/models", byPath: false },
   { ...byHeader, name: "list Apps", method: "GET", path: () => "/api/control/apps" },
   { ...byPath, name: "list secrets", method: "GET", path: () => "/api/secrets?client_id=me", byPath: false },
+  {
+    ...byPath,
+    name: "set secrets",
+    method: "PUT",
+    path: () => "/api/secrets?client_id=me",
+    // Of an App that declares none.
+    call: { json: { NAME: "a value" } },
+    byPath: false,
+    takesBody: true,
+    status: 400,
+  },
   {
     ...byPath,
     name: "remove secrets",

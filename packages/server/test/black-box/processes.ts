@@ -16,6 +16,8 @@ export const NODES = nodesOf(process.env["COLLOQUY_TEST_NODES"], process.env["CO
 export interface Processes {
   /** Where the service is reached, from the first start on. */
   readonly url: string;
+  /** Of each that runs. */
+  readonly pids: readonly number[];
   /** What says where the data is, beside the directory. */
   readonly environment: Readonly<Record<string, string>>;
   start(environment: Readonly<Record<string, string>>, directory: string): Promise<void>;
@@ -32,6 +34,11 @@ class OneProcess implements Processes {
   url = "";
   readonly environment = {};
   #process: ChildProcess | null = null;
+
+  get pids(): readonly number[] {
+    const pid = this.#process?.pid;
+    return pid === undefined ? [] : [pid];
+  }
 
   async start(environment: Readonly<Record<string, string>>, directory: string): Promise<void> {
     const child = spawn(process.execPath, [MAIN], {
@@ -86,6 +93,10 @@ class SeveralNodes implements Processes {
 
   get url(): string {
     return `http://127.0.0.1:${this.#proxy?.port ?? 0}`;
+  }
+
+  get pids(): readonly number[] {
+    return this.#nodes.flatMap((node) => node.pids);
   }
 
   get environment(): Readonly<Record<string, string>> {

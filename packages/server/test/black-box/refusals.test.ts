@@ -23,12 +23,8 @@ async function expectUnknown(session: string): Promise<void> {
 describe.each(OPERATIONS.filter(({ needsSession }) => needsSession))("$name", (operation) => {
   it("needs the header X-Session-Id: 400", async () => {
     const session = newSession();
-    const { session: _none, ...call } = { session: undefined, headers: operation.call.headers ?? {} };
-    expectProblem(
-      await send(url(), operation.method, operation.path(session), call),
-      400,
-      "session_id_missing",
-    );
+    const answer = await send(url(), operation.method, operation.path(session), operation.call);
+    expectProblem(answer, 400, "session_id_missing");
   });
 
   it.each([
@@ -84,7 +80,7 @@ describe.each(OPERATIONS)("$name", (operation) => {
     const session = await sessionFor(operation);
     const path = operation.path(session);
     const more = { ...operation, path: () => `${path}${path.includes("?") ? "&" : "?"}colour=red` };
-    expect((await perform(url(), more, session)).status).toBe(200);
+    expect((await perform(url(), more, session)).status).toBe(operation.status);
   });
 
   it("refuses a foreign Host on a loopback bind: 403, and nothing is created", async () => {

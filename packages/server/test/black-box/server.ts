@@ -41,6 +41,10 @@ export class Program {
     return this.#processes.url;
   }
 
+  get pids(): readonly number[] {
+    return this.#processes.pids;
+  }
+
   /** Runs the program on its directory, again after it was stopped. */
   async run(): Promise<void> {
     await this.#processes.start(

@@ -1,0 +1,167 @@
+// A disk without room, as the program itself meets it: the system refuses every write to a file of the data directory with ENOSPC, which
+// strace brings about from outside. Every operation is asked meanwhile, then there is room again.
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import {
+  type Call,
+  chat,
+  expectProblem,
+  newSession,
+  open,
+  send,
+  settled,
+  state,
+} from "./black-box/client.ts";
+import { Program } from "./black-box/server.ts";
+
+const CONFIG = {
+  apps: {
+    default: {
+      tools: ["calculator"],
+      approvals: { calculator: "always" },
+      secrets: [{ name: "TOKEN", description: "A token" }],
+    },
+  },
+};
+const canTrace = spawnSync("strace", ["--version"], { stdio: "ignore" }).status === 0;
+
+describe.skipIf(!canTrace)("a full disk", () => {
+  let program: Program;
+  let tracer: ChildProcess | null = null;
+  const known = newSession();
+  const waiting = newSession();
+  let action = "";
+
+  beforeAll(async () => {
+    program = await Program.start(CONFIG);
+    await chat(program.url, known, "hello there");
+    await settled(program.url, known);
+    await chat(program.url, waiting, "what is 12 * 7?");
+    action = await askedAction(program.url, waiting);
+    tracer = await fillDisk(program.pids[0] ?? 0);
+  }, 60_000);
+  afterAll(async () => {
+    tracer?.kill("SIGTERM");
+    await program.remove();
+  });
+
+  it.each<[name: string, method: string, path: () => string, call: () => Call]>([
+    ["create session", "POST", () => "/api/sessions", () => ({ session: newSession() })],
+    ["rename thread", "PATCH", () => `/api/sessions/${known}`, () => ({ json: { title: "Other" } })],
+    ["delete thread", "DELETE", () => `/api/sessions/${known}`, () => ({})],
+    ["send message", "POST", () => "/api/chat?message=again", () => ({ session: known })],
+    [
+      "send message to a new session",
+      "POST",
+      () => "/api/chat?message=hi",
+      () => ({ session: newSession() }),
+    ],
+    ["get state of a new session", "GET", () => "/api/state", () => ({ session: newSession() })],
+    ["interrupt", "POST", () => "/api/interrupt", () => ({ session: waiting })],
+    [
+      "decide action",
+      "POST",
+      () => `/api/actions/${action}`,
+      () => ({ session: waiting, json: { decision: "approve" } }),
+    ],
+    [
+      "subscribe to a new session",
+      "GET",
+      () => "/api/updates",
+      () => ({ session: newSession(), headers: { Accept: "text/event-stream" } }),
+    ],
+    ["set model", "POST", () => "/api/control/model?rig=demo/assistant", () => ({ session: newSession() })],
+    ["list Apps for a new session", "GET", () => "/api/control/apps", () => ({ session: newSession() })],
+    ["set secrets", "PUT", () => "/api/secrets?client_id=me", () => ({ json: { TOKEN: "value" } })],
+  ])(
+    "refuses what has to be written: %s is 507, says when to try again, and changes nothing",
+    async (_name, method, path, call) => {
+      const answer = await send(program.url, method, path(), call());
+      expectProblem(answer, 507, "insufficient_storage");
+      expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
+    },
+  );
+
+  it.each<[name: string, path: () => string, session: string]>([
+    ["get state", () => "/api/state", known],
+    ["get session", () => `/api/sessions/${known}`, known],
+    ["list messages", () => `/api/sessions/${known}/messages`, known],
+    ["list threads", () => "/api/sessions?public_key=0xnobody", known],
+    ["list actions", () => "/api/actions", waiting],
+    ["list models", () => "/api/control/models", known],
+    ["list secrets", () => "/api/secrets?client_id=me", known],
+  ])("goes on to answer what is only read: %s", async (_name, path, session) => {
+    expect((await send(program.url, "GET", path(), { session })).status).toBe(200);
+  });
+
+  it("streams what is there, lives, and says that it is not ready", async () => {
+    const stream = await open(program.url, "GET", "/api/updates", {
+      session: known,
+      headers: { Accept: "text/event-stream" },
+    });
+    expect(stream.statusCode).toBe(200);
+    stream.destroy();
+    expect((await send(program.url, "GET", "/healthz")).status).toBe(200);
+    await expect
+      .poll(async () => (await send(program.url, "GET", "/readyz")).status, { timeout: 20_000 })
+      .toBe(503);
+  });
+
+  it("heals by itself when there is room, with everything as it was", async () => {
+    if (tracer === null) throw new Error("Nothing has filled the disk");
+    tracer.kill("SIGTERM");
+    await once(tracer, "exit");
+    await expect
+      .poll(async () => (await send(program.url, "GET", "/readyz")).status, { timeout: 20_000 })
+      .toBe(200);
+    const { messages, title } = await state(program.url, known);
+    expect(messages).toHaveLength(2);
+    expect(title).not.toBe("Other");
+    const decided = await send(program.url, "POST", `/api/actions/${action}`, {
+      session: waiting,
+      json: { decision: "approve" },
+    });
+    expect(decided.status).toBe(200);
+    expect((await settled(program.url, waiting)).messages.at(-1)?.content).toContain("84");
+    await chat(program.url, known, "and now?");
+    expect((await settled(program.url, known)).messages).toHaveLength(4);
+  });
+});
+
+/** Id of what the session waits for. */
+async function askedAction(url: string, session: string): Promise<string> {
+  return await vi.waitFor(
+    async () => {
+      const [action] = (await state(url, session)).pending_actions;
+      if (action === undefined) throw new Error("Nobody is asked yet");
+      return action.id;
+    },
+    { timeout: 20_000 },
+  );
+}
+
+/** From when this resolves on, no thread of the process can write to a file by position, which only SQLite does. */
+async function fillDisk(pid: number): Promise<ChildProcess> {
+  const tracer = spawn(
+    "strace",
+    [
+      "-f",
+      "-e",
+      "trace=pwrite64,ftruncate,fallocate",
+      "-e",
+      "inject=pwrite64,ftruncate,fallocate:error=ENOSPC",
+      "-o",
+      "/dev/null",
+      "-p",
+      String(pid),
+    ],
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
+  for await (const line of createInterface({ input: tracer.stderr })) {
+    if (line.includes("attached")) return tracer;
+  }
+  throw new Error("strace could not look at the process");
+}
