@@ -243,6 +243,31 @@ describe("a turn", () => {
     expect(await Promise.race([end, Promise.resolve("runs")])).toBe("runs");
   });
 
+  it("keeps no more outputs than all calls of an answer may have, and says that the others were made", async () => {
+    const large = "x".repeat(60_000);
+    const read = { ...echo, execute: () => Promise.resolve(large) };
+    const { agentMessage } = startedTurn();
+    const output = "x".repeat(1_024 * 1_024 - 130_000);
+    const before = { call_id: "before", name: "echo", output, is_error: false, duration_ms: 1 };
+    const { model, journal } = run({
+      tools: [read, { ...echo, name: "short" }],
+      turn: { agentMessage: { ...agentMessage, toolResults: [before] }, stepsDone: 1 },
+    });
+    (await model.next()).callTool("echo", {}, "a").finish("tool-calls");
+    (await model.next())
+      .callTool("echo", {}, "b")
+      .callTool("echo", {}, "c")
+      .callTool("short", {}, "d")
+      .finish("tool-calls");
+    const told = (await model.next()).prompt.at(-1) ?? "";
+    const outputs = journal.outcomes.map((outcome) => outcome.output);
+    expect(outputs.slice(0, 2)).toEqual([large, large]);
+    expect(outputs[2]).toMatch(/^\[Left out: the call was made, and its output had 60002 bytes/);
+    expect(outputs[3]).toEqual({});
+    expect(journal.outcomes.map(({ isError }) => isError)).toEqual([false, false, false, false]);
+    expect(told).toContain("Left out: the call was made");
+  });
+
   it("counts what the calls of an answer have brought over its steps, those before a crash too", async () => {
     const call = { id: "before", name: "echo", status: "complete", effect: "read", step: 1 } as const;
     const before = { ...call, arguments: { text: "x".repeat(1_024 * 1_024 - 100_000) } };

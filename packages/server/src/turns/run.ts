@@ -9,6 +9,7 @@ import type { ModelCatalog } from "../core/ports/model.ts";
 import type { ToolRegistry, TurnTools } from "../core/ports/tool.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
 import { MAX_CALLS, type StartedTurn, type StepRecord, type TokenUsage } from "../core/turn.ts";
+import { OutputBudget } from "./answer-outputs.ts";
 import { HistoryWindow, historyBudget } from "./history.ts";
 import { instructionsFor } from "./instructions.ts";
 import type { TurnFailure, TurnJournal } from "./journal.ts";
@@ -84,6 +85,7 @@ class TurnRun {
   readonly #callIds: string[];
   /** What the calls of the answer so far have brought, as it is kept. */
   #argumentBytes: number;
+  readonly #outputs: OutputBudget;
 
   constructor(turn: StartedTurn, journal: TurnJournal, options: TurnRunOptions, deadline: TurnDeadline) {
     this.#turn = turn;
@@ -92,6 +94,7 @@ class TurnRun {
     this.#deadline = deadline;
     this.#callIds = turn.agentMessage.toolCalls.map(({ id }) => id);
     this.#argumentBytes = argumentBytes(turn.agentMessage.toolCalls);
+    this.#outputs = new OutputBudget(turn.agentMessage);
   }
 
   async run(): Promise<RunEnd> {
@@ -122,13 +125,8 @@ class TurnRun {
         });
       }
       this.#options.onUsage(step.usage);
-      const record = {
-        number,
-        text: step.text,
-        parts: step.parts,
-        usage: step.usage,
-        finishReason: step.finishReason,
-      };
+      const { text, parts, usage, finishReason } = step;
+      const record = { number, text, parts, usage, finishReason };
       if (step.calls.length === 0) return (await this.#journal.complete(record)) ? "complete" : "stopped";
       const results = await this.#takeCalls(record, step);
       if (typeof results === "string") return results;
@@ -225,7 +223,8 @@ class TurnRun {
   async #runCalls(calls: readonly ToolCallRecord[]): Promise<ToolResults | null> {
     const { tools, clock, limits, signal } = this.#options;
     const onProgress = (): void => this.#deadline.progress();
-    const run: ToolRun = { turn: this.#turn, tools, clock, timeoutMs: limits.toolMs, signal, onProgress };
+    const [turn, outputs] = [this.#turn, this.#outputs];
+    const run: ToolRun = { turn, tools, outputs, clock, timeoutMs: limits.toolMs, signal, onProgress };
     return await runToolCalls(calls, this.#journal, run);
   }
 

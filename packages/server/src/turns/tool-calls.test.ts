@@ -3,6 +3,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { ToolCallRecord } from "../core/message.ts";
 import type { Tool } from "../core/ports/tool.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
+import { OutputBudget } from "./answer-outputs.ts";
 import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
@@ -51,6 +52,7 @@ async function run(
     turn,
     tools,
     clock,
+    outputs: new OutputBudget({ toolResults: [] }),
     timeoutMs: TIMEOUT_MS,
     signal: controller.signal,
     onProgress: () => undefined,
@@ -162,7 +164,8 @@ describe("the calls of a step", () => {
     const signal = AbortSignal.abort();
     const tools = await fixedTools({ default: [] }).open(turn, signal);
     const call = { id: "1", name: "t", arguments: {}, status: "running", step: 1, ...unsafe } as const;
-    const given = { turn, tools, clock, timeoutMs: TIMEOUT_MS, signal, onProgress: () => undefined };
+    const outputs = new OutputBudget(turn.agentMessage);
+    const given = { turn, tools, outputs, clock, timeoutMs: TIMEOUT_MS, signal, onProgress: () => undefined };
     expect(await runToolCalls([call], journal, given)).toBeNull();
     expect(journal.entries).toEqual([]);
 

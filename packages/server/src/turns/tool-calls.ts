@@ -4,6 +4,7 @@ import { needsIntent, type StepCall, type ToolCallRecord } from "../core/message
 import type { Clock } from "../core/ports/clock.ts";
 import type { TurnTools } from "../core/ports/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
+import type { OutputBudget } from "./answer-outputs.ts";
 import { callKey } from "./call-key.ts";
 import type { TurnJournal } from "./journal.ts";
 
@@ -15,6 +16,7 @@ export type ToolResults = ReadonlyMap<string, { readonly output: JsonValue; read
 export interface ToolRun {
   readonly turn: Pick<StartedTurn, "sessionId" | "life" | "turn">;
   readonly tools: TurnTools;
+  readonly outputs: OutputBudget;
   readonly clock: Clock;
   /** Milliseconds that one call may take. */
   readonly timeoutMs: number;
@@ -105,9 +107,13 @@ class StepCalls {
 
   /** `null` when the turn was stopped meanwhile. */
   async #call(call: ToolCallRecord): Promise<ToolOutcomeInput | null> {
-    const { clock, signal, timeoutMs, tools, turn, onProgress } = this.#run;
+    const { clock, signal, timeoutMs, tools, turn, outputs, onProgress } = this.#run;
     const began = clock.monotonic();
-    const { output, isError, ...more } = await tools.call(call.name, call.arguments, {
+    const {
+      output: whole,
+      isError,
+      ...more
+    } = await tools.call(call.name, call.arguments, {
       callId: callKey(turn, call.id),
       judged: call.input ?? call.arguments,
       timeoutMs,
@@ -120,6 +126,7 @@ class StepCalls {
     });
     if (signal.aborted) return null;
     onProgress();
+    const output = outputs.fit(whole);
     this.#results.set(call.id, { output, is_error: isError });
     const durationMs = Math.round(clock.monotonic() - began);
     return { callId: call.id, output, isError, durationMs, ...more };
