@@ -246,6 +246,12 @@ describe("a stream that breaks", () => {
     served.proxy.plan = () => null;
     served.wake();
     await served.until(() => state() === "live");
+    // A stream that has lasted makes what was before forgotten.
+    await served.clock.advance(5_000);
+    served.proxy.cut();
+    await served.until(() => state() === "waiting");
+    await served.clock.advance(1_000);
+    await served.until(() => state() === "live");
   });
 
   it("is given up when it says nothing for 40 seconds", async () => {
@@ -338,6 +344,40 @@ describe("where streams are blocked", () => {
     expect(served.proxy.heads.at(-1)?.["if-none-match"]).toMatch(/^"/);
   });
 
+  it("the first question asks for everything, because what was read before the stream is not what is known", async () => {
+    session.subscribe(() => undefined);
+    await served.until(() => state() === "live");
+    await session.send("Hi");
+    (await served.model.next()).say("one ");
+    await served.until(() => lastContent() === "one ");
+    blocked(0);
+    const asked = served.proxy.seen.length;
+    served.proxy.cut();
+    await served.until(() => state() === "polling", 100);
+    const first = served.proxy.seen.indexOf("GET /api/state", asked);
+    expect(served.proxy.heads[first]).not.toHaveProperty("if-none-match");
+  });
+
+  it("a question that was under way when something was sent is followed by another one at once", async () => {
+    blocked(0);
+    const gate = Promise.withResolvers<void>();
+    let isHeld = false;
+    const holding: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (isHeld && String(input).endsWith("/api/state")) await gate.promise;
+      return response;
+    };
+    session = served.client({ fetch: holding }).session();
+    session.subscribe(() => undefined);
+    await served.until(() => state() === "polling");
+    isHeld = true;
+    const asked = served.proxy.seen.length;
+    await served.until(() => served.proxy.seen.length > asked, 100);
+    await session.send("Hi");
+    gate.resolve();
+    await served.until(() => session.getSnapshot()?.messages[0]?.content === "Hi");
+  });
+
   it("stops when it is told, and leaves no timer", async () => {
     blocked("swallow");
     session.subscribe(() => undefined);
@@ -378,6 +418,10 @@ describe("a session that cannot be followed", () => {
     expect(updates.at(-1)).toMatchObject({ type: "system_notice", code: "session_deleted" });
     expect([state(), served.clock.timers]).toEqual(["deleted", 0]);
     expect(await record().ended).toBe("ended");
+    const asked = served.proxy.seen.length;
+    session.subscribe(() => undefined);
+    await sleep(20);
+    expect([state(), served.proxy.seen.length]).toEqual(["deleted", asked]);
     await expect(served.direct.getSession(session.id)).rejects.toMatchObject({ status: 404 });
   });
 
@@ -392,6 +436,26 @@ describe("a session that cannot be followed", () => {
     expect(state()).toBe("deleted");
     await served.until(() => served.clock.timers === 0);
     await expect(served.direct.getSession(session.id)).rejects.toMatchObject({ code: "session_not_found" });
+  });
+
+  it("because it is being deleted is not asked for, which would make it anew", async () => {
+    served.proxy.plan = ({ method, path }) => {
+      if (method === "DELETE") return "swallow";
+      return path === "/api/updates" ? 0 : null;
+    };
+    session.subscribe(() => undefined);
+    await served.until(() => state() === "polling");
+    const deleting = session.delete().catch((error: unknown) => error);
+    await served.until(() => served.proxy.seen.at(-1)?.startsWith("DELETE") === true);
+    const asked = served.proxy.seen.length;
+    session.subscribe(() => undefined);
+    for (let second = 0; second < 10; second += 1) {
+      await served.clock.advance(1_000);
+      await sleep(2);
+    }
+    expect(served.proxy.seen.length).toBe(asked);
+    session.stop();
+    expect(await deleting).toMatchObject({ code: "stopped" });
   });
 
   it("goes on when it could not be deleted", async () => {
