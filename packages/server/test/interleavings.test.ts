@@ -1,6 +1,7 @@
 // Random interleavings of everything that people, models, crashes and networks do to a few sessions, against the promises of contract
-// sections 3 and 5. The seed and the shortest failing sequence are printed by fast-check.
+// sections 3 and 5. The seed is printed, and by fast-check the shortest failing sequence; COLLOQUY_SEED runs one again.
 
+import { randomInt } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,8 @@ import { describe, expect, it } from "vitest";
 import { COMMANDS, Interleaving, type Command } from "./interleaving.ts";
 
 const RUNS = Number(process.env["COLLOQUY_INTERLEAVINGS"] ?? 60);
+
+const SEED = process.env["COLLOQUY_SEED"];
 
 const command: fc.Arbitrary<Command> = fc.record({
   name: fc.constantFrom(...COMMANDS),
@@ -20,6 +23,8 @@ describe("any interleaving of chat, interrupt, rename, delete, evict, crash, rec
   it("loses, doubles and reorders nothing, and ends with every message answered", {
     timeout: 300_000,
   }, async () => {
+    const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
+    console.log(`COLLOQUY_SEED=${seed}`);
     await fc.assert(
       fc.asyncProperty(
         fc.array(command, { minLength: 5, maxLength: 60 }),
@@ -38,7 +43,7 @@ describe("any interleaving of chat, interrupt, rename, delete, evict, crash, rec
           }
         },
       ),
-      { numRuns: RUNS },
+      { numRuns: RUNS, seed },
     );
   });
 });

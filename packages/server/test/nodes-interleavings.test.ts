@@ -1,6 +1,7 @@
 // Random interleavings of everything that people, models, crashes and networks do to a few sessions on three nodes, against the promises of
 // contract section 3 and of the issue "Many machines". The seed and the shortest failing sequence are printed by fast-check.
 
+import { randomInt } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NODE_COMMANDS, NodesInterleaving, type NodeCommand } from "./nodes-interleaving.ts";
@@ -8,6 +9,8 @@ import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
 
 const RUNS = Number(process.env["COLLOQUY_NODE_INTERLEAVINGS"] ?? 6);
 let server: PostgresServer;
+
+const SEED = process.env["COLLOQUY_SEED"];
 
 const command: fc.Arbitrary<NodeCommand> = fc.record({
   name: fc.constantFrom(...NODE_COMMANDS),
@@ -25,6 +28,8 @@ describe.skipIf(await isWithoutPostgres())("any interleaving on three nodes", ()
   it("shows on every node what was answered on another, loses and doubles nothing, and ends with every message answered", {
     timeout: 300_000,
   }, async () => {
+    const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
+    console.log(`COLLOQUY_SEED=${seed}`);
     await fc.assert(
       fc.asyncProperty(
         fc.array(command, { minLength: 10, maxLength: 40, size: "max" }),
@@ -42,7 +47,13 @@ describe.skipIf(await isWithoutPostgres())("any interleaving on three nodes", ()
           }
         },
       ),
-      { numRuns: RUNS, endOnFailure: true, interruptAfterTimeLimit: 240_000, markInterruptAsFailure: false },
+      {
+        numRuns: RUNS,
+        seed,
+        endOnFailure: true,
+        interruptAfterTimeLimit: 240_000,
+        markInterruptAsFailure: false,
+      },
     );
   });
 });

@@ -46,7 +46,7 @@ export function describeLists(openStore: OpenStore): void {
       expect(await list([])).toEqual([]);
     });
 
-    it("come in pages that leave nothing out and show nothing twice, whatever moves meanwhile", async () => {
+    it("come in pages that leave nothing out and show nothing twice, whichever of those shown move meanwhile", async () => {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 7);
       const seen: string[] = [];
