@@ -9,13 +9,14 @@ import { formatKey, newKey } from "../../src/apps/keys/key-text.ts";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { AppSettings, OwnTool } from "../../src/core/app-settings.ts";
-import type { Logger } from "../../src/core/ports/logger.ts";
 import type { Store } from "../../src/core/ports/store.ts";
 import type { ToolContext } from "../../src/core/ports/tool.ts";
 import { buildServer, type ColloquyServer } from "../../src/server.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { type AppServers, startAppServers } from "./app-servers.ts";
 import { newWallet } from "../black-box/client.ts";
 import { makeConversation, type Conversation } from "./conversation.ts";
+import { recordingLogger } from "./recording-logger.ts";
 import { RecordingModel } from "./recording-model.ts";
 
 export const APPS = ["chatty", "closed"] as const;
@@ -25,11 +26,11 @@ export type AppName = (typeof APPS)[number];
 export interface Canaries {
   /** Of its conversation: message, title, user state. */
   readonly conversation: readonly string[];
-  /** Of the App, for those that may use it: models, slots for secrets, what its model and its tool say. */
+  /** Of the App, for those that may use it: models, slots for secrets, what its model and its tools say. */
   readonly app: readonly string[];
   /** For nobody but its model. */
   readonly instructions: string;
-  /** For nobody but its tool: what a client has put into the slot. */
+  /** For nobody but its tools: what a client has put into the slot. */
   readonly secret: string;
 }
 
@@ -84,11 +85,14 @@ export async function givenService(): Promise<GivenService> {
   const logged: string[] = [];
   const drafts = APPS.map((name) => draftApp(name));
   const base = await baseConfig();
-  const apps = Object.fromEntries(drafts.map(({ name, settings }) => [name, settings(base.default)]));
+  const servers = await Promise.all(drafts.map(({ texts, slot }) => startAppServers(texts, slot)));
+  const apps = Object.fromEntries(
+    drafts.map(({ name, settings }, index) => [name, settings(base.default, servers[index]!)]),
+  );
   const server = await buildServer(
     { ...base.config, apps: { default: base.default, ...apps } },
     {
-      logger: recording(logged),
+      logger: recordingLogger(logged),
       onFatal,
       clock,
       store,
@@ -97,7 +101,12 @@ export async function givenService(): Promise<GivenService> {
   );
   const keys = await makeKeys(store);
   const { url } = await server.listen();
-  return await fill({ server, url, drafts, keys, logged, wallet: newWallet() });
+  const given = await fill({ server, url, drafts, keys, logged, wallet: newWallet() });
+  const close = async (): Promise<void> => {
+    await given.close();
+    for (const one of servers) await one.close();
+  };
+  return { ...given, close };
 }
 
 export type AppDraft = ReturnType<typeof draftApp>;
@@ -109,6 +118,8 @@ function draftApp(name: AppName) {
     title: canary(name, "title"),
     state: canary(name, "state"),
     tool: canary(name, "tool"),
+    mcp: canary(name, "mcp"),
+    openapi: canary(name, "openapi"),
     input: canary(name, "input"),
   };
   const rig = `test/${canary(name, "model")}`;
@@ -126,7 +137,7 @@ function draftApp(name: AppName) {
   };
   const canaries: Canaries = {
     conversation: [texts.message, texts.title, texts.state],
-    app: [rig, slot, description, texts.answer, texts.tool, texts.input],
+    app: [rig, slot, description, texts.answer, texts.tool, texts.mcp, texts.openapi, texts.input],
     instructions,
     secret: canary(name, "secret"),
   };
@@ -137,12 +148,12 @@ function draftApp(name: AppName) {
     texts,
     canaries,
     model: new RecordingModel(texts.answer, { about: texts.input }),
-    settings: (settings: AppSettings): AppSettings => ({
+    settings: (settings: AppSettings, servers: AppServers): AppSettings => ({
       ...settings,
       models: [rig],
       utilityModel: rig,
       instructions,
-      tools: { ...settings.tools, own: { notes }, approvals: { notes: "always" } },
+      tools: { ...settings.tools, ...servers.settings, own: { notes }, approvals: { notes: "always" } },
       secrets: [{ name: slot, description, required: false }],
       requireKey: name === "closed" ? "all" : "chat",
     }),
@@ -154,18 +165,6 @@ async function baseConfig(): Promise<{ readonly config: Config; readonly default
   const loaded = await loadConfig({ environment, workingDirectory: import.meta.dirname });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   return { config: loaded.config, default: loaded.config.apps["default"]! };
-}
-
-function recording(logged: string[]): Logger {
-  const note = (fields: object, message: string): void => {
-    logged.push(JSON.stringify([fields, message], (_, value: unknown) => readable(value)));
-  };
-  return { debug: note, info: note, warn: note, error: note };
-}
-
-/** An error has no fields of its own that JSON would show. */
-function readable(value: unknown): unknown {
-  return value instanceof Error ? { text: String(value), stack: value.stack, cause: value.cause } : value;
 }
 
 type Keys = Awaited<ReturnType<typeof makeKeys>>;

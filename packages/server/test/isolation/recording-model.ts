@@ -1,4 +1,4 @@
-// A model that remembers all that it was ever told, calls the App's tool when it is asked to, and then says its sentence.
+// A model that remembers all that it was ever told, calls the App's tools when it is asked to, and then says its sentence.
 
 import type {
   LanguageModelV4,
@@ -18,7 +18,7 @@ export class RecordingModel implements LanguageModelV4 {
   readonly #sentence: string;
   readonly #input: object;
 
-  /** `input` is what it calls the tool with. */
+  /** `input` is what it calls the tools with. */
   constructor(sentence: string, input: object) {
     this.#sentence = sentence;
     this.#input = input;
@@ -31,19 +31,27 @@ export class RecordingModel implements LanguageModelV4 {
   async doStream(options: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> {
     const { abortSignal: _signal, ...told } = options;
     this.told.push(JSON.stringify(told));
-    const [tool] = options.tools ?? [];
+    const tools = options.tools ?? [];
     const last = options.prompt.at(-1);
     const parts =
-      tool !== undefined && last?.role === "user" && JSON.stringify(last.content).includes("use the tool")
-        ? callOf(tool.name, this.#input)
+      tools.length > 0 && last?.role === "user" && JSON.stringify(last.content).includes("use the tool")
+        ? callsOf(tools, this.#input)
         : textOf(this.#sentence);
     return { stream: ReadableStream.from([{ type: "stream-start" as const, warnings: [] }, ...parts]) };
   }
 }
 
-function callOf(toolName: string, input: object): readonly LanguageModelV4StreamPart[] {
+function callsOf(
+  tools: NonNullable<LanguageModelV4CallOptions["tools"]>,
+  input: object,
+): readonly LanguageModelV4StreamPart[] {
   return [
-    { type: "tool-call", toolCallId: crypto.randomUUID(), toolName, input: JSON.stringify(input) },
+    ...tools.map(({ name: toolName }) => ({
+      type: "tool-call" as const,
+      toolCallId: crypto.randomUUID(),
+      toolName,
+      input: JSON.stringify(input),
+    })),
     { type: "finish", finishReason: { unified: "tool-calls", raw: "tool-calls" }, usage: USAGE },
   ];
 }

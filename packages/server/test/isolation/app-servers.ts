@@ -1,0 +1,61 @@
+// What an App's tools stand on outside of the service: an MCP server and an HTTP service with an OpenAPI document. Both answer with texts of
+// the App, and with the secret that they were sent, which must be seen by nobody.
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { AppSettings } from "../../src/core/app-settings.ts";
+import { Hidden } from "../../src/core/hidden.ts";
+import { httpServer } from "../../src/tools/mcp/testing/opened-mcp.ts";
+import { ScriptedMcp } from "../../src/tools/mcp/testing/scripted-mcp.ts";
+
+export interface AppServers {
+  readonly settings: Pick<AppSettings["tools"], "mcp" | "openapi">;
+  close(): Promise<void>;
+}
+
+const DOCUMENT = {
+  openapi: "3.1.0",
+  info: { title: "Orders", version: "1" },
+  paths: {
+    "/orders": {
+      get: {
+        operationId: "orders",
+        parameters: [{ name: "about", in: "query", schema: { type: "string" } }],
+        responses: { 200: { description: "The orders" } },
+      },
+    },
+  },
+};
+
+/** `texts`: what the two answer with. Their calls carry the secret of the slot. */
+export async function startAppServers(
+  texts: { readonly mcp: string; readonly openapi: string },
+  slot: string,
+): Promise<AppServers> {
+  const headers = { Authorization: `Bearer {{secret.${slot}}}` };
+  const mcp = await new ScriptedMcp().start();
+  mcp.tools = [{ name: "look", inputSchema: { type: "object", properties: { about: { type: "string" } } } }];
+  mcp.call = (request) => ({
+    content: [{ type: "text", text: `${texts.mcp} ${request.headers.authorization}` }],
+  });
+  const orders = createServer(({ url, headers: sent }, response) => {
+    response.setHeader("content-type", "application/json");
+    const found = { orders: texts.openapi, leaked: sent.authorization };
+    response.end(JSON.stringify(url === "/document.json" ? DOCUMENT : found));
+  });
+  await once(orders.listen(0, "127.0.0.1"), "listening");
+  const baseURL = `http://127.0.0.1:${(orders.address() as AddressInfo).port}`;
+  const document = `${baseURL}/document.json`;
+  return {
+    settings: {
+      mcp: { desk: httpServer(mcp.url, headers) },
+      openapi: { shop: { document, baseURL, operations: null, headers: new Hidden(headers) } },
+    },
+    close: async () => {
+      orders.closeAllConnections();
+      orders.close();
+      await mcp.stop();
+    },
+  };
+}
