@@ -14,6 +14,10 @@ const ACTIONS = { least: 15, most: 90 };
 const LONGEST_COUNT = 30;
 const VERY_LONG = { count: 200, share: 0.06 };
 
+/** Share of the sessions in which nobody interrupts or deletes anything, and the share of the actions that are left then. */
+const PATIENT = 0.35;
+const PATIENT_KINDS = 0.85;
+
 export interface SettledSession {
   readonly session: SessionClient;
   readonly snapshot: Snapshot;
@@ -79,15 +83,17 @@ async function useSession(
   const longest = (): number =>
     session.context.hasLongAnswers && random.chance(VERY_LONG.share) ? VERY_LONG.count : LONGEST_COUNT;
   const chat = () => session.chat(nextMessage(random, nextSerial(), longest()));
+  // What stands still is set going again by whoever interrupts it, and nobody would see for how long it had.
+  const isPatient = random.chance(PATIENT);
   for (let done = 0; done < actions && !stopping.aborted && !session.isUncertain; done += 1) {
-    const kind = random.next();
+    const kind = random.next() * (isPatient ? PATIENT_KINDS : 1);
     if (kind < 0.52) await chat();
     else if (kind < 0.62) await Promise.all(Array.from({ length: random.integer(2, 4) }, chat));
     else if (kind < 0.78) await session.state();
-    else if (kind < 0.86) await session.interrupt();
-    else if (kind < 0.9) await interruptAndChat(session, chat);
-    else if (kind < 0.94) await session.rename(`Title ${nextSerial()}`);
-    else if (kind < 0.97) await session.setUserState(nextSerial());
+    else if (kind < 0.82) await session.rename(`Title ${nextSerial()}`);
+    else if (kind < PATIENT_KINDS) await session.setUserState(nextSerial());
+    else if (kind < 0.93) await session.interrupt();
+    else if (kind < 0.97) await interruptAndChat(session, chat);
     else await session.remove();
     // Some act at once, some think.
     if (random.chance(0.6)) await sleep(random.next() * 250);
