@@ -200,25 +200,54 @@ describe("many titles at once", () => {
     titles.stop();
   });
 
-  it.each([
-    [15_000, 9],
-    [15_001, 8],
-  ])(
-    "that have waited %i ms: %i of nine are begun, before another process can be asked for the same",
-    async (waited, begun) => {
-      const { titles, asked } = waitingTitles();
-      for (const job of jobsOf(9)) titles.start(job);
-      await clock.advance(waited);
-      asked[0]!("Title");
-      // The store answers in order: behind these the title is stored, and its place is free.
-      for (let n = 0; n < 3; n += 1) {
-        await service.store.probe();
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      expect(asked).toHaveLength(begun);
-      titles.stop();
-    },
-  );
+  it("are made of the message 15 seconds after their chats, all of them, when the model answers none", async () => {
+    const stored: unknown[] = [];
+    before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));
+    const { titles, asked } = waitingTitles();
+    const jobs = jobsOf(60);
+    for (const job of jobs.slice(0, 30)) titles.start(job);
+    await clock.advance(5_000);
+    for (const job of jobs.slice(30)) titles.start(job);
+    await clock.advance(9_999);
+    expect([asked.length, stored]).toEqual([8, []]);
+    await clock.advance(1);
+    await until(() => stored.length === 30);
+    await service.pass(4_000);
+    expect(stored).toHaveLength(30);
+    await service.pass(1_000);
+    await until(() => stored.length === 60);
+    expect(new Set(stored)).toEqual(new Set(jobs.map(({ text }) => text)));
+    titles.stop();
+  });
+
+  it("that wait for a place get it from a model that is slow, and what is left of their 15 seconds", async () => {
+    const stored: unknown[] = [];
+    before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));
+    const { titles, asked } = waitingTitles();
+    for (const job of jobsOf(17)) titles.start(job);
+    await clock.advance(10_000);
+    for (const answer of asked.slice()) answer("Made");
+    await until(() => asked.length === 16);
+    await clock.advance(4_000);
+    for (const answer of asked.slice(8, 12)) answer("Made late");
+    await until(() => asked.length === 17);
+    await clock.advance(1_000);
+    await until(() => stored.length === 17);
+    const count = (title: string) => stored.filter((one) => one === title).length;
+    expect([count("Made"), count("Made late")]).toEqual([8, 4]);
+    titles.stop();
+  });
+
+  it("that need no model wait for none", async () => {
+    const stored: unknown[] = [];
+    before = (method, parameters) => void (method === "jobs.finishTitle" && stored.push(parameters.at(-1)));
+    const { titles } = waitingTitles();
+    for (const job of jobsOf(9)) titles.start(job);
+    titles.start({ ...jobsOf(1, "gone")[0]!, text: "plain" });
+    await until(() => stored.length > 0);
+    expect(stored).toEqual(["plain"]);
+    titles.stop();
+  });
 
   it("of an App that is gone are made of the message: what was said to it goes to no model, the default App's neither", async () => {
     const stored: unknown[] = [];
