@@ -24,7 +24,7 @@ describe("any interleaving of chat, interrupt, rename, delete, evict, crash, rec
     timeout: 300_000,
   }, async () => {
     const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
-    console.log(`COLLOQUY_SEED=${seed}`);
+    process.stdout.write(`COLLOQUY_SEED=${seed}\n`);
     await fc.assert(
       fc.asyncProperty(
         fc.array(command, { minLength: 5, maxLength: 60 }),

@@ -29,7 +29,7 @@ describe.skipIf(await isWithoutPostgres())("any interleaving on three nodes", ()
     timeout: 300_000,
   }, async () => {
     const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
-    console.log(`COLLOQUY_SEED=${seed}`);
+    process.stdout.write(`COLLOQUY_SEED=${seed}\n`);
     await fc.assert(
       fc.asyncProperty(
         fc.array(command, { minLength: 10, maxLength: 40, size: "max" }),

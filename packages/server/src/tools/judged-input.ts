@@ -5,7 +5,7 @@ import { sameJson, type JsonValue } from "../core/json.ts";
 import { toJson } from "./json-output.ts";
 
 /** In the place of an input that is not JSON. */
-export const UNSHOWN_INPUT = "The input cannot be shown.";
+const UNSHOWN_INPUT = "The input cannot be shown.";
 
 const PLAIN_TYPES: ReadonlySet<string> = new Set(["string", "number", "boolean"]);
 

@@ -5,7 +5,7 @@ import type { JsonValue } from "../core/json.ts";
 import type { MessageRecord } from "../core/message.ts";
 
 /** Bytes of JSON that the outputs of all calls of an answer may have together. More than most models can be sent. */
-export const MAX_OUTPUT_BYTES = 1_024 * 1_024;
+const MAX_OUTPUT_BYTES = 1_024 * 1_024;
 /** Bytes of an output that is kept in any case: a number, or what went wrong. */
 const SHORT_BYTES = 256;
 

@@ -7,13 +7,13 @@ import { cleanText } from "../core/text.ts";
 import { cleanJson } from "./clean-json.ts";
 
 /** Bytes of JSON that one call may bring: as many as its output may have. */
-export const MAX_CALL_BYTES = 64 * 1_024;
+const MAX_CALL_BYTES = 64 * 1_024;
 /** Bytes that all calls of a step may bring together. */
-export const MAX_STEP_BYTES = 256 * 1_024;
+const MAX_STEP_BYTES = 256 * 1_024;
 /** Bytes that all calls of an answer may bring together. */
-export const MAX_ANSWER_BYTES = 1_024 * 1_024;
+const MAX_ANSWER_BYTES = 1_024 * 1_024;
 /** Bytes of arguments after which a model is not listened to any more: only a model that is out of its mind sends them. */
-export const MAX_HEARD_BYTES = 4 * 1_024 * 1_024;
+const MAX_HEARD_BYTES = 4 * 1_024 * 1_024;
 /** Calls of a step that are kept at all; those that are never made among them tell the model so. */
 export const MAX_KEPT_CALLS = 512;
 /** Characters of a name or an id that are kept. Tools have names of at most 64. */
