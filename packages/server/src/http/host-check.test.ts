@@ -9,6 +9,8 @@ describe("on a loopback bind", () => {
   it.each([
     "localhost",
     "localhost:8080",
+    "localhost.",
+    "localhost.:8080",
     "LOCALHOST",
     "app.localhost:3000",
     "127.0.0.1:8080",
@@ -28,6 +30,8 @@ describe("on a loopback bind", () => {
     "192.168.1.5",
     "[::2]:80",
     "localhost:80:80",
+    "localhost..",
+    "evil.example.",
     "[::1]evil",
     "a@localhost",
   ])("%s is refused", async (host) => {

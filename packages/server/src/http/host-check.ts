@@ -39,7 +39,8 @@ export function requestHost(message: IncomingMessage): string | undefined {
 
 function isAllowed(host: string, allowed: ReadonlySet<string>): boolean {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host) ?? [];
-  const name = bracketed ?? plain;
+  // A name may end with the root's dot (RFC 1034 section 3.1).
+  const name = bracketed ?? plain?.replace(/\.$/, "");
   if (name === undefined) return false;
   return isLoopbackName(name) || allowed.has(name);
 }

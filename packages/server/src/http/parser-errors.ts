@@ -42,7 +42,7 @@ export function refuseProtocolExtras(server: Server, nextId: (message: IncomingM
       "method_not_allowed",
       "This is no proxy: CONNECT is not answered.",
       {
-        headers: { allow: "GET, HEAD, POST, PATCH, DELETE, OPTIONS" },
+        headers: { allow: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" },
       },
     );
     // The socket has left the server's hands, and with them its time-outs.
