@@ -34,10 +34,6 @@ export async function judgeCalls(
       judged.push(call);
       continue;
     }
-    if (call.refusal !== undefined) {
-      judged.push(call);
-      continue;
-    }
     // A copy: whatever judges must not change what will run.
     const verdict = await untilAborted(tools.judge(call.name, structuredClone(call.arguments)), signal);
     if (verdict === null || signal.aborted) return null;
