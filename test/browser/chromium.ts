@@ -1,0 +1,44 @@
+// Chromium as the machine has it: Debian's in CI. Nothing is downloaded for it.
+
+import { chromium, type Browser } from "playwright-core";
+import { findProgram } from "../../packages/server/test/programs.ts";
+import { Outside } from "./outside.ts";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+async function findChromium(): Promise<string | null> {
+  const found = await Promise.all(NAMES.map(findProgram));
+  return found.find((path) => path !== null) ?? null;
+}
+
+/** Whether tests in a browser are left out: where there is none, but never where everything has to be tried. */
+export async function isWithoutChromium(): Promise<boolean> {
+  return process.env["CI"] === undefined && (await findChromium()) === null;
+}
+
+export interface LaunchedChromium {
+  readonly browser: Browser;
+  /** What it asks of any host that is not this machine. */
+  readonly outside: Outside;
+  close(): Promise<void>;
+}
+
+export async function launchChromium(): Promise<LaunchedChromium> {
+  const executablePath = await findChromium();
+  if (executablePath === null)
+    throw new Error("There is no Chromium here. On Debian: apt-get install chromium");
+  const outside = await Outside.start();
+  // The sandbox of Chromium refuses to run as root.
+  const chromiumSandbox = process.getuid?.() !== 0;
+  // The loopback is never asked through a proxy, everything else is. In memory, because /dev/shm is small in containers.
+  const args = [`--proxy-server=${outside.address}`, "--disable-dev-shm-usage", "--lang=en-US"];
+  const browser = await chromium.launch({ executablePath, chromiumSandbox, args });
+  return {
+    browser,
+    outside,
+    close: async () => {
+      await browser.close();
+      await outside.stop();
+    },
+  };
+}

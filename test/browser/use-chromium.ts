@@ -1,0 +1,41 @@
+// Chromium for the tests of a file: started once, a context of its own for each page, and at the end of every test nothing may have gone
+// wrong in any of them.
+
+import type { BrowserContextOptions } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { launchChromium, type LaunchedChromium } from "./chromium.ts";
+import { watchPage, type WatchedPage } from "./watched-page.ts";
+
+/** Opens a page that may ask this origin and no other for anything. It is closed at the end of the test. */
+export type OpenPage = (origin: string, options?: BrowserContextOptions) => Promise<WatchedPage>;
+
+/** Call it in a `describe` that is skipped where there is no Chromium. */
+export function useChromium(): OpenPage {
+  let launched: LaunchedChromium | null = null;
+  let opened: WatchedPage[] = [];
+
+  beforeAll(async () => {
+    launched = await launchChromium();
+  }, 120_000);
+
+  afterEach(async () => {
+    const pages = opened;
+    opened = [];
+    // What a page has begun by now is heard before it is closed.
+    const troubles = pages.flatMap((watched) => watched.troubles());
+    await Promise.all(pages.map(({ context }) => context.close()));
+    expect({ troubles, outside: launched?.outside.take() }).toEqual({ troubles: [], outside: [] });
+  });
+
+  afterAll(async () => {
+    await launched?.close();
+  });
+
+  return async (origin, options) => {
+    if (launched === null) throw new Error("Chromium is there from the first test on");
+    const { browser } = launched;
+    const watched = await watchPage((settings) => browser.newContext(settings), origin, options);
+    opened.push(watched);
+    return watched;
+  };
+}
