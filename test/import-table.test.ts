@@ -80,7 +80,7 @@ function violations(path: string, source: string): string[] {
 }
 
 function wrongRelative(path: string, own: string, room: string, from: string): string | null {
-  if (!/\.(ts|json)$/.test(from)) return "a relative import ends in .ts";
+  if (!/\.(tsx?|json|css)$/.test(from)) return "a relative import ends in .ts";
   const [top, target, folder, targetName = ""] = join(dirname(path), from).split(sep);
   const targetRoom = roomOf(targetName);
   if (top !== "packages" || target !== own) return "another package is imported by its name";
@@ -108,8 +108,8 @@ function wrongPackage(path: string, from: string, typeOnly: boolean): string | n
 
 describe("the table of rooms", () => {
   it("is kept by every source file", () => {
-    const files = globSync("packages/*/src/**/*.ts", { cwd: ROOT }).filter(
-      (file) => !/\.(test|suite)\.ts$/.test(file),
+    const files = globSync("packages/*/src/**/*.{ts,tsx}", { cwd: ROOT }).filter(
+      (file) => !/\.(test|suite)\.tsx?$/.test(file),
     );
     expect(files.length).toBeGreaterThan(10);
     const found = files.flatMap((file) =>

@@ -1,0 +1,39 @@
+// The one client of the page, and what a person has entered for it.
+
+import { createClient, type Client } from "@colloquy/client";
+import { createContext, use, useCallback, useMemo, useState, type ReactNode } from "react";
+import { loadSettings, saveSettings, type Settings } from "./settings.ts";
+
+export interface Connection extends Settings {
+  /** Of the App and key that were entered; another one when these change. */
+  readonly client: Client;
+  /** Takes what was entered, until the tab is closed. */
+  readonly change: (entered: Partial<Settings>) => void;
+}
+
+const ConnectionContext = createContext<Connection | null>(null);
+
+/** Gives `useConnection` to everything below. */
+export function ConnectionProvider({ children }: { readonly children: ReactNode }): ReactNode {
+  const [settings, setSettings] = useState(() => loadSettings(window.sessionStorage));
+  const { app, key } = settings;
+  const client = useMemo(
+    () => createClient({ ...(app !== null && { app }), ...(key !== null && { key }) }),
+    [app, key],
+  );
+  const change = useCallback((entered: Partial<Settings>) => {
+    setSettings((before) => {
+      const after = { ...before, ...entered };
+      saveSettings(window.sessionStorage, after);
+      return after;
+    });
+  }, []);
+  const connection = useMemo(() => ({ ...settings, client, change }), [settings, client, change]);
+  return <ConnectionContext value={connection}>{children}</ConnectionContext>;
+}
+
+export function useConnection(): Connection {
+  const connection = use(ConnectionContext);
+  if (connection === null) throw new Error("useConnection needs a ConnectionProvider above it.");
+  return connection;
+}

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { loadSettings, NOTHING_ENTERED, saveSettings } from "./settings.ts";
+
+function storage(): Storage {
+  const kept = new Map<string, string>();
+  return {
+    getItem: (name: string) => kept.get(name) ?? null,
+    setItem: (name: string, value: string) => void kept.set(name, value),
+  } as Storage;
+}
+
+it("what was entered is there after the page was loaded again", () => {
+  const kept = storage();
+  const settings = { app: "support", key: "ck_1", adminKey: "admin", wallet: "0xabc" };
+  saveSettings(kept, settings);
+  expect(loadSettings(kept)).toEqual(settings);
+});
+
+it.each(["", "null", "[]", "{", '{"app":5,"key":"","x":"y"}'])(
+  "what cannot be read is nothing: %s",
+  (text) => {
+    expect(loadSettings({ getItem: () => text })).toEqual(NOTHING_ENTERED);
+  },
+);
+
+it("a browser that keeps nothing is no failure", () => {
+  const refusing = () => {
+    throw new Error("QuotaExceededError");
+  };
+  expect(loadSettings({ getItem: refusing })).toEqual(NOTHING_ENTERED);
+  expect(() => saveSettings({ setItem: refusing }, NOTHING_ENTERED)).not.toThrow();
+});

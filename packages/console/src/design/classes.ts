@@ -1,0 +1,4 @@
+/** A `className` of those that are there. */
+export function classes(...names: readonly (string | false | null | undefined)[]): string {
+  return names.filter(Boolean).join(" ");
+}

@@ -1,0 +1,98 @@
+// The frame: threads at the left, what one does in the middle, the developer's panel at the right. Where there is no room for all of
+// them, the outer ones come as dialogs.
+
+import { Menu } from "lucide-react";
+import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from "react";
+import { ChatPage } from "../chat/chat-page.tsx";
+import { IconButton } from "../design/button.tsx";
+import { Dialog } from "../design/dialog.tsx";
+import { useMediaQuery } from "../design/use-media-query.ts";
+import { DeveloperPanel } from "../developer/developer-panel.tsx";
+import { Sidebar } from "./sidebar.tsx";
+import { TopBar } from "./top-bar.tsx";
+import { useRoute } from "./use-route.ts";
+import styles from "./app.module.css";
+
+const OperatorArea = lazy(async () => ({
+  default: (await import("../operator/operator-area.tsx")).OperatorArea,
+}));
+
+export function App(): ReactNode {
+  const route = useRoute();
+  const hasSidebar = useMediaQuery("(min-width: 52rem)");
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const [isDeveloping, setDeveloping] = useState(false);
+  const content = useRef<HTMLElement>(null);
+  const sessionId = route.page === "chat" ? route.sessionId : null;
+  useEffect(() => setMenuOpen(false), [route.page, sessionId]);
+
+  const menu = hasSidebar ? null : (
+    <IconButton label="Menu" onClick={() => setMenuOpen(true)}>
+      <Menu size={20} aria-hidden />
+    </IconButton>
+  );
+  return (
+    <div className={styles["shell"]}>
+      <button type="button" className={styles["skip"]} onClick={() => content.current?.focus()}>
+        Skip to the content
+      </button>
+      {hasSidebar && (
+        <div className={styles["sidebar"]}>
+          <Sidebar route={route} />
+        </div>
+      )}
+      {isMenuOpen && !hasSidebar && (
+        <Dialog title="Colloquy" side="left" onClose={() => setMenuOpen(false)}>
+          <Sidebar route={route} />
+        </Dialog>
+      )}
+      <main ref={content} tabIndex={-1} className={styles["content"]}>
+        {route.page === "operate" ? (
+          <OperatePage view={route.view} menu={menu} />
+        ) : (
+          <ChatPage
+            sessionId={route.sessionId}
+            menu={menu}
+            isDeveloping={isDeveloping}
+            onDevelop={() => setDeveloping(!isDeveloping)}
+          />
+        )}
+      </main>
+      {isDeveloping && sessionId !== null && (
+        <DeveloperSide sessionId={sessionId} onClose={() => setDeveloping(false)} />
+      )}
+    </div>
+  );
+}
+
+function OperatePage({ view, menu }: { readonly view: string; readonly menu: ReactNode }): ReactNode {
+  return (
+    <>
+      <TopBar menu={menu} title="Operate" />
+      <Suspense fallback={<p className={styles["loading"]}>Loading…</p>}>
+        <OperatorArea view={view} />
+      </Suspense>
+    </>
+  );
+}
+
+/** The developer's panel beside the chat, or above it where there is no room beside it. */
+function DeveloperSide({
+  sessionId,
+  onClose,
+}: {
+  readonly sessionId: string;
+  readonly onClose: () => void;
+}): ReactNode {
+  const hasRoom = useMediaQuery("(min-width: 76rem)");
+  const panel = <DeveloperPanel sessionId={sessionId} />;
+  return hasRoom ? (
+    <aside className={styles["panel"]} aria-label="Developer">
+      {panel}
+    </aside>
+  ) : (
+    <Dialog title="Developer" side="right" onClose={onClose}>
+      {panel}
+    </Dialog>
+  );
+}

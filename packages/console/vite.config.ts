@@ -1,0 +1,24 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+/** Where `npm start` listens; `npm run dev` passes on to it what is not a file of the console. */
+const SERVICE = "http://127.0.0.1:8080";
+
+export default defineConfig({
+  plugins: [react()],
+  // Browsers of these versions know light-dark(), nesting, popover and dialog, so nothing is rewritten for older ones.
+  build: {
+    target: ["chrome125", "edge125", "firefox128", "safari18"],
+    // The policy of the page allows files of this server alone: nothing inside the page, nothing as data.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    manifest: true,
+  },
+  css: { modules: { localsConvention: "dashes" } },
+  server: {
+    host: "127.0.0.1",
+    port: 5173,
+    proxy: { "/api": SERVICE, "/healthz": SERVICE, "/readyz": SERVICE },
+  },
+});
