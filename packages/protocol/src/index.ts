@@ -1,4 +1,6 @@
 export * from "./actions.ts";
+export * from "./admin.ts";
+export * from "./admin-reports.ts";
 export * from "./control.ts";
 export * from "./json.ts";
 export * from "./problem.ts";
