@@ -1,4 +1,5 @@
-// Makes the package that is published: one module of JavaScript, declarations that stand alone, and nothing to install beside it.
+// Makes the package that is published: a module for each entry and one that they share, declarations that stand alone, and nothing to install
+// beside it.
 
 import { spawnSync } from "node:child_process";
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,12 +9,13 @@ import { wireDeclarations } from "./wire-declarations.ts";
 
 const PACKAGE = join(import.meta.dirname, "..");
 const ROOT = join(PACKAGE, "../..");
+const ENTRIES = ["index.ts", "admin.ts"];
 
 /** Writes the package into `directory`, which is emptied first. Throws with what the compiler says when the sources are wrong. */
 export async function buildPackage(directory: string): Promise<void> {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
-  await bundle(join(directory, "index.js"), { minify: false });
+  await bundleEntries(directory);
   declare(directory);
   const { name, version, description, license } = JSON.parse(read(join(PACKAGE, "package.json"))) as Record<
     string,
@@ -26,7 +28,10 @@ export async function buildPackage(directory: string): Promise<void> {
     license,
     type: "module",
     sideEffects: false,
-    exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
+    exports: {
+      ".": { types: "./index.d.ts", default: "./index.js" },
+      "./admin": { types: "./admin.d.ts", default: "./admin.js" },
+    },
     types: "./index.d.ts",
     files: ["*.js", "*.d.ts"],
   };
@@ -35,25 +40,23 @@ export async function buildPackage(directory: string): Promise<void> {
   copyFileSync(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
 }
 
-/** Bundles the client into one file for browsers and every runtime. */
+const FOR_EVERY_RUNTIME = { bundle: true, format: "esm", platform: "neutral", target: "es2022" } as const;
+
+/** Bundles the client, without administration, into one file for browsers and every runtime. */
 export async function bundle(outfile: string, { minify }: { readonly minify: boolean }): Promise<void> {
   const entryPoints = [join(PACKAGE, "src/index.ts")];
-  await build({
-    entryPoints,
-    outfile,
-    bundle: true,
-    minify,
-    format: "esm",
-    platform: "neutral",
-    target: "es2022",
-  });
+  await build({ ...FOR_EVERY_RUNTIME, entryPoints, outfile, minify });
+}
+
+/** What both entries have in common is one file, so that an error of either is an instance of the same class. */
+async function bundleEntries(outdir: string): Promise<void> {
+  const entryPoints = ENTRIES.map((entry) => join(PACKAGE, "src", entry));
+  await build({ ...FOR_EVERY_RUNTIME, entryPoints, outdir, splitting: true, chunkNames: "shared" });
 }
 
 /** Declarations, compiled against what browsers have and the written types of the wire alone. */
 function declare(directory: string): void {
-  const wire = read(join(PACKAGE, "src/wire.ts"));
-  const names = /export type \{([^}]*)\}/.exec(wire)?.[1]?.match(/\w+/g) ?? [];
-  writeFileSync(join(directory, "protocol.d.ts"), wireDeclarations(names));
+  writeFileSync(join(directory, "protocol.d.ts"), wireDeclarations(wireNames()));
   const settings = join(directory, "tsconfig.json");
   writeFileSync(settings, JSON.stringify(compilerSettings(directory)));
   const { status, stdout } = spawnSync(
@@ -72,6 +75,14 @@ function declare(directory: string): void {
   }
 }
 
+/** The types of the wire that the package has to do with. */
+export function wireNames(): readonly string[] {
+  return ["src/wire.ts", "src/admin-wire.ts"].flatMap((file) => {
+    const list = /export type \{([^}]*)\}/.exec(read(join(PACKAGE, file)))?.[1];
+    return list?.match(/\w+/g) ?? [];
+  });
+}
+
 function compilerSettings(directory: string): object {
   return {
     extends: join(ROOT, "tsconfig.json"),
@@ -88,7 +99,7 @@ function compilerSettings(directory: string): object {
       paths: { "@colloquy/protocol": [join(directory, "protocol.d.ts")] },
     },
     include: [],
-    files: [join(PACKAGE, "src/index.ts")],
+    files: ENTRIES.map((entry) => join(PACKAGE, "src", entry)),
   };
 }
 

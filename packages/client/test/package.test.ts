@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Program } from "../../server/test/black-box/server.ts";
-import { buildPackage, bundle } from "../build/build-package.ts";
+import { buildPackage, bundle, wireNames } from "../build/build-package.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../../..");
@@ -81,12 +81,15 @@ it("holds what is needed and nothing else", async () => {
   const installed = join(project, "node_modules/@colloquy/client");
   const files = await readdir(installed);
   expect(files.filter((file) => !file.endsWith(".d.ts")).toSorted()).toEqual(
-    ["LICENSE", "README.md", "index.js", "package.json"].toSorted(),
+    ["LICENSE", "README.md", "admin.js", "index.js", "package.json", "shared.js"].toSorted(),
   );
   const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as object;
   expect(Object.keys(manifest).filter((key) => /dependencies|scripts/i.test(key))).toEqual([]);
-  const code = await readFile(join(installed, "index.js"), "utf8");
-  expect(code.match(/\bimport\b.*|\brequire\b.*|\bprocess\b.*|\bBuffer\b.*/g)).toBeNull();
+  for (const file of ["index.js", "admin.js", "shared.js"]) {
+    const code = await readFile(join(installed, file), "utf8");
+    const own = code.replace(/^import \{[^}]*\} from "\.\/shared\.js";$/m, "");
+    expect(own.match(/\bimport\b.*|\brequire\b.*|\bprocess\b.*|\bBuffer\b.*/g)).toBeNull();
+  }
 });
 
 describe("its types need no other package", () => {
@@ -138,9 +141,8 @@ describe("its documentation", () => {
 });
 
 it("its types are those of the server's schemas", async () => {
-  const wire = await readFile(join(import.meta.dirname, "../src/wire.ts"), "utf8");
-  const names = /export type \{([^}]*)\}/.exec(wire)?.[1]?.match(/\w+/g) ?? [];
-  expect(names.length).toBeGreaterThan(15);
+  const names = wireNames();
+  expect(names).toEqual(expect.arrayContaining(["Snapshot", "AdminOverview"]));
   const declarations = join(project, "node_modules/@colloquy/client/protocol.js");
   const source = [
     `import type * as Written from ${JSON.stringify(declarations)};`,
@@ -148,10 +150,35 @@ it("its types are those of the server's schemas", async () => {
     "type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;",
     ...names.map((name) => `true satisfies Same<Written.${name}, Meant.${name}>;`),
     "true satisfies Same<keyof Written.Snapshot, keyof Meant.Snapshot>;",
+    "true satisfies Same<keyof Written.AdminTurn, keyof Meant.AdminTurn>;",
   ];
   const paths = { "@colloquy/protocol": [join(ROOT, "packages/protocol/src/index.ts")] };
   const options = { module: "nodenext", allowImportingTsExtensions: true, skipLibCheck: true, paths };
   expect(await check(options, source.join("\n"))).toBe("");
+});
+
+it("has a second entry for operators, whose errors are of the same class", async () => {
+  const use = `
+    import { ColloquyError } from "@colloquy/client";
+    import { createAdminClient } from "@colloquy/client/admin";
+    const client = createAdminClient({ baseUrl: "http://127.0.0.1:1", key: "a key of sixteen", retries: 0 });
+    const error = await client.overview().catch((error) => error);
+    console.log(error instanceof ColloquyError, error.code);
+  `;
+  await writeFile(join(project, "use-admin.js"), use);
+  const { stdout } = await run(process.execPath, [join(project, "use-admin.js")]);
+  expect(stdout.trim()).toBe("true network_failed");
+  const typed = `
+    import { createAdminClient, type AdminTurn } from "@colloquy/client/admin";
+    const client = createAdminClient({ key: "a key of sixteen" });
+    const { sessions } = await client.listSessions({ status: "stuck", limit: 10 });
+    const turn: AdminTurn | null | undefined = sessions[0]?.turn;
+    turn?.stuck?.trim();
+    const { rows } = await client.latency({ bucket: "minute", from: new Date() });
+    rows.map(({ total_ms: { p99 } }) => p99.toFixed());
+  `;
+  const options = { lib: ["es2022", "dom"], module: "esnext", moduleResolution: "bundler" };
+  expect(await check(options, typed)).toBe("");
 });
 
 it("runs where there is nothing but it", async () => {

@@ -1,0 +1,20 @@
+// The types of the wire that administration has to itself; see wire.ts.
+
+export type {
+  AdminApp,
+  AdminKey,
+  AdminLatency,
+  AdminLatencyRow,
+  AdminOverview,
+  AdminPercentiles,
+  AdminSession,
+  AdminSessionDetail,
+  AdminSessionPage,
+  AdminSessionStatus,
+  AdminToolSource,
+  AdminTurn,
+  AdminTurnState,
+  AdminUsage,
+  AdminUsageRow,
+  IssuedAdminKey,
+} from "@colloquy/protocol";

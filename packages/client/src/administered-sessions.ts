@@ -1,0 +1,62 @@
+// Sessions as an operator sees them: of every App, with their turns.
+
+import type { AdminSession, AdminSessionDetail, AdminSessionPage, AdminSessionStatus } from "./admin-wire.ts";
+import type { Abortable, Transport } from "./transport.ts";
+import type { PersistedMessage } from "./wire.ts";
+
+export type AdministeredSessions = ReturnType<typeof administeredSessions>;
+
+export function administeredSessions(transport: Transport) {
+  const path = (id: string): string => `/api/admin/sessions/${encodeURIComponent(id)}`;
+  return {
+    /** Newest use first. A page may have fewer than `limit` (1 to 200; 50 when absent), even none, while `next_cursor` says that there is more. */
+    listSessions(
+      options: Abortable & {
+        readonly status?: AdminSessionStatus;
+        readonly app?: string;
+        /** Text in titles, in any case; or a whole session id or wallet address. */
+        readonly search?: string;
+        readonly limit?: number;
+        /** `next_cursor` of the page before, asked for with the same filter. */
+        readonly cursor?: string;
+      } = {},
+    ): Promise<AdminSessionPage> {
+      const { signal, status, app, search, limit, cursor } = options;
+      const query = { status, app, search, limit, cursor };
+      return transport.body({ path: "/api/admin/sessions", query, repeatable: true, signal });
+    },
+
+    /** With its newest turns: `limit` of them (1 to 200; 50 when absent), those before the turn with the number `before`. */
+    getSession(
+      id: string,
+      options: Abortable & { readonly limit?: number; readonly before?: number } = {},
+    ): Promise<AdminSessionDetail> {
+      const { signal, limit, before } = options;
+      return transport.body({ path: path(id), query: { limit, before }, repeatable: true, signal });
+    },
+
+    /** The persisted records, oldest first; at most `limit` (1,000) that come after the message with the id `after`. */
+    listMessages(
+      id: string,
+      options: Abortable & { readonly after?: string; readonly limit?: number } = {},
+    ): Promise<PersistedMessage[]> {
+      const { signal, after, limit } = options;
+      return transport.body({
+        path: `${path(id)}/messages`,
+        query: { after, limit },
+        repeatable: true,
+        signal,
+      });
+    },
+
+    /** Stops its turn and what is queued behind it. */
+    interrupt(id: string, { signal }: Abortable = {}): Promise<AdminSession> {
+      return transport.body({ method: "POST", path: `${path(id)}/interrupt`, signal });
+    },
+
+    /** Removes the session with its messages, for good. */
+    async deleteSession(id: string, { signal }: Abortable = {}): Promise<void> {
+      await transport.request({ method: "DELETE", path: path(id), signal });
+    },
+  };
+}
