@@ -1,6 +1,7 @@
 export { createClient, type Client, type ClientOptions } from "./client.ts";
 export { ColloquyError } from "./colloquy-error.ts";
 export type { Decision, SendOptions, StateOptions } from "./conversation-operations.ts";
+export { createEventStreamParser, type Frame } from "./event-stream-parser.ts";
 export { fold, type Folded, type SessionUpdate } from "./fold.ts";
 export type { LiveSession } from "./live-session.ts";
 export type { Operations, SecretsOf } from "./operations.ts";

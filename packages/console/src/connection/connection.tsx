@@ -2,11 +2,16 @@
 
 import { createClient, type Client } from "@colloquy/client";
 import { createContext, use, useCallback, useMemo, useState, type ReactNode } from "react";
+import { recordedFetch } from "../developer/recorded-fetch.ts";
+import { RequestLog } from "../developer/request-log.ts";
 import { loadSettings, saveSettings, type Settings } from "./settings.ts";
 
 export interface Connection extends Settings {
   /** Of the App and key that were entered; another one when these change. */
   readonly client: Client;
+  /** The calls that the client has made, and those that are made with `fetch`. */
+  readonly requests: RequestLog;
+  readonly fetch: typeof globalThis.fetch;
   /** Takes what was entered, until the tab is closed. */
   readonly change: (entered: Partial<Settings>) => void;
 }
@@ -17,9 +22,11 @@ const ConnectionContext = createContext<Connection | null>(null);
 export function ConnectionProvider({ children }: { readonly children: ReactNode }): ReactNode {
   const [settings, setSettings] = useState(() => loadSettings(window.sessionStorage));
   const { app, key } = settings;
+  const [requests] = useState(() => new RequestLog());
+  const fetch = useMemo(() => recordedFetch({ log: requests }), [requests]);
   const client = useMemo(
-    () => createClient({ ...(app !== null && { app }), ...(key !== null && { key }) }),
-    [app, key],
+    () => createClient({ ...(app !== null && { app }), ...(key !== null && { key }), fetch }),
+    [app, key, fetch],
   );
   const change = useCallback((entered: Partial<Settings>) => {
     setSettings((before) => {
@@ -28,7 +35,10 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
       return after;
     });
   }, []);
-  const connection = useMemo(() => ({ ...settings, client, change }), [settings, client, change]);
+  const connection = useMemo(
+    () => ({ ...settings, client, requests, fetch, change }),
+    [settings, client, requests, fetch, change],
+  );
   return <ConnectionContext value={connection}>{children}</ConnectionContext>;
 }
 

@@ -1,0 +1,166 @@
+// The stream against answers that a test writes byte by byte, with a clock that the test moves.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EventStream } from "./event-stream.ts";
+
+interface Asked {
+  readonly headers: Headers;
+  readonly signal: AbortSignal;
+  answer(response: Response): void;
+  answerWith(body: Body): void;
+}
+
+/** An answer that is written to by hand. */
+interface Body {
+  readonly response: Response;
+  write(text: string): void;
+  close(): void;
+  fail(reason: Error): void;
+}
+
+const frame = (id: string, fields: object): string => `id: ${id}\ndata: ${JSON.stringify(fields)}\n\n`;
+
+let asked: Asked[];
+let timers: Map<() => void, number>;
+let stream: EventStream;
+let leave: () => void;
+
+beforeEach(() => {
+  asked = [];
+  timers = new Map();
+  stream = new EventStream({
+    sessionId: "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c",
+    key: "the-key",
+    fetch: (_input, init) =>
+      new Promise((resolve, reject) => {
+        const signal = init?.signal as AbortSignal;
+        signal.addEventListener("abort", () => reject(signal.reason as Error));
+        asked.push({
+          headers: new Headers(init?.headers),
+          signal,
+          answer: resolve,
+          // A body ends with its request.
+          answerWith: ({ response, fail }) => {
+            signal.addEventListener("abort", () => fail(signal.reason as Error));
+            resolve(response);
+          },
+        });
+      }),
+    after: (ms, callback) => {
+      timers.set(callback, ms);
+      return () => void timers.delete(callback);
+    },
+  });
+  leave = stream.subscribe(() => {});
+});
+
+afterEach(() => leave());
+
+function body(): Body {
+  let controller: ReadableStreamDefaultController<Uint8Array>;
+  const readable = new ReadableStream<Uint8Array>({ start: (given) => void (controller = given) });
+  return {
+    response: new Response(readable, { headers: { "Content-Type": "text/event-stream" } }),
+    write: (text) => controller.enqueue(new TextEncoder().encode(text)),
+    close: () => controller.close(),
+    fail: (reason) => controller.error(reason),
+  };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let round = 0; !condition(); round += 1) {
+    if (round > 1_000) throw new Error(`It never became so: ${condition.toString()}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function passTime(ms: number): void {
+  for (const [callback, due] of timers)
+    if (due <= ms) {
+      timers.delete(callback);
+      callback();
+    }
+}
+
+const connection = () => stream.getSnapshot().connection;
+const ids = () => stream.getSnapshot().log.events.map(({ id }) => id);
+
+describe("the event stream of the developer panel", () => {
+  it("begins with all that the service has, with the key, and shows the ids that come", async () => {
+    expect(asked[0]!.headers.get("Last-Event-ID")).toBe("0");
+    expect(asked[0]!.headers.get("SERVICE-APP-KEY")).toBe("the-key");
+    const answer = body();
+    asked[0]!.answerWith(answer);
+    answer.write(`retry: 2000\n\n${frame("a-1", { type: "message_created" })}id: a-`);
+    await until(() => ids().length === 1);
+    answer.write(`2\ndata: {"type":"title_changed"}\n\n`);
+    await until(() => ids().length === 2);
+    expect(ids()).toEqual(["a-1", "a-2"]);
+    expect(connection()).toBe("live");
+  });
+
+  it("goes on from the last id after a break, and says that it waits", async () => {
+    const first = body();
+    asked[0]!.answerWith(first);
+    first.write(`${frame("a-1", { type: "message_created" })}id: a-9\n\n`);
+    await until(() => ids().length === 1);
+    first.close();
+    await until(() => connection() === "waiting");
+    expect(asked).toHaveLength(1);
+    passTime(2_000);
+    await until(() => asked.length === 2);
+    expect(asked[1]!.headers.get("Last-Event-ID")).toBe("a-9");
+  });
+
+  it("opens a connection anew that has said nothing for forty seconds", async () => {
+    const silent = body();
+    asked[0]!.answerWith(silent);
+    silent.write(": heartbeat\n\n");
+    await until(() => connection() === "live");
+    passTime(40_000);
+    await until(() => connection() === "waiting");
+    expect(asked[0]!.signal.aborted).toBe(true);
+    passTime(2_000);
+    await until(() => asked.length === 2);
+  });
+
+  it("says what the service says when it is refused, and asks again when told", async () => {
+    asked[0]!.answer(Response.json({ detail: "The App key is not known." }, { status: 401 }));
+    await until(() => connection() === "over");
+    expect(stream.getSnapshot().problem).toBe("The App key is not known.");
+    expect([asked.length, timers.size]).toEqual([1, 0]);
+    stream.again();
+    await until(() => asked.length === 2);
+  });
+
+  it("comes back by itself after a failure that passes", async () => {
+    asked[0]!.answer(new Response("a gateway", { status: 502 }));
+    await until(() => connection() === "waiting");
+    expect(stream.getSnapshot().problem).toBe("The answer has the status 502.");
+  });
+
+  it("makes no session anew that was deleted", async () => {
+    const answer = body();
+    asked[0]!.answerWith(answer);
+    answer.write(frame("a-1", { type: "system_notice", code: "session_deleted" }));
+    answer.close();
+    await until(() => connection() === "over");
+    leave();
+    leave = stream.subscribe(() => {});
+    passTime(100_000);
+    expect(asked).toHaveLength(1);
+  });
+
+  it("is closed when nobody listens, and keeps what it has", async () => {
+    const answer = body();
+    asked[0]!.answerWith(answer);
+    answer.write(frame("a-1", { type: "message_created" }));
+    await until(() => ids().length === 1);
+    leave();
+    expect(asked[0]!.signal.aborted).toBe(true);
+    leave = stream.subscribe(() => {});
+    await until(() => asked.length === 2);
+    expect(asked[1]!.headers.get("Last-Event-ID")).toBe("a-1");
+    expect(ids()).toEqual(["a-1"]);
+  });
+});

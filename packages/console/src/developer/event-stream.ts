@@ -1,0 +1,147 @@
+// The stream of a session's events, read for the developer panel by itself: ids are shown as the service sends them, and all that the service
+// still has of the session, which the chat's own stream never asks for.
+
+import { createEventStreamParser, type Frame } from "@colloquy/client";
+import { cleared, EMPTY_LOG, logged, type EventLog } from "./event-log.ts";
+
+export interface EventStreamState {
+  readonly log: EventLog;
+  /** `waiting`: it broke and is opened again soon. `over`: refused, or the session is gone. */
+  readonly connection: "connecting" | "live" | "waiting" | "over";
+  /** Why it waits or is over, a sentence; `null` where nothing is wrong. */
+  readonly problem: string | null;
+}
+
+export interface EventStreamOptions {
+  readonly sessionId: string;
+  readonly fetch: typeof globalThis.fetch;
+  /** Key of the session's App, `null` for none. */
+  readonly key: string | null;
+  /** Calls back after so many milliseconds, unless what it answers is called. */
+  readonly after?: (ms: number, callback: () => void) => () => void;
+}
+
+/** The service says something every 15 seconds; after so many milliseconds without it the connection is dead. */
+const SILENCE_MS = 40_000;
+const RETRY_MS = 2_000;
+
+/** Open while somebody listens; goes on from the last id that it has seen. Fits `useSyncExternalStore`. */
+export class EventStream {
+  readonly #options: Required<EventStreamOptions>;
+  readonly #listeners = new Set<() => void>();
+  #state: EventStreamState = { log: EMPTY_LOG, connection: "connecting", problem: null };
+  #open: AbortController | null = null;
+
+  constructor(options: EventStreamOptions) {
+    this.#options = { after: onPageTimer, ...options };
+  }
+
+  readonly getSnapshot = (): EventStreamState => this.#state;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    if (this.#open === null && this.#state.connection !== "over") this.again();
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      this.#open?.abort();
+      this.#open = null;
+    };
+  };
+
+  /** Opens it anew, also one that is over. */
+  again(): void {
+    this.#open?.abort();
+    const open = new AbortController();
+    this.#open = open;
+    void this.#follow(open.signal);
+  }
+
+  clear(): void {
+    this.#set({ log: cleared(this.#state.log) });
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#set({ connection: "connecting", problem: null });
+      const problem = await this.#once(signal).catch(() => "The connection broke.");
+      if (signal.aborted || this.#state.connection === "over") return;
+      this.#set({ connection: "waiting", problem });
+      await new Promise<void>((resolve) => {
+        const stop = this.#options.after(RETRY_MS, resolve);
+        signal.addEventListener("abort", () => {
+          stop();
+          resolve();
+        });
+      });
+    }
+  }
+
+  /** One connection until its end. Answers why it ended. */
+  async #once(signal: AbortSignal): Promise<string> {
+    const { sessionId, key, fetch, after } = this.#options;
+    const silent = new AbortController();
+    let stopWatch = after(SILENCE_MS, () => silent.abort());
+    try {
+      const response = await fetch("/api/updates?include=tools%2Cmessages%2Cstate", {
+        headers: {
+          "X-Session-Id": sessionId,
+          Accept: "text/event-stream",
+          "Last-Event-ID": this.#state.log.lastId ?? "0",
+          ...(key !== null && { "SERVICE-APP-KEY": key }),
+        },
+        signal: AbortSignal.any([signal, silent.signal]),
+      });
+      if (!response.ok || response.body === null) return await this.#refused(response);
+      const reader = response.body.getReader();
+      const frames: Frame[] = [];
+      const parse = createEventStreamParser((frame) => void frames.push(frame));
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return "The stream ended.";
+        stopWatch();
+        stopWatch = after(SILENCE_MS, () => silent.abort());
+        parse(value);
+        if (!signal.aborted) this.#take(frames.splice(0));
+      }
+    } finally {
+      stopWatch();
+    }
+  }
+
+  #take(frames: readonly Frame[]): void {
+    const log = logged(this.#state.log, frames, Date.now());
+    this.#set({ log, connection: "live", problem: null });
+    // Whoever asks for a session makes one: after its end nobody may ask any more.
+    if (frames.some(({ data }) => data !== null && endsTheSession(data)))
+      this.#set({ connection: "over", problem: "The session was deleted." });
+  }
+
+  async #refused(response: Response): Promise<string> {
+    const problem: unknown = await response.json().catch(() => null);
+    const { detail } = (problem ?? {}) as { readonly detail?: unknown };
+    const text = typeof detail === "string" ? detail : `The answer has the status ${response.status}.`;
+    const isPassing = response.status >= 500 || response.status === 408 || response.status === 429;
+    if (!isPassing) this.#set({ connection: "over", problem: text });
+    return text;
+  }
+
+  #set(changes: Partial<EventStreamState>): void {
+    this.#state = { ...this.#state, ...changes };
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function endsTheSession(data: string): boolean {
+  try {
+    const event = JSON.parse(data) as { readonly type?: unknown; readonly code?: unknown } | null;
+    return event?.type === "system_notice" && event.code === "session_deleted";
+  } catch {
+    return false;
+  }
+}
+
+function onPageTimer(ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+}

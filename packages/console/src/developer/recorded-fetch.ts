@@ -1,0 +1,55 @@
+// A fetch that keeps what goes through it, for the developer panel. It changes nothing about a call or its answer.
+
+import { withoutSecrets } from "./recorded-request.ts";
+import type { RequestLog } from "./request-log.ts";
+
+export interface Recording {
+  readonly log: RequestLog;
+  /** What makes the calls; the page's own when absent. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** What relative URLs stand on; the page's origin when absent. */
+  readonly origin?: string;
+}
+
+export function recordedFetch({ log, fetch: inner, origin }: Recording): typeof globalThis.fetch {
+  // A browser's fetch must be called as the window's.
+  const send: typeof globalThis.fetch = inner ?? ((input, init) => globalThis.fetch(input, init));
+  return async (input, init) => {
+    const startedAt = Date.now();
+    const began = performance.now();
+    const number = log.begin(callOf(input, init, origin), startedAt);
+    const end = (answer: { status: number; requestId: string | null; failure: string | null }): void =>
+      log.end(number, { ...answer, durationMs: performance.now() - began });
+    try {
+      const response = await send(input, init);
+      const { status, headers } = response;
+      end({ status, requestId: headers.get("X-Request-Id"), failure: null });
+      return response;
+    } catch (error) {
+      const isEnded = init?.signal?.aborted === true;
+      end({ status: 0, requestId: null, failure: isEnded ? "ended by the console" : messageOf(error) });
+      throw error;
+    }
+  };
+}
+
+function callOf(
+  input: string | URL | Request,
+  init: RequestInit | undefined,
+  origin: string | undefined,
+): ReturnType<typeof withoutSecrets> {
+  const isRequest = input instanceof Request;
+  const url = new URL(isRequest ? input.url : input, origin ?? globalThis.location.origin);
+  const given = init?.headers ?? (isRequest ? input.headers : {});
+  return withoutSecrets({
+    method: (init?.method ?? (isRequest ? input.method : "GET")).toUpperCase(),
+    url: url.href,
+    // Names as they were written, where they still are.
+    headers: Array.isArray(given) || given instanceof Headers ? new Headers(given) : Object.entries(given),
+    body: typeof init?.body === "string" ? init.body : null,
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : "no answer";
+}

@@ -1,0 +1,72 @@
+// Rows of the service's answers as lines of a chart: one value for each bucket. Pure.
+
+/** A line of a chart. */
+export interface Series {
+  readonly label: string;
+  /** One for each start, `null` where there is nothing to say. */
+  readonly values: readonly (number | null)[];
+}
+
+/** Lines that can be told apart; what is beyond them is one line together. */
+export const MOST_SERIES = 5;
+export const REST_LABEL = "All others";
+
+/**
+ * Sums of what rows say, by bucket and by name, the largest first. A bucket without rows is 0. Rows outside of all buckets count for nothing.
+ */
+export function sumsBy<Row>(
+  rows: readonly Row[],
+  starts: readonly number[],
+  of: {
+    readonly name: (row: Row) => string;
+    readonly start: (row: Row) => number;
+    readonly value: (row: Row) => number;
+  },
+): readonly Series[] {
+  const at = new Map(starts.map((start, index) => [start, index]));
+  const sums = new Map<string, number[]>();
+  for (const row of rows) {
+    const index = at.get(of.start(row));
+    if (index === undefined) continue;
+    const name = of.name(row);
+    const values = sums.get(name) ?? starts.map(() => 0);
+    values[index] = (values[index] ?? 0) + of.value(row);
+    sums.set(name, values);
+  }
+  const sorted = [...sums]
+    .map(([label, values]) => ({ label, values, total: total(values) }))
+    .toSorted((one, other) => other.total - one.total || (one.label < other.label ? -1 : 1));
+  const shown = sorted.length > MOST_SERIES ? MOST_SERIES - 1 : MOST_SERIES;
+  const rest = sorted.slice(shown);
+  const lines: Series[] = sorted.slice(0, shown).map(({ label, values }) => ({ label, values }));
+  if (rest.length > 0)
+    lines.push({
+      label: REST_LABEL,
+      values: starts.map((_, index) => total(rest.map(({ values }) => values[index] ?? 0))),
+    });
+  return lines;
+}
+
+/** What rows say at each bucket, `null` where there is no row: a line with gaps. */
+export function valuesAt<Row>(
+  rows: readonly Row[],
+  starts: readonly number[],
+  of: { readonly start: (row: Row) => number; readonly value: (row: Row) => number | null },
+): readonly (number | null)[] {
+  const values = new Map(rows.map((row) => [of.start(row), of.value(row)]));
+  return starts.map((start) => values.get(start) ?? null);
+}
+
+export function total(values: readonly (number | null)[]): number {
+  return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+}
+
+/** The largest value and where it stands; `null` when nothing is above 0. */
+export function peak(
+  values: readonly (number | null)[],
+): { readonly value: number; readonly index: number } | null {
+  let found: { value: number; index: number } | null = null;
+  for (const [index, value] of values.entries())
+    if (value !== null && value > (found?.value ?? 0)) found = { value, index };
+  return found;
+}

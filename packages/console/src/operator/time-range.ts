@@ -1,0 +1,67 @@
+// The spans of time that an operator can look at, and the buckets that they are cut into. Buckets begin where UTC has them, as in the
+// service's answers, so that a day is the same day for everybody.
+
+export type Bucket = "minute" | "hour" | "day";
+
+const BUCKET_MS: Readonly<Record<Bucket, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+
+export interface Range {
+  readonly name: string;
+  readonly label: string;
+  readonly ms: number;
+}
+
+const HOUR = BUCKET_MS.hour;
+const DAY = BUCKET_MS.day;
+
+export const RANGES: readonly Range[] = [
+  { name: "1h", label: "Last hour", ms: HOUR },
+  { name: "24h", label: "Last 24 hours", ms: DAY },
+  { name: "7d", label: "Last 7 days", ms: 7 * DAY },
+  { name: "30d", label: "Last 30 days", ms: 30 * DAY },
+  { name: "90d", label: "Last 90 days", ms: 90 * DAY },
+];
+
+/** Points of a chart that still say something, at least and at most. */
+const FEWEST_POINTS = 6;
+const MOST_POINTS = 1_500;
+
+/** The buckets, of those offered, that make a readable chart of a range; the finest first. */
+export function bucketsOf(range: Range, offered: readonly Bucket[]): readonly Bucket[] {
+  return offered.filter((bucket) => {
+    const points = range.ms / BUCKET_MS[bucket];
+    return points >= FEWEST_POINTS && points <= MOST_POINTS;
+  });
+}
+
+/** The wanted bucket where it fits the range, else the one nearest to 60 points. `null` when none fits. */
+export function fittingBucket(
+  range: Range,
+  offered: readonly Bucket[],
+  wanted: Bucket | null,
+): Bucket | null {
+  const fitting = bucketsOf(range, offered);
+  if (wanted !== null && fitting.includes(wanted)) return wanted;
+  const distance = (bucket: Bucket): number => Math.abs(Math.log(range.ms / BUCKET_MS[bucket] / 60));
+  return fitting.toSorted((one, other) => distance(one) - distance(other))[0] ?? null;
+}
+
+/** From the bucket in which the range begins until now: milliseconds since 1970. */
+export function span(
+  range: Range,
+  bucket: Bucket,
+  now: number,
+): { readonly from: number; readonly to: number } {
+  return { from: floorTo(bucket, now - range.ms), to: now };
+}
+
+/** Begins of all buckets from the one that `from` lies in to the last that begins before `to`. */
+export function bucketStarts(from: number, to: number, bucket: Bucket): number[] {
+  const starts: number[] = [];
+  for (let start = floorTo(bucket, from); start < to; start += BUCKET_MS[bucket]) starts.push(start);
+  return starts;
+}
+
+function floorTo(bucket: Bucket, time: number): number {
+  return Math.floor(time / BUCKET_MS[bucket]) * BUCKET_MS[bucket];
+}
