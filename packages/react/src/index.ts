@@ -1,0 +1,20 @@
+"use client";
+
+export {
+  ColloquyProvider,
+  useColloquy,
+  type Colloquy,
+  type ColloquyProviderProps,
+} from "./colloquy-provider.tsx";
+export type { ThreadEntry } from "./thread-entries.ts";
+export type { ThreadsState } from "./thread-list.ts";
+export {
+  localThreads,
+  memoryThreads,
+  type LocalThreadsOptions,
+  type ThreadStorage,
+} from "./thread-storage.ts";
+export { useNotices, type Notice } from "./use-notices.ts";
+export { usePendingActions, type PendingActions } from "./use-pending-actions.ts";
+export { useSession, useToolProgress, type SessionView } from "./use-session.ts";
+export { useThreads, type Threads } from "./use-threads.ts";

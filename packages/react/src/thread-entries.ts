@@ -1,0 +1,38 @@
+// Lists of conversations, newest activity first. Pure: what did not change is the same object afterwards.
+
+import type { Thread } from "@colloquy/client";
+
+/** What a list shows of a conversation. */
+export type ThreadEntry = Pick<Thread, "session_id" | "title" | "updated_at">;
+
+export function withThread(threads: readonly ThreadEntry[], entry: ThreadEntry): readonly ThreadEntry[] {
+  const before = threads.find(({ session_id }) => session_id === entry.session_id);
+  if (before !== undefined && isSame(before, entry)) return threads;
+  const others = threads.filter(({ session_id }) => session_id !== entry.session_id);
+  const at = others.findIndex(({ updated_at }) => updated_at <= entry.updated_at);
+  return others.toSpliced(at < 0 ? others.length : at, 0, entry);
+}
+
+export function withoutThread(threads: readonly ThreadEntry[], id: string): readonly ThreadEntry[] {
+  const others = threads.filter(({ session_id }) => session_id !== id);
+  return others.length === threads.length ? threads : others;
+}
+
+/** A list that was fetched anew, made of the objects that are known already. */
+export function renewed(
+  before: readonly ThreadEntry[],
+  after: readonly ThreadEntry[],
+): readonly ThreadEntry[] {
+  const known = new Map(before.map((entry) => [entry.session_id, entry]));
+  const threads = after.map((entry) => {
+    const old = known.get(entry.session_id);
+    return old !== undefined && isSame(old, entry) ? old : entry;
+  });
+  return threads.length === before.length && threads.every((entry, at) => entry === before[at])
+    ? before
+    : threads;
+}
+
+function isSame(one: ThreadEntry, other: ThreadEntry): boolean {
+  return one.title === other.title && one.updated_at === other.updated_at;
+}
