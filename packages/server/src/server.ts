@@ -1,5 +1,6 @@
 // The composition root: opens what the service stands on, builds it, and gives it its life from listening to stopping.
 
+import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { Registry as MetricsRegister } from "prom-client";
 import { createSecretService } from "./apps/secrets/secret-service.ts";
@@ -48,6 +49,8 @@ export interface ColloquyServer {
 
 /** Milliseconds that answers which are on their way get when everything else has stopped. */
 const CLOSING_MS = 2_000;
+/** Where the build of the package beside this one leaves the console. */
+const CONSOLE_DIRECTORY = join(import.meta.dirname, "../../console/dist");
 
 /** Builds the service. Rejects with an Error that says what to do when the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
@@ -82,6 +85,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     register,
     clock,
     rateCounters,
+    consoleDirectory: CONSOLE_DIRECTORY,
   });
   const connections = new OpenConnections(http.server);
   return {

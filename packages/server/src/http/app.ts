@@ -10,6 +10,7 @@ import type { RateCounters } from "../core/ports/rate-counters.ts";
 import type { Services } from "../core/ports/services.ts";
 import { createAdmission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
+import { consoleRoutes } from "./console.ts";
 import { NO_ACCESS } from "./access-hooks.ts";
 import { AppAccess } from "./app-access.ts";
 import { parseBody } from "./body.ts";
@@ -46,6 +47,8 @@ export interface HttpParts {
   readonly clock: Stopwatch;
   /** Where several processes count together how often clients ask; a server that is alone counts by itself. */
   readonly rateCounters?: RateCounters | null;
+  /** Where the console is built to; absent where none is served. */
+  readonly consoleDirectory?: string;
 }
 
 /** Builds the HTTP server. It listens when it is told to. */
@@ -104,6 +107,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   };
   allRoutes(app, routeParts, register);
   referenceRoutes(app, routeParts, register);
+  if (parts.consoleDirectory !== undefined) consoleRoutes(app, parts.consoleDirectory);
   return app;
 }
 
@@ -144,7 +148,8 @@ function answerFailures(app: HttpApp, log: RequestLog, methods: MethodTable): vo
   });
   app.setNotFoundHandler((request, reply) => {
     const known = methods.at(request.raw.url ?? "");
-    if (known.length === 0) {
+    // A route that knows the method comes here for a name under it that leads to nothing.
+    if (known.length === 0 || known.includes(request.method)) {
       const detail = "Nothing is here. /openapi.json lists what this server answers.";
       return sendProblem(request, reply, new NotFound("route_not_found", detail));
     }

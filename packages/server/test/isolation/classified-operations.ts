@@ -92,8 +92,14 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /metrics": { class: "public", path: () => "/metrics" },
 };
 
-/** Routes that the document does not have, because they are about it. They are `public`. */
-export const UNDOCUMENTED: readonly string[] = ["GET /openapi.json", "GET /docs", "GET /docs/scalar.js"];
+/** Routes that the document does not have: those that are about it, and the console's. They are `public`. */
+export const UNDOCUMENTED: readonly string[] = [
+  "GET /openapi.json",
+  "GET /docs",
+  "GET /docs/scalar.js",
+  "GET /",
+  "GET /assets/{name}",
+];
 
 function secretsOf({ app, conversation: { clientId } }: Target): string {
   return `/api/secrets?app=${app}&client_id=${clientId}`;

@@ -132,7 +132,7 @@ describe("the classification", () => {
   });
 
   it("has every route that the service answers, documented or not", async () => {
-    const { app } = testEdge();
+    const { app } = testEdge({}, null, "/nowhere");
     await app.ready();
     const routes = routesIn(app.printRoutes({ commonPrefix: false }));
     expect(routes).toContain("GET /api/sessions/{id}/messages");

@@ -25,10 +25,11 @@ export interface TestEdge {
   send(method: Method, url: string, options?: InjectOptions): Promise<LightMyRequestResponse>;
 }
 
-/** `rateCounters` as in `HttpParts`. */
+/** `rateCounters` and `consoleDirectory` as in `HttpParts`. */
 export function testEdge(
   changes: Partial<HttpConfig> = {},
   rateCounters: RateCounters | null = null,
+  consoleDirectory?: string,
 ): TestEdge {
   const services = inMemoryServices();
   const lines: { level: string; fields: object; message: string }[] = [];
@@ -54,6 +55,7 @@ export function testEdge(
     register: new Registry(),
     clock: { monotonic: () => time },
     rateCounters,
+    ...(consoleDirectory !== undefined && { consoleDirectory }),
   });
   return {
     app,
