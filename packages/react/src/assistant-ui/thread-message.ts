@@ -1,0 +1,119 @@
+// A message of Colloquy in the shape that assistant-ui shows. Pure.
+
+import type { ThreadMessageLike } from "@assistant-ui/react";
+import type { Message, PendingAction, ToolCall, ToolCallStatus, ToolResult } from "@colloquy/client";
+import type { ShownMessage } from "./shown-messages.ts";
+
+/** The `artifact` of a tool call: what assistant-ui has no field for. */
+export interface ToolArtifact {
+  readonly status: ToolCallStatus;
+  /** What the call waits for a person to decide. */
+  readonly action: PendingAction | null;
+  /** What the tool has told of itself last, while it runs; of the shape that the tool gives it. */
+  readonly progress: unknown;
+  /** How long it took, in milliseconds; `null` before it has ended. */
+  readonly duration_ms: number | null;
+}
+
+type Part = Exclude<ThreadMessageLike["content"], string>[number];
+type ToolCallPart = Extract<Part, { type: "tool-call" }>;
+type Arguments = NonNullable<ToolCallPart["args"]>;
+
+/** The name of the data part that holds a `Notice`. */
+export const NOTICE_PART = "colloquy-notice";
+
+export function threadMessage(shown: ShownMessage): ThreadMessageLike {
+  const { message, notices } = shown;
+  const said = { type: "text", text: message.content } as const;
+  const common = {
+    id: message.id,
+    createdAt: new Date(message.created_at),
+    metadata: { custom: { status: message.status } },
+  };
+  const told = notices.map((notice) => ({ type: "data", name: NOTICE_PART, data: notice }) as const);
+  if (message.sender === "user") return { ...common, role: "user", content: [...told, said] };
+  const calls = (message.tool_calls ?? []).map((call, at) => toolCallPart(call, shown, at));
+  // The last part is the one that grows.
+  return {
+    ...common,
+    role: "assistant",
+    content: [...told, ...calls, said],
+    status: messageStatus(shown),
+  };
+}
+
+function messageStatus({
+  message,
+  actions,
+  failure,
+}: ShownMessage): NonNullable<ThreadMessageLike["status"]> {
+  const status: Message["status"] = message.status;
+  switch (status) {
+    case "queued":
+    case "streaming":
+      return actions.length > 0 ? { type: "requires-action", reason: "interrupt" } : { type: "running" };
+    case "complete":
+      return { type: "complete", reason: "stop" };
+    case "interrupted":
+      return { type: "incomplete", reason: "cancelled" };
+    case "failed":
+      return {
+        type: "incomplete",
+        reason: "error",
+        error: failure?.message ?? "The assistant could not finish this answer.",
+      };
+  }
+}
+
+function toolCallPart(
+  call: ToolCall,
+  { message, actions, progress }: ShownMessage,
+  at: number,
+): ToolCallPart {
+  const result: ToolResult | undefined = message.tool_results?.find(({ call_id }) => call_id === call.id);
+  const action = actions.find(({ call_id }) => call_id === call.id) ?? null;
+  const artifact: ToolArtifact = {
+    status: call.status,
+    action,
+    progress: progress[at] ?? null,
+    duration_ms: result?.duration_ms ?? null,
+  };
+  return {
+    type: "tool-call",
+    toolCallId: call.id,
+    toolName: call.name,
+    args: argumentsOf(call.arguments),
+    argsText: JSON.stringify(call.arguments),
+    artifact,
+    ...(result !== undefined && { result: result.output, isError: result.is_error }),
+    ...(action !== null && asked(action)),
+  };
+}
+
+/** A model may send anything; assistant-ui takes objects. All of it stands in `argsText`. */
+function argumentsOf(input: unknown): Arguments {
+  return typeof input === "object" && input !== null && !Array.isArray(input) ? (input as Arguments) : {};
+}
+
+/**
+ * Yes and no, and answers, are what assistant-ui calls an approval. What a wallet gives back does not fit there: that is an interrupt, and
+ * what it is resumed with is the decision.
+ */
+function asked(action: PendingAction): Pick<ToolCallPart, "approval" | "interrupt"> {
+  switch (action.kind) {
+    case "approval":
+      return { approval: { id: action.id } };
+    case "question": {
+      const { question, choices } = action.request;
+      const options = choices.map((label, at) => ({ id: String(at), kind: "allow-once", label }));
+      const common = { id: action.id, prompt: question, allowFreeform: true };
+      return {
+        approval:
+          options.length === 0 ? { ...common, display: "text" } : { ...common, display: "select", options },
+      };
+    }
+    case "wallet_transaction":
+    case "wallet_signature":
+      return { interrupt: { type: "human", payload: action } };
+  }
+}

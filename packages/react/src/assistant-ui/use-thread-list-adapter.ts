@@ -1,0 +1,39 @@
+import type { ExternalStoreThreadListAdapter } from "@assistant-ui/react";
+import type { ColloquyError } from "@colloquy/client";
+import { useMemo } from "react";
+import { useColloquy } from "../colloquy-provider.tsx";
+import { useThreads } from "../use-threads.ts";
+
+/** The list of threads for assistant-ui. `show` switches to another session. */
+export function useThreadListAdapter(
+  current: string,
+  show: (id: string) => void,
+  report: (error: ColloquyError | Error) => void,
+): ExternalStoreThreadListAdapter {
+  const { client } = useColloquy();
+  const { threads, isLoading, rename, remove } = useThreads();
+  const shown = useMemo(
+    () => threads.map(({ session_id: id, title }) => ({ id, title, status: "regular" as const })),
+    [threads],
+  );
+  return useMemo(() => {
+    const showNew = (): void => show(client.session().id);
+    const reported = async (work: Promise<void>): Promise<void> =>
+      work.catch((error: ColloquyError | Error) => {
+        report(error);
+        throw error;
+      });
+    return {
+      threadId: current,
+      threads: shown,
+      isLoading,
+      onSwitchToNewThread: showNew,
+      onSwitchToThread: show,
+      onRename: (id, title) => reported(rename(id, title)),
+      onDelete: async (id) => {
+        await reported(remove(id));
+        if (id === current) showNew();
+      },
+    };
+  }, [client, current, shown, isLoading, rename, remove, show, report]);
+}

@@ -1,0 +1,105 @@
+import {
+  MessageNotSentError,
+  type AppendMessage,
+  type ExternalStoreAdapter,
+  type ExternalThreadQueueAdapter,
+} from "@assistant-ui/react";
+import type { Decision, LiveSession, PendingAction, SendOptions } from "@colloquy/client";
+import { useMemo } from "react";
+import { useColloquy } from "../colloquy-provider.tsx";
+import { decisionOf, isDecision } from "./action-decision.ts";
+import { useLatest } from "./use-latest.ts";
+
+export interface Verbs {
+  readonly adapter: Pick<
+    ExternalStoreAdapter,
+    "onNew" | "onCancel" | "onRespondToToolApproval" | "onResumeToolCall"
+  >;
+  /** Takes what is said while the assistant works. Nothing waits in it: that is the service's to hold. */
+  readonly queue: ExternalThreadQueueAdapter;
+}
+
+type Report = (error: Error, text?: string) => void;
+
+/** What a person can do in a session, for assistant-ui. The same object as long as the session is. */
+export function useVerbs(
+  session: LiveSession,
+  sendOptions: Pick<SendOptions, "clientId" | "userState"> | undefined,
+  report: Report,
+): Verbs {
+  const { publicKey } = useColloquy();
+  const latest = useLatest({ ...sendOptions, ...(publicKey !== null && { publicKey }) });
+  return useMemo(() => {
+    const send = async (message: AppendMessage): Promise<void> => {
+      const text = textOf(message);
+      try {
+        await session.send(text, latest.current);
+      } catch (error) {
+        report(error as Error, text);
+        // The text goes back to where it was written.
+        throw new MessageNotSentError((error as Error).message);
+      }
+    };
+    return {
+      adapter: { onNew: send, onCancel: () => interrupted(session, report), ...deciding(session, report) },
+      queue: queueOf((message) => void send(message).catch(() => undefined)),
+    };
+  }, [session, latest, report]);
+}
+
+async function interrupted(session: LiveSession, report: Report): Promise<void> {
+  try {
+    await session.interrupt();
+  } catch (error) {
+    report(error as Error);
+  }
+}
+
+function deciding(session: LiveSession, report: Report) {
+  const decide = async (
+    isMeant: (action: PendingAction) => boolean,
+    decisionFor: (action: PendingAction) => Decision,
+  ): Promise<void> => {
+    try {
+      const action = session.getSnapshot()?.pending_actions.find(isMeant);
+      if (action === undefined)
+        throw new Error("This is not asked any more: somebody has decided, or it has expired.");
+      await session.resolve(action.id, decisionFor(action));
+    } catch (error) {
+      report(error as Error);
+      throw error;
+    }
+  };
+  return {
+    onRespondToToolApproval: (response) =>
+      decide(
+        ({ id }) => id === response.approvalId,
+        (action) => decisionOf(action, response),
+      ),
+    onResumeToolCall: ({ toolCallId, payload }) => {
+      if (!isDecision(payload))
+        throw new Error("Resume what a wallet is asked with a decision: { decision, result }.");
+      void decide(
+        ({ call_id }) => call_id === toolCallId,
+        () => payload,
+      ).catch(() => undefined);
+    },
+  } satisfies Partial<Verbs["adapter"]>;
+}
+
+function queueOf(take: (message: AppendMessage) => void): ExternalThreadQueueAdapter {
+  const nothing = (): void => undefined;
+  return {
+    items: [],
+    steerItems: [],
+    enqueue: take,
+    steer: take,
+    move: nothing,
+    edit: nothing,
+    remove: nothing,
+  };
+}
+
+function textOf({ content }: AppendMessage): string {
+  return content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+}
