@@ -5,6 +5,8 @@ import { defineConfig } from "vite";
 const SERVICE = "http://127.0.0.1:8080";
 
 export default defineConfig({
+  // Wherever the page is served from, its files are beside it.
+  base: "./",
   plugins: [react()],
   // Browsers of these versions know light-dark(), nesting, popover and dialog, so nothing is rewritten for older ones.
   build: {

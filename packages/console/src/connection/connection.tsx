@@ -42,6 +42,11 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   return <ConnectionContext value={connection}>{children}</ConnectionContext>;
 }
 
+/** Where the page is: the service may stand under a path of its host. */
+function serviceUrl(): string {
+  return new URL(".", window.location.href).href;
+}
+
 export function useConnection(): Connection {
   const connection = use(ConnectionContext);
   if (connection === null) throw new Error("useConnection needs a ConnectionProvider above it.");

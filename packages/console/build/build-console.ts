@@ -1,0 +1,57 @@
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+import { build, type InlineConfig } from "vite";
+import { fingerprint, FINGERPRINT_FILE } from "./fingerprint.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+const compressors = { ".gz": promisify(gzip), ".br": brotliOf };
+/** Pictures and fonts that are compressed already gain nothing. */
+const COMPRESSIBLE = /\.(?:js|css|svg)$/;
+
+/**
+ * Builds the console into `directory`. A server that serves it meanwhile has the old page until the new one is whole.
+ * `settings` go before those of vite.config.ts, for tests.
+ */
+export async function buildConsole(directory: string, settings: InlineConfig = {}): Promise<void> {
+  const sources = await fingerprint();
+  const next = join(directory, `next-${process.pid}`);
+  try {
+    await build({
+      root: ROOT,
+      logLevel: "warn",
+      ...settings,
+      build: { ...settings.build, outDir: next, emptyOutDir: true },
+    });
+    const files = await readdir(join(next, "assets"));
+    for (const file of files) if (COMPRESSIBLE.test(file)) await compress(join(next, "assets", file));
+    await takeOver(next, directory);
+    await writeFile(join(directory, FINGERPRINT_FILE), sources);
+  } finally {
+    await rm(next, { recursive: true, force: true });
+  }
+}
+
+/** First the files, then the page that names them, then what nobody names any more goes. */
+async function takeOver(next: string, directory: string): Promise<void> {
+  const assets = join(directory, "assets");
+  await mkdir(assets, { recursive: true });
+  const built = new Set(await readdir(join(next, "assets")));
+  for (const file of built) await rename(join(next, "assets", file), join(assets, file));
+  await cp(join(next, ".vite"), join(directory, ".vite"), { recursive: true });
+  await rename(join(next, "index.html"), join(directory, "index.html"));
+  for (const file of await readdir(assets)) if (!built.has(file)) await rm(join(assets, file));
+}
+
+async function compress(file: string): Promise<void> {
+  const content = await readFile(file);
+  for (const [ending, compressor] of Object.entries(compressors)) {
+    await writeFile(`${file}${ending}`, await compressor(content));
+  }
+}
+
+function brotliOf(content: Buffer): Promise<Buffer> {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+  return promisify(brotliCompress)(content, { params });
+}
