@@ -25,7 +25,13 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   const [requests] = useState(() => new RequestLog());
   const fetch = useMemo(() => recordedFetch({ log: requests }), [requests]);
   const client = useMemo(
-    () => createClient({ ...(app !== null && { app }), ...(key !== null && { key }), fetch }),
+    () =>
+      createClient({
+        baseUrl: serviceUrl(),
+        ...(app !== null && { app }),
+        ...(key !== null && { key }),
+        fetch,
+      }),
     [app, key, fetch],
   );
   const change = useCallback((entered: Partial<Settings>) => {
