@@ -1,0 +1,168 @@
+import { Pause, Play, Trash2 } from "lucide-react";
+import { memo, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
+import { useConnection } from "../connection/connection.tsx";
+import { Button, IconButton } from "../design/button.tsx";
+import { classes } from "../design/classes.ts";
+import { CopyButton } from "../design/copy-button.tsx";
+import { Moment } from "../design/moment.tsx";
+import { EVENT_GROUPS, eventLines, type EventGroup, type LoggedEvent } from "./event-log.ts";
+import { EventStream, type EventStreamState } from "./event-stream.ts";
+import { JsonTree } from "./json-tree.tsx";
+import { LogItem } from "./log-item.tsx";
+import styles from "./developer.module.css";
+
+/** The events of the session with their ids, from the first that the service still has, as they come. */
+export function EventsTab({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const { fetch, key } = useConnection();
+  const stream = useMemo(() => new EventStream({ sessionId, fetch, key }), [sessionId, fetch, key]);
+  const state = useSyncExternalStore(stream.subscribe, stream.getSnapshot);
+  const [hidden, setHidden] = useState<ReadonlySet<EventGroup>>(new Set());
+  const [paused, setPaused] = useState<EventStreamState["log"] | null>(null);
+  const log = paused ?? state.log;
+  const events = useMemo(() => log.events.filter(({ group }) => !hidden.has(group)), [log, hidden]);
+  const hasOther = useMemo(() => log.events.some(({ group }) => group === "other"), [log]);
+  const missed = paused === null ? 0 : state.log.received - paused.received;
+  return (
+    <>
+      <div className={styles["toolbar"]}>
+        <Groups hidden={hidden} onChange={setHidden} hasOther={hasOther} />
+        <div className={styles["push"]}>
+          <IconButton
+            size="small"
+            label={paused === null ? "Pause" : "Go on"}
+            onClick={() => setPaused(paused === null ? state.log : null)}
+          >
+            {paused === null ? <Pause size={15} aria-hidden /> : <Play size={15} aria-hidden />}
+          </IconButton>
+          <CopyButton label="Copy the events" text={() => eventLines(events)} />
+          <IconButton
+            size="small"
+            label="Clear"
+            onClick={() => {
+              stream.clear();
+              setPaused(null);
+            }}
+          >
+            <Trash2 size={15} aria-hidden />
+          </IconButton>
+        </div>
+      </div>
+      <StreamNote state={state} missed={missed} isPaused={paused !== null} onAgain={() => stream.again()} />
+      <EventList events={events} isAll={hidden.size === 0} />
+    </>
+  );
+}
+
+function Groups({
+  hidden,
+  onChange,
+  hasOther,
+}: {
+  readonly hidden: ReadonlySet<EventGroup>;
+  readonly hasOther: boolean;
+  readonly onChange: (hidden: ReadonlySet<EventGroup>) => void;
+}): ReactNode {
+  return (
+    <fieldset className={styles["groups"]}>
+      <legend className="visually-hidden">Events that are shown</legend>
+      {EVENT_GROUPS.filter((group) => group !== "other" || hasOther).map((group) => (
+        <label key={group} className={styles["group"]}>
+          <input
+            type="checkbox"
+            checked={!hidden.has(group)}
+            onChange={() => onChange(hidden.symmetricDifference(new Set([group])))}
+          />
+          {group}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function StreamNote({
+  state: { connection, problem },
+  missed,
+  isPaused,
+  onAgain,
+}: {
+  readonly state: EventStreamState;
+  readonly missed: number;
+  readonly isPaused: boolean;
+  readonly onAgain: () => void;
+}): ReactNode {
+  return (
+    <p role="status" className={classes(styles["note"], connection === "over" && styles["wrong"])}>
+      {connection === "waiting" && `${problem ?? ""} It is opened again in a moment. `}
+      {connection === "over" && (
+        <>
+          {problem}{" "}
+          <Button size="small" onClick={onAgain}>
+            Ask again
+          </Button>
+        </>
+      )}
+      {isPaused && (missed === 0 ? "Paused." : `Paused: ${missed} more by now.`)}
+    </p>
+  );
+}
+
+/** Newest last, and kept in sight as long as the reader does not scroll away from it. */
+function EventList({
+  events,
+  isAll,
+}: {
+  readonly events: readonly LoggedEvent[];
+  readonly isAll: boolean;
+}): ReactNode {
+  const region = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  useEffect(() => {
+    if (isAtEnd.current && region.current !== null) region.current.scrollTop = region.current.scrollHeight;
+  }, [events]);
+  return (
+    <div
+      ref={region}
+      role="region"
+      aria-label="Events"
+      tabIndex={0}
+      className={styles["scroll"]}
+      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+        isAtEnd.current = scrollHeight - scrollTop - clientHeight < 24;
+      }}
+    >
+      {events.length === 0 ? (
+        <p className={styles["empty"]}>
+          {isAll ? "Nothing has happened yet." : "Nothing of what is shown has happened yet."}
+        </p>
+      ) : (
+        <ol className={styles["list"]}>
+          {events.map((event) => (
+            <EventItem key={event.number} event={event} />
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}
+
+const EventItem = memo(function EventItem({
+  event: { id, type, receivedAt, event },
+}: {
+  readonly event: LoggedEvent;
+}): ReactNode {
+  return (
+    <LogItem
+      summary={
+        <>
+          <span className={styles["name"]}>{type}</span>
+          <span className={styles["soft"]}>
+            <Moment at={receivedAt} show="precise" />
+          </span>
+          <span className={styles["id"]}>{id ?? "no id"}</span>
+        </>
+      }
+    >
+      <JsonTree value={event} openTo={3} />
+    </LogItem>
+  );
+});

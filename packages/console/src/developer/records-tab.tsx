@@ -1,0 +1,103 @@
+import type { PersistedMessage } from "@colloquy/client";
+import { RotateCw } from "lucide-react";
+import { memo, useCallback, useEffect, useState, type ReactNode } from "react";
+import { useConnection } from "../connection/connection.tsx";
+import { Button, IconButton } from "../design/button.tsx";
+import { Moment } from "../design/moment.tsx";
+import { JsonTree } from "./json-tree.tsx";
+import { LogItem } from "./log-item.tsx";
+import styles from "./developer.module.css";
+
+/** Records that are asked for at once. */
+const PAGE = 50;
+
+interface Records {
+  readonly records: readonly PersistedMessage[];
+  /** The last page was full, so that there may be more. */
+  readonly hasMore: boolean;
+  readonly problem: string | null;
+}
+
+/** The messages as they are kept in the store, oldest first. */
+export function RecordsTab({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const { client } = useConnection();
+  const [loaded, setLoaded] = useState<Records | null>(null);
+  const [isLoading, setLoading] = useState(false);
+  const load = useCallback(
+    async (before: readonly PersistedMessage[], signal?: AbortSignal) => {
+      const after = before.at(-1)?.id;
+      setLoading(true);
+      try {
+        const page = await client.listMessages(sessionId, { limit: PAGE, ...(after && { after }), signal });
+        setLoaded({ records: [...before, ...page], hasMore: page.length === PAGE, problem: null });
+      } catch (error) {
+        if (signal?.aborted === true) return;
+        setLoaded({ records: before, hasMore: false, problem: (error as Error).message });
+      }
+      setLoading(false);
+    },
+    [client, sessionId],
+  );
+  useEffect(() => {
+    const leaving = new AbortController();
+    void load([], leaving.signal);
+    return () => leaving.abort();
+  }, [load]);
+  const { records, hasMore, problem } = loaded ?? { records: [], hasMore: false, problem: null };
+  return (
+    <>
+      <div className={styles["toolbar"]}>
+        <span className={styles["soft"]}>{countText(loaded)}</span>
+        <div className={styles["push"]}>
+          <IconButton size="small" label="Load again" disabled={isLoading} onClick={() => void load([])}>
+            <RotateCw size={15} aria-hidden />
+          </IconButton>
+        </div>
+      </div>
+      <p role="alert" className={styles["note"]}>
+        {problem}
+      </p>
+      <div role="region" aria-label="Records" tabIndex={0} className={styles["scroll"]}>
+        {loaded !== null && records.length === 0 && problem === null && (
+          <p className={styles["empty"]}>Nothing has been said yet.</p>
+        )}
+        <ol className={styles["list"]}>
+          {records.map((record) => (
+            <Record key={record.id} record={record} />
+          ))}
+        </ol>
+        {hasMore && (
+          <div className={styles["more"]}>
+            <Button size="small" disabled={isLoading} onClick={() => void load(records)}>
+              Load more
+            </Button>
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+function countText(loaded: Records | null): string {
+  if (loaded === null) return "Loading…";
+  const { records, hasMore } = loaded;
+  return `${records.length} ${records.length === 1 ? "record" : "records"}${hasMore ? ", and there are more" : ""}`;
+}
+
+const Record = memo(function Record({ record }: { readonly record: PersistedMessage }): ReactNode {
+  return (
+    <LogItem
+      summary={
+        <>
+          <span className={styles["name"]}>{record.role}</span>
+          <span className={styles["soft"]}>
+            <Moment at={record.created_at} />
+          </span>
+          <span className={styles["id"]}>{record.content.slice(0, 200) || "no text"}</span>
+        </>
+      }
+    >
+      <JsonTree value={record} openTo={2} />
+    </LogItem>
+  );
+});

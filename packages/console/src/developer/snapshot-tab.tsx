@@ -1,0 +1,42 @@
+import { useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
+import type { Snapshot } from "@colloquy/client";
+import { useConnection } from "../connection/connection.tsx";
+import { CopyButton } from "../design/copy-button.tsx";
+import { changedPaths } from "./changed-paths.ts";
+import { JsonTree } from "./json-tree.tsx";
+import styles from "./developer.module.css";
+
+/** The snapshot as it is now; what the last change has changed is marked. */
+export function SnapshotTab({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const { client } = useConnection();
+  const session = useMemo(() => client.session(sessionId), [client, sessionId]);
+  const snapshot = useSyncExternalStore(session.subscribe, session.getSnapshot);
+  const changed = useChanges(snapshot);
+  if (snapshot === null) return <p className={styles["empty"]}>Nothing is known yet.</p>;
+  return (
+    <>
+      <div className={styles["toolbar"]}>
+        <span className={styles["soft"]}>{snapshot.last_event_id}</span>
+        <div className={styles["push"]}>
+          <CopyButton label="Copy the snapshot" text={() => JSON.stringify(snapshot, null, 2)} />
+        </div>
+      </div>
+      <div role="region" aria-label="Snapshot" tabIndex={0} className={styles["scroll"]}>
+        <div className={styles["tree"]}>
+          <JsonTree value={snapshot} changed={changed} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** Paths to what differs from the snapshot before; nothing for the first one. */
+function useChanges(snapshot: Snapshot | null): ReadonlySet<string> {
+  const [seen, setSeen] = useState<{ readonly before: Snapshot | null; readonly now: Snapshot | null }>({
+    before: null,
+    now: snapshot,
+  });
+  if (seen.now !== snapshot) setSeen({ before: seen.now, now: snapshot });
+  const { before, now } = seen;
+  return useMemo(() => (before === null ? new Set<string>() : changedPaths(before, now)), [before, now]);
+}
