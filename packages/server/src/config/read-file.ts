@@ -8,7 +8,7 @@ import { brokenParts } from "./broken-parts.ts";
 import { importAnew } from "./import-anew.ts";
 import { locateJsonError } from "./json-error.ts";
 import { type ConfigProblem, formatPath } from "./problem.ts";
-import { findRepeatedNames, type RepeatedName } from "./repeated-names.ts";
+import { findRepeatedNames, type RepeatedName } from "../core/repeated-names.ts";
 
 /** In this order; the first that is there counts. */
 const FILE_NAMES = ["colloquy.config.ts", "colloquy.config.js", "colloquy.config.json"] as const;

@@ -8,8 +8,17 @@ import { unsupportedMediaType } from "./problem.ts";
  * says it is something else is refused (contract section 1, `POST /api/sessions`).
  */
 export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
+  const {
+    "content-type": type,
+    "content-encoding": encoding = "identity",
+    "transfer-encoding": transfer = "chunked",
+  } = request.raw.headers;
+  // RFC 9112 section 6.1: only the chunks of a body are undone here.
+  if (transfer.trim().toLowerCase() !== "chunked") {
+    const detail = "Send the body as it is, or with Transfer-Encoding: chunked and no other coding.";
+    return done(new InvalidRequest("http_invalid", detail));
+  }
   if (bytes.length === 0) return done(null, undefined);
-  const { "content-type": type, "content-encoding": encoding = "identity" } = request.raw.headers;
   if ((type !== undefined && !isJsonType(type)) || encoding.toLowerCase() !== "identity") {
     return done(unsupportedMediaType());
   }

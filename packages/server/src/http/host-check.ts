@@ -16,6 +16,7 @@ export function hostCheck(config: Pick<HttpConfig, "loopback" | "allowedHosts">)
   // The name of the last request that passed: nearly every client sends the same one all the time.
   let known: string | undefined;
   return (message) => {
+    if (hasSecondHost(message.rawHeaders)) return twoHosts();
     const host = requestHost(message);
     if (host === known && host !== undefined) return null;
     if (host === undefined) {
@@ -37,6 +38,16 @@ export function requestHost(message: IncomingMessage): string | undefined {
   return message.headers.host;
 }
 
+/** Whether the field stands more than once: whoever stands before this server may have read the other one (RFC 9112 section 3.2). */
+function hasSecondHost(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === "host") count += 1;
+  }
+  return count > 1;
+}
+
 function isAllowed(host: string, allowed: ReadonlySet<string>): boolean {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host) ?? [];
   // A name may end with the root's dot (RFC 1034 section 3.1).
@@ -47,6 +58,10 @@ function isAllowed(host: string, allowed: ReadonlySet<string>): boolean {
 
 function missingHost(): ServiceError {
   return new InvalidRequest("host_missing", "Send the header Host with the name of this server.");
+}
+
+function twoHosts(): ServiceError {
+  return new InvalidRequest("http_invalid", "Send the header Host once: this request has several.");
 }
 
 function foreignHost(): ServiceError {

@@ -21,6 +21,11 @@ describe("JSON text", () => {
     ["NaN", "json_invalid"],
     ["1e999", "json_invalid"],
     ['{"a":[-1e999]}', "json_invalid"],
+    ["9007199254740993", "json_invalid"],
+    ["83003630348829144", "json_invalid"],
+    ['{"a":[-12345678901234567890]}', "json_invalid"],
+    [`[1${"0".repeat(307)}1]`, "json_invalid"],
+    ['{"a":1,"b":{"a":1,"\\u0061":2}}', "json_invalid"],
     ['"\u0001"', "json_invalid"],
     [String.raw`"\u0000"`, "text_invalid"],
     [String.raw`{"a\u0000":1}`, "text_invalid"],
@@ -32,6 +37,28 @@ describe("JSON text", () => {
     ['{"a":'.repeat(50_000), "json_too_deep"],
   ])("%j is refused as %s", (text, code) => {
     expect(parseJson(text)).toMatchObject({ ok: false, code });
+  });
+
+  it("says which number would be rounded, and which name stands twice", () => {
+    expect(parseJson('{"id":12345678901234567}')).toMatchObject({
+      problem: "must not hold the number 12345678901234567, which would be rounded: send it as text",
+    });
+    expect(parseJson('{"id":1,"id":2}')).toMatchObject({ problem: 'must not hold "id" twice in one object' });
+  });
+
+  it.each([
+    "9007199254740992",
+    "83003630348829140",
+    `1${"0".repeat(22)}`,
+    "-10000000000000000000",
+    '"12345678901234567"',
+    String.raw`["\\", "12345678901234567", "\"12345678901234567\""]`,
+    "1.2345678901234567890123",
+    "12345678901234567.5",
+    "12345678901234567e2",
+    '{"a":{"x":1},"b":{"x":1},"c":[{"x":1},{"x":1}]}',
+  ])("%s is taken", (text) => {
+    expect(parseJson(text)).toEqual({ ok: true, value: JSON.parse(text) });
   });
 
   it("may nest 32 levels, and hold brackets and quotes in strings", () => {

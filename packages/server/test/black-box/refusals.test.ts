@@ -16,6 +16,16 @@ async function sessionFor(operation: Operation): Promise<string> {
   return session;
 }
 
+/** The beginning of what is answered to these bytes. */
+async function sendRaw(request: string): Promise<string> {
+  const { hostname, port } = new URL(url());
+  const socket = connect(Number(port), hostname);
+  socket.write(request);
+  const [bytes] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  return bytes.toString();
+}
+
 async function expectUnknown(session: string): Promise<void> {
   expectProblem(await send(url(), "GET", `/api/sessions/${session}`), 404);
 }
@@ -95,12 +105,20 @@ describe.each(OPERATIONS)("$name", (operation) => {
     const traced = await send(url(), "TRACE", operation.path(session), operation.call);
     expectProblem(traced, 405, "method_not_allowed");
     expect(traced.headers.allow?.split(", ")).toContain(operation.method);
-    const { hostname, port } = new URL(url());
-    const socket = connect(Number(port), hostname);
-    socket.write(`BREW ${operation.path(session)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-    const [bytes] = (await once(socket, "data")) as [Buffer];
-    socket.destroy();
-    expect(bytes.toString()).toMatch(/^HTTP\/1\.1 400 [\s\S]*application\/problem\+json/);
+    const answer = await sendRaw(`BREW ${operation.path(session)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*application\/problem\+json/);
+  });
+
+  it("refuses two Host fields, be they the same or not: 400, and nothing is created", async () => {
+    const session = newSession();
+    const head = `${operation.method} ${operation.path(session)} HTTP/1.1\r\nX-Session-Id: ${session}`;
+    for (const other of ["localhost", "evil.example"]) {
+      const answer = await sendRaw(
+        `${head}\r\nHost: localhost\r\nhost: ${other}\r\nContent-Length: 0\r\n\r\n`,
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*"http_invalid"/);
+    }
+    await expectUnknown(session);
   });
 
   it("answers the request id that the client chose", async () => {
@@ -132,6 +150,8 @@ describe.each(OPERATIONS.filter(({ takesBody }) => takesBody))("$name", (operati
     ["no JSON", "{", 400],
     ["JSON with NUL", String.raw`{"x":"\u0000"}`, 400],
     ["JSON with a lone surrogate in a key", String.raw`{"\ud800":1}`, 400],
+    ["JSON that names a thing twice", '{"x":1,"x":2}', 400],
+    ["JSON with a number that would be rounded", '{"x":12345678901234567}', 400],
     ["JSON that nests too deep", "[".repeat(40) + "]".repeat(40), 400],
     ["bytes that are not UTF-8", Buffer.from([0x22, 0xff, 0x22]), 400],
     ["more than 256 KiB", `{"x":"${"a".repeat(300_000)}"}`, 413],
@@ -139,6 +159,15 @@ describe.each(OPERATIONS.filter(({ takesBody }) => takesBody))("$name", (operati
     const session = newSession();
     const headers = { "Content-Type": "application/json" };
     expectProblem(await perform(url(), withoutCall, session, { body, headers }), status);
+    await expectUnknown(session);
+  });
+
+  it("refuses a body in a coding that it does not undo: 400", async () => {
+    const session = newSession();
+    const head = `${operation.method} ${operation.path(session)} HTTP/1.1\r\nHost: localhost\r\nX-Session-Id: ${session}`;
+    const body = "2\r\n{}\r\n0\r\n\r\n";
+    const answer = await sendRaw(`${head}\r\nTransfer-Encoding: gzip, chunked\r\n\r\n${body}`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*"http_invalid"/);
     await expectUnknown(session);
   });
 

@@ -24,6 +24,7 @@ describe("PATCH /api/sessions/{id}", () => {
     [{ title: "" }, "parameter_invalid"],
     [{ title: " \n\t " }, "parameter_invalid"],
     [{ title: "x".repeat(201) }, "parameter_invalid"],
+    [{ title: "\u0007\u200b\u2060" }, "parameter_invalid"],
     [{ title: 7 }, "parameter_invalid"],
     [{ title: null }, "parameter_invalid"],
     [{ title: ["a"] }, "parameter_invalid"],

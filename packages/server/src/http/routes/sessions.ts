@@ -33,12 +33,16 @@ const MessagesQuery = z.object({
   limit: limitUpTo(MESSAGES_MAX, "Messages in the answer; 1,000 when absent").optional(),
 });
 
+/** Anything but control and format characters and white space. */
+const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}]/u;
+
 const RenameBody = z.object({
   title: z
     .string("must be a string")
     .trim()
     .min(1, "must not be blank")
     .max(200, "must be at most 200 characters")
+    .refine((title) => VISIBLE.test(title), "must hold a character that can be seen")
     .meta({
       description: "The new title; never overwritten by a generated one",
       examples: ["Bridging to Arbitrum"],

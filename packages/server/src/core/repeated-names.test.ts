@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { formatPath } from "./problem.ts";
+import { formatPath } from "../config/problem.ts";
 import { findRepeatedNames } from "./repeated-names.ts";
 
 const found = (text: string) =>
