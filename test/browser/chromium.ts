@@ -6,14 +6,21 @@ import { Outside } from "./outside.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-async function findChromium(): Promise<string | null> {
+async function pathOfChromium(): Promise<string | null> {
   const found = await Promise.all(NAMES.map(findProgram));
   return found.find((path) => path !== null) ?? null;
 }
 
+/** The path of the program. Throws where there is none. */
+export async function findChromium(): Promise<string> {
+  const path = await pathOfChromium();
+  if (path === null) throw new Error("There is no Chromium here. On Debian: apt-get install chromium");
+  return path;
+}
+
 /** Whether tests in a browser are left out: where there is none, but never where everything has to be tried. */
 export async function isWithoutChromium(): Promise<boolean> {
-  return process.env["CI"] === undefined && (await findChromium()) === null;
+  return process.env["CI"] === undefined && (await pathOfChromium()) === null;
 }
 
 export interface LaunchedChromium {

@@ -1,0 +1,322 @@
+// The client in a page, behind a proxy that does what happens on the way. Its time is the page's own, which the tests wind on.
+
+import { randomUUID } from "node:crypto";
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { openRealTab, type RealTab } from "../../../../test/browser/real-tab.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import type { Frame } from "../../src/event-stream-parser.ts";
+import type { Connection, SessionUpdate, Snapshot } from "../../src/index.ts";
+import { serve, type Served } from "../served.ts";
+import { recordStream } from "../stream-record.ts";
+import { buildClientPage, servePage, type ClientPage, type InPage } from "./client-page.ts";
+
+/** What Chromium says of connections that the tests break. */
+const BROKEN = /^console: Failed to load resource: net::ERR_/;
+
+let files: ClientPage;
+let served: Served;
+let id: string;
+
+beforeAll(async () => {
+  files = await buildClientPage();
+}, 60_000);
+beforeEach(async () => {
+  served = await serve();
+  servePage(served.proxy, files);
+  id = randomUUID();
+});
+afterEach(() => served.stop());
+
+/** The page follows the session from now on. */
+async function follow(page: Page): Promise<void> {
+  await page.waitForFunction(() => "colloquy" in globalThis);
+  await page.evaluate((id) => {
+    const own = globalThis as unknown as InPage;
+    own.session = own.colloquy.createClient().session(id);
+    own.updates = [];
+    const updates = own.session.updates();
+    void (async () => {
+      for await (const update of updates) own.updates.push(update);
+    })();
+  }, id);
+}
+
+interface Shown {
+  readonly snapshot: Snapshot | null;
+  readonly connection: Connection["state"];
+  readonly updates: readonly SessionUpdate[];
+}
+
+const shown = (page: Page): Promise<Shown> =>
+  page.evaluate(() => {
+    const { session, updates } = globalThis as unknown as InPage;
+    return { snapshot: session.getSnapshot(), connection: session.getConnection().state, updates };
+  });
+const lastText = async (page: Page): Promise<string | undefined> =>
+  (await shown(page)).snapshot?.messages.at(-1)?.content;
+
+/** Waits until the page shows it; with its clock wound on by `ms` each time that it is looked at. */
+async function until(page: Page, condition: (shown: Shown) => boolean, ms = 0): Promise<void> {
+  const look = async (): Promise<boolean> => {
+    if (ms > 0) await page.clock.runFor(ms);
+    return condition(await shown(page));
+  };
+  await expect.poll(look, { timeout: 20_000, interval: 10, message: condition.toString() }).toBe(true);
+}
+
+/** The text of the answer for who only appends what comes, until the whole is told, which has to go on where that ended. */
+function readText(updates: readonly SessionUpdate[]): string {
+  return updates.reduce((text, update) => {
+    if (update.type === "message_created") return update.message.content;
+    if (update.type === "message_completed") {
+      const { content } = update.message;
+      return content.startsWith(text) ? content : `${text}, and then: ${content}`;
+    }
+    if (update.type !== "message_delta") return text;
+    return update.offset === 0 ? update.text : text + update.text;
+  }, "");
+}
+
+/** How often each kind of event of a message came. */
+function told(updates: readonly SessionUpdate[]): readonly string[] {
+  return updates.flatMap((update) =>
+    "message" in update && typeof update.message === "object"
+      ? [`${update.type} ${update.message.sender}`]
+      : [],
+  );
+}
+
+/** That the page has what the service has, that it came there by events that each came once, and that the texts are those on record. */
+async function expectSame(page: Page, text: string): Promise<void> {
+  const { snapshot, updates } = await shown(page);
+  expect(snapshot).toEqual(await served.direct.getState(id));
+  expect(readText(updates)).toBe(text);
+  expect(told(updates)).toEqual(["message_created user", "message_created agent", "message_completed agent"]);
+  const records = await served.direct.listMessages(id);
+  expect(records.map(({ content }) => content)).toEqual([snapshot?.messages[0]?.content, text]);
+}
+
+describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
+  const openPage = useChromium();
+
+  async function open(): Promise<Page> {
+    const { page, expectTrouble } = await openPage(served.url);
+    expectTrouble(BROKEN);
+    await page.clock.install();
+    await page.goto("/");
+    await follow(page);
+    return page;
+  }
+
+  const send = (page: Page, text: string): Promise<unknown> =>
+    page.evaluate((text) => (globalThis as unknown as InPage).session.send(text), text);
+
+  it("sends, shows the answer as it grows, and stops it", async () => {
+    const page = await open();
+    await until(page, ({ connection }) => connection === "live");
+    await send(page, "Hi");
+    const call = await served.model.next();
+    call.say("Grüße ", "🫖 ");
+    await expect.poll(() => lastText(page)).toBe("Grüße 🫖 ");
+    call.say("漢字").finish();
+    await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi");
+    await expectSame(page, "Grüße 🫖 漢字");
+    await send(page, "On");
+    (await served.model.next()).say("One two");
+    await expect.poll(() => lastText(page)).toBe("One two");
+    await page.evaluate(() => (globalThis as unknown as InPage).session.interrupt());
+    await until(page, ({ snapshot }) => snapshot?.status === "interrupted");
+    expect((await served.direct.getState(id)).messages.at(-1)?.content).toBe("One two");
+  });
+
+  it("resumes a stream that is cut in the middle of an answer", async () => {
+    const page = await open();
+    await until(page, ({ connection }) => connection === "live");
+    await send(page, "Hi");
+    const call = await served.model.next();
+    call.say("one ");
+    await expect.poll(() => lastText(page)).toBe("one ");
+    served.proxy.cut();
+    await until(page, ({ connection }) => connection === "waiting");
+    call.say("two ");
+    await until(page, ({ connection }) => connection === "live", 250);
+    await expect.poll(() => lastText(page)).toBe("one two ");
+    call.say("three").finish();
+    await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi");
+    await expectSame(page, "one two three");
+    expect(served.proxy.heads.at(-1)?.["last-event-id"]).toMatch(/-\d+$/);
+  });
+
+  it("loses and doubles nothing where every stream is reset after some bytes", {
+    timeout: 60_000,
+  }, async () => {
+    let streams = 0;
+    servePage(served.proxy, files, ({ path }) => {
+      if (path !== "/api/updates") return null;
+      streams += 1;
+      // Enough for the beginning of a stream and a part of what comes: never the same one.
+      return 500 + ((streams * 37) % 400);
+    });
+    const page = await open();
+    await send(page, "Hi");
+    const call = await served.model.next();
+    const words = Array.from({ length: 40 }, (_, word) => `${word} 🫖 and so on\n`);
+    for (const word of words) {
+      call.say(word);
+      // What came is shown, and what comes next finds another stream or none.
+      await until(page, ({ snapshot }) => snapshot?.messages.at(-1)?.content.endsWith(word) === true, 500);
+    }
+    call.finish();
+    await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi", 1_000);
+    expect(streams).toBeGreaterThan(10);
+    servePage(served.proxy, files);
+    await until(page, ({ connection }) => connection === "live", 1_000);
+    await expectSame(page, words.join(""));
+  });
+
+  it("keeps a message once whose answer was lost on the way", async () => {
+    let isLost = true;
+    servePage(served.proxy, files, ({ method }) => {
+      const fault = method === "POST" && isLost ? "lose" : null;
+      if (fault !== null) isLost = false;
+      return fault;
+    });
+    const page = await open();
+    const sending = send(page, "Hi");
+    const isAccepted = sending.then(() => true);
+    await until(page, ({ snapshot }) => (snapshot?.messages.length ?? 0) > 0, 100);
+    const winding = until(
+      page,
+      () => served.proxy.seen.filter((line) => line === "POST /api/chat").length === 2,
+      100,
+    );
+    await winding;
+    expect(await isAccepted).toBe(true);
+    (await served.model.next()).say("Hello").finish();
+    await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi");
+    await expectSame(page, "Hello");
+  });
+
+  it("polls with ETag where streams are blocked, and follows again when they are not", async () => {
+    const statuses: string[] = [];
+    servePage(served.proxy, files, ({ path }) => (path === "/api/updates" ? "swallow" : null));
+    const page = await open();
+    page.on("response", (response) => {
+      if (response.url().endsWith("/api/state")) statuses.push(String(response.status()));
+    });
+    await until(page, ({ connection }) => connection === "polling", 500);
+    await send(page, "Hi");
+    const call = await served.model.next();
+    call.say("one ");
+    await until(page, ({ snapshot }) => snapshot?.messages.at(-1)?.content === "one ", 250);
+    // Nothing has changed: an answer without a body, which Chromium hands on as it is.
+    await until(page, () => statuses.includes("304"), 250);
+    call.say("two ");
+    await until(page, ({ snapshot }) => snapshot?.messages.at(-1)?.content === "one two ", 250);
+    servePage(served.proxy, files);
+    await until(page, ({ connection }) => connection === "live", 1_000);
+    const asked = statuses.length;
+    call.say("three").finish();
+    await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi");
+    expect(statuses.length).toBe(asked);
+    await expectSame(page, "one two three");
+  });
+
+  it("goes on at once when the network is back", async () => {
+    const page = await open();
+    await until(page, ({ connection }) => connection === "live");
+    await send(page, "Hi");
+    const call = await served.model.next();
+    call.say("one ");
+    await expect.poll(() => lastText(page)).toBe("one ");
+    await page.context().setOffline(true);
+    served.proxy.cut();
+    await until(page, ({ connection }) => connection === "waiting");
+    // The pauses grow to half a minute while nothing can be reached. Then time stands still: no pause ends any more.
+    for (let minute = 0; minute < 3; minute += 1) await page.clock.runFor(60_000);
+    await page.clock.pauseAt(Date.now() + 3_600_000);
+    call.say("two ").finish();
+    await until(page, ({ connection }) => connection === "waiting");
+    await page.context().setOffline(false);
+    await until(page, ({ snapshot }) => snapshot?.is_processing === false);
+    await until(page, ({ snapshot, connection }) => connection === "live" && snapshot?.title === "Hi");
+    await expectSame(page, "one two ");
+  });
+
+  it("reads a stream the same wherever it is cut", async () => {
+    const page = await open();
+    const { bytes } = await recordStream(served);
+    const different = await page.evaluate((encoded) => {
+      const { createEventStreamParser } = globalThis as unknown as InPage;
+      const bytes = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
+      const parse = (...pieces: Uint8Array[]): string => {
+        const frames: Frame[] = [];
+        const take = createEventStreamParser((frame) => frames.push(frame));
+        for (const piece of pieces) take(piece);
+        return JSON.stringify(frames);
+      };
+      const whole = parse(bytes);
+      const wrong: number[] = [];
+      for (let at = 0; at <= bytes.length; at += 1) {
+        if (parse(bytes.subarray(0, at), bytes.subarray(at)) !== whole) wrong.push(at);
+      }
+      return { frames: (JSON.parse(whole) as Frame[]).length, cuts: bytes.length + 1, wrong };
+    }, bytes.toString("base64"));
+    expect(different).toEqual({ frames: expect.any(Number), cuts: bytes.length + 1, wrong: [] });
+    expect(different.frames).toBeGreaterThan(8);
+  });
+});
+
+describe.skipIf(await isWithoutChromium())("the client in a tab", () => {
+  let tab: RealTab;
+  let page: Page;
+
+  beforeEach(async () => {
+    tab = await openRealTab(served.url);
+    tab.expectTrouble(BROKEN);
+    page = tab.page;
+    await page.goto(served.url);
+    await follow(page);
+    await until(page, ({ connection }) => connection === "live");
+  }, 60_000);
+  afterEach(async () => {
+    const troubles = tab.troubles();
+    await tab.close();
+    expect(troubles).toEqual([]);
+  });
+
+  const visibility = (): Promise<unknown> => page.evaluate("document.visibilityState");
+  const send = (text: string): Promise<unknown> => served.direct.sendMessage(id, text);
+
+  it("goes on while another one is in front, also after the stream was cut", async () => {
+    await tab.hide();
+    await expect.poll(visibility).toBe("hidden");
+    await send("Hi");
+    const call = await served.model.next();
+    call.say("one ");
+    await expect.poll(() => lastText(page), { timeout: 10_000 }).toBe("one ");
+    served.proxy.cut();
+    call.say("two ");
+    await expect.poll(() => lastText(page), { timeout: 20_000 }).toBe("one two ");
+    call.say("three").finish();
+    await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi");
+    expect(await visibility()).toBe("hidden");
+    await expectSame(page, "one two three");
+  });
+
+  it("has everything when it is shown again after it was frozen and its connections are gone", async () => {
+    await tab.freeze();
+    await expect.poll(visibility).toBe("hidden");
+    await send("Hi");
+    const call = await served.model.next();
+    call.say("one ");
+    served.proxy.cut();
+    call.say("two").finish();
+    await expect.poll(async () => (await served.direct.getState(id)).title).toBe("Hi");
+    await tab.show();
+    await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi");
+    await expectSame(page, "one two");
+  });
+});
