@@ -1,14 +1,12 @@
-import { Check, Copy, X } from "lucide-react";
+import { Check, Copy } from "lucide-react";
 import { useEffect, useState, type ReactNode } from "react";
 import { Button, IconButton } from "./button.tsx";
 
-/** Milliseconds for which it says what has become of it. */
-const TOLD_MS = 2_500;
+/** Milliseconds for which it says how it went. */
+const TOLD_MS = 2_000;
+const TOLD = { copied: "Copied", failed: "Could not copy: select the text instead" };
 
-/**
- * Puts a text on the clipboard, and says so. `label` is what is copied ("Copy the command"); with `hasText` it is shown beside the icon.
- * Browsers give pages the clipboard over HTTPS and on the loopback alone.
- */
+/** Copies `text`. Its name is `label`, and for a moment what came of it; with `hasText` the name is shown beside the icon. */
 export function CopyButton({
   text,
   label,
@@ -24,38 +22,26 @@ export function CopyButton({
     const timer = setTimeout(() => setOutcome(null), TOLD_MS);
     return () => clearTimeout(timer);
   }, [outcome]);
-  const copy = (): void => {
-    const given = typeof text === "string" ? text : text();
-    writeText(given).then(
-      () => setOutcome("copied"),
-      () => setOutcome("failed"),
-    );
+  const copy = async (): Promise<void> => {
+    try {
+      // Not there on a page that came without encryption from another machine.
+      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
+      setOutcome("copied");
+    } catch {
+      setOutcome("failed");
+    }
   };
-  const Icon = outcome === null ? Copy : outcome === "copied" ? Check : X;
-  const icon = <Icon size={15} aria-hidden />;
-  return (
-    <>
-      {hasText ? (
-        <Button size="small" onClick={copy}>
-          {icon}
-          {label}
-        </Button>
-      ) : (
-        <IconButton size="small" label={label} onClick={copy}>
-          {icon}
-        </IconButton>
-      )}
-      <span role="status" className="visually-hidden">
-        {outcome === "copied" && "Copied."}
-        {outcome === "failed" && "It could not be copied: the browser does not give this page the clipboard."}
-      </span>
-    </>
+  const name = outcome === null ? label : TOLD[outcome];
+  const icon = outcome === "copied" ? <Check size={15} aria-hidden /> : <Copy size={15} aria-hidden />;
+  const onClick = (): void => void copy();
+  return hasText ? (
+    <Button size="small" onClick={onClick}>
+      {icon}
+      {name}
+    </Button>
+  ) : (
+    <IconButton size="small" label={name} onClick={onClick}>
+      {icon}
+    </IconButton>
   );
-}
-
-async function writeText(text: string): Promise<void> {
-  // Absent on pages that came over HTTP from another machine, whatever the types say.
-  const clipboard = navigator.clipboard as Clipboard | undefined;
-  if (clipboard === undefined) throw new Error("There is no clipboard.");
-  await clipboard.writeText(text);
 }
