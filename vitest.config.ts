@@ -7,7 +7,7 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.c
 
 export default defineConfig({
   test: {
-    include: ["packages/*/{src,test,bench,torture,fuzz}/**/*.test.ts", "test/**/*.test.ts"],
+    include: ["packages/*/{src,test,bench,torture,fuzz}/**/*.test.{ts,tsx}", "test/**/*.test.ts"],
     // A process for each file: node:sqlite, worker threads, signals and open ports of one file cannot touch another's.
     pool: "forks",
     isolate: true,

@@ -2,6 +2,7 @@
 // test moves.
 
 import { loadConfig } from "../../server/src/config/load-config.ts";
+import type { ToolSettings } from "../../server/src/core/app-settings.ts";
 import { buildServer } from "../../server/src/server.ts";
 import { openSqliteStore } from "../../server/src/store/sqlite/open.ts";
 import { createSystemClock } from "../../server/src/clock.ts";
@@ -30,7 +31,8 @@ export interface Served {
   stop(): Promise<void>;
 }
 
-export async function serve(): Promise<Served> {
+/** `tools` are what the assistant may call beside the calculator, which always asks for approval. */
+export async function serve(tools: Partial<ToolSettings> = {}): Promise<Served> {
   const loaded = await loadConfig({
     environment: { HOST: "127.0.0.1", PORT: "0" },
     workingDirectory: import.meta.dirname,
@@ -43,7 +45,7 @@ export async function serve(): Promise<Served> {
     ...base,
     models: [RIG, "demo/assistant"],
     utilityModel: "demo/assistant",
-    tools: { ...base.tools, approvals: { calculator: "always" as const } },
+    tools: { ...base.tools, ...tools, approvals: { calculator: "always" as const } },
   };
   const onFatal = (error: Error): never => {
     throw error;

@@ -1,0 +1,303 @@
+import { openPage, type Page } from "./harness.tsx";
+import { createClient, type Action } from "@colloquy/client";
+import { renderToString } from "react-dom/server";
+import { useEffect, type ReactNode } from "react";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  ColloquyProvider,
+  useColloquy,
+  useNotices,
+  usePendingActions,
+  useSession,
+  useThreads,
+  type PendingActions,
+  type SessionView,
+  type Threads,
+} from "../src/index.ts";
+
+const ID = "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c";
+const OTHER = "00000000-0000-4000-8000-000000000001";
+const WALLET = "0x52908400098527886e0f7030069857d2e4169ee7";
+
+let page: Page;
+/** What each component has rendered with at last, and how often. */
+let seen: Map<string, { readonly value: unknown; readonly renders: number }>;
+
+beforeEach(async () => {
+  page = await openPage();
+  seen = new Map();
+});
+afterEach(async () => {
+  await page.stop();
+});
+
+/** Renders nothing, and shows the test what a hook answers. */
+function Probe({ name, hook }: { readonly name: string; readonly hook: () => unknown }): ReactNode {
+  const value = hook();
+  useEffect(() => {
+    const before = seen.get(name);
+    if (before?.value !== value) seen.set(name, { value, renders: (before?.renders ?? 0) + 1 });
+  });
+  return null;
+}
+
+const valueOf = (name: string): unknown => seen.get(name)?.value;
+const session = (name = "session"): SessionView => valueOf(name) as SessionView;
+const asked = (): PendingActions => valueOf("actions") as PendingActions;
+const content = (name = "session"): string =>
+  session(name)
+    .snapshot?.messages.map((message) => message.content)
+    .join("|") ?? "";
+const probe = (name: string, hook: () => unknown): ReactNode => <Probe key={name} name={name} hook={hook} />;
+const shownSession = (name = "session", id = ID): ReactNode => probe(name, () => useSession(id));
+
+/** A message and its answer. */
+async function talk(id: string, text: string): Promise<void> {
+  const sending = page.direct.sendMessage(id, text, { wait: true });
+  (await page.model.next()).say("Yes.").finish();
+  await sending;
+}
+
+describe("useSession", () => {
+  it("shows an answer as it grows", async () => {
+    page.show(shownSession());
+    await page.until(() => session().connection.state === "live");
+    const sending = page.direct.sendMessage(ID, "Hi", { wait: true });
+    const call = await page.model.next();
+    call.say("Hel");
+    await page.until(() => content() === "Hi|Hel");
+    call.say("lo").finish();
+    await page.until(() => content() === "Hi|Hello");
+    await sending;
+    await page.until(() => session().snapshot?.title === "Hi" && !session().snapshot?.is_processing);
+    expect(session().snapshot).toEqual(await page.direct.getState(ID));
+  });
+
+  it("opens one stream however many show the session, in strict mode too, whatever the id's case", async () => {
+    page.show([shownSession("one"), shownSession("two", ID.toUpperCase()), shownSession("three")]);
+    await page.until(() => session("one").connection.state === "live");
+    expect(session("one").session).toBe(session("two").session);
+    expect(session("three").snapshot).toBe(session("one").snapshot);
+    expect(page.proxy.streams).toBe(1);
+    expect([page.asked("GET /api/state"), page.asked("GET /api/updates")]).toEqual([1, 1]);
+  });
+
+  it("goes on while one of them is there, and closes the stream when the last one has left", async () => {
+    const { rerender, unmount } = page.show([shownSession("one"), shownSession("two")]);
+    await page.until(() => session("one").connection.state === "live");
+    rerender([shownSession("two")]);
+    await talk(ID, "Hi");
+    await page.until(() => content("two") === "Hi|Yes.");
+    expect(page.asked("GET /api/updates")).toBe(1);
+    unmount();
+    await page.until(() => page.proxy.streams === 0);
+  });
+
+  it("knows at once what it knew, when somebody comes back to it", async () => {
+    await talk(ID, "Hi");
+    const { rerender } = page.show(shownSession());
+    await page.until(() => content() === "Hi|Yes.");
+    rerender(shownSession("other", OTHER));
+    await page.until(() => session("other").connection.state === "live" && page.proxy.streams === 1);
+    seen.clear();
+    rerender(shownSession());
+    expect(content()).toBe("Hi|Yes.");
+    await page.until(() => session().connection.state === "live" && page.proxy.streams === 1);
+  });
+
+  it("goes on where it was when the connection breaks", async () => {
+    page.show(shownSession());
+    await page.until(() => session().connection.state === "live");
+    page.proxy.plan = () => "refuse";
+    page.proxy.cut();
+    await page.until(() => session().connection.state === "waiting");
+    expect(session().connection.error?.code).toBe("network_failed");
+    await talk(ID, "Hi");
+    page.proxy.plan = () => null;
+    page.wake();
+    await page.until(() => content() === "Hi|Yes.");
+  });
+
+  it("tells why it was refused, and tries again when somebody new shows it", async () => {
+    page.proxy.plan = () => ({
+      status: 401,
+      body: JSON.stringify({ code: "app_key_invalid", detail: "No." }),
+    });
+    const { rerender } = page.show([shownSession("one")]);
+    await page.until(() => session("one").connection.state === "failed");
+    expect(session("one").connection.error).toMatchObject({ code: "app_key_invalid", status: 401 });
+    page.proxy.plan = () => null;
+    rerender([shownSession("one"), shownSession("two")]);
+    await page.until(() => session("one").connection.state === "live");
+    expect(page.proxy.streams).toBe(1);
+  });
+
+  it("renders nothing again when nothing has changed", async () => {
+    const { rerender } = page.show([shownSession(), probe("actions", () => usePendingActions(ID))]);
+    await page.until(() => session().connection.state === "live");
+    const { renders } = seen.get("session")!;
+    const actions = seen.get("actions")!;
+    rerender([shownSession(), probe("actions", () => usePendingActions(ID))]);
+    expect(seen.get("session")!.renders).toBe(renders);
+    await talk(ID, "Hi");
+    await page.until(() => content() === "Hi|Yes.");
+    expect(seen.get("actions")).toBe(actions);
+  });
+});
+
+describe("usePendingActions", () => {
+  async function ask(): Promise<PendingActions> {
+    page.show([shownSession(), probe("actions", () => usePendingActions(ID))]);
+    await page.until(() => session().connection.state === "live");
+    await page.direct.sendMessage(ID, "6 * 7?");
+    (await page.model.next()).callTool("calculator", { expression: "6 * 7" }).finish("tool-calls");
+    await page.until(() => asked().actions.length === 1);
+    return asked();
+  }
+
+  it.each([
+    ["approve", "complete"],
+    ["deny", "failed"],
+  ] as const)("shows what is asked, and takes %s", async (decision, status) => {
+    const { actions, ...decide } = await ask();
+    const [action] = actions;
+    expect(action).toMatchObject({ kind: "approval", tool: "calculator" });
+    const decided: Action = await decide[decision](action!.id);
+    expect(decided.id).toBe(action!.id);
+    await page.until(() => asked().actions.length === 0);
+    (await page.model.next()).say("Done").finish();
+    await page.until(() => session().snapshot?.is_processing === false);
+    expect(session().snapshot?.messages[1]?.tool_calls).toMatchObject([{ status }]);
+  });
+
+  it("throws what the service refuses", async () => {
+    const { actions, approve, deny } = await ask();
+    await approve(actions[0]!.id);
+    await expect(deny(actions[0]!.id)).rejects.toMatchObject({ status: 409 });
+  });
+});
+
+describe("useNotices", () => {
+  it("tells why an answer has failed", async () => {
+    page.show([shownSession(), probe("notices", () => useNotices(ID))]);
+    await page.until(() => session().connection.state === "live");
+    expect(valueOf("notices")).toEqual([]);
+    await page.direct.sendMessage(ID, "Hi");
+    (await page.model.next()).fail(new Error("broken"));
+    await page.until(() => (valueOf("notices") as readonly unknown[]).length === 1);
+    expect(valueOf("notices")).toMatchObject([{ level: "error", code: "model_error" }]);
+  });
+});
+
+const threads = (): Threads => valueOf("threads") as Threads;
+const titles = (): string =>
+  threads()
+    .threads.map(({ title }) => title)
+    .join();
+const shownThreads = (): ReactNode => probe("threads", () => useThreads());
+
+describe("useThreads with a wallet", () => {
+  /** Threads of the wallet with these titles, the last one the newest. */
+  async function begin(...names: string[]): Promise<string[]> {
+    const ids = names.map(() => crypto.randomUUID() as string);
+    for (const [at, id] of ids.entries()) {
+      await page.direct.createSession(id, { publicKey: WALLET });
+      await page.direct.renameThread(id, names[at]!);
+    }
+    return ids;
+  }
+
+  it("shows the newest ones, and more when asked", async () => {
+    await begin("A", "B", "C", "D", "E");
+    page.show(shownThreads(), { publicKey: WALLET, pageSize: 2 });
+    expect(threads()).toMatchObject({ threads: [], isLoading: true });
+    await page.until(() => titles() === "E,D");
+    expect(threads()).toMatchObject({ isLoading: false, hasMore: true, error: null });
+    await threads().loadMore();
+    await threads().loadMore();
+    await page.until(() => titles() === "E,D,C,B,A");
+    expect(threads().hasMore).toBe(false);
+    const known = threads();
+    await threads().refresh();
+    expect(threads().threads).toBe(known.threads);
+  });
+
+  it("renames and removes", async () => {
+    const [first] = await begin("A", "B");
+    page.show(shownThreads(), { publicKey: WALLET });
+    await page.until(() => titles() === "B,A");
+    await threads().rename(first!, "Z");
+    await page.until(() => titles() === "Z,B" || titles() === "B,Z");
+    await threads().remove(first!);
+    await page.until(() => titles() === "B");
+    await expect(page.direct.getSession(first!)).rejects.toMatchObject({ status: 404 });
+    await expect(threads().rename(first!, "Y")).rejects.toMatchObject({ status: 404 });
+    await threads().remove(first!);
+  });
+
+  it("follows the sessions that are shown: their titles, what is new and what is deleted elsewhere", async () => {
+    const [first] = await begin("A", "B");
+    page.show([shownThreads(), shownSession("session", first)], { publicKey: WALLET });
+    await page.until(() => titles() === "B,A" && session().connection.state === "live");
+    const asked = page.asked("GET /api/sessions");
+    await page.direct.renameThread(first!, "Elsewhere");
+    await page.until(() => titles() === "B,Elsewhere");
+    expect(page.asked("GET /api/sessions")).toBe(asked);
+    await talk(first!, "Hi");
+    await page.until(() => titles() === "Elsewhere,B");
+    await page.direct.deleteThread(first!);
+    await page.until(() => titles() === "B");
+  });
+
+  it("takes up a conversation that begins here", async () => {
+    page.show([shownThreads(), shownSession()], { publicKey: WALLET });
+    await page.until(() => session().connection.state === "live" && !threads().isLoading);
+    const sending = session().session.send("Hi", { publicKey: WALLET });
+    (await page.model.next()).say("Yes.").finish();
+    await sending;
+    await page.until(() => titles() === "Hi");
+    expect(threads().threads).toMatchObject([{ session_id: ID, title: "Hi" }]);
+  });
+
+  it("tells why the list could not be fetched, and keeps what is known", async () => {
+    await begin("A");
+    page.show(shownThreads(), { publicKey: WALLET });
+    await page.until(() => titles() === "A");
+    page.proxy.plan = () => ({ status: 403, body: JSON.stringify({ code: "listing_off", detail: "No." }) });
+    await threads().refresh();
+    await page.until(() => threads().error !== null);
+    expect(threads()).toMatchObject({ isLoading: false, error: { code: "listing_off" } });
+    expect(titles()).toBe("A");
+    page.proxy.plan = () => null;
+    await threads().refresh();
+    await page.until(() => threads().error === null);
+  });
+});
+
+describe("on a server", () => {
+  it("renders what is not known yet, and asks nothing", () => {
+    const client = createClient({
+      fetch: () => {
+        throw new Error("A server asks nothing");
+      },
+    });
+    function Title(): ReactNode {
+      const { snapshot, connection } = useSession(ID);
+      const { client: own } = useColloquy();
+      return `${snapshot?.title ?? "nothing"} ${connection.state} ${useThreads().threads.length} ${own === client}`;
+    }
+    const html = renderToString(
+      <ColloquyProvider client={client}>
+        <Title />
+      </ColloquyProvider>,
+    );
+    expect(html).toBe("nothing idle 0 true");
+  });
+
+  it("and without a provider says what is missing", () => {
+    function Lost(): ReactNode {
+      return useSession(ID).snapshot?.title;
+    }
+    expect(() => renderToString(<Lost />)).toThrow("ColloquyProvider");
+  });
+});
