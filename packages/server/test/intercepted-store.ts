@@ -31,6 +31,7 @@ export function interceptStore(store: Store, before: BeforeCall): Store {
     jobs: intercept("jobs", store.jobs),
     keys: intercept("keys", store.keys),
     secrets: intercept("secrets", store.secrets),
+    admin: intercept("admin", store.admin),
     probe: () => store.probe(),
     close: () => store.close(),
   };

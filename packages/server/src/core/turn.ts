@@ -36,6 +36,11 @@ export interface TurnRecord {
   readonly steps: number;
   /** Milliseconds that it ran in attempts that are over, on the store's clock, whatever ended them; the one under way is not in it. */
   readonly ranMs: number;
+  /** Rig that it was started on last; `null` before it starts, and where a node of a version before has started it. */
+  readonly model: string | null;
+  /** Milliseconds since the Unix epoch: its first start, and its last one; `null` as `model`. */
+  readonly startedAt: number | null;
+  readonly attemptAt: number | null;
   /** Epoch under which it runs or ran last; 0 before it starts. */
   readonly epoch: number;
   /**

@@ -128,6 +128,7 @@ function turnCells(bundle: SessionBundle, turn: LineOf<"turn">): Readonly<Record
   const isFirst = first?.number === turn.number;
   return {
     epoch: 0,
+    attempt_at: null,
     state: isFirst && turn.state === "waiting" && !waits ? "running" : turn.state,
     runnable: isFirst && !waits ? 1 : 0,
     behind_waiting: waits && !isFirst && turn.state === "queued" ? 1 : 0,

@@ -74,6 +74,9 @@ const TurnLine = z.strictObject({
   attempts: z.int(),
   steps: count,
   ran_ms: count,
+  // Exports of versions before have neither.
+  model: word.nullable().default(null),
+  started_at: time.nullable().default(null),
   client_id: z.string().nullable(),
   usage: Usage,
   failure: word.nullable(),
@@ -166,7 +169,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
 /** Columns that are not exported: the importing store gives them out or works them out. */
 export const WORKED_OUT: Readonly<Record<string, readonly string[]>> = {
   sessions: ["key", "life", "event_floor", "epoch", "used_at", "retention"],
-  turns: ["session_key", "epoch", "runnable", "behind_waiting"],
+  turns: ["session_key", "attempt_at", "epoch", "runnable", "behind_waiting"],
 };
 
 /** Tables with rows of sessions that are not exported, and why. */

@@ -50,6 +50,9 @@ export interface TurnRow {
   readonly attempts: number;
   readonly steps: number;
   readonly ran_ms: number;
+  readonly model: string | null;
+  readonly started_at: number | null;
+  readonly attempt_at: number | null;
   readonly epoch: number;
   readonly runnable: number;
   readonly behind_waiting: number;
@@ -150,6 +153,9 @@ export function toTurn(row: TurnRow): TurnRecord {
     attempts: row.attempts,
     steps: row.steps,
     ranMs: row.ran_ms,
+    model: row.model,
+    startedAt: row.started_at,
+    attemptAt: row.attempt_at,
     epoch: row.epoch,
     runnable: row.runnable === 1,
     behindWaiting: row.behind_waiting === 1,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LEASE_MS } from "../turn.ts";
-import { ranUnder } from "./run-time.ts";
+import { ranInAttempt, ranUnder } from "./run-time.ts";
 
 describe("the time that a turn ran under a lease", () => {
   const lease = { takenAt: 1_000, expiresAt: 1_000 + LEASE_MS };
@@ -23,5 +23,20 @@ describe("the time that a turn ran under a lease", () => {
   it("is nothing where no lease is left, and where nobody knows since when it was held", () => {
     expect(ranUnder(null, 5_000)).toBe(0);
     expect(ranUnder({ ...lease, takenAt: null }, 5_000)).toBe(0);
+  });
+});
+
+describe("the time that a turn has run in the attempt under way", () => {
+  const running = { state: "running", runnable: false, attemptAt: 1_000 } as const;
+
+  it("is what has passed since it was started last", () => {
+    expect(ranInAttempt(running, 4_500)).toBe(3_500);
+    expect(ranInAttempt(running, 500)).toBe(0);
+  });
+
+  it("is nothing for a turn that nobody runs, and where nobody knows when it was started", () => {
+    expect(ranInAttempt({ ...running, runnable: true }, 4_500)).toBe(0);
+    expect(ranInAttempt({ ...running, state: "waiting" }, 4_500)).toBe(0);
+    expect(ranInAttempt({ ...running, attemptAt: null }, 4_500)).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 // How long a turn has run, over all of its attempts (contract section 3): the store keeps it, because a turn outlives its owners.
 
-import type { Lease } from "../turn.ts";
+import type { Lease, TurnRecord } from "../turn.ts";
 
 /**
  * Milliseconds that a turn ran under a lease that ends at `at`, on the store's clock. Whoever had a lease that has run out may have died at
@@ -10,4 +10,12 @@ import type { Lease } from "../turn.ts";
 export function ranUnder(lease: Lease | null, at: number): number {
   if (lease === null || lease.takenAt === null) return 0;
   return Math.max(0, Math.min(at, lease.expiresAt) - lease.takenAt);
+}
+
+/** Milliseconds that a turn has run until `at` in the attempt under way; 0 where none is, or nobody knows when it began. */
+export function ranInAttempt(
+  { state, runnable, attemptAt }: Pick<TurnRecord, "state" | "runnable" | "attemptAt">,
+  at: number,
+): number {
+  return state === "running" && !runnable && attemptAt !== null ? Math.max(0, at - attemptAt) : 0;
 }

@@ -6,6 +6,7 @@ import { appOf } from "../session.ts";
 import { MAX_ATTEMPTS, NO_USAGE, type OpenTurn, type StartedTurn, type TurnRecord } from "../turn.ts";
 import { useAvailableModel } from "./available-model.ts";
 import type { SessionDraft } from "./draft.ts";
+import { ranInAttempt } from "./run-time.ts";
 
 /** Who starts a turn, and the id that its agent message gets if it has none yet. */
 export interface TurnClaim {
@@ -36,6 +37,9 @@ export function enqueueTurn(
     attempts: 0,
     steps: 0,
     ranMs: 0,
+    model: null,
+    startedAt: null,
+    attemptAt: null,
     epoch: 0,
     runnable: place.isFirst,
     behindWaiting: place.behindWaiting,
@@ -75,6 +79,9 @@ export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim)
     state: "running",
     agentPosition: agentMessage.position,
     attempts: open.turn.attempts + 1,
+    model: draft.session.model,
+    startedAt: open.turn.startedAt ?? draft.at,
+    attemptAt: draft.at,
     epoch,
     runnable: false,
   });
@@ -128,7 +135,8 @@ export function failTurn(
 /** Records the end of a turn: nobody needs to decide for it any more. Whoever calls it moves the session's status and the queue on. */
 export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: Partial<TurnRecord>): void {
   for (const action of actions) draft.resolveAction(action, "cancelled", null);
-  draft.changeTurn({ ...turn, ...end, runnable: false, behindWaiting: false, endedAt: draft.at });
+  const ranMs = turn.ranMs + ranInAttempt(turn, draft.at);
+  draft.changeTurn({ ...turn, ...end, ranMs, runnable: false, behindWaiting: false, endedAt: draft.at });
   draft.settledTurns.add(turn.number);
 }
 

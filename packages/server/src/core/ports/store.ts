@@ -1,4 +1,5 @@
 import type { ActionStore } from "./action-store.ts";
+import type { AdminStore } from "./admin-store.ts";
 import type { EventStore } from "./event-store.ts";
 import type { JobStore } from "./job-store.ts";
 import type { KeyStore } from "./key-store.ts";
@@ -15,6 +16,7 @@ export interface Store {
   readonly jobs: JobStore;
   readonly keys: KeyStore;
   readonly secrets: SecretStore;
+  readonly admin: AdminStore;
   /** Resolves when a write has reached the disk; rejects like every write does. For readiness. */
   probe(): Promise<void>;
   /** Finishes what was begun and closes. */

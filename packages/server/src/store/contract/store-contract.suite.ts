@@ -2,6 +2,7 @@
 
 import { describe } from "vitest";
 import { describeActions } from "./actions.suite.ts";
+import { describeAdmin } from "./admin.suite.ts";
 import { describeBatches } from "./batches.suite.ts";
 import { describeChat } from "./chat.suite.ts";
 import { describeDurability } from "./durability.suite.ts";
@@ -38,6 +39,7 @@ export function describeStoreContract(name: string, openStore: OpenStore): void 
     describeJobs(openStore);
     describeKeys(openStore);
     describeSecrets(openStore);
+    describeAdmin(openStore);
     describeBatches(openStore);
     describeDurability(openStore);
     describeFold(openStore);

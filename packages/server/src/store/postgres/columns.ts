@@ -8,8 +8,8 @@ export const MESSAGE =
   "session_key, position, id, turn, role, status, created_at, tool_calls, tool_results, content";
 
 export const TURN =
-  "session_key, number, state, user_position, agent_position, attempts, steps, ran_ms, epoch, runnable, behind_waiting, " +
-  "client_id, usage, failure, enqueued_at, ended_at";
+  "session_key, number, state, user_position, agent_position, attempts, steps, ran_ms, model, started_at, attempt_at, " +
+  "epoch, runnable, behind_waiting, client_id, usage, failure, enqueued_at, ended_at";
 
 export const STEP = "turn, number, finish_reason, usage, text, parts";
 

@@ -31,6 +31,9 @@ const TURN = {
   attempts: "integer",
   steps: "integer",
   ran_ms: "bigint",
+  model: "text",
+  started_at: "bigint",
+  attempt_at: "bigint",
   epoch: "bigint",
   runnable: "smallint",
   behind_waiting: "smallint",
@@ -190,7 +193,7 @@ function changedMessageRow(key: number, message: MessageRecord): Row {
 }
 
 function turnValues(turn: TurnRecord): Row {
-  const { agentPosition, state, attempts, steps, ranMs, epoch, usage, failure, endedAt } = turn;
+  const { agentPosition, state, attempts, steps, ranMs, model, startedAt, attemptAt } = turn;
   const [runnable, behindWaiting] = [turn.runnable ? 1 : 0, turn.behindWaiting ? 1 : 0];
   return [
     agentPosition,
@@ -198,12 +201,15 @@ function turnValues(turn: TurnRecord): Row {
     attempts,
     steps,
     ranMs,
-    epoch,
+    model,
+    startedAt,
+    attemptAt,
+    turn.epoch,
     runnable,
     behindWaiting,
-    usageText(usage),
-    failure,
-    endedAt,
+    usageText(turn.usage),
+    turn.failure,
+    turn.endedAt,
   ];
 }
 

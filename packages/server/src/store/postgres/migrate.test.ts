@@ -243,9 +243,11 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     expect(
       await server.query(
         database,
-        `SELECT behind_waiting, ran_ms::integer, taken_at FROM turns JOIN leases USING (session_key)`,
+        `SELECT behind_waiting, ran_ms::integer, model, started_at, attempt_at, taken_at FROM turns JOIN leases USING (session_key)`,
       ),
-    ).toEqual([{ behind_waiting: 0, ran_ms: 0, taken_at: null }]);
+    ).toEqual([
+      { behind_waiting: 0, ran_ms: 0, model: null, started_at: null, attempt_at: null, taken_at: null },
+    ]);
   });
 
   it("compares all text that is looked up or sorted by its bytes", async () => {

@@ -6,6 +6,7 @@ import type { Clock } from "../../core/ports/clock.ts";
 import type { Store } from "../../core/ports/store.ts";
 import { readMigrations } from "../migrations.ts";
 import { actionsOf } from "./actions.ts";
+import { adminOf } from "./admin.ts";
 import { CallQueue } from "./call-queue.ts";
 import { CONNECTIONS, Connections, lockMs, STATEMENT_MS, type ConnectionOptions } from "./connections.ts";
 import { eventsOf } from "./events.ts";
@@ -80,6 +81,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     jobs: jobsOf(calls),
     keys: keysOf(calls),
     secrets: secretsOf(calls),
+    admin: adminOf(calls),
     probe: () => calls.alone("probe", async (connection) => void (await probe.run(connection))),
     close: () =>
       (closed ??= Promise.all([calls, leaseCalls].map((queue) => queue.close())).then(async () => {

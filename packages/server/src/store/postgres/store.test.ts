@@ -57,7 +57,9 @@ function inRotation(nodes: readonly Store[]): Store {
     calls += 1;
     return nodes[calls % nodes.length]!;
   };
-  const aggregate = <Name extends "sessions" | "turns" | "actions" | "events" | "jobs" | "keys" | "secrets">(
+  const aggregate = <
+    Name extends "sessions" | "turns" | "actions" | "events" | "jobs" | "keys" | "secrets" | "admin",
+  >(
     name: Name,
   ): Store[Name] => new Proxy(nodes[0]![name], { get: (_of, method) => Reflect.get(next()[name], method) });
   return {
@@ -68,6 +70,7 @@ function inRotation(nodes: readonly Store[]): Store {
     jobs: aggregate("jobs"),
     keys: aggregate("keys"),
     secrets: aggregate("secrets"),
+    admin: aggregate("admin"),
     probe: () => next().probe(),
     close: async () => {
       await Promise.all(nodes.map((node) => node.close()));

@@ -2,7 +2,7 @@
 
 import type { Store } from "../../core/ports/store.ts";
 
-type Aggregate = "sessions" | "turns" | "actions" | "events" | "jobs" | "keys" | "secrets";
+type Aggregate = "sessions" | "turns" | "actions" | "events" | "jobs" | "keys" | "secrets" | "admin";
 
 /** Every method of the ports, and whether it only reads: reads are answered while writes fail. */
 export const METHODS = {
@@ -56,6 +56,16 @@ export const METHODS = {
     bringInForce: "write",
     sealedByOthers: "read",
     replace: "write",
+  },
+  admin: {
+    now: "read",
+    counts: "read",
+    apps: "read",
+    used: "read",
+    open: "read",
+    find: "read",
+    turns: "read",
+    ended: "read",
   },
 } as const satisfies { readonly [A in Aggregate]: { readonly [M in keyof Store[A]]: "read" | "write" } };
 

@@ -75,13 +75,13 @@ function prepareMessageWriter(database: DatabaseSync): (key: number, draft: Sess
 
 function prepareTurnWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
   const insert = database.prepare(
-    `INSERT INTO turns (agent_position, state, attempts, steps, ran_ms, epoch, runnable, behind_waiting, usage, failure, ended_at,
-       session_key, number, user_position, client_id, enqueued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO turns (agent_position, state, attempts, steps, ran_ms, model, started_at, attempt_at, epoch, runnable, behind_waiting,
+       usage, failure, ended_at, session_key, number, user_position, client_id, enqueued_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const update = database.prepare(
-    `UPDATE turns SET agent_position = ?, state = ?, attempts = ?, steps = ?, ran_ms = ?, epoch = ?, runnable = ?,
-       behind_waiting = ?, usage = ?, failure = ?, ended_at = ?
+    `UPDATE turns SET agent_position = ?, state = ?, attempts = ?, steps = ?, ran_ms = ?, model = ?, started_at = ?, attempt_at = ?,
+       epoch = ?, runnable = ?, behind_waiting = ?, usage = ?, failure = ?, ended_at = ?
      WHERE session_key = ? AND number = ?`,
   );
   const settle = prepare<[number, number]>(
@@ -95,6 +95,9 @@ function prepareTurnWriter(database: DatabaseSync): (key: number, draft: Session
       turn.attempts,
       turn.steps,
       turn.ranMs,
+      turn.model,
+      turn.startedAt,
+      turn.attemptAt,
       turn.epoch,
       turn.runnable ? 1 : 0,
       turn.behindWaiting ? 1 : 0,

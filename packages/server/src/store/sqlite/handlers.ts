@@ -2,6 +2,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { prepareActions } from "./actions.ts";
+import { prepareAdmin } from "./admin.ts";
 import { METHODS, type Call, type Method } from "./calls.ts";
 import { prepareEvents } from "./events.ts";
 import { prepareJobs } from "./jobs.ts";
@@ -34,6 +35,7 @@ export function prepareHandlers(
     jobs: { ...prepareJobs(database, transaction) },
     keys: { ...prepareKeys(database) },
     secrets: { ...prepareSecrets(database) },
+    admin: { ...prepareAdmin(database) },
   };
   const withoutWriting: Readonly<Record<string, AnyMethod>> = {
     ...prepareAnswersWithoutWriting(database, transaction),

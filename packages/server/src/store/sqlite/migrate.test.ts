@@ -80,9 +80,18 @@ describe("migrate", () => {
        INSERT INTO leases (session_key, owner, epoch, expires_at) VALUES (1, 'before', 1, 10)`,
     );
     const row = database
-      .prepare("SELECT behind_waiting, ran_ms, taken_at FROM turns JOIN leases USING (session_key)")
+      .prepare(
+        "SELECT behind_waiting, ran_ms, model, started_at, attempt_at, taken_at FROM turns JOIN leases USING (session_key)",
+      )
       .get();
-    expect(row).toMatchObject({ behind_waiting: 0, ran_ms: 0, taken_at: null });
+    expect(row).toMatchObject({
+      behind_waiting: 0,
+      ran_ms: 0,
+      model: null,
+      started_at: null,
+      attempt_at: null,
+      taken_at: null,
+    });
   });
 
   it("makes every table STRICT", () => {

@@ -52,6 +52,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     jobs: proxy(calls, "jobs"),
     keys: proxy(calls, "keys"),
     secrets: proxy(calls, "secrets"),
+    admin: proxy(calls, "admin"),
     probe: () => calls.call("probe", []) as Promise<void>,
     close: () => calls.close(),
   };
