@@ -1,0 +1,139 @@
+// The package as it is published, in runtimes that are neither Node nor a browser: chats, streams, is cut off and goes on.
+
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { build } from "esbuild";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { buildPackage } from "../build/build-package.ts";
+import type { SessionUpdate } from "../src/index.ts";
+import { serve, type Served } from "./served.ts";
+
+const run = promisify(execFile);
+const PROGRAMS = join(import.meta.dirname, "../../../test/runtimes/node_modules/.bin");
+const SOURCES = join(import.meta.dirname, "runtimes");
+const FILES = ["conversation.js", "program.js", "worker.js", "workerd.capnp"];
+
+/** Left out where they are not installed, but never where everything has to be tried. */
+const isLeftOut = process.env["CI"] === undefined && !existsSync(PROGRAMS);
+
+/** A line of `conversation.js`. */
+interface Told {
+  readonly id: string;
+  readonly text?: string;
+  readonly connection?: string;
+  readonly told?: readonly SessionUpdate[];
+  readonly texts?: readonly string[];
+  readonly failed?: string;
+}
+
+let project: string;
+let served: Served;
+let children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), "colloquy-runtimes-"));
+  await buildPackage(join(project, "built"));
+  const packed = await run("npm", [
+    "pack",
+    join(project, "built"),
+    "--pack-destination",
+    project,
+    "--offline",
+  ]);
+  const installed = join(project, "node_modules/@colloquy/client");
+  await mkdir(installed, { recursive: true });
+  const tarball = join(project, packed.stdout.trim().split("\n").at(-1) ?? "");
+  await run("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"]);
+  await writeFile(join(project, "package.json"), '{ "type": "module" }');
+  await Promise.all(FILES.map((file) => copyFile(join(SOURCES, file), join(project, file))));
+  // What runs at the edge is given in one file.
+  const [worker, bundled] = [join(project, "worker.js"), join(project, "bundled-worker.js")];
+  await build({ entryPoints: [worker], outfile: bundled, bundle: true, format: "esm", platform: "neutral" });
+}, 60_000);
+afterAll(() => rm(project, { recursive: true, force: true }));
+beforeEach(async () => {
+  served = await serve();
+});
+afterEach(async () => {
+  const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+  children = [];
+  const ended = running.map((child) => once(child, "exit"));
+  for (const child of running) child.kill("SIGKILL");
+  await Promise.all(ended);
+  await served.stop();
+});
+
+/** What a program says. */
+function start(program: string, ...words: readonly string[]): AsyncIterable<string> {
+  const stdio = ["ignore", "pipe", "inherit"] as const;
+  const child = spawn(program, words, {
+    cwd: project,
+    stdio: [...stdio],
+    env: { PATH: process.env["PATH"] },
+  });
+  children.push(child);
+  return createInterface({ input: child.stdout });
+}
+
+/** What a request to workerd is answered. */
+async function* askWorker(program: string, service: string): AsyncIterable<string> {
+  for await (const line of start(program, "serve", "workerd.capnp", "--control-fd=1")) {
+    const { event, port } = JSON.parse(line) as { event?: string; port?: number };
+    if (event !== "listen" || port === undefined) continue;
+    const { body } = await fetch(`http://127.0.0.1:${port}/?service=${encodeURIComponent(service)}`);
+    return yield* createInterface({ input: Readable.fromWeb(body!) });
+  }
+}
+
+const RUNTIMES: Readonly<Record<string, (service: string) => AsyncIterable<string>>> = {
+  Node: (service) => start(process.execPath, "program.js", service),
+  Bun: (service) => start(join(PROGRAMS, "bun"), "program.js", service),
+  Deno: (service) =>
+    start(join(PROGRAMS, "deno"), "run", "--no-prompt", "--allow-net", "program.js", service),
+  "workerd, the edge": (service) => askWorker(join(PROGRAMS, "workerd"), service),
+};
+
+describe.skipIf(isLeftOut)("the client in runtimes beside browsers", () => {
+  it.each(Object.keys(RUNTIMES))(
+    "chats, streams, is cut off and goes on in %s",
+    { timeout: 60_000 },
+    async (name) => {
+      const lines = RUNTIMES[name]!(served.url)[Symbol.asyncIterator]();
+      /** Reads on until a line is what is looked for. */
+      const until = async (isIt: (told: Told) => boolean): Promise<Told> => {
+        for (;;) {
+          const { done, value } = await lines.next();
+          if (done === true) throw new Error(`It ended before ${isIt.toString()}`);
+          const told = JSON.parse(value) as Told;
+          if (told.failed !== undefined) throw new Error(told.failed);
+          if (isIt(told)) return told;
+        }
+      };
+      const answering = served.model.next().then((call) => call.say("one 🫖 "));
+      await until(({ text }) => text === "one 🫖 ");
+      const call = await answering;
+      served.proxy.cut();
+      await until(({ connection }) => connection === "waiting");
+      call.say("two ");
+      const { id } = await until(({ text }) => text === "one 🫖 two ");
+      expect(served.proxy.heads.at(-1)?.["last-event-id"]).toMatch(/-\d+$/);
+      call.say("three").finish();
+      (await served.model.next()).say("Bye").finish();
+      const { told, texts } = await until((told) => told.told !== undefined);
+      const records = await served.direct.listMessages(id);
+      expect(texts).toEqual(["Hi", "one 🫖 two three", "On", "Bye"]);
+      expect(records.map(({ content }) => content)).toEqual(texts);
+      const deltas = (told ?? []).flatMap((update) => (update.type === "message_delta" ? [update.text] : []));
+      expect(deltas.join("")).toBe("one 🫖 two three");
+      expect((await served.direct.getSession(id)).title).toBe("Walks");
+      expect((await lines.next()).done).toBe(true);
+    },
+  );
+});
