@@ -1,38 +1,24 @@
-import { Code } from "lucide-react";
-import { useCallback, useMemo, useSyncExternalStore, type ReactNode } from "react";
-import { useConnection } from "../connection/connection.tsx";
-import { IconButton } from "../design/button.tsx";
-import { TopBar } from "../shell/top-bar.tsx";
+import type { ReactNode } from "react";
+import { Conversation } from "./conversation.tsx";
+import { NewChat } from "./new-chat.tsx";
 
-/** One conversation, or the beginning of a new one. */
-export function ChatPage({
-  sessionId,
-  menu,
-  isDeveloping,
-  onDevelop,
-}: {
+export interface ChatPageProps {
+  /** `null` for a conversation that has not begun. */
   readonly sessionId: string | null;
+  /** What opens the menu on narrow screens. */
   readonly menu: ReactNode;
   readonly isDeveloping: boolean;
   readonly onDevelop: () => void;
-}): ReactNode {
-  const { client } = useConnection();
-  const session = useMemo(() => client.session(sessionId ?? undefined), [client, sessionId]);
-  const subscribe = useCallback(
-    (listener: () => void) => (sessionId === null ? () => {} : session.subscribe(listener)),
-    [session, sessionId],
-  );
-  const snapshot = useSyncExternalStore(subscribe, session.getSnapshot);
-  return (
-    <>
-      <TopBar menu={menu} title={snapshot?.title ?? "New chat"}>
-        {sessionId !== null && (
-          <IconButton label="Developer panel" aria-pressed={isDeveloping} onClick={onDevelop}>
-            <Code size={18} aria-hidden />
-          </IconButton>
-        )}
-      </TopBar>
-      <p>{snapshot === null ? "Nothing has been said yet." : `${snapshot.messages.length} messages.`}</p>
-    </>
+  /** An App key is needed. */
+  readonly onKeyWanted: () => void;
+}
+
+/** One conversation, or the beginning of a new one. */
+export function ChatPage({ sessionId, ...rest }: ChatPageProps): ReactNode {
+  // Each conversation has its own composer, scroll position and errors.
+  return sessionId === null ? (
+    <NewChat {...rest} />
+  ) : (
+    <Conversation key={sessionId} sessionId={sessionId} {...rest} />
   );
 }

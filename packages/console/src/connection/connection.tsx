@@ -1,13 +1,14 @@
 // The one client of the page, and what a person has entered for it.
 
 import { createClient, type Client } from "@colloquy/client";
+import { ColloquyProvider, localThreads } from "@colloquy/react";
 import { createContext, use, useCallback, useMemo, useState, type ReactNode } from "react";
 import { recordedFetch } from "../developer/recorded-fetch.ts";
 import { RequestLog } from "../developer/request-log.ts";
 import { loadSettings, saveSettings, type Settings } from "./settings.ts";
 
 export interface Connection extends Settings {
-  /** Of the App and key that were entered; another one when these change. */
+  /** Of the App and key above; another one when these change. */
   readonly client: Client;
   /** The calls that the client has made, and those that are made with `fetch`. */
   readonly requests: RequestLog;
@@ -27,13 +28,15 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   const client = useMemo(
     () =>
       createClient({
-        baseUrl: serviceUrl(),
+        // Where the page is: the service may stand under a path of its host.
+        baseUrl: new URL(".", window.location.href).href,
+        fetch,
         ...(app !== null && { app }),
         ...(key !== null && { key }),
-        fetch,
       }),
     [app, key, fetch],
   );
+  const [threads] = useState(() => localThreads());
   const change = useCallback((entered: Partial<Settings>) => {
     setSettings((before) => {
       const after = { ...before, ...entered };
@@ -45,12 +48,13 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
     () => ({ ...settings, client, requests, fetch, change }),
     [settings, client, requests, fetch, change],
   );
-  return <ConnectionContext value={connection}>{children}</ConnectionContext>;
-}
-
-/** Where the page is: the service may stand under a path of its host. */
-function serviceUrl(): string {
-  return new URL(".", window.location.href).href;
+  return (
+    <ConnectionContext value={connection}>
+      <ColloquyProvider client={client} publicKey={settings.wallet} storage={threads}>
+        {children}
+      </ColloquyProvider>
+    </ConnectionContext>
+  );
 }
 
 export function useConnection(): Connection {

@@ -7,12 +7,18 @@ import { ChatPage } from "../chat/chat-page.tsx";
 import { IconButton } from "../design/button.tsx";
 import { Dialog } from "../design/dialog.tsx";
 import { useMediaQuery } from "../design/use-media-query.ts";
-import { DeveloperPanel } from "../developer/developer-panel.tsx";
+import { SettingsDialog } from "../settings/settings-dialog.tsx";
+import { WalletDialog } from "../wallet/wallet-dialog.tsx";
+import { ErrorBoundary } from "./error-boundary.tsx";
+import { hashOf } from "./route.ts";
 import { Sidebar } from "./sidebar.tsx";
 import { TopBar } from "./top-bar.tsx";
 import { useRoute } from "./use-route.ts";
 import styles from "./app.module.css";
 
+const DeveloperPanel = lazy(async () => ({
+  default: (await import("../developer/developer-panel.tsx")).DeveloperPanel,
+}));
 const OperatorArea = lazy(async () => ({
   default: (await import("../operator/operator-area.tsx")).OperatorArea,
 }));
@@ -20,47 +26,53 @@ const OperatorArea = lazy(async () => ({
 export function App(): ReactNode {
   const route = useRoute();
   const hasSidebar = useMediaQuery("(min-width: 52rem)");
-  const [isMenuOpen, setMenuOpen] = useState(false);
+  const [opened, setOpened] = useState<"menu" | "settings" | "wallet" | null>(null);
   const [isDeveloping, setDeveloping] = useState(false);
   const content = useRef<HTMLElement>(null);
   const sessionId = route.page === "chat" ? route.sessionId : null;
-  useEffect(() => setMenuOpen(false), [route.page, sessionId]);
+  const place = hashOf(route);
+  useEffect(() => setOpened(null), [place]);
 
+  const close = (): void => setOpened(null);
   const menu = hasSidebar ? null : (
-    <IconButton label="Menu" onClick={() => setMenuOpen(true)}>
+    <IconButton label="Menu" onClick={() => setOpened("menu")}>
       <Menu size={20} aria-hidden />
     </IconButton>
+  );
+  const sidebar = (
+    <Sidebar route={route} onSettings={() => setOpened("settings")} onWallet={() => setOpened("wallet")} />
   );
   return (
     <div className={styles["shell"]}>
       <button type="button" className={styles["skip"]} onClick={() => content.current?.focus()}>
         Skip to the content
       </button>
-      {hasSidebar && (
-        <div className={styles["sidebar"]}>
-          <Sidebar route={route} />
-        </div>
-      )}
-      {isMenuOpen && !hasSidebar && (
-        <Dialog title="Colloquy" side="left" onClose={() => setMenuOpen(false)}>
-          <Sidebar route={route} />
+      {hasSidebar && <div className={styles["sidebar"]}>{sidebar}</div>}
+      {opened === "menu" && !hasSidebar && (
+        <Dialog title="Menu" side="left" onClose={close}>
+          {sidebar}
         </Dialog>
       )}
       <main ref={content} tabIndex={-1} className={styles["content"]}>
-        {route.page === "operate" ? (
-          <OperatePage view={route.view} menu={menu} />
-        ) : (
-          <ChatPage
-            sessionId={route.sessionId}
-            menu={menu}
-            isDeveloping={isDeveloping}
-            onDevelop={() => setDeveloping(!isDeveloping)}
-          />
-        )}
+        <ErrorBoundary key={sessionId ?? route.page}>
+          {route.page === "operate" ? (
+            <OperatePage view={route.view} menu={menu} />
+          ) : (
+            <ChatPage
+              sessionId={route.sessionId}
+              menu={menu}
+              isDeveloping={isDeveloping}
+              onDevelop={() => setDeveloping(!isDeveloping)}
+              onKeyWanted={() => setOpened("settings")}
+            />
+          )}
+        </ErrorBoundary>
       </main>
       {isDeveloping && sessionId !== null && (
         <DeveloperSide sessionId={sessionId} onClose={() => setDeveloping(false)} />
       )}
+      {opened === "settings" && <SettingsDialog onClose={close} />}
+      {opened === "wallet" && <WalletDialog onClose={close} />}
     </div>
   );
 }
@@ -85,7 +97,11 @@ function DeveloperSide({
   readonly onClose: () => void;
 }): ReactNode {
   const hasRoom = useMediaQuery("(min-width: 76rem)");
-  const panel = <DeveloperPanel sessionId={sessionId} />;
+  const panel = (
+    <Suspense fallback={<p className={styles["loading"]}>Loading…</p>}>
+      <DeveloperPanel sessionId={sessionId} />
+    </Suspense>
+  );
   return hasRoom ? (
     <aside className={styles["panel"]} aria-label="Developer">
       {panel}

@@ -1,0 +1,34 @@
+import type { PendingAction } from "@colloquy/client";
+import type { ReactNode } from "react";
+import { Approval } from "./approval.tsx";
+import { Question } from "./question.tsx";
+import { SignatureRequest } from "./signature-request.tsx";
+import { TransactionRequest } from "./transaction-request.tsx";
+import { useDecision } from "./use-decision.ts";
+import styles from "./action-card.module.css";
+
+/** What the assistant asks before it goes on. `onDecided` is called when this is about to go away. */
+export function ActionCard({
+  action,
+  onDecided,
+}: {
+  readonly action: PendingAction;
+  readonly onDecided: () => void;
+}): ReactNode {
+  const decision = useDecision(action.id, onDecided);
+  const until = new Date(action.expires_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return (
+    <section className={styles["card"]} aria-label="The assistant asks">
+      {action.kind === "approval" && <Approval action={action} decision={decision} />}
+      {action.kind === "question" && <Question action={action} decision={decision} />}
+      {action.kind === "wallet_transaction" && <TransactionRequest action={action} decision={decision} />}
+      {action.kind === "wallet_signature" && <SignatureRequest action={action} decision={decision} />}
+      {decision.failure !== null && (
+        <p className={styles["failure"]} role="alert">
+          {decision.failure}
+        </p>
+      )}
+      <p className={styles["until"]}>Without an answer, this counts as denied at {until}.</p>
+    </section>
+  );
+}

@@ -1,0 +1,60 @@
+import type { PendingAction } from "@colloquy/client";
+import { useState, type ReactNode } from "react";
+import { Button } from "../design/button.tsx";
+import type { DecisionState } from "./use-decision.ts";
+import styles from "./action-card.module.css";
+
+/** What the service takes at most. */
+const LONGEST = 4_096;
+
+/** A question with suggestions; another answer is fine. */
+export function Question({
+  action,
+  decision,
+}: {
+  readonly action: Extract<PendingAction, { kind: "question" }>;
+  readonly decision: DecisionState;
+}): ReactNode {
+  const [text, setText] = useState("");
+  const { question, choices } = action.request;
+  const answer = (given: string): void => decision.approveWith(() => ({ answer: given }));
+  return (
+    <>
+      <h3 className={styles["question"]} dir="auto">
+        {question}
+      </h3>
+      {choices.length > 0 && (
+        <div className={styles["buttons"]} role="group" aria-label="Suggested answers">
+          {choices.map((choice, at) => (
+            // The same suggestion may come twice.
+            <Button key={`${at} ${choice}`} disabled={decision.isBusy} onClick={() => answer(choice)}>
+              <bdi>{choice}</bdi>
+            </Button>
+          ))}
+        </div>
+      )}
+      <form
+        className={styles["answer"]}
+        onSubmit={(event) => {
+          event.preventDefault();
+          answer(text.trim());
+        }}
+      >
+        <input
+          aria-label="Your answer"
+          placeholder={choices.length > 0 ? "Or something else" : "Your answer"}
+          value={text}
+          maxLength={LONGEST}
+          dir="auto"
+          onChange={(event) => setText(event.target.value)}
+        />
+        <Button type="submit" look="primary" disabled={decision.isBusy || text.trim() === ""}>
+          Answer
+        </Button>
+        <Button look="quiet" disabled={decision.isBusy} onClick={decision.deny}>
+          Do not answer
+        </Button>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+import { MessagePrimitive, useAuiState } from "@assistant-ui/react";
+import { NOTICE_PART } from "@colloquy/react/assistant-ui";
+import { CircleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import { CopyButton } from "../design/copy-button.tsx";
+import { MarkdownText } from "../markdown/markdown-text.tsx";
+import { MessageTime } from "./message-time.tsx";
+import { NoticePart } from "./notice-part.tsx";
+import { ToolCall } from "./tool-call.tsx";
+import { useMessageText } from "./use-message-text.ts";
+import styles from "./message.module.css";
+
+export function AssistantMessage(): ReactNode {
+  const text = useMessageText();
+  const state = useAuiState(({ message }) => message.status?.type);
+  const reason = useAuiState(({ message }) =>
+    message.status?.type === "incomplete" ? message.status.reason : null,
+  );
+  const error = useAuiState(({ message }) =>
+    message.status?.type === "incomplete" && message.status.reason === "error" ? message.status.error : null,
+  );
+  return (
+    <MessagePrimitive.Root className={styles["assistant"]} role="article" aria-label="Assistant">
+      <MessagePrimitive.Parts components={PARTS} />
+      {typeof error === "string" && (
+        <p className={styles["error"]}>
+          <CircleAlert size={16} aria-hidden />
+          <span dir="auto">{error}</span>
+        </p>
+      )}
+      {state !== "running" && state !== "requires-action" && (
+        <footer className={styles["footer"]}>
+          {text !== "" && <CopyButton label="Copy message" text={text} />}
+          <MessageTime />
+          {reason === "cancelled" && <span className={styles["state"]}>Stopped</span>}
+        </footer>
+      )}
+    </MessagePrimitive.Root>
+  );
+}
+
+const PARTS = {
+  Text: MarkdownText,
+  tools: { Override: ToolCall },
+  data: { by_name: { [NOTICE_PART]: NoticePart } },
+};

@@ -1,0 +1,64 @@
+import { ComposerPrimitive, ThreadPrimitive, useAui, useAuiState } from "@assistant-ui/react";
+import { ArrowUp, Square } from "lucide-react";
+import { useEffect, type ReactNode } from "react";
+import { useMediaQuery } from "../design/use-media-query.ts";
+import { loadDraft, saveDraft } from "./drafts.ts";
+import styles from "./composer.module.css";
+
+/** What the service takes at most (docs/api.md, "Send a message"). */
+const LONGEST = 32_768;
+
+/** Where a message is written. Enter sends it, with Shift it begins a line. */
+export function Composer({
+  draftOf,
+  pickers,
+}: {
+  readonly draftOf: string | null;
+  readonly pickers: ReactNode;
+}): ReactNode {
+  useDraft(draftOf);
+  // Elsewhere a keyboard would come up that nobody asked for.
+  const hasKeyboard = useMediaQuery("(pointer: fine)");
+  const left = useAuiState(({ composer }) => LONGEST - composer.text.trim().length);
+  return (
+    <ComposerPrimitive.Root className={styles["composer"]}>
+      <ComposerPrimitive.Input
+        className={styles["input"]}
+        aria-label="Message"
+        placeholder="Write a message"
+        autoFocus={hasKeyboard}
+        cancelOnEscape={false}
+        rows={1}
+        maxRows={12}
+        dir="auto"
+      />
+      <div className={styles["row"]}>
+        <div className={styles["pickers"]}>{pickers}</div>
+        {left < 1_000 && (
+          <output className={styles["left"]}>
+            {left >= 0 ? `${left} characters left` : `${-left} characters too many`}
+          </output>
+        )}
+        <ThreadPrimitive.If running>
+          <ComposerPrimitive.Cancel className={styles["stop"]} aria-label="Stop" title="Stop">
+            <Square size={14} fill="currentColor" aria-hidden />
+          </ComposerPrimitive.Cancel>
+        </ThreadPrimitive.If>
+        <ComposerPrimitive.Send className={styles["send"]} aria-label="Send" title="Send" disabled={left < 0}>
+          <ArrowUp size={18} aria-hidden />
+        </ComposerPrimitive.Send>
+      </div>
+    </ComposerPrimitive.Root>
+  );
+}
+
+/** Takes up what was written here before, and keeps what is being written. */
+function useDraft(draftOf: string | null): void {
+  const aui = useAui();
+  const text = useAuiState(({ composer }) => composer.text);
+  useEffect(() => {
+    const draft = loadDraft(window.sessionStorage, draftOf);
+    if (draft !== "" && aui.composer().getState().text === "") aui.composer().setText(draft);
+  }, [aui, draftOf]);
+  useEffect(() => saveDraft(window.sessionStorage, draftOf, text), [draftOf, text]);
+}

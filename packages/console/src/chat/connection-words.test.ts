@@ -1,0 +1,30 @@
+import { ColloquyError } from "@colloquy/client";
+import { expect, it } from "vitest";
+import { connectionWords } from "./connection-words.ts";
+
+const UNREACHABLE = new ColloquyError("The service cannot be reached.", { code: "network_failed" });
+
+it.each(["idle", "connecting", "live"] as const)("%s is nothing to tell", (state) => {
+  expect(connectionWords({ state, error: null })).toBeNull();
+});
+
+it("a lost connection says that it mends itself", () => {
+  expect(connectionWords({ state: "waiting", error: UNREACHABLE })).toEqual({
+    sentence: "The connection is lost. The service cannot be reached. Trying again…",
+    help: null,
+  });
+  expect(connectionWords({ state: "waiting", error: null })?.sentence).toBe(
+    "The connection is lost. Trying again…",
+  );
+  expect(connectionWords({ state: "polling", error: null })?.help).toBeNull();
+});
+
+it("a refusal says what a person can do", () => {
+  const noKey = new ColloquyError("This App needs its key.", { code: "app_key_invalid", status: 401 });
+  expect(connectionWords({ state: "failed", error: noKey })).toEqual({
+    sentence: "This conversation cannot be shown. This App needs its key.",
+    help: "key",
+  });
+  expect(connectionWords({ state: "failed", error: UNREACHABLE })?.help).toBe("retry");
+  expect(connectionWords({ state: "deleted", error: null })?.help).toBe("new-chat");
+});

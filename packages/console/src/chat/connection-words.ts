@@ -1,0 +1,33 @@
+import type { ColloquyError, Connection } from "@colloquy/client";
+
+export interface ConnectionWords {
+  readonly sentence: string;
+  /** What a person can do about it; `null` where it mends itself. */
+  readonly help: "retry" | "key" | "new-chat" | null;
+}
+
+const KEY_CODES = new Set(["app_key_invalid", "app_forbidden"]);
+
+/** What to tell about a connection; `null` while there is nothing to tell. */
+export function connectionWords({ state, error }: Connection): ConnectionWords | null {
+  switch (state) {
+    case "idle":
+    case "connecting":
+    case "live":
+      return null;
+    case "waiting":
+      return { sentence: `${withReason("The connection is lost", error)} Trying again…`, help: null };
+    case "polling":
+      return { sentence: "Live updates do not get through. Asking for news every few seconds.", help: null };
+    case "deleted":
+      return { sentence: "This conversation was deleted.", help: "new-chat" };
+    case "failed": {
+      const help = error !== null && KEY_CODES.has(error.code) ? "key" : "retry";
+      return { sentence: withReason("This conversation cannot be shown", error), help };
+    }
+  }
+}
+
+function withReason(what: string, error: ColloquyError | null): string {
+  return error === null ? `${what}.` : `${what}. ${error.message}`;
+}

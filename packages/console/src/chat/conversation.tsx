@@ -1,0 +1,83 @@
+import { AssistantRuntimeProvider } from "@assistant-ui/react";
+import { useSession } from "@colloquy/react";
+import { useColloquyRuntime } from "@colloquy/react/assistant-ui";
+import { Code } from "lucide-react";
+import { useEffect, useState, type ReactNode } from "react";
+import { useConnection } from "../connection/connection.tsx";
+import { IconButton } from "../design/button.tsx";
+import { goTo } from "../shell/use-route.ts";
+import { TopBar } from "../shell/top-bar.tsx";
+import { useDocumentTitle } from "../shell/use-document-title.ts";
+import { Announcer } from "./announcer.tsx";
+import type { ChatPageProps } from "./chat-page.tsx";
+import { ConnectionBar } from "./connection-bar.tsx";
+import { failureOf, type Failure } from "./failure.ts";
+import { ModelPicker } from "./model-picker.tsx";
+import { SessionIdContext } from "./session-id.tsx";
+import { Thread } from "./thread.tsx";
+
+/** A conversation that the service has, live. */
+export function Conversation(props: ChatPageProps & { readonly sessionId: string }): ReactNode {
+  const { sessionId, menu, isDeveloping, onDevelop, onKeyWanted } = props;
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const { snapshot, connection, session } = useSession(sessionId);
+  const runtime = useColloquyRuntime({
+    sessionId,
+    onSessionChange: (id) => goTo({ page: "chat", sessionId: id }),
+    onError: (error, { text }) =>
+      setFailure(failureOf(text === null ? "That did not work" : "Your message was not sent", error)),
+  });
+  const title = snapshot?.title ?? "Conversation";
+  useDocumentTitle(title);
+  useFollowedApp(snapshot?.app ?? null, (snapshot?.messages.length ?? 0) > 0);
+  const setModel = async (model: string): Promise<void> => {
+    try {
+      await session.setModel(model);
+    } catch (error) {
+      setFailure(failureOf("The model was not changed", error));
+    }
+  };
+  return (
+    <SessionIdContext value={sessionId}>
+      <AssistantRuntimeProvider runtime={runtime}>
+        <TopBar menu={menu} title={title}>
+          <IconButton label="Developer panel" aria-pressed={isDeveloping} onClick={onDevelop}>
+            <Code size={18} aria-hidden />
+          </IconButton>
+        </TopBar>
+        <ConnectionBar
+          connection={connection}
+          onRetry={() => {
+            // How it went stands in the connection.
+            session.refresh().catch(() => undefined);
+          }}
+          onKeyWanted={onKeyWanted}
+        />
+        <Announcer snapshot={snapshot} />
+        <Thread
+          draftOf={sessionId}
+          failure={failure}
+          onFailure={setFailure}
+          onKeyWanted={onKeyWanted}
+          pickers={
+            <ModelPicker
+              sessionId={sessionId}
+              model={snapshot?.model ?? null}
+              onPick={(model) => void setModel(model)}
+            />
+          }
+        />
+      </AssistantRuntimeProvider>
+    </SessionIdContext>
+  );
+}
+
+/** A conversation belongs to its App for good, so what is sent goes there, and so does the next one. */
+function useFollowedApp(sessionApp: string | null, isBegun: boolean): void {
+  const { app, change } = useConnection();
+  useEffect(() => {
+    if (isBegun && sessionApp !== null && sessionApp !== (app ?? "default")) {
+      change({ app: sessionApp === "default" ? null : sessionApp });
+    }
+  }, [isBegun, sessionApp, app, change]);
+}

@@ -1,0 +1,30 @@
+import { X } from "lucide-react";
+import type { ReactNode } from "react";
+import { Button, IconButton } from "../design/button.tsx";
+import type { Failure } from "./failure.ts";
+import styles from "./bars.module.css";
+
+/** What a person did and what came of it, until they have read it. */
+export function FailureBar({
+  failure,
+  onDismiss,
+  onKeyWanted,
+}: {
+  readonly failure: Failure;
+  readonly onDismiss: () => void;
+  readonly onKeyWanted: () => void;
+}): ReactNode {
+  return (
+    <div className={styles["failure"]} role="alert">
+      <p dir="auto">{failure.sentence}</p>
+      {failure.needsKey && (
+        <Button size="small" onClick={onKeyWanted}>
+          Enter a key
+        </Button>
+      )}
+      <IconButton size="small" label="Dismiss" onClick={onDismiss}>
+        <X size={16} aria-hidden />
+      </IconButton>
+    </div>
+  );
+}

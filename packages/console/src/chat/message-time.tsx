@@ -1,0 +1,18 @@
+import { useAuiState } from "@assistant-ui/react";
+import type { ReactNode } from "react";
+
+/** When the message that is around came. */
+export function MessageTime(): ReactNode {
+  const createdAt = useAuiState(({ message }) => message.createdAt);
+  const isToday = createdAt.toDateString() === new Date().toDateString();
+  const shown = createdAt.toLocaleString([], {
+    hour: "2-digit",
+    minute: "2-digit",
+    ...(!isToday && { day: "numeric", month: "short" }),
+  });
+  return (
+    <time dateTime={createdAt.toISOString()} title={createdAt.toLocaleString()}>
+      {shown}
+    </time>
+  );
+}

@@ -1,0 +1,18 @@
+import type { Notice } from "@colloquy/react";
+import { CircleAlert, Info, TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import { classes } from "../design/classes.ts";
+import styles from "./message.module.css";
+
+const ICONS = { info: Info, warning: TriangleAlert, error: CircleAlert };
+
+/** Something that the service said about a message. */
+export function NoticePart({ data }: { readonly data: Notice }): ReactNode {
+  const Icon = ICONS[data.level];
+  return (
+    <p className={classes(styles["notice"], styles[data.level])}>
+      <Icon size={16} aria-hidden />
+      <span dir="auto">{data.message}</span>
+    </p>
+  );
+}

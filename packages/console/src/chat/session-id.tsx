@@ -1,0 +1,10 @@
+import { createContext, use } from "react";
+
+/** The id of the conversation that is shown, for what stands inside of its messages. */
+export const SessionIdContext = createContext<string | null>(null);
+
+export function useSessionId(): string {
+  const id = use(SessionIdContext);
+  if (id === null) throw new Error("useSessionId needs a SessionIdContext above it.");
+  return id;
+}

@@ -1,0 +1,61 @@
+import { ThreadPrimitive, useAuiState } from "@assistant-ui/react";
+import { ArrowDown } from "lucide-react";
+import type { ReactNode } from "react";
+import { AssistantMessage } from "./assistant-message.tsx";
+import { Composer } from "./composer.tsx";
+import type { Failure } from "./failure.ts";
+import { FailureBar } from "./failure-bar.tsx";
+import { UserMessage } from "./user-message.tsx";
+import styles from "./thread.module.css";
+
+export interface ThreadProps {
+  /** The session whose draft the composer keeps, `null` for a new one. */
+  readonly draftOf: string | null;
+  readonly failure: Failure | null;
+  readonly onFailure: (failure: Failure | null) => void;
+  readonly onKeyWanted: () => void;
+  /** Below the text that is written. */
+  readonly pickers: ReactNode;
+  /** Shown while there is no message. */
+  readonly welcome?: ReactNode;
+}
+
+/** The messages and the composer, below an assistant-ui runtime. */
+export function Thread({
+  draftOf,
+  failure,
+  onFailure,
+  onKeyWanted,
+  pickers,
+  welcome,
+}: ThreadProps): ReactNode {
+  const isEmpty = useAuiState(({ thread }) => thread.messages.length === 0);
+  return (
+    <ThreadPrimitive.Root className={styles["thread"]}>
+      {/* What is new is told by the announcer, in whole sentences; a live log would read every word that streams. */}
+      <ThreadPrimitive.Viewport
+        className={styles["viewport"]}
+        role="log"
+        aria-label="Messages"
+        aria-live="off"
+        tabIndex={0}
+      >
+        <div className={styles["messages"]}>
+          {isEmpty && welcome}
+          <ThreadPrimitive.Messages>
+            {({ message }) => (message.role === "user" ? <UserMessage /> : <AssistantMessage />)}
+          </ThreadPrimitive.Messages>
+        </div>
+      </ThreadPrimitive.Viewport>
+      <div className={styles["bottom"]}>
+        <ThreadPrimitive.ScrollToBottom className={styles["down"]} aria-label="Go to the newest message">
+          <ArrowDown size={18} aria-hidden />
+        </ThreadPrimitive.ScrollToBottom>
+        {failure !== null && (
+          <FailureBar failure={failure} onDismiss={() => onFailure(null)} onKeyWanted={onKeyWanted} />
+        )}
+        <Composer draftOf={draftOf} pickers={pickers} />
+      </div>
+    </ThreadPrimitive.Root>
+  );
+}

@@ -1,0 +1,44 @@
+import type { ReactNode } from "react";
+import { useModels } from "./use-models.ts";
+import styles from "./welcome.module.css";
+
+/** What the demo model can do, one of each. */
+const EXAMPLES = ["What is 12 * 7?", "What time is it in Tokyo?", "Count to 50", "Who are you?"];
+
+/** Stands where messages will. `onAsk` sends an example. */
+export function Welcome({
+  model,
+  onAsk,
+}: {
+  readonly model: string | null;
+  readonly onAsk: (text: string) => void;
+}): ReactNode {
+  const { models } = useModels(null);
+  const isDemo = (model ?? models[0])?.startsWith("demo/") ?? false;
+  return (
+    <section className={styles["welcome"]}>
+      <h2>What is on your mind?</h2>
+      {isDemo ? (
+        <>
+          <p>
+            You talk to the demo model. It needs no key and no network, and knows a few tricks; try one, or
+            write a message.
+          </p>
+          <ul className={styles["examples"]}>
+            {EXAMPLES.map((text) => (
+              <li key={text}>
+                <button type="button" onClick={() => onAsk(text)}>
+                  {text}
+                </button>
+              </li>
+            ))}
+          </ul>
+        </>
+      ) : (
+        <p>
+          Write a message to begin. It is kept as soon as it is sent, and the answer goes on if you leave.
+        </p>
+      )}
+    </section>
+  );
+}

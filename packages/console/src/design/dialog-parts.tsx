@@ -1,0 +1,31 @@
+import type { ComponentProps, ReactNode } from "react";
+import styles from "./dialog-parts.module.css";
+
+/** What can be done in a dialog, the decisive one last. */
+export function DialogButtons({ children }: { readonly children: ReactNode }): ReactNode {
+  return <div className={styles["buttons"]}>{children}</div>;
+}
+
+/** Why it did not work. */
+export function DialogFailure({ sentence }: { readonly sentence: string | null }): ReactNode {
+  return sentence === null ? null : (
+    <p className={styles["failure"]} role="alert">
+      {sentence}
+    </p>
+  );
+}
+
+/** A line to write in, with its name above and a hint below. */
+export function Field({
+  label,
+  hint,
+  ...input
+}: ComponentProps<"input"> & { readonly label: string; readonly hint?: ReactNode }): ReactNode {
+  return (
+    <label className={styles["field"]}>
+      <span>{label}</span>
+      <input autoComplete="off" spellCheck={false} {...input} />
+      {hint !== undefined && <small>{hint}</small>}
+    </label>
+  );
+}

@@ -1,0 +1,34 @@
+import { useMemo, type ReactNode } from "react";
+import { CopyButton } from "./copy-button.tsx";
+import styles from "./json-text.module.css";
+
+/** More than this is cut: a browser should not have to lay out megabytes that nobody reads. Copying gives all of it. */
+const LONGEST = 20_000;
+
+/** JSON, indented, as text and nothing else. */
+export function JsonText({ label, text }: { readonly label: string; readonly text: string }): ReactNode {
+  const shown = useMemo(() => indented(text), [text]);
+  return (
+    <section className={styles["json"]} aria-label={label}>
+      <header className={styles["header"]}>
+        <h3>{label}</h3>
+        <CopyButton label={`Copy ${label.toLowerCase()}`} text={shown} />
+      </header>
+      <pre tabIndex={0} dir="auto">
+        {shown.length > LONGEST
+          ? `${shown.slice(0, LONGEST)}\n… ${shown.length - LONGEST} characters more`
+          : shown}
+      </pre>
+    </section>
+  );
+}
+
+/** A text is shown as it is, without the quotes and escapes of JSON. */
+function indented(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,34 @@
+import { ChevronDown } from "lucide-react";
+import type { ReactNode } from "react";
+import styles from "./picker.module.css";
+
+/** One of some choices, as small as its text. */
+export function Picker({
+  label,
+  value,
+  choices,
+  onPick,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly choices: readonly string[];
+  readonly onPick: (choice: string) => void;
+}): ReactNode {
+  return (
+    <span className={styles["picker"]}>
+      <select
+        aria-label={label}
+        title={`${label}: ${value}`}
+        value={value}
+        onChange={(event) => onPick(event.target.value)}
+      >
+        {choices.map((choice) => (
+          <option key={choice} value={choice}>
+            {choice}
+          </option>
+        ))}
+      </select>
+      <ChevronDown size={14} aria-hidden />
+    </span>
+  );
+}

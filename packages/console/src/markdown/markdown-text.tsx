@@ -1,0 +1,82 @@
+// The words of the assistant as Markdown. No HTML comes of it (what looks like HTML is shown as it was written), and nothing is loaded.
+
+import { useMessagePartText } from "@assistant-ui/react";
+import { MarkdownTextPrimitive, type CodeHeaderProps } from "@assistant-ui/react-markdown";
+import type { ComponentPropsWithoutRef, ReactNode } from "react";
+import remarkGfm from "remark-gfm";
+import { CopyButton } from "../design/copy-button.tsx";
+import { followedUrl, hostOf } from "./link-policy.ts";
+import styles from "./markdown-text.module.css";
+
+export function MarkdownText(): ReactNode {
+  const { text, status } = useMessagePartText();
+  if (text === "") return status.type === "running" ? <Thinking /> : null;
+  return (
+    <MarkdownTextPrimitive
+      className={styles["text"]}
+      containerProps={{ dir: "auto" }}
+      remarkPlugins={PLUGINS}
+      urlTransform={followedUrl}
+      components={COMPONENTS}
+      smooth={false}
+      defer
+    />
+  );
+}
+
+const PLUGINS = [remarkGfm];
+const COMPONENTS = { a: Link, img: Picture, table: Table, pre: Preformatted, CodeHeader };
+
+function Thinking(): ReactNode {
+  return (
+    <p className={styles["thinking"]}>
+      <span className="visually-hidden">Thinking…</span>
+      <span aria-hidden />
+      <span aria-hidden />
+      <span aria-hidden />
+    </p>
+  );
+}
+
+function Link({ href, title, children }: ComponentPropsWithoutRef<"a">): ReactNode {
+  if (href === undefined || href === "") return <span>{children}</span>;
+  return (
+    <a href={href} title={title} target="_blank" rel="noopener noreferrer">
+      {children}
+    </a>
+  );
+}
+
+/** Loading a picture tells its host who reads what, so it is only named. */
+function Picture({ src, alt = "" }: ComponentPropsWithoutRef<"img">): ReactNode {
+  const described = alt === "" ? "no description" : alt;
+  const host = src === undefined ? null : hostOf(src);
+  if (host === null) return <span className={styles["picture"]}>Picture: {described}</span>;
+  return (
+    <a className={styles["picture"]} href={src} target="_blank" rel="noopener noreferrer">
+      Picture at {host}: {described}
+    </a>
+  );
+}
+
+/** Wider than a phone, it is scrolled on its own, by keyboard too. */
+function Table({ children }: ComponentPropsWithoutRef<"table">): ReactNode {
+  return (
+    <div className={styles["scrolled"]} role="region" aria-label="Table" tabIndex={0}>
+      <table>{children}</table>
+    </div>
+  );
+}
+
+function Preformatted({ children }: ComponentPropsWithoutRef<"pre">): ReactNode {
+  return <pre tabIndex={0}>{children}</pre>;
+}
+
+function CodeHeader({ language, code }: CodeHeaderProps): ReactNode {
+  return (
+    <div className={styles["code-header"]}>
+      <span>{language === undefined || language === "unknown" ? "Code" : language}</span>
+      <CopyButton label="Copy code" text={code} />
+    </div>
+  );
+}

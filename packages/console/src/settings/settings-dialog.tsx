@@ -1,0 +1,93 @@
+import { createClient } from "@colloquy/client";
+import { useState, type ReactNode } from "react";
+import { useConnection } from "../connection/connection.tsx";
+import { Button } from "../design/button.tsx";
+import { Dialog } from "../design/dialog.tsx";
+import { DialogButtons, DialogFailure, Field } from "../design/dialog-parts.tsx";
+import { ThemeChoice } from "./theme-choice.tsx";
+import styles from "./settings.module.css";
+
+/** Which App is talked to, with which key, and how all of it looks. */
+export function SettingsDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const { app, key, fetch, change } = useConnection();
+  const [appName, setAppName] = useState(app ?? "");
+  const [keyText, setKeyText] = useState(key ?? "");
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
+  const save = async (): Promise<void> => {
+    setBusy(true);
+    setFailure(null);
+    const entered = { app: orNull(appName), key: orNull(keyText) };
+    try {
+      change({ ...entered, app: await openedApp(entered, fetch) });
+      onClose();
+    } catch (error) {
+      setFailure(error instanceof Error ? error.message : "The service could not be asked. Try again.");
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title="Settings" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <h3 className={styles["heading"]}>App</h3>
+        <p className={styles["hint"]}>
+          An App has models, tools and instructions of its own. The default App needs no key. Both are
+          forgotten when this tab is closed.
+        </p>
+        <Field
+          label="Name"
+          placeholder="default"
+          value={appName}
+          onChange={(event) => setAppName(event.target.value)}
+        />
+        <Field
+          label="App key"
+          type="password"
+          value={keyText}
+          hint="With a key and no name, the App that the key opens is used."
+          onChange={(event) => setKeyText(event.target.value)}
+        />
+        <DialogFailure sentence={failure} />
+        <ThemeChoice />
+        <DialogButtons>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" disabled={isBusy}>
+            Save
+          </Button>
+        </DialogButtons>
+      </form>
+    </Dialog>
+  );
+}
+
+/**
+ * The App to use with what was entered, `null` for the default one. Asks the service, so that a key that is no good, or does not open the
+ * App, is told here and not with the next message.
+ */
+async function openedApp(
+  { app, key }: { readonly app: string | null; readonly key: string | null },
+  fetch: typeof globalThis.fetch,
+): Promise<string | null> {
+  const baseUrl = new URL(".", window.location.href).href;
+  const client = createClient({ baseUrl, fetch, ...(key !== null && { key }) });
+  const names = (await client.listApps()).map(({ name }) => name);
+  const others = names.filter((name) => name !== "default");
+  if (app === null) return others[0] ?? null;
+  if (!names.includes(app)) {
+    throw new Error(
+      key === null
+        ? `There is no App “${app}”, or it needs a key.`
+        : `This key does not open an App “${app}”. It opens: ${others.join(", ") || "none"}.`,
+    );
+  }
+  return app === "default" ? null : app;
+}
+
+function orNull(text: string): string | null {
+  return text.trim() === "" ? null : text.trim();
+}

@@ -1,0 +1,32 @@
+import { Component, type ReactNode } from "react";
+import { Button } from "../design/button.tsx";
+import styles from "./app.module.css";
+
+/** Where something of the console breaks, the rest stays. What the service has is not touched by it. */
+export class ErrorBoundary extends Component<
+  { readonly children: ReactNode },
+  { readonly error: Error | null }
+> {
+  override readonly state: { readonly error: Error | null } = { error: null };
+
+  static getDerivedStateFromError(error: unknown): { readonly error: Error } {
+    return { error: error instanceof Error ? error : new Error(String(error)) };
+  }
+
+  override render(): ReactNode {
+    const { error } = this.state;
+    if (error === null) return this.props.children;
+    return (
+      <div className={styles["broken"]} role="alert">
+        <h2>Something broke here.</h2>
+        <p>
+          Nothing is lost: the service has your conversations. Load the page again; if it stays, report this:
+        </p>
+        <pre>{error.message}</pre>
+        <Button look="primary" onClick={() => window.location.reload()}>
+          Load the page again
+        </Button>
+      </div>
+    );
+  }
+}

@@ -1,0 +1,44 @@
+import type { ThreadEntry } from "@colloquy/react";
+import { useState, type ReactNode } from "react";
+import { Button } from "../design/button.tsx";
+import { Dialog } from "../design/dialog.tsx";
+import { DialogButtons, DialogFailure } from "../design/dialog-parts.tsx";
+
+/** Asks before a conversation goes for good. */
+export function DeleteDialog({
+  thread,
+  onDelete,
+  onClose,
+}: {
+  readonly thread: ThreadEntry;
+  readonly onDelete: () => Promise<void>;
+  readonly onClose: () => void;
+}): ReactNode {
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<string | null>(null);
+  const remove = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await onDelete();
+      onClose();
+    } catch (error) {
+      setFailure(error instanceof Error ? error.message : "It was not deleted. Try again.");
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title="Delete this conversation?" onClose={onClose}>
+      <p>
+        “<bdi>{thread.title}</bdi>” goes with all of its messages, for everybody who has it. An answer in
+        progress is stopped. This cannot be undone.
+      </p>
+      <DialogFailure sentence={failure} />
+      <DialogButtons>
+        <Button onClick={onClose}>Keep it</Button>
+        <Button look="danger" disabled={isBusy} onClick={() => void remove()}>
+          Delete
+        </Button>
+      </DialogButtons>
+    </Dialog>
+  );
+}

@@ -1,0 +1,58 @@
+import type { ThreadEntry } from "@colloquy/react";
+import { Pencil, Trash2 } from "lucide-react";
+import { useRef, useState, type ReactNode } from "react";
+import { IconButton } from "../design/button.tsx";
+import { hashOf } from "../shell/route.ts";
+import { RenameForm } from "./rename-form.tsx";
+import styles from "./thread-list.module.css";
+
+/** One conversation of the list: a link to it, its new name while that is written, and what can be done with it. */
+export function ThreadItem({
+  thread,
+  isCurrent,
+  onRename,
+  onDelete,
+}: {
+  readonly thread: ThreadEntry;
+  readonly isCurrent: boolean;
+  readonly onRename: (id: string, title: string) => Promise<void>;
+  readonly onDelete: (thread: ThreadEntry) => void;
+}): ReactNode {
+  const { session_id: id, title } = thread;
+  const [isRenaming, setRenaming] = useState(false);
+  const pencil = useRef<HTMLButtonElement>(null);
+  if (isRenaming) {
+    return (
+      <li>
+        <RenameForm
+          title={title}
+          onSave={(name) => onRename(id, name)}
+          onClose={() => {
+            setRenaming(false);
+            // It is there again after the next picture.
+            requestAnimationFrame(() => pencil.current?.focus());
+          }}
+        />
+      </li>
+    );
+  }
+  return (
+    <li className={styles["item"]}>
+      <a
+        href={hashOf({ page: "chat", sessionId: id })}
+        aria-current={isCurrent ? "page" : undefined}
+        title={title}
+      >
+        <bdi>{title}</bdi>
+      </a>
+      <span className={styles["verbs"]}>
+        <IconButton ref={pencil} size="small" label={`Rename ${title}`} onClick={() => setRenaming(true)}>
+          <Pencil size={14} aria-hidden />
+        </IconButton>
+        <IconButton size="small" label={`Delete ${title}`} onClick={() => onDelete(thread)}>
+          <Trash2 size={14} aria-hidden />
+        </IconButton>
+      </span>
+    </li>
+  );
+}

@@ -1,0 +1,102 @@
+import { useThreads, type ThreadEntry } from "@colloquy/react";
+import { Search } from "lucide-react";
+import { useMemo, useState, type ReactNode } from "react";
+import { Button } from "../design/button.tsx";
+import { goTo } from "../shell/use-route.ts";
+import { DeleteDialog } from "./delete-dialog.tsx";
+import { groupThreads } from "./thread-groups.ts";
+import { ThreadItem } from "./thread-item.tsx";
+import { matchingThreads } from "./thread-search.ts";
+import styles from "./thread-list.module.css";
+
+/** The person's conversations, to be found, opened, renamed and deleted. */
+export function ThreadList({ current }: { readonly current: string | null }): ReactNode {
+  const { threads, rename, remove } = useThreads();
+  const [query, setQuery] = useState("");
+  const [leaving, setLeaving] = useState<ThreadEntry | null>(null);
+  const found = useMemo(() => matchingThreads(threads, query), [threads, query]);
+  // Groups change at midnight; the next time that anything changes is early enough.
+  const groups = useMemo(() => groupThreads(found, new Date()), [found]);
+  return (
+    <div className={styles["list"]}>
+      <label className={styles["search"]}>
+        <Search size={15} aria-hidden />
+        <input
+          type="search"
+          aria-label="Search conversations"
+          placeholder="Search"
+          value={query}
+          onChange={(event) => setQuery(event.target.value)}
+        />
+      </label>
+      <p className="visually-hidden" role="status">
+        {query.trim() !== "" && (found.length === 1 ? "1 conversation" : `${found.length} conversations`)}
+      </p>
+      <div className={styles["scrolled"]}>
+        {groups.map(({ name, threads: members }) => (
+          <section key={name} aria-label={name}>
+            <h2 className={styles["group"]}>{name}</h2>
+            <ul className={styles["items"]}>
+              {members.map((thread) => (
+                <ThreadItem
+                  key={thread.session_id}
+                  thread={thread}
+                  isCurrent={thread.session_id === current}
+                  onRename={rename}
+                  onDelete={setLeaving}
+                />
+              ))}
+            </ul>
+          </section>
+        ))}
+        <ListState isEmpty={found.length === 0} isSearched={query.trim() !== ""} />
+      </div>
+      {leaving !== null && (
+        <DeleteDialog
+          thread={leaving}
+          onClose={() => setLeaving(null)}
+          onDelete={async () => {
+            await remove(leaving.session_id);
+            if (leaving.session_id === current) goTo({ page: "chat", sessionId: null });
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+/** What there is to say about the list, and how to get more of it. */
+function ListState({
+  isEmpty,
+  isSearched,
+}: {
+  readonly isEmpty: boolean;
+  readonly isSearched: boolean;
+}): ReactNode {
+  const { isLoading, error, hasMore, refresh, loadMore } = useThreads();
+  if (isLoading) return <p className={styles["told"]}>Loading…</p>;
+  if (error !== null) {
+    return (
+      <div className={styles["told"]} role="alert">
+        <p>The list could not be fetched. {error.message}</p>
+        <Button size="small" onClick={() => void refresh()}>
+          Try again
+        </Button>
+      </div>
+    );
+  }
+  return (
+    <>
+      {isEmpty && (
+        <p className={styles["told"]}>
+          {isSearched ? "No conversation has that in its title." : "Your conversations will be listed here."}
+        </p>
+      )}
+      {hasMore && (
+        <Button look="quiet" size="small" onClick={() => void loadMore()}>
+          Show older ones
+        </Button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { matchingThreads } from "./thread-search.ts";
+
+const threads = ["Walks in Zürich", "Café in Lyon", "A ZURICH bank", "Straße"].map((title, at) => ({
+  session_id: String(at),
+  title,
+  updated_at: "2026-11-21T12:00:00.000Z",
+}));
+const found = (query: string) => matchingThreads(threads, query).map(({ title }) => title);
+
+it.each([
+  ["", ["Walks in Zürich", "Café in Lyon", "A ZURICH bank", "Straße"]],
+  ["  ", ["Walks in Zürich", "Café in Lyon", "A ZURICH bank", "Straße"]],
+  ["zurich", ["Walks in Zürich", "A ZURICH bank"]],
+  ["zürich walk", ["Walks in Zürich"]],
+  ["in cafe", ["Café in Lyon"]],
+  ["(", []],
+  ["straße", ["Straße"]],
+])("%j finds %j", (query, titles) => {
+  expect(found(query)).toEqual(titles);
+});
+
+it("no word leaves the list as it is", () => {
+  expect(matchingThreads(threads, " ")).toBe(threads);
+});
