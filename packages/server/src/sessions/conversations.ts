@@ -11,7 +11,7 @@ import type { AdmitNewSession, ChatRequest, SnapshotView, StateRequest } from ".
 import type { Store } from "../core/ports/store.ts";
 import { appOf, DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
-import type { Reservation } from "../turns/dispatching.ts";
+import { settleChat, type Reservation } from "../turns/dispatching.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import { chatRejection, tooManyWaiting } from "./chat-rejection.ts";
 import type { Registry } from "./registry.ts";
@@ -143,8 +143,7 @@ export class Conversations {
       if (outcome === null) this.#options.dispatcher.ring();
       throw error;
     } finally {
-      const started = outcome?.kind === "accepted" ? outcome.started : null;
-      place.settle(started, outcome?.kind === "accepted" && started === null);
+      settleChat(place, outcome);
     }
   }
 

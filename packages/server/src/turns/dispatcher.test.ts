@@ -6,6 +6,7 @@ import type { TurnStore } from "../core/ports/turn-store.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { RunningTurns } from "./running-turns.ts";
+import { startedTurn } from "./testing/started-turn.ts";
 import { TurnQueue } from "./testing/turn-queue.ts";
 
 interface Run {
@@ -114,6 +115,16 @@ describe("a chat", () => {
     expect(dispatcher.waiting).toBe(0);
   });
 
+  it("asks nobody for a place while another turn of its session is before it", async () => {
+    const { dispatcher, queue, called } = await start({ total: 2, isAlone: false });
+    const [first, second] = [dispatcher.reserve(), dispatcher.reserve()];
+    first.settle(startedTurn({ sessionId: "one", sessionKey: 1, turn: 1, epoch: 1, model: "p/m" }), null);
+    second.settle(null, "its session");
+    // No claim was asked for, the place that it had is free again, and nobody else was told.
+    expect([queue.pending, dispatcher.waiting, called.count]).toEqual([0, 1, 0]);
+    expect(dispatcher.reserve().claim).not.toBeNull();
+  });
+
   it("does not overtake one that found no place and whose transaction is still under way", async () => {
     const { chat, queue, runs } = await start();
     chat();
@@ -158,7 +169,7 @@ describe("a chat", () => {
     void queue.chat(dispatcher.reserve());
     await queue.commitAll();
     expect(runs).toHaveLength(0);
-    place.settle(null, false);
+    place.settle(null, null);
     await queue.commitAll();
     expect(runs).toHaveLength(1);
   });
@@ -184,7 +195,7 @@ describe("a provider's limit", () => {
     void queue.chat(dispatcher.reserve(), "slow");
     await queue.commitAll();
     expect(runs).toHaveLength(0);
-    other.settle(null, false);
+    other.settle(null, null);
     await queue.commitAll();
     expect(runs).toHaveLength(1);
   });

@@ -65,12 +65,14 @@ export class Dispatcher {
     return {
       claim: promised === 0 ? null : { owner, agentMessageId: randomUUID() },
       fullProviders: running.fullProviders(promised),
-      settle: (started, waits) => {
+      settle: (started, waitsFor) => {
         if (promised === 0) this.#placeless -= 1;
         if (started !== null) this.#start(started, askedAt);
         else running.unpromise(promised);
-        if (waits) this.ring(1);
-        else this.#ringForRoom();
+        if (waitsFor === "a place") return this.ring(1);
+        // Nobody can claim it yet: whoever ends the turn before it rings.
+        if (waitsFor === "its session") this.#count.add(1);
+        this.#ringForRoom();
       },
     };
   }

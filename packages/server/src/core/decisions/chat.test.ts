@@ -12,6 +12,7 @@ describe("a chat", () => {
       kind: "accepted",
       turn: 1,
       wantsTitle: true,
+      runnable: false,
       started: { attempt: 1, userText: "hello" },
     });
     expect(one.lines).toEqual(["user complete: hello", "assistant streaming: "]);
@@ -23,7 +24,7 @@ describe("a chat", () => {
 
   it("waits in the store where there is none, and may be claimed", () => {
     const one = new DecidedSession();
-    expect(one.chat("hello", NO_PLACE)).toMatchObject({ kind: "accepted", started: null });
+    expect(one.chat("hello", NO_PLACE)).toMatchObject({ kind: "accepted", started: null, runnable: true });
     expect(one.lines).toEqual(["user queued: hello"]);
     expect(one.session.status).toBe("processing");
     expect(one.turns).toMatchObject([{ state: "queued", runnable: true }]);
@@ -41,7 +42,8 @@ describe("a chat", () => {
   it("behind a running turn waits, cannot be claimed before its turn, and stands after the answer that runs", () => {
     const one = new DecidedSession();
     const first = one.start("one");
-    expect(one.chat("two")).toMatchObject({ kind: "accepted", turn: 2, started: null, wantsTitle: false });
+    const second = { kind: "accepted", turn: 2, started: null, runnable: false, wantsTitle: false };
+    expect(one.chat("two")).toMatchObject(second);
     expect(one.turns[1]).toMatchObject({ state: "queued", runnable: false });
     expect(one.types).toEqual(["message_created"]);
     one.complete(first, "1");

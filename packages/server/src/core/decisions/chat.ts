@@ -69,6 +69,8 @@ export type ChatOutcome =
       readonly turn: number;
       /** The turn, when it was claimed and could start at once. */
       readonly started: StartedTurn | null;
+      /** Whether the turn waits for nothing but a place, so that it may be claimed; one behind another of its session may not. */
+      readonly runnable: boolean;
       /** Whether a title is to be generated from this message. */
       readonly wantsTitle: boolean;
     }
@@ -113,7 +115,8 @@ export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInp
   const started = claim === null ? null : startTurn(draft, open, claim);
   draft.moveStatus("chat");
   draft.wantsTitle = isFirst && draft.session.titleSource === "placeholder";
-  return { kind: "accepted", turn: open.turn.number, started, wantsTitle: draft.wantsTitle };
+  const runnable = started === null && open.turn.runnable;
+  return { kind: "accepted", turn: open.turn.number, started, runnable, wantsTitle: draft.wantsTitle };
 }
 
 /** Binds the first wallet; a chat under another one goes on under the first, with a notice (contract section 4). */

@@ -77,7 +77,7 @@ export class TurnQueue
     const number = (this.#chats += 1);
     const turn = { number, provider, since: number };
     let started: StartedTurn | null = null;
-    let waits = false;
+    let waitsFor: "a place" | null = null;
     try {
       await this.#ask(() => {
         if (rejected) throw new Error("409");
@@ -87,11 +87,11 @@ export class TurnQueue
           started = this.#begin(turn);
         }
       });
-      waits = started === null;
+      if (started === null) waitsFor = "a place";
     } catch {
       // Rejected: there is nothing to run.
     } finally {
-      settle(started, waits);
+      settle(started, waitsFor);
     }
   }
 
