@@ -83,7 +83,8 @@ export class EventStream {
     const silent = new AbortController();
     let stopWatch = after(SILENCE_MS, () => silent.abort());
     try {
-      const response = await fetch("/api/updates?include=tools%2Cmessages%2Cstate", {
+      // Beside the page, which may stand under a path of its host.
+      const response = await fetch("api/updates?include=tools%2Cmessages%2Cstate", {
         headers: {
           "X-Session-Id": sessionId,
           Accept: "text/event-stream",

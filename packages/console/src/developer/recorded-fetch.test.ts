@@ -6,7 +6,7 @@ const ORIGIN = "http://127.0.0.1:8080";
 
 function recording(answer: typeof globalThis.fetch): { log: RequestLog; fetch: typeof globalThis.fetch } {
   const log = new RequestLog();
-  return { log, fetch: recordedFetch({ log, fetch: answer, origin: ORIGIN }) };
+  return { log, fetch: recordedFetch({ log, fetch: answer, page: `${ORIGIN}/` }) };
 }
 
 describe("a call that goes through", () => {

@@ -7,17 +7,17 @@ export interface Recording {
   readonly log: RequestLog;
   /** What makes the calls; the page's own when absent. */
   readonly fetch?: typeof globalThis.fetch;
-  /** What relative URLs stand on; the page's origin when absent. */
-  readonly origin?: string;
+  /** What relative URLs stand on; the page's own address when absent. */
+  readonly page?: string;
 }
 
-export function recordedFetch({ log, fetch: inner, origin }: Recording): typeof globalThis.fetch {
+export function recordedFetch({ log, fetch: inner, page }: Recording): typeof globalThis.fetch {
   // A browser's fetch must be called as the window's.
   const send: typeof globalThis.fetch = inner ?? ((input, init) => globalThis.fetch(input, init));
   return async (input, init) => {
     const startedAt = Date.now();
     const began = performance.now();
-    const number = log.begin(callOf(input, init, origin), startedAt);
+    const number = log.begin(callOf(input, init, page), startedAt);
     const end = (answer: { status: number; requestId: string | null; failure: string | null }): void =>
       log.end(number, { ...answer, durationMs: performance.now() - began });
     try {
@@ -36,10 +36,10 @@ export function recordedFetch({ log, fetch: inner, origin }: Recording): typeof 
 function callOf(
   input: string | URL | Request,
   init: RequestInit | undefined,
-  origin: string | undefined,
+  page: string | undefined,
 ): ReturnType<typeof withoutSecrets> {
   const isRequest = input instanceof Request;
-  const url = new URL(isRequest ? input.url : input, origin ?? globalThis.location.origin);
+  const url = new URL(isRequest ? input.url : input, page ?? globalThis.location.href);
   const given = init?.headers ?? (isRequest ? input.headers : {});
   return withoutSecrets({
     method: (init?.method ?? (isRequest ? input.method : "GET")).toUpperCase(),

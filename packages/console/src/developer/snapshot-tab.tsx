@@ -1,6 +1,6 @@
-import { useMemo, useState, useSyncExternalStore, type ReactNode } from "react";
 import type { Snapshot } from "@colloquy/client";
-import { useConnection } from "../connection/connection.tsx";
+import { useSession } from "@colloquy/react";
+import { useMemo, useState, type ReactNode } from "react";
 import { CopyButton } from "../design/copy-button.tsx";
 import { changedPaths } from "./changed-paths.ts";
 import { JsonTree } from "./json-tree.tsx";
@@ -8,9 +8,7 @@ import styles from "./developer.module.css";
 
 /** The snapshot as it is now; what the last change has changed is marked. */
 export function SnapshotTab({ sessionId }: { readonly sessionId: string }): ReactNode {
-  const { client } = useConnection();
-  const session = useMemo(() => client.session(sessionId), [client, sessionId]);
-  const snapshot = useSyncExternalStore(session.subscribe, session.getSnapshot);
+  const { snapshot } = useSession(sessionId);
   const changed = useChanges(snapshot);
   if (snapshot === null) return <p className={styles["empty"]}>Nothing is known yet.</p>;
   return (

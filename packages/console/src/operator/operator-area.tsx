@@ -1,23 +1,111 @@
-import { useEffect, useState, type ReactNode } from "react";
+import { LogOut } from "lucide-react";
+import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
+import { useConnection } from "../connection/connection.tsx";
+import { IconButton } from "../design/button.tsx";
+import { hashOf } from "../shell/route.ts";
+import { AdminKeyForm } from "./admin-key-form.tsx";
+import { AdministrationProvider, type Refusal } from "./administration.tsx";
+import { AppsView } from "./apps-view.tsx";
+import { KeysView } from "./keys-view.tsx";
+import { LatencyView } from "./latency-view.tsx";
+import { OverviewView } from "./overview-view.tsx";
+import { SessionView } from "./session-view.tsx";
+import { SessionsView } from "./sessions-view.tsx";
+import { UsageView } from "./usage-view.tsx";
+import styles from "./operator.module.css";
+
+const VIEWS = [
+  ["overview", "Overview"],
+  ["sessions", "Sessions"],
+  ["apps", "Apps"],
+  ["keys", "Keys"],
+  ["usage", "Usage"],
+  ["latency", "Latency"],
+] as const;
 
 /** What an operator sees of the service. `view` is the rest of the address after `#/operate/`. */
 export function OperatorArea({ view }: { readonly view: string }): ReactNode {
-  const [ready, setReady] = useState<boolean | null>(null);
-  useEffect(() => {
-    const leaving = new AbortController();
-    fetch("/readyz", { signal: leaving.signal }).then(
-      (answer) => setReady(answer.ok),
-      () => setReady(leaving.signal.aborted ? null : false),
+  const { adminKey, change } = useConnection();
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const refuse = useCallback(
+    (refusal: Refusal) => {
+      setRefusal(refusal);
+      change({ adminKey: null });
+    },
+    [change],
+  );
+  if (adminKey === null)
+    return (
+      <AdminKeyForm
+        refusal={refusal}
+        onEnter={(key) => {
+          setRefusal(null);
+          change({ adminKey: key });
+        }}
+      />
     );
-    return () => leaving.abort();
+  const [name = "overview", sessionId] = view.split("/");
+  return (
+    <AdministrationProvider adminKey={adminKey} onRefused={refuse}>
+      <div className={styles["bar"]}>
+        <Views current={name} />
+        <IconButton label="Forget the admin key" onClick={() => change({ adminKey: null })}>
+          <LogOut size={17} aria-hidden />
+        </IconButton>
+      </div>
+      <Page key={view}>{viewNamed(name, sessionId)}</Page>
+    </AdministrationProvider>
+  );
+}
+
+function Views({ current }: { readonly current: string }): ReactNode {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const link = nav.current?.querySelector('[aria-current="page"]');
+    link?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
+  return (
+    <nav ref={nav} aria-label="Operate" className={styles["views"]}>
+      {VIEWS.map(([view, label]) => (
+        <a
+          key={view}
+          href={hashOf({ page: "operate", view })}
+          aria-current={view === current ? "page" : undefined}
+        >
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** Scrolls by itself, with the keyboard too, and begins at its top. */
+function Page({ children }: { readonly children: ReactNode }): ReactNode {
+  const page = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // In braces: new browsers answer a promise, which an effect must not.
+    page.current?.scrollTo(0, 0);
   }, []);
   return (
-    <p>
-      {ready === null
-        ? `Asking about ${view}…`
-        : ready
-          ? "The service is ready."
-          : "The service is not ready."}
-    </p>
+    <div ref={page} className={styles["page"]} tabIndex={0} role="region" aria-label="Report">
+      <div className={styles["content"]}>{children}</div>
+    </div>
   );
+}
+
+function viewNamed(name: string, sessionId: string | undefined): ReactNode {
+  switch (name) {
+    case "sessions":
+      return sessionId === undefined ? <SessionsView /> : <SessionView sessionId={sessionId} />;
+    case "apps":
+      return <AppsView />;
+    case "keys":
+      return <KeysView />;
+    case "usage":
+      return <UsageView />;
+    case "latency":
+      return <LatencyView />;
+    default:
+      return <OverviewView />;
+  }
 }

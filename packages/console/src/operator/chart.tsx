@@ -1,0 +1,114 @@
+// A chart of lines over time, with all that it shows as words: a legend with the values where one points, a summary, and a table.
+
+import { lazy, Suspense, useState, type ReactNode } from "react";
+import { Moment } from "../design/moment.tsx";
+import type { Series } from "./series.ts";
+import type { Bucket } from "./time-range.ts";
+import { DataTable, type Column } from "./view-parts.tsx";
+import styles from "./operator.module.css";
+
+export interface ChartProps {
+  /** What is shown, also the name of the table. */
+  readonly title: string;
+  /** What one sees in it, in a sentence. */
+  readonly summary: string;
+  readonly bucket: Bucket;
+  /** Begins of the buckets, milliseconds since 1970. */
+  readonly starts: readonly number[];
+  readonly series: readonly Series[];
+  /** A value in words, and shorter for the axis. */
+  readonly valueText: (value: number) => string;
+  readonly axisText: (value: number) => string;
+}
+
+/** The library that draws is loaded when there is something to draw. */
+const LineChart = lazy(async () => ({ default: (await import("./line-chart.tsx")).LineChart }));
+
+export function Chart(props: ChartProps): ReactNode {
+  const { title, summary, bucket, starts, series, valueText } = props;
+  const [index, setIndex] = useState<number | null>(null);
+  const at = index === null ? undefined : starts[index];
+  return (
+    <figure className={styles["figure"]}>
+      <figcaption>
+        <h3>{title}</h3>
+        <p className={styles["soft"]}>{summary}</p>
+      </figcaption>
+      <ul className={styles["legend"]} aria-hidden>
+        {series.map(({ label, values }, at) => (
+          <li key={label}>
+            <Swatch at={at} />
+            {label}
+            {index !== null && (
+              <strong>{typeof values[index] === "number" ? valueText(values[index]) : "–"}</strong>
+            )}
+          </li>
+        ))}
+        <li className={styles["pointed"]}>{at !== undefined && bucketText(at, bucket)}</li>
+      </ul>
+      <div className={styles["chart"]} role="img" aria-label={`${title}. ${summary}`}>
+        <Suspense fallback={null}>
+          <LineChart {...props} onPoint={setIndex} />
+        </Suspense>
+      </div>
+      <details className={styles["details"]}>
+        <summary>The same as a table</summary>
+        <ChartTable {...props} />
+      </details>
+    </figure>
+  );
+}
+
+function ChartTable({ title, starts, series, valueText, bucket }: ChartProps): ReactNode {
+  const rows = starts
+    .map((start, index) => ({ start, values: series.map(({ values }) => values[index] ?? null) }))
+    .filter(({ values }) => values.some((value) => value !== null && value !== 0))
+    .toReversed();
+  const columns: readonly Column<(typeof rows)[number]>[] = [
+    {
+      label: bucket === "day" ? "Day (UTC)" : "From",
+      cell: ({ start }) => (bucket === "day" ? bucketText(start, bucket) : <Moment at={start} />),
+    },
+    ...series.map(({ label }, index) => ({
+      label,
+      isNumber: true,
+      cell: ({ values }: (typeof rows)[number]) => {
+        const value = values[index];
+        return typeof value === "number" ? valueText(value) : "–";
+      },
+    })),
+  ];
+  return (
+    <DataTable
+      caption={`${title}, newest first, without what is empty`}
+      columns={columns}
+      rows={rows}
+      rowKey={({ start }) => String(start)}
+      empty="There is nothing to show."
+    />
+  );
+}
+
+/** The line of the series with its dashes, which tell it apart where colours do not. */
+function Swatch({ at }: { readonly at: number }): ReactNode {
+  return (
+    <svg width="26" height="8" viewBox="0 0 26 8" className={styles[`series-${at + 1}`]}>
+      <line x1="1" y1="4" x2="25" y2="4" strokeWidth="2.5" strokeDasharray={dashOf(at).join(" ")} />
+    </svg>
+  );
+}
+
+const DASHES = [[], [7, 3], [2, 3], [8, 3, 2, 3], [4, 4]] as const;
+
+export function dashOf(at: number): readonly number[] {
+  return DASHES[at % DASHES.length] ?? [];
+}
+
+/** Days are those of UTC, so they are named as there; what is shorter is told in the reader's own time. */
+export function bucketText(start: number, bucket: Bucket): string {
+  const format: Intl.DateTimeFormatOptions =
+    bucket === "day"
+      ? { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" }
+      : { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
+  return new Intl.DateTimeFormat(undefined, format).format(start);
+}

@@ -1,0 +1,121 @@
+// The part of a chart that is drawn, by uPlot on a canvas. Loaded by itself, because nothing else needs it.
+
+import { useEffect, useRef, useState, type ReactNode } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { useMediaQuery } from "../design/use-media-query.ts";
+import { dashOf, type ChartProps } from "./chart.tsx";
+import type { Bucket } from "./time-range.ts";
+
+const HEIGHT = 260;
+
+export interface LineChartProps extends Pick<ChartProps, "bucket" | "starts" | "series" | "axisText"> {
+  /** Tells at which bucket the pointer is, `null` for none. */
+  readonly onPoint: (index: number | null) => void;
+}
+
+export function LineChart(props: LineChartProps): ReactNode {
+  const { bucket, starts, series, axisText, onPoint } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const look = useLook();
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const plot = new uPlot(
+      options({ bucket, starts, series, axisText, onPoint }, element),
+      [starts.map((start) => start / 1_000), ...series.map(({ values }) => [...values])],
+      element,
+    );
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+    // Colours are drawn, so that another theme needs another drawing.
+  }, [bucket, starts, series, axisText, onPoint, look]);
+  return <div ref={place} />;
+}
+
+function options(props: LineChartProps, element: HTMLElement): uPlot.Options {
+  const { bucket, starts, series, axisText, onPoint } = props;
+  const ink = colourOf(element, "--ink-soft");
+  const line = colourOf(element, "--line");
+  const font = `12px ${getComputedStyle(element).fontFamily}`;
+  const axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+  return {
+    width: element.clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false } },
+    scales: { y: { range: (_plot, _min, max) => [0, niceTop(max)] } },
+    ...(bucket === "day" && { tzDate: (time: number) => uPlot.tzDate(new Date(time * 1_000), "Etc/UTC") }),
+    series: [
+      {},
+      ...series.map(({ label }, at): uPlot.Series => {
+        const stroke = colourOf(element, `--series-${at + 1}`);
+        return {
+          label,
+          stroke,
+          width: 2,
+          dash: [...dashOf(at)],
+          points: { show: starts.length <= 62, size: 5, fill: stroke },
+        };
+      }),
+    ],
+    axes: [
+      {
+        ...axis,
+        values: (_plot, splits, _axis, _space, step) => splits.map((time) => tickText(time, step, bucket)),
+      },
+      {
+        ...axis,
+        size: (_plot, values) => 16 + 7 * Math.max(3, ...(values ?? []).map((value) => value.length)),
+        values: (_plot, splits) => splits.map(axisText),
+      },
+    ],
+    hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
+  };
+}
+
+/** The colours in force: canvases know no variables and no `light-dark()`. */
+function colourOf(element: HTMLElement, variable: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${variable})`;
+  element.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+/** Above the highest value there is a little air, and a chart of nothing has a height too. */
+function niceTop(max: number | null): number {
+  if (max === null || max <= 0) return 1;
+  return uPlot.rangeNum(0, max, 0.1, true)[1] ?? max;
+}
+
+const DAY_SECONDS = 86_400;
+
+/** `step` is the number of seconds between ticks: from a day on there is no time of the day in it. */
+function tickText(time: number, step: number, bucket: Bucket): string {
+  const date = new Date(time * 1_000);
+  const timeZone = bucket === "day" ? "UTC" : undefined;
+  const isDay = step >= DAY_SECONDS || (date.getHours() === 0 && date.getMinutes() === 0);
+  const format: Intl.DateTimeFormatOptions = isDay
+    ? { day: "numeric", month: "short" }
+    : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  return new Intl.DateTimeFormat(undefined, { ...format, ...(timeZone && { timeZone }) }).format(date);
+}
+
+/** Another text whenever the theme is another one, chosen here or in the system. */
+function useLook(): string {
+  const isDark = useMediaQuery("(prefers-color-scheme: dark)");
+  const hasContrast = useMediaQuery("(prefers-contrast: more)");
+  const [theme, setTheme] = useState(() => document.documentElement.dataset["theme"] ?? "");
+  useEffect(() => {
+    const observer = new MutationObserver(() => setTheme(document.documentElement.dataset["theme"] ?? ""));
+    observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => observer.disconnect();
+  }, []);
+  return `${isDark} ${hasContrast} ${theme}`;
+}

@@ -1,0 +1,181 @@
+import type { AdminClient, AdminOverview } from "@colloquy/client/admin";
+import type { ReactNode } from "react";
+import { Moment } from "../design/moment.tsx";
+import { useAnswer } from "./administration.tsx";
+import { boundedText, bytesText, countText, durationText } from "./quantities.ts";
+import { Badge, DataTable, Facts, Pending, ViewHeading } from "./view-parts.tsx";
+import styles from "./operator.module.css";
+
+const EVERY_MS = 5_000;
+
+const askOverview = (client: AdminClient, signal: AbortSignal): Promise<AdminOverview> =>
+  client.overview({ signal });
+
+/** How the service is at this moment. */
+export function OverviewView(): ReactNode {
+  const asked = useAnswer(askOverview, EVERY_MS);
+  return (
+    <>
+      <ViewHeading title="Overview" asked={asked} />
+      <Pending {...asked} />
+      {asked.answer !== null && <Overview overview={asked.answer} />}
+    </>
+  );
+}
+
+function Overview({ overview }: { readonly overview: AdminOverview }): ReactNode {
+  const { is_ready, problems, everywhere, here, store, bus, version, node, started_at, time } = overview;
+  const uptime = Date.parse(time) - Date.parse(started_at);
+  return (
+    <>
+      <Health name="Service" isGood={is_ready} good="ready" bad="not ready" problems={problems} />
+      <section>
+        <h3>Now, everywhere</h3>
+        {everywhere === null ? (
+          <p className={styles["empty"]}>The store cannot be read, so nobody knows.</p>
+        ) : (
+          <Tiles
+            tiles={[
+              ["Turns running", boundedText(everywhere.running_turns, everywhere.counted_to)],
+              ["Turns queued", boundedText(everywhere.queued_turns, everywhere.counted_to)],
+              ["Waiting for people", boundedText(everywhere.waiting_turns, everywhere.counted_to)],
+              ["Pending actions", boundedText(everywhere.pending_actions, everywhere.counted_to)],
+            ]}
+          />
+        )}
+      </section>
+      <section>
+        <h3>In the process that answers</h3>
+        <Tiles
+          tiles={[
+            ["Live sessions", countText(here.sessions_in_memory)],
+            ["Turns running here", countText(here.running_turns)],
+            ["Open streams", countText(here.open_streams)],
+            ["Snapshots in memory", bytesText(here.snapshot_bytes)],
+          ]}
+        />
+        <Facts
+          facts={[
+            ["Version", version],
+            ["Node", <code key="node">{node}</code>],
+            ["Started", <Moment key="started" at={started_at} />],
+            ["Up for", durationText(uptime)],
+          ]}
+        />
+      </section>
+      <StoreAndBus store={store} bus={bus} />
+      {everywhere !== null && everywhere.working_nodes.length > 0 && (
+        <DataTable
+          caption="Processes that have turns"
+          isCaptionShown
+          rows={everywhere.working_nodes}
+          rowKey={({ node }) => node}
+          empty=""
+          columns={[
+            { label: "Node", cell: ({ node }) => <code>{node}</code> },
+            { label: "Turns running", isNumber: true, cell: ({ running_turns }) => countText(running_turns) },
+          ]}
+        />
+      )}
+    </>
+  );
+}
+
+function StoreAndBus({ store, bus }: Pick<AdminOverview, "store" | "bus">): ReactNode {
+  return (
+    <div className={styles["pair"]}>
+      <section>
+        <h3>Store</h3>
+        <Health
+          name={STORES[store.kind]}
+          isGood={store.is_healthy}
+          good="healthy"
+          bad="unhealthy"
+          problems={store.problems}
+        />
+        <Facts
+          facts={[
+            ["A read takes", measured(store.read_ms)],
+            ["A commit takes", measured(store.commit_ms)],
+            ["Its clock is ahead by", measured(store.clock_ahead_ms)],
+          ]}
+        />
+      </section>
+      <section>
+        <h3>Bus</h3>
+        <Health
+          name={BUSES[bus.kind]}
+          isGood={bus.is_healthy}
+          good="healthy"
+          bad="unhealthy"
+          problems={bus.problems}
+        />
+        <Facts
+          facts={[
+            [
+              "A round trip takes",
+              bus.kind === "in-process" ? "nothing: it needs no server" : measured(bus.round_trip_ms),
+            ],
+          ]}
+        />
+      </section>
+    </div>
+  );
+}
+
+const STORES: Readonly<Record<AdminOverview["store"]["kind"], string>> = {
+  sqlite: "SQLite",
+  postgresql: "PostgreSQL",
+};
+
+const BUSES: Readonly<Record<AdminOverview["bus"]["kind"], string>> = {
+  "in-process": "In the process",
+  postgresql: "PostgreSQL",
+  nats: "NATS",
+};
+
+function measured(ms: number | null): string {
+  return ms === null ? "not known" : durationText(ms);
+}
+
+function Health({
+  name,
+  isGood,
+  good,
+  bad,
+  problems,
+}: {
+  readonly name: string;
+  readonly isGood: boolean;
+  readonly good: string;
+  readonly bad: string;
+  readonly problems: readonly string[];
+}): ReactNode {
+  return (
+    <div className={styles["health"]}>
+      <p>
+        <strong>{name}</strong> <Badge tone={isGood ? "good" : "bad"}>{isGood ? good : bad}</Badge>
+      </p>
+      {problems.length > 0 && (
+        <ul>
+          {problems.map((problem) => (
+            <li key={problem}>{problem}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function Tiles({ tiles }: { readonly tiles: readonly (readonly [string, string])[] }): ReactNode {
+  return (
+    <dl className={styles["tiles"]}>
+      {tiles.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,169 @@
+import type { AdminClient, AdminSession, AdminSessionDetail, AdminTurn } from "@colloquy/client/admin";
+import { ArrowLeft } from "lucide-react";
+import { useCallback, useState, type ReactNode } from "react";
+import { Button } from "../design/button.tsx";
+import { CopyButton } from "../design/copy-button.tsx";
+import { Moment } from "../design/moment.tsx";
+import { hashOf } from "../shell/route.ts";
+import { goTo } from "../shell/use-route.ts";
+import { useAdministration, useAnswer } from "./administration.tsx";
+import { ConfirmDialog } from "./confirm-dialog.tsx";
+import { countText, durationText } from "./quantities.ts";
+import { isOpen, SESSION_TONES, troubleOf, turnTone } from "./session-words.ts";
+import { Badge, DataTable, Facts, Pending, ViewHeading, type Column } from "./view-parts.tsx";
+import styles from "./operator.module.css";
+
+const EVERY_MS = 5_000;
+const SESSIONS = { page: "operate", view: "sessions" } as const;
+
+/** One session with its turns, and what an operator can do about it. */
+export function SessionView({ sessionId }: { readonly sessionId: string }): ReactNode {
+  /** Turns before this number are shown; `null` for the newest. */
+  const [before, setBefore] = useState<number | null>(null);
+  const ask = useCallback(
+    (client: AdminClient, signal: AbortSignal): Promise<AdminSessionDetail> =>
+      client.getSession(sessionId, { signal, ...(before !== null && { before }) }),
+    [sessionId, before],
+  );
+  const asked = useAnswer(ask, EVERY_MS);
+  const next = asked.answer?.next_before ?? null;
+  return (
+    <>
+      <a className={styles["back"]} href={hashOf(SESSIONS)}>
+        <ArrowLeft size={15} aria-hidden /> All sessions
+      </a>
+      <ViewHeading title={asked.answer?.session.title ?? "Session"} asked={asked}>
+        {asked.answer !== null && <Doings session={asked.answer.session} onDone={asked.askAgain} />}
+      </ViewHeading>
+      <Pending {...asked} />
+      {asked.answer !== null && (
+        <>
+          <SessionFacts session={asked.answer.session} />
+          <DataTable
+            caption="Turns, newest first"
+            isCaptionShown
+            columns={COLUMNS}
+            rows={asked.answer.turns}
+            rowKey={({ number }) => String(number)}
+            empty="Nothing has been asked in this session yet."
+          />
+          <nav aria-label="Pages" className={styles["pages"]}>
+            <Button size="small" disabled={before === null} onClick={() => setBefore(null)}>
+              Newest
+            </Button>
+            <Button size="small" disabled={next === null} onClick={() => setBefore(next)}>
+              Older
+            </Button>
+          </nav>
+        </>
+      )}
+    </>
+  );
+}
+
+function SessionFacts({ session }: { readonly session: AdminSession }): ReactNode {
+  const { session_id, app, model, public_key, status, created_at, updated_at, used_at } = session;
+  return (
+    <Facts
+      facts={[
+        [
+          "Status",
+          <Badge key="status" tone={SESSION_TONES[status]}>
+            {status}
+          </Badge>,
+        ],
+        [
+          "Session id",
+          <span key="id">
+            <code>{session_id}</code> <CopyButton label="Copy the session id" text={session_id} />
+          </span>,
+        ],
+        ["App", app],
+        ["Model", model],
+        ["Wallet", public_key === null ? "none" : <code key="wallet">{public_key}</code>],
+        ["Messages", countText(session.message_count)],
+        ["Turns", countText(session.turn_count)],
+        ["Created", <Moment key="created" at={created_at} />],
+        ["Last change", <Moment key="updated" at={updated_at} />],
+        ["Last used", <Moment key="used" at={used_at} />],
+      ]}
+    />
+  );
+}
+
+function Doings({
+  session: { session_id, title, turn },
+  onDone,
+}: {
+  readonly session: AdminSession;
+  readonly onDone: () => void;
+}): ReactNode {
+  const { client } = useAdministration();
+  const [asked, setAsked] = useState<"interrupt" | "delete" | null>(null);
+  const close = (): void => setAsked(null);
+  return (
+    <>
+      <a className={styles["link"]} href={hashOf({ page: "chat", sessionId: session_id })}>
+        Open in the chat
+      </a>
+      <Button disabled={turn === null || !isOpen(turn)} onClick={() => setAsked("interrupt")}>
+        Interrupt
+      </Button>
+      <Button onClick={() => setAsked("delete")}>Delete</Button>
+      {asked === "interrupt" && (
+        <ConfirmDialog
+          title="Interrupt the answer?"
+          action="Interrupt"
+          onClose={close}
+          onConfirm={async () => {
+            await client.interrupt(session_id);
+            close();
+            onDone();
+          }}
+        >
+          <p>The turn is stopped, and what is queued behind it is dropped. What was said so far stays.</p>
+        </ConfirmDialog>
+      )}
+      {asked === "delete" && (
+        <ConfirmDialog
+          title="Delete the session?"
+          action="Delete for good"
+          onClose={close}
+          onConfirm={async () => {
+            await client.deleteSession(session_id);
+            goTo(SESSIONS, { replace: true });
+          }}
+        >
+          <p>“{title}” is removed with all its messages, for good. Whoever has it open loses it.</p>
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<AdminTurn>[] = [
+  { label: "Turn", cell: ({ number }) => number },
+  {
+    label: "State",
+    cell: (turn) => (
+      <>
+        <Badge tone={turnTone(turn)}>{turn.state}</Badge>
+        {troubleOf(turn) !== null && <span className={styles["trouble"]}> {troubleOf(turn)}</span>}
+      </>
+    ),
+  },
+  { label: "Accepted", isNumber: true, cell: ({ accepted_at }) => <Moment at={accepted_at} /> },
+  {
+    label: "Took",
+    isNumber: true,
+    cell: ({ accepted_at, ended_at }) =>
+      ended_at === null ? "–" : durationText(Date.parse(ended_at) - Date.parse(accepted_at)),
+  },
+  { label: "Ran", isNumber: true, cell: ({ ran_ms }) => durationText(ran_ms) },
+  { label: "Model", cell: ({ model }) => model ?? "–" },
+  { label: "Steps", isNumber: true, cell: ({ steps }) => countText(steps) },
+  { label: "Attempts", isNumber: true, cell: ({ attempts }) => countText(attempts) },
+  { label: "Tokens in", isNumber: true, cell: ({ input_tokens }) => countText(input_tokens) },
+  { label: "Tokens out", isNumber: true, cell: ({ output_tokens }) => countText(output_tokens) },
+  { label: "Owner", cell: ({ owner }) => (owner === null ? "–" : <code>{owner}</code>) },
+];

@@ -1,0 +1,35 @@
+// What states of sessions and turns look like.
+
+import type { AdminSessionStatus, AdminTurn, AdminTurnState } from "@colloquy/client/admin";
+import type { Tone } from "./view-parts.tsx";
+
+export const SESSION_TONES: Readonly<Record<AdminSessionStatus, Tone>> = {
+  processing: "busy",
+  waiting: "warning",
+  stuck: "bad",
+  failed: "bad",
+  idle: "quiet",
+};
+
+const TURN_TONES: Readonly<Record<AdminTurnState, Tone>> = {
+  queued: "quiet",
+  running: "busy",
+  waiting: "warning",
+  complete: "good",
+  interrupted: "warning",
+  failed: "bad",
+};
+
+export function turnTone({ state, stuck }: AdminTurn): Tone {
+  return stuck === null ? TURN_TONES[state] : "bad";
+}
+
+/** Whether there is something that an interrupt would stop. */
+export function isOpen({ state }: AdminTurn): boolean {
+  return state === "queued" || state === "running" || state === "waiting";
+}
+
+/** What is wrong with it; `null` for nothing. */
+export function troubleOf({ error, stuck }: AdminTurn): string | null {
+  return stuck ?? error;
+}

@@ -1,0 +1,176 @@
+import type { AdminClient, AdminSession, AdminSessionPage, AdminSessionStatus } from "@colloquy/client/admin";
+import { useCallback, useState, type FormEvent, type ReactNode } from "react";
+import { Button } from "../design/button.tsx";
+import { Moment } from "../design/moment.tsx";
+import { hashOf } from "../shell/route.ts";
+import { useAnswer } from "./administration.tsx";
+import { countText } from "./quantities.ts";
+import { SESSION_TONES, troubleOf, turnTone } from "./session-words.ts";
+import { Badge, Choice, DataTable, Pending, ViewHeading, type Column } from "./view-parts.tsx";
+import styles from "./operator.module.css";
+
+const EVERY_MS = 10_000;
+const PAGE = 50;
+
+interface Filter {
+  readonly status: AdminSessionStatus | "";
+  readonly app: string;
+  readonly search: string;
+}
+
+const STATUSES: readonly (readonly [Filter["status"], string])[] = [
+  ["", "All"],
+  ["processing", "Processing"],
+  ["waiting", "Waiting for a person"],
+  ["stuck", "Stuck"],
+  ["failed", "Failed"],
+  ["idle", "Idle"],
+];
+
+/** Sessions of every App, the one that was used last first. */
+export function SessionsView(): ReactNode {
+  const [filter, setFilter] = useState<Filter>({ status: "", app: "", search: "" });
+  /** Cursors of the pages up to the one that is shown; none for the first. */
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const cursor = cursors.at(-1);
+  const ask = useCallback(
+    (client: AdminClient, signal: AbortSignal): Promise<AdminSessionPage> => {
+      const { status, app, search } = filter;
+      return client.listSessions({
+        signal,
+        limit: PAGE,
+        ...(status && { status }),
+        ...(app && { app }),
+        ...(search && { search }),
+        ...(cursor !== undefined && { cursor }),
+      });
+    },
+    [filter, cursor],
+  );
+  const asked = useAnswer(ask, EVERY_MS);
+  const next = asked.answer?.next_cursor ?? null;
+  return (
+    <>
+      <ViewHeading title="Sessions" asked={asked} />
+      <FilterForm
+        filter={filter}
+        onChange={(changes) => {
+          setFilter({ ...filter, ...changes });
+          setCursors([]);
+        }}
+      />
+      <Pending {...asked} />
+      {asked.answer?.is_complete === false && (
+        <p className={styles["notice"]}>
+          More sessions have an open turn than are looked at, so that some may be missing here.
+        </p>
+      )}
+      {asked.answer !== null && (
+        <DataTable
+          caption="Sessions"
+          columns={COLUMNS}
+          rows={asked.answer.sessions}
+          rowKey={({ session_id }) => session_id}
+          empty={
+            next === null ? "There is no such session." : "None on this page; there may be more on the next."
+          }
+        />
+      )}
+      <Pages cursors={cursors} next={next} onChange={setCursors} />
+    </>
+  );
+}
+
+function Pages({
+  cursors,
+  next,
+  onChange,
+}: {
+  readonly cursors: readonly string[];
+  readonly next: string | null;
+  readonly onChange: (cursors: readonly string[]) => void;
+}): ReactNode {
+  return (
+    <nav aria-label="Pages" className={styles["pages"]}>
+      <Button size="small" disabled={cursors.length === 0} onClick={() => onChange(cursors.slice(0, -1))}>
+        Newer
+      </Button>
+      <span>Page {cursors.length + 1}</span>
+      <Button
+        size="small"
+        disabled={next === null}
+        onClick={() => {
+          if (next !== null) onChange([...cursors, next]);
+        }}
+      >
+        Older
+      </Button>
+    </nav>
+  );
+}
+
+const askApps = async (client: AdminClient, signal: AbortSignal): Promise<readonly string[]> =>
+  (await client.listApps({ signal })).map(({ name }) => name);
+
+function FilterForm({
+  filter,
+  onChange,
+}: {
+  readonly filter: Filter;
+  readonly onChange: (changes: Partial<Filter>) => void;
+}): ReactNode {
+  const { answer: apps } = useAnswer(askApps);
+  const [search, setSearch] = useState(filter.search);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    onChange({ search: search.trim() });
+  };
+  return (
+    <form className={styles["filter"]} role="search" onSubmit={submit}>
+      <Choice
+        label="Status"
+        value={filter.status}
+        options={STATUSES}
+        onChange={(status) => onChange({ status })}
+      />
+      <Choice
+        label="App"
+        value={filter.app}
+        options={[["", "All"], ...(apps ?? []).map((app) => [app, app] as const)]}
+        onChange={(app) => onChange({ app })}
+      />
+      <label className={styles["choice"]}>
+        <span>Title, session id or wallet</span>
+        <input type="search" value={search} onChange={(event) => setSearch(event.target.value)} />
+      </label>
+      <Button type="submit">Search</Button>
+    </form>
+  );
+}
+
+const COLUMNS: readonly Column<AdminSession>[] = [
+  {
+    label: "Title",
+    cell: ({ session_id, title }) => (
+      <a href={hashOf({ page: "operate", view: `sessions/${session_id}` })} className={styles["title"]}>
+        {title}
+      </a>
+    ),
+  },
+  { label: "Status", cell: ({ status }) => <Badge tone={SESSION_TONES[status]}>{status}</Badge> },
+  { label: "Turn", cell: ({ turn }) => turn !== null && <Turn turn={turn} /> },
+  { label: "App", cell: ({ app }) => app },
+  { label: "Model", cell: ({ model }) => model },
+  { label: "Messages", isNumber: true, cell: ({ message_count }) => countText(message_count) },
+  { label: "Last change", isNumber: true, cell: ({ updated_at }) => <Moment at={updated_at} /> },
+];
+
+function Turn({ turn }: { readonly turn: NonNullable<AdminSession["turn"]> }): ReactNode {
+  const trouble = troubleOf(turn);
+  return (
+    <>
+      {turn.number} <Badge tone={turnTone(turn)}>{turn.state}</Badge>
+      {trouble !== null && <span className={styles["trouble"]}> {trouble}</span>}
+    </>
+  );
+}

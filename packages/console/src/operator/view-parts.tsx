@@ -1,0 +1,165 @@
+// What the operators' pages are put together from: a heading, tables that scroll by themselves, words for states.
+
+import { RotateCw } from "lucide-react";
+import type { ReactNode } from "react";
+import { IconButton } from "../design/button.tsx";
+import { classes } from "../design/classes.ts";
+import type { Answered } from "./administration.tsx";
+import styles from "./operator.module.css";
+
+/** Heading of a page, with what can be done there at its right. */
+export function ViewHeading({
+  title,
+  asked,
+  children,
+}: {
+  readonly title: string;
+  /** What the page shows, to ask for it again. */
+  readonly asked?: Pick<Answered<unknown>, "isAsking" | "askAgain">;
+  readonly children?: ReactNode;
+}): ReactNode {
+  return (
+    <div className={styles["heading"]}>
+      <h2>{title}</h2>
+      <div className={styles["actions"]}>
+        {children}
+        {asked && (
+          <IconButton label="Load again" aria-busy={asked.isAsking} onClick={asked.askAgain}>
+            <RotateCw size={16} aria-hidden />
+          </IconButton>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** What goes wrong, and what is not there yet. Nothing where there is an answer and no problem. */
+export function Pending({ answer, problem }: Pick<Answered<unknown>, "answer" | "problem">): ReactNode {
+  return (
+    <>
+      <div role="alert" className={styles["alert"]}>
+        {problem !== null && (
+          <p className={classes(styles["notice"], styles["wrong-notice"])}>
+            {problem}
+            {answer !== null && " What is shown is from before."}
+          </p>
+        )}
+      </div>
+      {answer === null && problem === null && <p className={styles["empty"]}>Loading…</p>}
+    </>
+  );
+}
+
+export interface Column<Row> {
+  readonly label: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** A number, or a moment: at the right, digits below each other. */
+  readonly isNumber?: boolean;
+}
+
+/** A table with a name, in a region that scrolls where it is too wide. The first column names the row. */
+export function DataTable<Row>({
+  caption,
+  columns,
+  rows,
+  rowKey,
+  isCaptionShown = false,
+  empty,
+}: {
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string;
+  readonly isCaptionShown?: boolean;
+  /** Said where there are no rows. */
+  readonly empty: string;
+}): ReactNode {
+  if (rows.length === 0) return <p className={styles["empty"]}>{empty}</p>;
+  return (
+    <div className={styles["table"]} role="region" aria-label={caption} tabIndex={0}>
+      <table>
+        <caption className={isCaptionShown ? undefined : "visually-hidden"}>{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ label, isNumber }) => (
+              <th key={label} scope="col" className={isNumber === true ? styles["number"] : undefined}>
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={rowKey(row)}>
+              {columns.map(({ label, cell, isNumber }, at) => {
+                const className = isNumber === true ? styles["number"] : undefined;
+                return at === 0 ? (
+                  <th key={label} scope="row" className={className}>
+                    {cell(row)}
+                  </th>
+                ) : (
+                  <td key={label} className={className}>
+                    {cell(row)}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export type Tone = "good" | "busy" | "warning" | "bad" | "quiet";
+
+/** A state as a word; its colour only underlines what the word says. */
+export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }): ReactNode {
+  return <span className={classes(styles["badge"], styles[tone])}>{children}</span>;
+}
+
+/** Names with what they are, in columns as the room allows. */
+export function Facts({ facts }: { readonly facts: readonly (readonly [string, ReactNode])[] }): ReactNode {
+  return (
+    <dl className={styles["facts"]}>
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A choice of few, with its name before it. */
+export function Choice<Value extends string>({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: Value;
+  readonly options: readonly (readonly [value: Value, label: string])[];
+  readonly onChange: (value: Value) => void;
+}): ReactNode {
+  return (
+    <label className={styles["choice"]}>
+      <span>{label}</span>
+      <select
+        value={value}
+        onChange={(event) => {
+          const chosen = options.find(([option]) => option === event.target.value);
+          if (chosen !== undefined) onChange(chosen[0]);
+        }}
+      >
+        {options.map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
