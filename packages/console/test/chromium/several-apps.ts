@@ -1,0 +1,77 @@
+// The service with its console, in this process, as developers and operators meet it: the demo model, several Apps, one of them with keys.
+
+import { createClient, type Client } from "@colloquy/client";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createSystemClock } from "../../../server/src/clock.ts";
+import { loadConfig } from "../../../server/src/config/load-config.ts";
+import { buildServer } from "../../../server/src/server.ts";
+import { openSqliteStore } from "../../../server/src/store/sqlite/open.ts";
+import { ScriptedModel } from "../../../server/test/scripted-model.ts";
+import { ADMIN_KEY, SCRIPTED } from "./console-service.ts";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+const FILE = {
+  apps: {
+    default: { models: ["demo/assistant"] },
+    support: {
+      models: ["demo/assistant"],
+      description: "Answers questions of customers",
+      requireKey: "chat",
+    },
+    trips: { models: ["demo/assistant"], description: "Plans walks in the mountains" },
+  },
+};
+
+export interface SeveralApps {
+  readonly url: string;
+  /** Answers what is asked of the model `test/scripted`. */
+  readonly model: ScriptedModel;
+  readonly client: Client;
+  stop(): Promise<void>;
+}
+
+export interface SeveralAppsOptions {
+  /** The operators' area is there; it is when absent. */
+  readonly hasAdministration?: boolean;
+}
+
+export async function serveSeveralApps(options: SeveralAppsOptions = {}): Promise<SeveralApps> {
+  const { hasAdministration = true } = options;
+  const workingDirectory = await mkdtemp(join(tmpdir(), "colloquy-console-service-"));
+  await writeFile(join(workingDirectory, "colloquy.config.json"), JSON.stringify(FILE));
+  const loaded = await loadConfig({
+    environment: {
+      HOST: "127.0.0.1",
+      PORT: "0",
+      ...(hasAdministration && { COLLOQUY_ADMIN_KEY: ADMIN_KEY }),
+    },
+    workingDirectory,
+  });
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  const { config } = loaded;
+  const model = new ScriptedModel();
+  const base = config.apps["default"]!;
+  const apps = { ...config.apps, default: { ...base, models: [...base.models, SCRIPTED] } };
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const clock = createSystemClock();
+  const store = await openSqliteStore({ directory: null, clock, onFatal });
+  const server = await buildServer(
+    { ...config, apps },
+    { logger: SILENT, onFatal, store, clock, models: { [SCRIPTED]: model } },
+  );
+  const { url } = await server.listen();
+  return {
+    url,
+    model,
+    client: createClient({ baseUrl: url }),
+    stop: async () => {
+      await server.stop({ graceMs: 0 });
+      await rm(workingDirectory, { recursive: true, force: true });
+    },
+  };
+}
