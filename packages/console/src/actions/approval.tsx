@@ -16,9 +16,9 @@ export function Approval({
   const { tool, input } = action.request;
   return (
     <>
-      <h3>
+      <h2>
         Run <code dir="auto">{tool}</code>?
-      </h3>
+      </h2>
       <JsonText label="With this input" text={JSON.stringify(input)} />
       <div className={styles["buttons"]}>
         <Button look="primary" disabled={decision.isBusy} onClick={() => decision.approveWith(() => null)}>

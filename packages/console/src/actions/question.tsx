@@ -20,9 +20,9 @@ export function Question({
   const answer = (given: string): void => decision.approveWith(() => ({ answer: given }));
   return (
     <>
-      <h3 className={styles["question"]} dir="auto">
+      <h2 className={styles["question"]} dir="auto">
         {question}
-      </h3>
+      </h2>
       {choices.length > 0 && (
         <div className={styles["buttons"]} role="group" aria-label="Suggested answers">
           {choices.map((choice, at) => (

@@ -22,7 +22,7 @@ export function TransactionRequest({
   const { to, value, data, chain_id } = action.request;
   return (
     <>
-      <h3>Send this transaction?</h3>
+      <h2>Send this transaction?</h2>
       <dl className={styles["facts"]}>
         <dt>To</dt>
         <dd>

@@ -22,13 +22,13 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
   const { client, session, publicKey } = useColloquy();
   const [id] = useState(() => client.session().id);
   const [model, setModel] = useState<string | null>(null);
-  const [sending, setSending] = useState<string | null>(null);
+  const [sending, setSending] = useState<{ readonly text: string } | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   useDocumentTitle("New chat");
 
   const begin = useCallback(
     async (text: string): Promise<void> => {
-      setSending(text);
+      setSending({ text });
       setFailure(null);
       try {
         const begun = session(id);
@@ -47,7 +47,7 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
   const runtime = useExternalStoreRuntime({
     messages: sending === null ? [] : [sending],
     isRunning: sending !== null,
-    convertMessage: (text) => ({ role: "user" as const, id: "first", content: text }),
+    convertMessage: ({ text }) => ({ role: "user" as const, id: "first", content: text }),
     onNew: (message) => begin(textOf(message)),
   });
   return (

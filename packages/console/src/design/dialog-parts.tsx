@@ -1,4 +1,4 @@
-import type { ComponentProps, ReactNode } from "react";
+import { useId, type ComponentProps, type ReactNode } from "react";
 import styles from "./dialog-parts.module.css";
 
 /** What can be done in a dialog, the decisive one last. */
@@ -20,12 +20,19 @@ export function Field({
   label,
   hint,
   ...input
-}: ComponentProps<"input"> & { readonly label: string; readonly hint?: ReactNode }): ReactNode {
+}: ComponentProps<"input"> & { readonly label: string; readonly hint?: string }): ReactNode {
+  const id = useId();
   return (
-    <label className={styles["field"]}>
-      <span>{label}</span>
-      <input autoComplete="off" spellCheck={false} {...input} />
-      {hint !== undefined && <small>{hint}</small>}
-    </label>
+    <div className={styles["field"]}>
+      <label htmlFor={id}>{label}</label>
+      <input
+        id={id}
+        autoComplete="off"
+        spellCheck={false}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        {...input}
+      />
+      {hint !== undefined && <small id={`${id}-hint`}>{hint}</small>}
+    </div>
   );
 }

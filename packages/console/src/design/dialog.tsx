@@ -22,8 +22,10 @@ export function Dialog({ title, onClose, side, children }: DialogProps): ReactNo
     const element = dialog.current;
     if (element === null) return;
     element.showModal();
+    // What there is to write comes first; at a side it would bring up the keyboard of a phone.
+    if (side === undefined) element.querySelector("input")?.focus();
     return () => element.close();
-  }, []);
+  }, [side]);
   return (
     <dialog
       ref={dialog}

@@ -11,7 +11,7 @@ export function JsonText({ label, text }: { readonly label: string; readonly tex
   return (
     <section className={styles["json"]} aria-label={label}>
       <header className={styles["header"]}>
-        <h3>{label}</h3>
+        <p>{label}</p>
         <CopyButton label={`Copy ${label.toLowerCase()}`} text={shown} />
       </header>
       <pre tabIndex={0} dir="auto">

@@ -25,7 +25,9 @@ export function MarkdownText(): ReactNode {
 }
 
 const PLUGINS = [remarkGfm];
-const COMPONENTS = { a: Link, img: Picture, table: Table, pre: Preformatted, CodeHeader };
+/** The page's own heading is above all of theirs. */
+const HEADINGS = { h1: "h2", h2: "h3", h3: "h4", h4: "h5", h5: "h6" } as const;
+const COMPONENTS = { ...HEADINGS, a: Link, img: Picture, table: Table, pre: Preformatted, CodeHeader };
 
 function Thinking(): ReactNode {
   return (

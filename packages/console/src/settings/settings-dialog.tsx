@@ -34,13 +34,12 @@ export function SettingsDialog({ onClose }: { readonly onClose: () => void }): R
           void save();
         }}
       >
-        <h3 className={styles["heading"]}>App</h3>
         <p className={styles["hint"]}>
           An App has models, tools and instructions of its own. The default App needs no key. Both are
           forgotten when this tab is closed.
         </p>
         <Field
-          label="Name"
+          label="App"
           placeholder="default"
           value={appName}
           onChange={(event) => setAppName(event.target.value)}
