@@ -43,8 +43,9 @@ interface TrialOptions {
 
 async function start(options: TrialOptions = {}): Promise<Trial> {
   const clock = new ManualClock();
-  const queue = new TurnQueue();
-  const running = new RunningTurns({ total: options.total ?? 1, byProvider: options.byProvider ?? {} });
+  const total = options.total ?? 1;
+  const queue = new TurnQueue(total);
+  const running = new RunningTurns({ total, byProvider: options.byProvider ?? {} });
   const runs: Run[] = [];
   const settled: number[] = [];
   const called = { count: 0 };
@@ -64,7 +65,10 @@ async function start(options: TrialOptions = {}): Promise<Trial> {
       if (options.obedient ?? true) signal.addEventListener("abort", () => resolve());
       const run = { turn, signal, end: resolve, breakDown: () => reject(new Error("defect")) };
       runs.push(run);
-      return promise.finally(() => runs.splice(runs.indexOf(run), 1));
+      return promise.finally(() => {
+        runs.splice(runs.indexOf(run), 1);
+        queue.end();
+      });
     },
     settle: ({ session }) => {
       settled.push(session.key);
@@ -135,6 +139,30 @@ describe("a chat", () => {
     chat();
     await queue.commitAll();
     expect(numbers(runs)).toEqual([2]);
+  });
+
+  it("starts at once beside one that found no place, where there is one for both by now", async () => {
+    const { chat, queue, runs } = await start({ total: 2 });
+    for (let n = 0; n < 3; n += 1) chat();
+    await queue.commit();
+    await queue.commit();
+    for (const run of [...runs]) run.end();
+    await new Promise((resolve) => setImmediate(resolve));
+    chat();
+    // The third one's transaction, then the fourth one's: nothing was claimed yet.
+    await queue.commit();
+    await queue.commit();
+    expect(numbers(runs)).toEqual([4]);
+    await queue.commitAll();
+    expect(numbers(runs)).toEqual([4, 3]);
+  });
+
+  it("starts at once during a claim of fewer turns than there are places, however many wait in their sessions", async () => {
+    const { dispatcher, queue } = await start({ total: 100 });
+    for (let n = 0; n < 500; n += 1) dispatcher.reserve().settle(null, "its session");
+    dispatcher.ring(1);
+    expect([queue.pending, dispatcher.waiting]).toEqual([1, 501]);
+    expect(dispatcher.reserve().claim).not.toBeNull();
   });
 
   it("does not overtake those that a claim under way leaves behind", async () => {

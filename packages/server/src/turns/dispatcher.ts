@@ -18,19 +18,19 @@ const STOPPING_MS = 5_000;
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  /** Whether there may be runnable turns in the store that no claim under way asks for; older ones go before new chats. */
-  #backlog = true;
+  /** Runnable turns in the store that no claim under way asks for, at most: without end where nobody here has counted them. */
+  #unasked = Number.POSITIVE_INFINITY;
   /** Whether work has come up here since others were told. */
   #isNews = false;
   /** Whether the last claim passed over providers that were full: their turns wait until one of them has room. */
   #passedOver = false;
   #claiming = false;
   #claimed: Promise<void> = Promise.resolve();
-  /** Places that the claim under way asks for. */
-  #asked = Number.POSITIVE_INFINITY;
+  /** Runnable turns that the claim under way may leave, at most. */
+  #left = 0;
   #retry: Timer | null = null;
   #stopped = false;
-  /** Chats under way that found no place: those that come after them must not find one either. */
+  /** Chats under way that found no place: those that come after them leave one for each. */
   #placeless = 0;
   /** Turns that the store gave to this process after the stop. */
   readonly #handedBack: Promise<void>[] = [];
@@ -59,7 +59,7 @@ export class Dispatcher {
   /** Asks for a place for a chat's turn; taken back when the transaction does not start it. */
   reserve(): Reservation {
     const { running, clock, owner } = this.#options;
-    const promised = this.#goesBehindOthers() ? 0 : running.promise(1);
+    const promised = this.#hasRoomForNew() ? running.promise(1) : 0;
     const askedAt = clock.monotonic();
     if (promised === 0) this.#placeless += 1;
     return {
@@ -82,17 +82,19 @@ export class Dispatcher {
     return await this.#count.isFull();
   }
 
-  /** There may be work, `arrived` turns that did not wait before among it: claims as much as there is room for. */
-  ring(arrived = 0): void {
+  /**
+   * There may be work: claims as much as there is room for. `arrived` turns among it did not wait before: none, where one that has waited
+   * may go on; without a number nobody knows how many may.
+   */
+  ring(arrived: number | null = null): void {
     this.#isNews = true;
-    this.#count.add(arrived);
-    this.look();
+    this.#count.add(arrived ?? 0);
+    this.#expect(arrived === null ? Number.POSITIVE_INFINITY : Math.max(1, arrived));
   }
 
   /** As `ring`, of work that others have told of: they need not be told of it in turn. */
   look(): void {
-    this.#backlog = true;
-    if (!this.#claiming && !this.#stopped && this.#retry === null) this.#claimed = this.#claim();
+    this.#expect(Number.POSITIVE_INFINITY);
   }
 
   /** A session was committed: a turn of an older epoch that runs here has lost its right to. */
@@ -123,15 +125,20 @@ export class Dispatcher {
     this.#options.callOthers();
   }
 
-  /** Whether a chat's turn must not start before others that wait: the claim under way may not get at all of them. */
-  #goesBehindOthers(): boolean {
-    if (this.#stopped || this.#backlog || this.#placeless > 0) return true;
-    return this.#claiming && this.waiting > this.#asked;
+  /** Whether a chat's turn may start at once: not in a place that a turn needs which came before it. */
+  #hasRoomForNew(): boolean {
+    return !this.#stopped && this.#options.running.free > this.#unasked + this.#left + this.#placeless;
+  }
+
+  #expect(runnable: number): void {
+    this.#unasked += runnable;
+    if (!this.#claiming && !this.#stopped && this.#retry === null) this.#claimed = this.#claim();
   }
 
   /** A place or a provider has room that it had not before. */
   #ringForRoom(): void {
-    if (this.#backlog || this.#passedOver) this.look();
+    if (this.#passedOver) this.look();
+    else if (this.#unasked > 0) this.#expect(0);
   }
 
   #callOthers(): void {
@@ -143,11 +150,12 @@ export class Dispatcher {
     const { store, running, owner, clock, logger } = this.#options;
     this.#claiming = true;
     try {
-      while (this.#backlog && !this.#stopped) {
+      while (this.#unasked > 0 && !this.#stopped) {
         const places = running.promise(running.limitsProviders ? 1 : CLAIM_AT_ONCE);
         if (places === 0) return this.#callOthers();
-        this.#backlog = false;
-        this.#asked = places;
+        // No more than wait at all, and the count is never too low.
+        this.#left = Math.max(0, Math.min(this.#unasked, this.waiting) - places);
+        this.#unasked = 0;
         const askedAt = clock.monotonic();
         const fullProviders = running.fullProviders(places);
         // Before the answer: a provider that gets room meanwhile must ring again.
@@ -163,7 +171,7 @@ export class Dispatcher {
         // Nothing may stand between the answer and this: one more step, and a delete that was committed behind the claim
         // would be announced before it.
         this.#take(claimed, places, askedAt);
-        this.#asked = Number.POSITIVE_INFINITY;
+        this.#left = 0;
         if (claimed.length < places) await this.#count.correct();
       }
     } catch (error) {
@@ -175,7 +183,8 @@ export class Dispatcher {
   }
 
   #claimLater(): void {
-    this.#backlog = true;
+    this.#left = 0;
+    this.#unasked = Number.POSITIVE_INFINITY;
     if (this.#stopped) return;
     this.#retry = this.#options.clock.after(RETRY_CLAIM_MS, () => {
       this.#retry = null;
@@ -187,7 +196,7 @@ export class Dispatcher {
     const { running, settle, logger } = this.#options;
     const started = claimed.filter(({ outcome }) => outcome !== null).length;
     // Behind a turn that was failed instead of started, the next one of its session may start now.
-    if (claimed.length === places || started < claimed.length) this.#backlog = true;
+    this.#unasked += claimed.length === places ? Number.POSITIVE_INFINITY : claimed.length - started;
     this.#count.take(claimed.length);
     running.unpromise(places - started);
     for (const committed of claimed) {

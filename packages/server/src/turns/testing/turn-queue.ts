@@ -27,14 +27,20 @@ export class TurnQueue
   readonly releasedFor: (string | null)[] = [];
   /** Epochs of the turns that were handed back. */
   readonly handedBack: number[] = [];
-  /** What chats that started at once found waiting at that moment. */
+  /** What chats that started at once found waiting at that moment, beyond the places that were left then. */
   readonly overtaken: QueuedTurn[] = [];
+  /** Places that running turns leave. */
+  #places: number;
   /** Asked for, and not happened yet. */
   readonly #asked: (() => void)[] = [];
   #chats = 0;
   #epoch = 0;
   /** Claims that will fail, or turns handed back. */
   failures = 0;
+
+  constructor(places: number) {
+    this.#places = places;
+  }
 
   get pending(): number {
     return this.#asked.length;
@@ -83,8 +89,8 @@ export class TurnQueue
         if (rejected) throw new Error("409");
         if (claim === null || fullProviders.includes(provider)) this.waiting.push(turn);
         else {
-          this.overtaken.push(...this.waiting.filter(({ since }) => since < number));
           started = this.#begin(turn);
+          this.overtaken.push(...this.waiting.filter(({ since }) => since < number).slice(this.#places));
         }
       });
       if (started === null) waitsFor = "a place";
@@ -93,6 +99,11 @@ export class TurnQueue
     } finally {
       settle(started, waitsFor);
     }
+  }
+
+  /** A turn that was begun has ended. */
+  end(): void {
+    this.#places += 1;
   }
 
   /** A turn whose lease has run out waits again, as the oldest. */
@@ -126,6 +137,7 @@ export class TurnQueue
   /** The turn is the chat's number, so that a test can tell which one runs. */
   #begin({ number, provider }: Omit<QueuedTurn, "since">): StartedTurn {
     const epoch = (this.#epoch += 1);
+    this.#places -= 1;
     const sessionId = `session-${number}`;
     return startedTurn({ sessionId, sessionKey: number, turn: number, epoch, model: `${provider}/m` });
   }
