@@ -45,11 +45,9 @@ export type AdminPercentiles = z.infer<typeof AdminPercentiles>;
 
 export const AdminLatencyRow = z.object({
   at: Timestamp.meta({ description: "Beginning of the bucket, in UTC" }),
-  turns: z
-    .int()
-    .meta({
-      description: "Turns that ended complete or failed; what a person has interrupted does not count",
-    }),
+  turns: z.int().meta({
+    description: "Turns that ended complete or failed; what a person has interrupted does not count",
+  }),
   total_ms: AdminPercentiles.meta({
     description: "From the message being stored to the end, with all waiting, also for people",
   }),

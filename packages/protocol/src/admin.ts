@@ -40,12 +40,9 @@ export const AdminTurn = z.object({
   ran_ms: Milliseconds.meta({
     description: "Milliseconds that it has run, over all its attempts, without waiting",
   }),
-  owner: z
-    .string()
-    .nullable()
-    .meta({
-      description: "Node that has its lease, as `node` in the overview of that node; `null` for nobody",
-    }),
+  owner: z.string().nullable().meta({
+    description: "Node that has its lease, as `node` in the overview of that node; `null` for nobody",
+  }),
   lease_expires_at: Timestamp.nullable(),
   error: z.string().nullable().meta({ description: "Code of its failure, such as `model_timeout`" }),
   ...Tokens,
@@ -169,16 +166,14 @@ export const AdminOverview = z.object({
       queued_turns: z
         .int()
         .meta({ description: "Wait for a place, or behind another turn of their session" }),
-      waiting_turns: z.int().meta({ description: "Wait for a person" }),
+      waiting_turns: z.int().meta({ description: "Have asked a person something that is not decided" }),
       pending_actions: z.int(),
       counted_to: z
         .int()
         .meta({ description: "Counting stops here: a count that is as high means as many or more" }),
-      working_nodes: z
-        .array(z.object({ node: z.string(), running_turns: z.int() }))
-        .meta({
-          description: "Processes that have a turn under a lease; one that has none is not known here",
-        }),
+      working_nodes: z.array(z.object({ node: z.string(), running_turns: z.int() })).meta({
+        description: "Processes that have a turn under a lease; one that has none is not known here",
+      }),
     })
     .nullable()
     .meta({

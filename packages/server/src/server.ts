@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { Registry as MetricsRegister } from "prom-client";
+import { buildAdmin } from "./admin-parts.ts";
 import { createSecretService } from "./apps/secrets/secret-service.ts";
 import { createSystemClock } from "./clock.ts";
 import type { Config } from "./config/config.ts";
@@ -85,6 +86,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     register,
     clock,
     rateCounters,
+    admin: buildAdmin({ config, storage, parts, readiness, clock }),
     consoleDirectory: CONSOLE_DIRECTORY,
   });
   const connections = new OpenConnections(http.server);

@@ -8,6 +8,7 @@ import { createModels, createTools, providersOf } from "./assistant.ts";
 import { Feed } from "./bus/feed.ts";
 import type { Config } from "./config/config.ts";
 import { restartWarnings } from "./config/restart.ts";
+import type { ProcessGauges } from "./core/ports/admin-service.ts";
 import type { AppKeys } from "./core/ports/app-keys.ts";
 import type { AppCatalog, AppDefinition } from "./core/ports/apps.ts";
 import type { Bus } from "./core/ports/bus.ts";
@@ -69,6 +70,9 @@ export interface ServiceParts {
   readonly cleanup: Cleanup;
   readonly actionExpiry: ActionExpiry;
   readonly tools: AppTools;
+  readonly gauges: ProcessGauges;
+  /** Under which this process owns turns. */
+  readonly owner: string;
   /** Answers whoever waits for a session to stop processing (`Prefer: wait`) with what there is. */
   stopWaiting(): void;
   /** Replaces Apps, models and tools as a whole; what runs goes on with what it has. Answers warnings about what takes a restart. */
@@ -101,17 +105,18 @@ export function buildParts(base: Foundations): ServiceParts {
       if (isAlone || isWorkedOn(session)) feed.recover(session, streaming);
     },
   });
-  const metrics = createServiceMetrics(base.register, {
+  const gauges: ProcessGauges & { waitingTurns(): number } = {
     runningTurns: () => running.size,
     waitingTurns: () => dispatcher.waiting,
     liveSessions: () => cache.size,
     snapshotBytes: () => cache.weight,
     openStreams: () => feed.openStreams,
-  });
+  };
+  const metrics = createServiceMetrics(base.register, gauges);
   const tools = createTools(config, { clock, logger, vault: base.vault ?? null });
   const assistant: Assistant = { apps, models, caller, tools, metrics };
   const foundations = { ...base, bus };
-  const { dispatcher, leases } = buildTurns(foundations, assistant, registry, running);
+  const { dispatcher, leases, owner } = buildTurns(foundations, assistant, registry, running);
   const titles = buildTitles(foundations, assistant, registry);
   const { maxQueued } = config.limits;
   const used = { store, registry, dispatcher, running, titles, apps, clock, bus, versions };
@@ -128,7 +133,8 @@ export function buildParts(base: Foundations): ServiceParts {
   const stopWaiting = (): void => single.stopWaiting();
   const reload = createReload(config, { tools, apps, models });
   const services = { conversations, actions, apps, keys, feed, reload, stopWaiting };
-  return { ...services, bus, registry, dispatcher, leases, titles, cleanup, actionExpiry, tools };
+  const workers = { registry, dispatcher, leases, titles, cleanup, actionExpiry, tools };
+  return { ...services, ...workers, bus, gauges, owner };
 }
 
 /** How a configuration that was read again takes the place of the one the service was started with. */

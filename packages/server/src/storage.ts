@@ -6,7 +6,7 @@ import { ClusterBus, type ClusterBusOptions } from "./bus/cluster-bus.ts";
 import { InProcessBus } from "./bus/in-process-bus.ts";
 import type { Transport } from "./bus/transport.ts";
 import type { Config } from "./config/config.ts";
-import type { Bus } from "./core/ports/bus.ts";
+import type { Bus, BusServer } from "./core/ports/bus.ts";
 import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
 import type { RateCounters } from "./core/ports/rate-counters.ts";
@@ -16,6 +16,7 @@ import { openSqliteStore } from "./store/sqlite/open.ts";
 export interface Storage {
   readonly store: Store;
   readonly bus: Bus;
+  readonly busServer: BusServer;
   /** Whether no other process uses the store. */
   readonly isAlone: boolean;
   /** `null` where this process counts alone, or nothing limits how often clients ask. */
@@ -47,7 +48,8 @@ export async function openStorage(place: Place, options: StorageOptions): Promis
 }
 
 export function aloneWith(store: Store, logger: Logger): Storage {
-  return { store, bus: new InProcessBus(logger), isAlone: true, rateCounters: null };
+  const busServer = { kind: "in-process", check: null } as const;
+  return { store, bus: new InProcessBus(logger), busServer, isAlone: true, rateCounters: null };
 }
 
 /** What only nodes with a database need is loaded by them alone. */
@@ -67,7 +69,9 @@ async function openShared(
   const { openRateCounters } = await import("./store/postgres/rate-counters.ts");
   // On a loopback bind nothing is limited (contract section 6).
   const rateCounters = server.loopback ? null : await openRateCounters({ url, node, timers: clock, logger });
-  return { store, bus, isAlone: false, rateCounters };
+  const kind = natsUrl === null ? "postgresql" : "nats";
+  const busServer: BusServer = { kind, check: () => transport.check() };
+  return { store, bus, busServer, isAlone: false, rateCounters };
 }
 
 async function openTransport(

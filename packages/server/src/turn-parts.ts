@@ -29,7 +29,7 @@ export function buildTurns(
   { metrics, ...assistant }: Assistant,
   registry: Registry,
   running: RunningTurns,
-): { readonly dispatcher: Dispatcher; readonly leases: Leases } {
+): { readonly dispatcher: Dispatcher; readonly leases: Leases; readonly owner: string } {
   const { config, clock, logger, bus } = base;
   const store = base.store.turns;
   const owner = randomUUID();
@@ -68,7 +68,7 @@ export function buildTurns(
     isAlone: base.isAlone,
     onReleased: (count) => dispatcher.ring(count),
   });
-  return { dispatcher, leases };
+  return { dispatcher, leases, owner };
 }
 
 async function openJournal(

@@ -2,8 +2,9 @@
 // issue "Many machines").
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { KeyAdministration, type IssuedKey } from "../src/apps/keys/key-administration.ts";
+import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
+import type { IssuedKey } from "../src/core/ports/key-service.ts";
 import { KeyedStream } from "../src/http/keyed-stream.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";

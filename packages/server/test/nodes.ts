@@ -90,6 +90,7 @@ const NOWHERE: Transport = {
   isReady: false,
   start: () => undefined,
   ready: () => Promise.resolve(false),
+  check: () => Promise.reject(new Error("There is no connection")),
   send: () => Promise.reject(new Error("There is no connection")),
   follow: () => Promise.resolve(),
   unfollow: () => undefined,

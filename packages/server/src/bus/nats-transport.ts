@@ -85,6 +85,13 @@ export class NatsTransport implements Transport {
     }
   }
 
+  async check(): Promise<void> {
+    const line = this.#kept.current;
+    if (line === null) throw new Error("There is no connection to NATS");
+    if (await within(this.#options.clock, SEND_MS, line.flush())) return;
+    throw new Error("NATS did not answer in time");
+  }
+
   async follow(sessionId: string): Promise<void> {
     const line = this.#kept.current;
     if (!this.#followed.has(sessionId)) {

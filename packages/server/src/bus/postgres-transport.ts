@@ -88,6 +88,15 @@ export class PostgresTransport implements Transport {
     }
   }
 
+  async check(): Promise<void> {
+    const answers = [this.#sender, this.#listener].map(async ({ current }) => {
+      if (current === null) throw new Error("There is no connection to the database");
+      return await current.query("SELECT 1");
+    });
+    if (await within(this.#options.clock, SEND_MS, Promise.all(answers))) return;
+    throw new Error("The database did not answer in time");
+  }
+
   follow(): Promise<void> {
     return this.#listener.attempted();
   }

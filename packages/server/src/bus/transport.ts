@@ -24,6 +24,8 @@ export interface Transport {
   readonly isReady: boolean;
   /** Resolves with true when texts can be sent, with false when the transport is closed. */
   ready(): Promise<boolean>;
+  /** Resolves when the other side has answered on every connection; rejects, in a bounded time, when there is none or it does not. */
+  check(): Promise<void>;
   /** Sends in this order. Rejects when not all of them may have gone, after a bounded time, and then is not ready before it has connected anew. */
   send(packets: readonly Packet[]): Promise<void>;
   /** Resolves when texts of the session come, or when it is known that there is no connection; they come with the next one then. */

@@ -26,6 +26,8 @@ export interface Config {
   readonly databaseUrl: Hidden<string> | null;
   /** Where the NATS servers are that carry notes between nodes, one or several with commas; `null` for the database itself. Never without a database. */
   readonly natsUrl: Hidden<string> | null;
+  /** What opens `/api/admin`; `null` where there is no such area. */
+  readonly adminKey: Hidden<string> | null;
 }
 
 export interface ServerConfig {

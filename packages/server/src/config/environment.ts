@@ -12,20 +12,21 @@ import { parseDatabaseUrl, parseNatsUrl } from "./server-urls.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Every variable of Colloquy's own, with what this version does about it. `example.env` explains each. */
-export const VARIABLES: Readonly<Record<string, "used" | "without effect">> = {
-  PORT: "used",
-  HOST: "used",
-  COLLOQUY_DATA_DIR: "used",
-  COLLOQUY_CONFIG: "used",
-  COLLOQUY_ALLOWED_HOSTS: "used",
-  COLLOQUY_TRUSTED_PROXIES: "used",
-  COLLOQUY_LOG_LEVEL: "used",
-  COLLOQUY_DATABASE_URL: "used",
-  COLLOQUY_NATS_URL: "used",
-  COLLOQUY_ADMIN_KEY: "without effect",
-  COLLOQUY_SECRET_KEY: "used",
-};
+/** Every variable of Colloquy's own. `example.env` explains each. */
+export const VARIABLES: readonly string[] = [
+  "PORT",
+  "HOST",
+  "COLLOQUY_DATA_DIR",
+  "COLLOQUY_CONFIG",
+  "COLLOQUY_ALLOWED_HOSTS",
+  "COLLOQUY_TRUSTED_PROXIES",
+  "COLLOQUY_LOG_LEVEL",
+  "COLLOQUY_DATABASE_URL",
+  "COLLOQUY_NATS_URL",
+  "COLLOQUY_ADMIN_KEY",
+  "COLLOQUY_SECRET_KEY",
+  "COLLOQUY_APP_KEY",
+];
 
 const NATS_ALONE =
   "is of use only between nodes on one database, and without COLLOQUY_DATABASE_URL there is one node, with its data in SQLite. " +
@@ -40,6 +41,7 @@ export interface EnvironmentReading {
   readonly secretKey: Hidden<string> | null;
   readonly databaseUrl: Hidden<string> | null;
   readonly natsUrl: Hidden<string> | null;
+  readonly adminKey: Hidden<string> | null;
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly string[];
 }
@@ -80,14 +82,15 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
     natsUrl: read<Hidden<string> | null>("COLLOQUY_NATS_URL", null, (text) =>
       isSet("COLLOQUY_DATABASE_URL") ? parseNatsUrl(text) : { problem: NATS_ALONE },
     ),
+    adminKey: read<Hidden<string> | null>("COLLOQUY_ADMIN_KEY", null, parseAdminKey),
     problems,
-    warnings: warnings(environment, settings),
+    warnings: warnings(settings),
   };
 }
 
 /** Warnings about `COLLOQUY_` names that nothing reads. `named` are variables that the configuration file asks for. */
 export function unknownVariables(environment: Environment, named: ReadonlySet<string>): readonly string[] {
-  const known = Object.keys(VARIABLES);
+  const known = VARIABLES;
   return Object.keys(environment)
     .filter((name) => name.startsWith("COLLOQUY_") && !known.includes(name) && !named.has(name))
     .toSorted()
@@ -106,14 +109,18 @@ function parseSecretKey(text: string): Parsed<Hidden<string>> {
   return "problem" in parsed ? parsed : { value: new Hidden(text) };
 }
 
-function warnings(environment: Environment, settings: EnvironmentSettings): readonly string[] {
-  const idle = Object.entries(VARIABLES)
-    .filter(([name, use]) => use === "without effect" && (environment[name] ?? "") !== "")
-    .map(([name]) => `${name} is set, but has no effect in this version.`);
-  if (settings.allowedHosts.length > 0 && !settings.loopback) {
-    idle.push("COLLOQUY_ALLOWED_HOSTS has no effect, because HOST is not a loopback address.");
-  }
-  return idle;
+/** As it can stand behind `Bearer` in a header, and not short enough to be guessed. */
+function parseAdminKey(text: string): Parsed<Hidden<string>> {
+  if (/^[\x21-\x7e]{16,512}$/.test(text)) return { value: new Hidden(text) };
+  return {
+    problem:
+      "must be 16 to 512 printable ASCII characters without spaces. Make one with openssl rand -base64 32.",
+  };
+}
+
+function warnings(settings: EnvironmentSettings): readonly string[] {
+  if (settings.allowedHosts.length === 0 || settings.loopback) return [];
+  return ["COLLOQUY_ALLOWED_HOSTS has no effect, because HOST is not a loopback address."];
 }
 
 function withoutPrefix(name: string): string {

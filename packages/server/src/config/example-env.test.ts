@@ -13,7 +13,7 @@ it("example.env has every variable that is read, and no other", () => {
   const text = readFileSync(join(ROOT, "example.env"), "utf8");
   const listed = [...text.matchAll(/^#?([A-Z_]+)=/gm)].map(([, name = ""]) => name);
   const keys = KNOWN_PROVIDERS.flatMap(({ keyVariables }) => keyVariables.slice(0, 1));
-  expect(listed.toSorted()).toEqual([...Object.keys(VARIABLES), ...keys, ...ADDRESSES].toSorted());
+  expect(listed.toSorted()).toEqual([...VARIABLES, ...keys, ...ADDRESSES].toSorted());
 });
 
 it("docs/configuration.md explains every variable and setting", () => {
@@ -32,6 +32,6 @@ it("docs/configuration.md explains every variable and setting", () => {
     RetentionSection,
   ];
   const settings = [...sections.flatMap(({ shape }) => Object.keys(shape)), ...BUILT_IN_TOOLS];
-  const names = [...Object.keys(VARIABLES), ...ADDRESSES, ...settings];
+  const names = [...VARIABLES, ...ADDRESSES, ...settings];
   expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });

@@ -519,12 +519,24 @@ describe("addresses of servers", () => {
   });
 });
 
-describe("what a later version brings", () => {
-  it("is warned about where it would be harmless", async () => {
-    expect(await warnings({ COLLOQUY_ADMIN_KEY: "hidden" })).toEqual([
-      "COLLOQUY_ADMIN_KEY is set, but has no effect in this version.",
-    ]);
+describe("the admin key", () => {
+  it("is taken as it is, and none is none", async () => {
+    const key = "a-key_of/16.chars";
+    expect((await loaded({ COLLOQUY_ADMIN_KEY: key })).adminKey?.reveal()).toBe(key);
+    expect((await loaded({ COLLOQUY_ADMIN_KEY: " " })).adminKey).toBeNull();
+    expect(await warnings({ COLLOQUY_ADMIN_KEY: key })).toEqual([]);
+    expect(JSON.stringify(await loaded({ COLLOQUY_ADMIN_KEY: key }))).not.toContain(key);
   });
+
+  it.each(["short-of-sixteen".slice(1), "x".repeat(513), "with a space in the middle", "kein-schlüssel-äöü"])(
+    "is refused when it could be guessed or no header can carry it: %s",
+    async (key) => {
+      const [problem, ...more] = await problems({ COLLOQUY_ADMIN_KEY: key });
+      expect(problem).toMatch(/COLLOQUY_ADMIN_KEY.* 16 to 512 printable/);
+      expect(problem).not.toContain(key);
+      expect(more).toEqual([]);
+    },
+  );
 });
 
 describe("warnings", () => {

@@ -140,6 +140,7 @@ function complete(environment: EnvironmentReading, content: ConfigFile, checked:
     secretKey: environment.secretKey,
     databaseUrl: environment.databaseUrl,
     natsUrl: environment.natsUrl,
+    adminKey: environment.adminKey,
   };
 }
 

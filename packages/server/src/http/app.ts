@@ -5,9 +5,12 @@ import Fastify, { type FastifyReply, type FastifyRequest, type onRequestHookHand
 import type { Registry } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
+import type { Hidden } from "../core/hidden.ts";
+import type { AdminService } from "../core/ports/admin-service.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { RateCounters } from "../core/ports/rate-counters.ts";
 import type { Services } from "../core/ports/services.ts";
+import { requireAdminKey } from "./admin-access.ts";
 import { createAdmission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
 import { consoleRoutes } from "./console.ts";
@@ -47,6 +50,8 @@ export interface HttpParts {
   readonly clock: Stopwatch;
   /** Where several processes count together how often clients ask; a server that is alone counts by itself. */
   readonly rateCounters?: RateCounters | null;
+  /** Administration and the key that opens it; absent where there is none. */
+  readonly admin?: { readonly key: Hidden<string>; readonly service: AdminService } | null;
   /** Where the console is built to; absent where none is served. */
   readonly consoleDirectory?: string;
 }
@@ -104,11 +109,17 @@ export function buildHttp(parts: HttpParts): HttpApp {
     answers: createAnswers(edge, log),
     admission: createAdmission(config, services.readiness, clock, rateCounters),
     access: new AppAccess(services),
+    admin: adminParts(parts),
   };
   allRoutes(app, routeParts, register);
   referenceRoutes(app, routeParts, register);
   if (parts.consoleDirectory !== undefined) consoleRoutes(app, parts.consoleDirectory);
   return app;
+}
+
+function adminParts({ admin = null, config, clock }: HttpParts): RouteParts["admin"] {
+  if (admin === null) return null;
+  return { service: admin.service, requireKey: requireAdminKey(admin.key, config, clock) };
 }
 
 function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog): void {

@@ -7,9 +7,9 @@ import { PROBLEM_TYPE } from "./problem.ts";
 
 const REFUSALS = {
   400: "A parameter, header or body is missing or wrong",
-  401: "The App key is missing or not a good one",
+  401: "The key is missing or not a good one",
   403: "Not allowed here: the key does not open the App, the host or origin is not allowed, or the list is closed",
-  404: "The session, message or action does not exist",
+  404: "The session, message, action or key does not exist",
   405: "The path does not know the method; `Allow` names those it knows",
   406: "`Accept` excludes what this answers with",
   409: "Not possible in the state that the session is in",

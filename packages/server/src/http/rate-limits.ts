@@ -46,6 +46,15 @@ export class WindowLimiter {
     this.#remembered = remembered;
   }
 
+  /** @throws ServiceError 429 when the key had its number already */
+  mustBeOpen(key: string, what: string): void {
+    const now = this.#now();
+    this.#forget(now);
+    const window = this.#windows.get(key);
+    if (window === undefined || window.count < this.#limit) return;
+    throw tooOften(this.#limit, what, window.since + WINDOW_MS - now);
+  }
+
   /** Counts one for the key. @throws ServiceError 429 when it had its number already */
   take(key: string, what: string): void {
     const now = this.#now();

@@ -12,6 +12,12 @@ import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { compileSerializer, compileValidator } from "./validation.ts";
 
+const ADMIN_KEY = {
+  type: "http",
+  scheme: "bearer",
+  description: "`COLLOQUY_ADMIN_KEY` of the service",
+} as const;
+
 export interface Reference {
   /** The document, as JSON. */
   readonly document: Buffer;
@@ -44,7 +50,11 @@ export async function buildReference(parts: RouteParts, register: Registry): Pro
         { name: "Secrets", description: "Values that tools need and no model sees" },
         { name: "Control", description: "Models and Apps" },
         { name: "Operations", description: "For those who run the service" },
+        ...(parts.admin === null
+          ? []
+          : [{ name: "Administration", description: "For operators, with their key" }]),
       ],
+      ...(parts.admin !== null && { components: { securitySchemes: { adminKey: ADMIN_KEY } } }),
     },
     transform: jsonSchemaTransform,
     transformObject: jsonSchemaTransformObject,

@@ -1,6 +1,8 @@
 // The tools of each App, from all their sources, and the turns that use them.
 
+import type { AdminToolSource } from "@colloquy/protocol";
 import type { AppSettings } from "../core/app-settings.ts";
+import type { ToolSourceReports } from "../core/ports/admin-service.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { SecretVault } from "../core/ports/secret-vault.ts";
@@ -17,6 +19,7 @@ import { judgeCall } from "./approval.ts";
 import { callTool, type CallScope } from "./call-tool.ts";
 import { type JoinedTools, NO_TOOLS, ToolJoiner } from "./joined-tools.ts";
 import { standInAnswer } from "./stand-in.ts";
+import { SourceReports } from "./source-reports.ts";
 import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "./tool-source.ts";
 import { openScope } from "./turn-secrets.ts";
 
@@ -43,14 +46,16 @@ interface App {
 const NO_LIST: readonly SourceTool[] = [];
 
 /** The registry of a running service. Sources connect when a turn first needs them. */
-export class AppTools implements ToolRegistry {
+export class AppTools implements ToolRegistry, ToolSourceReports {
   readonly #options: AppToolsOptions;
   #apps: ReadonlyMap<string, App> = new Map();
   /** Replaced by a reload. Turns that had begun may still use them, and nobody else holds them. */
   #retired: readonly WeakRef<ToolSource>[] = [];
+  readonly #reports: SourceReports;
 
   constructor(apps: AppsByName, options: AppToolsOptions) {
     this.#options = options;
+    this.#reports = new SourceReports(options.clock);
     this.replace(apps);
   }
 
@@ -89,6 +94,10 @@ export class AppTools implements ToolRegistry {
     return new ToolsOfTurn(joined, { scope, clock, approvals: app.settings.tools.approvals });
   }
 
+  sources(app: string): readonly AdminToolSource[] {
+    return (this.#apps.get(app)?.sources ?? []).map(({ source }) => this.#reports.of(source));
+  }
+
   /** Closes every connection. Nothing is opened afterwards. */
   async close(): Promise<void> {
     const sources = [...this.#apps.values()].flatMap((app) => app.sources.map(({ source }) => source));
@@ -115,8 +124,12 @@ export class AppTools implements ToolRegistry {
 
   async #list(source: ToolSource, scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]> {
     try {
-      return await source.list(scope, signal);
+      const tools = await source.list(scope, signal);
+      // A turn that was stopped did not wait for the source.
+      if (!signal.aborted) this.#reports.noteList(source, tools);
+      return tools;
     } catch (error) {
+      this.#reports.noteFailure(source, "Its tools cannot be listed. The log says why.");
       const fields = { app: scope.turn.app, source: source.label, err: error };
       this.#options.logger.warn(fields, "a source of tools is left out of a turn");
       return NO_LIST;

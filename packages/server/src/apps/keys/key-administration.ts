@@ -2,19 +2,10 @@
 
 import { InvalidRequest, NotFound } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/clock.ts";
+import type { IssuedKey, KeyService, ListedKey } from "../../core/ports/key-service.ts";
 import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { digestSecret, formatKey, newKey } from "./key-text.ts";
-
-/** A key as lists show it. */
-export interface ListedKey extends Omit<AppKeyRecord, "digest"> {
-  readonly status: "good" | "revoked" | "expired";
-}
-
-export interface IssuedKey extends ListedKey {
-  /** The whole key: shown this once, kept nowhere. */
-  readonly key: string;
-}
 
 export interface KeyAdministrationOptions {
   readonly store: KeyStore;
@@ -23,22 +14,14 @@ export interface KeyAdministrationOptions {
   readonly apps: readonly string[];
 }
 
-export class KeyAdministration {
+export class KeyAdministration implements KeyService {
   readonly #options: KeyAdministrationOptions;
 
   constructor(options: KeyAdministrationOptions) {
     this.#options = options;
   }
 
-  /**
-   * Makes a key. `expiresInMs` in milliseconds from now, `null` for never.
-   * @throws InvalidRequest when there is no App to open, or one is not configured or needs no key
-   */
-  async create(input: {
-    readonly apps: readonly string[];
-    readonly name: string | null;
-    readonly expiresInMs: number | null;
-  }): Promise<IssuedKey> {
+  async create(input: Parameters<KeyService["create"]>[0]): Promise<IssuedKey> {
     const apps = [...new Set(input.apps)];
     this.#mustBeConfigured(apps);
     const now = this.#options.clock.now();
@@ -48,22 +31,16 @@ export class KeyAdministration {
     return { ...this.#listed(issued.record), key: issued.key };
   }
 
-  /** All keys that were ever made, oldest first. */
   async list(): Promise<readonly ListedKey[]> {
     return (await this.#options.store.list()).map((record) => this.#listed(record));
   }
 
-  /** The key opens nothing any more, within five seconds everywhere. @throws NotFound */
   async revoke(id: string): Promise<ListedKey> {
     const record = await this.#options.store.revoke(id);
     if (record === null) throw unknownKey(id);
     return this.#listed(record);
   }
 
-  /**
-   * Makes a key that opens the same Apps for as long as the old one was made for. The old one ends `overlapMs` milliseconds from now.
-   * @throws NotFound when there is no such key, or it has ended
-   */
   async rotate(id: string, overlapMs: number): Promise<IssuedKey> {
     const { store, clock } = this.#options;
     const old = (await store.list()).find((record) => record.id === id);

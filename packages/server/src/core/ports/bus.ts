@@ -56,3 +56,10 @@ export interface Bus {
   follow(sessionId: string): Following;
   close(): Promise<void>;
 }
+
+/** What carries notes between processes. */
+export interface BusServer {
+  readonly kind: "in-process" | "postgresql" | "nats";
+  /** Resolves when it has answered; rejects, in a bounded time, when it does not. `null` where there is no server. */
+  readonly check: (() => Promise<void>) | null;
+}

@@ -1,5 +1,6 @@
 import type { Registry } from "prom-client";
 import { actionRoutes } from "./actions.ts";
+import { adminRoutes } from "./admin/all-admin-routes.ts";
 import { chatRoute } from "./chat.ts";
 import { controlRoutes } from "./control.ts";
 import { interruptRoute } from "./interrupt.ts";
@@ -21,4 +22,5 @@ export function allRoutes(app: HttpApp, parts: RouteParts, register: Registry): 
   controlRoutes(app, parts);
   secretRoutes(app, parts);
   operationsRoutes(app, parts, register);
+  adminRoutes(app, parts);
 }

@@ -12,6 +12,7 @@ import type { Answers } from "../answers.ts";
 import type { AppAccess } from "../app-access.ts";
 import type { HttpConfig } from "../http-config.ts";
 import type { RequestLog } from "../request-log.ts";
+import type { AdminParts } from "./admin/admin-route-parts.ts";
 
 export type HttpApp = FastifyInstance<
   RawServerDefault,
@@ -29,6 +30,8 @@ export interface RouteParts {
   readonly access: AppAccess;
   readonly log: RequestLog;
   readonly config: HttpConfig;
+  /** `null` where there is no administration. */
+  readonly admin: AdminParts | null;
   /** Of the service. */
   readonly version: string;
 }

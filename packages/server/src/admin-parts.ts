@@ -1,0 +1,58 @@
+// Administration of a running service, where there is a key for it.
+
+import { createAdministration } from "./admin/administration.ts";
+import manifest from "../package.json" with { type: "json" };
+import { KeyAdministration } from "./apps/keys/key-administration.ts";
+import type { Config } from "./config/config.ts";
+import type { Hidden } from "./core/hidden.ts";
+import type { AdminService } from "./core/ports/admin-service.ts";
+import type { Clock } from "./core/ports/clock.ts";
+import type { KeyService } from "./core/ports/key-service.ts";
+import type { Readiness } from "./core/ports/services.ts";
+import type { ServiceParts } from "./service-parts.ts";
+import type { Storage } from "./storage.ts";
+
+export interface AdminFoundations {
+  readonly config: Config;
+  readonly storage: Pick<Storage, "store" | "busServer">;
+  readonly parts: Pick<ServiceParts, "owner" | "gauges" | "conversations" | "apps" | "tools">;
+  readonly readiness: Readiness;
+  readonly clock: Clock;
+}
+
+export function buildAdmin(
+  base: AdminFoundations,
+): { readonly key: Hidden<string>; readonly service: AdminService } | null {
+  const { config, storage, parts, readiness, clock } = base;
+  const { adminKey: key, databaseUrl, limits } = config;
+  if (key === null) return null;
+  const { store, busServer: bus } = storage;
+  const { owner, gauges, conversations, apps: catalog, tools } = parts;
+  const service = createAdministration({
+    version: manifest.version,
+    node: owner,
+    store,
+    storeKind: databaseUrl === null ? "sqlite" : "postgresql",
+    bus,
+    readiness,
+    gauges,
+    clock,
+    limits,
+    conversations,
+    catalog,
+    tools,
+    keys: keysOf(base),
+  });
+  return { key, service };
+}
+
+/** The Apps are those of the configuration that is in force at that moment. */
+function keysOf({ storage, parts, clock }: AdminFoundations): KeyService {
+  const now = () => new KeyAdministration({ store: storage.store.keys, clock, apps: parts.apps.names() });
+  return {
+    create: (input) => now().create(input),
+    list: () => now().list(),
+    revoke: (id) => now().revoke(id),
+    rotate: (id, overlapMs) => now().rotate(id, overlapMs),
+  };
+}

@@ -1,0 +1,53 @@
+// Administration as the routes call it, put together.
+
+import type { ConversationService } from "../core/ports/services.ts";
+import type { AdminService } from "../core/ports/admin-service.ts";
+import type { KeyService } from "../core/ports/key-service.ts";
+import { NotFound } from "../core/errors.ts";
+import { listApps, type AdminAppsOptions } from "./apps.ts";
+import { createOverview, type OverviewOptions } from "./overview.ts";
+import { Reports } from "./reports.ts";
+import { AdminSessions, type AdminSessionsOptions } from "./sessions.ts";
+import { toAdminKey, toIssuedKey } from "./wire.ts";
+
+export interface AdministrationOptions extends OverviewOptions {
+  readonly limits: AdminSessionsOptions["limits"];
+  readonly conversations: Pick<ConversationService, "messages" | "interrupt" | "remove">;
+  readonly catalog: AdminAppsOptions["catalog"];
+  readonly tools: AdminAppsOptions["tools"];
+  readonly keys: KeyService;
+}
+
+export function createAdministration(options: AdministrationOptions): AdminService {
+  const { conversations, catalog, tools, keys, limits } = options;
+  const store = options.store.admin;
+  const sessions = new AdminSessions({ store, limits });
+  const reports = new Reports({ store });
+  return {
+    overview: createOverview(options),
+    sessions: (query) => sessions.list(query),
+    session: (id, page) => sessions.withTurns(id, page),
+    messages: (id, after, limit) => conversations.messages(id, after, limit),
+    interrupt: async (id) => {
+      await sessions.one(id);
+      // Between the two it may have gone: then it must not come back empty.
+      await conversations.interrupt(id, refuseNewSession);
+      return await sessions.one(id);
+    },
+    remove: (id) => conversations.remove(id),
+    apps: () => listApps({ store, catalog, keys, tools }),
+    usage: (query) => reports.usage(query),
+    latency: (query) => reports.latency(query),
+    keys: async (app) => {
+      const listed = await keys.list();
+      return listed.filter(({ apps }) => app === null || apps.includes(app)).map(toAdminKey);
+    },
+    createKey: async (input) => toIssuedKey(await keys.create(input)),
+    revokeKey: async (id) => toAdminKey(await keys.revoke(id)),
+    rotateKey: async (id, overlapMs) => toIssuedKey(await keys.rotate(id, overlapMs)),
+  };
+}
+
+function refuseNewSession(): never {
+  throw new NotFound("session_deleted", "The session was deleted meanwhile.");
+}

@@ -1,0 +1,71 @@
+// Records as the wire has them.
+
+import type { AdminKey, AdminSession, AdminTurn, IssuedAdminKey } from "@colloquy/protocol";
+import { ranInAttempt } from "../core/decisions/run-time.ts";
+import type { SeenSession, SeenTurn } from "../core/ports/admin-store.ts";
+import type { IssuedKey, ListedKey } from "../core/ports/key-service.ts";
+import { sessionStatus, whyStuck, type HealthLimits } from "../core/turn-health.ts";
+
+/** Milliseconds since the Unix epoch as the wire has times. */
+export function timeText(at: number): string {
+  return new Date(at).toISOString();
+}
+
+export function timeOrNull(at: number | null): string | null {
+  return at === null ? null : timeText(at);
+}
+
+/** `at` is the store's time. */
+export function toAdminSession(session: SeenSession, at: number, limits: HealthLimits): AdminSession {
+  const { turn, updatedAt } = session;
+  return {
+    session_id: session.id,
+    title: session.title,
+    app: session.app,
+    model: session.model,
+    public_key: session.publicKey,
+    status: sessionStatus(session, at, limits),
+    created_at: timeText(session.createdAt),
+    updated_at: timeText(updatedAt),
+    used_at: timeText(session.usedAt),
+    message_count: session.messageCount,
+    turn_count: session.turnCount,
+    turn: turn === null ? null : toAdminTurn(turn, at, whyStuck(turn, updatedAt, at, limits)),
+  };
+}
+
+export function toAdminTurn({ turn, lease }: SeenTurn, at: number, stuck: string | null): AdminTurn {
+  return {
+    number: turn.number,
+    state: turn.state,
+    stuck,
+    model: turn.model,
+    attempts: turn.attempts,
+    steps: turn.steps,
+    accepted_at: timeText(turn.enqueuedAt),
+    started_at: timeOrNull(turn.startedAt),
+    ended_at: timeOrNull(turn.endedAt),
+    ran_ms: turn.ranMs + ranInAttempt(turn, at),
+    owner: lease?.owner ?? null,
+    lease_expires_at: timeOrNull(lease?.expiresAt ?? null),
+    error: turn.failure,
+    input_tokens: turn.usage.inputTokens,
+    output_tokens: turn.usage.outputTokens,
+  };
+}
+
+export function toAdminKey({ id, name, apps, status, createdAt, expiresAt, revokedAt }: ListedKey): AdminKey {
+  return {
+    id,
+    name,
+    apps: [...apps],
+    status,
+    created_at: timeText(createdAt),
+    expires_at: timeOrNull(expiresAt),
+    revoked_at: timeOrNull(revokedAt),
+  };
+}
+
+export function toIssuedKey(issued: IssuedKey): IssuedAdminKey {
+  return { ...toAdminKey(issued), key: issued.key };
+}

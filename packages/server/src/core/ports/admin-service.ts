@@ -1,0 +1,73 @@
+// What the routes of administration may call, and what it is told of the process it is in. Requests arrive validated; failures are thrown as
+// ServiceError.
+
+import type {
+  AdminApp,
+  AdminKey,
+  AdminLatency,
+  AdminOverview,
+  AdminSession,
+  AdminSessionDetail,
+  AdminSessionPage,
+  AdminSessionStatus,
+  AdminToolSource,
+  AdminUsage,
+  IssuedAdminKey,
+  PersistedMessage,
+} from "@colloquy/protocol";
+
+/** Of which time a report is, in milliseconds since the Unix epoch; `null` for the last 24 hours, and for now. */
+export interface ReportQuery<Bucket extends string> {
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly bucket: Bucket;
+}
+
+export interface AdminSessionQuery {
+  readonly status: AdminSessionStatus | null;
+  readonly app: string | null;
+  readonly search: string | null;
+  readonly limit: number;
+  /** As an earlier page gave it; a foreign one is an InvalidRequest. */
+  readonly cursor: string | null;
+}
+
+/** Administration. Methods that name a session throw NotFound when there is none, and never create one. */
+export interface AdminService {
+  overview(): Promise<AdminOverview>;
+  sessions(query: AdminSessionQuery): Promise<AdminSessionPage>;
+  /** With up to `limit` turns, of those with a lower number than `before`. */
+  session(
+    id: string,
+    page: { readonly before: number | null; readonly limit: number },
+  ): Promise<AdminSessionDetail>;
+  messages(id: string, after: string | null, limit: number): Promise<readonly PersistedMessage[]>;
+  interrupt(id: string): Promise<AdminSession>;
+  remove(id: string): Promise<void>;
+  apps(): Promise<readonly AdminApp[]>;
+  usage(query: ReportQuery<AdminUsage["bucket"]>): Promise<AdminUsage>;
+  latency(query: ReportQuery<AdminLatency["bucket"]>): Promise<AdminLatency>;
+  /** Those that open `app`, where it is given. */
+  keys(app: string | null): Promise<readonly AdminKey[]>;
+  createKey(input: {
+    readonly apps: readonly string[];
+    readonly name: string | null;
+    readonly expiresInMs: number | null;
+  }): Promise<IssuedAdminKey>;
+  revokeKey(id: string): Promise<AdminKey>;
+  rotateKey(id: string, overlapMs: number): Promise<IssuedAdminKey>;
+}
+
+/** What is in this process at the moment. */
+export interface ProcessGauges {
+  liveSessions(): number;
+  /** Bytes. */
+  snapshotBytes(): number;
+  openStreams(): number;
+  runningTurns(): number;
+}
+
+export interface ToolSourceReports {
+  /** The sources of an App's tools, in their order; none for an App that is not configured. */
+  sources(app: string): readonly AdminToolSource[];
+}

@@ -1,0 +1,56 @@
+// What the service itself calls wrong: turns that stand still although they should not. Only told to operators; whatever can be mended, the
+// sweeps of leases and actions mend.
+
+import type { AdminSessionStatus } from "@colloquy/protocol";
+import { ranInAttempt } from "./decisions/run-time.ts";
+import type { SeenSession, SeenTurn } from "./ports/admin-store.ts";
+
+/** Leases that have run out are swept each second: by then it should have happened. */
+const SWEPT_MS = 5_000;
+/** What may come later than a limit says. */
+const LATE_MS = 60_000;
+
+export interface HealthLimits {
+  /** `limits.turnMs`, in milliseconds. */
+  readonly turnMs: number;
+}
+
+/**
+ * A sentence about the first open turn of a session when it stands still, `null` when nothing is wrong or the turn has ended. `at` and
+ * `changedAt`, when something last happened in the session, are on the store's clock, in milliseconds since the Unix epoch.
+ */
+export function whyStuck(
+  seen: SeenTurn,
+  changedAt: number,
+  at: number,
+  { turnMs }: HealthLimits,
+): string | null {
+  const { turn, lease, decideBy } = seen;
+  if (turn.endedAt !== null) return null;
+  if (turn.state === "waiting") return whyStillWaiting(decideBy, at);
+  if (turn.runnable) {
+    const isOver = at - Math.max(turn.enqueuedAt, changedAt) > turnMs + LATE_MS;
+    return isOver ? "It may run, and no process has taken it for longer than a turn may run at all." : null;
+  }
+  if (turn.state === "queued") return "It is the first in line, and may not be started.";
+  if (lease === null) return "It counts as running, and no process has its lease.";
+  if (at - lease.expiresAt > SWEPT_MS) {
+    return "The lease of the process that ran it has run out, and no process has taken it over.";
+  }
+  const ranMs = turn.ranMs + ranInAttempt(turn, at);
+  return ranMs > turnMs + LATE_MS ? "It has run for longer than a turn may (limits.turnMs)." : null;
+}
+
+function whyStillWaiting(decideBy: number | null, at: number): string | null {
+  if (decideBy === null) return "It waits for a person, and nobody is asked.";
+  return at - decideBy > LATE_MS ? "The time to decide is over, and it has not gone on." : null;
+}
+
+/** As `whyStuck` has it. */
+export function sessionStatus(session: SeenSession, at: number, limits: HealthLimits): AdminSessionStatus {
+  if (session.turn === null) return "idle";
+  const { state, endedAt } = session.turn.turn;
+  if (endedAt !== null) return state === "failed" ? "failed" : "idle";
+  if (whyStuck(session.turn, session.updatedAt, at, limits) !== null) return "stuck";
+  return state === "waiting" ? "waiting" : "processing";
+}

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { AdminLatency, AdminUsage } from "../../documented-admin.ts";
+import { refusals } from "../../operation.ts";
+import type { HttpApp } from "../route-parts.ts";
+import { ADMIN, type AdminParts } from "./admin-route-parts.ts";
+
+const BOUNDS =
+  "From the turns of sessions that are still there, by when they ended. At most 1,500 buckets; of at most 50,000 turns, the newest " +
+  "(`covered_from` says where they end).";
+
+function time(description: string) {
+  return z.iso
+    .datetime({ offset: true, error: "must be a time in ISO 8601, such as 2026-11-20T12:00:00Z" })
+    .meta({ description, format: "date-time", examples: ["2026-11-20T12:00:00.000Z"] })
+    .transform((text) => Date.parse(text))
+    .optional();
+}
+
+const range = {
+  from: time("Beginning, taken down to that of its bucket; 24 hours before `to` when absent"),
+  to: time("End, which does not count; now when absent"),
+};
+
+function bucketOf<const Names extends readonly [string, ...string[]]>(names: Names) {
+  return z
+    .enum(names, `must be one of ${names.join(", ")}`)
+    .optional()
+    .meta({ description: "Length of a bucket, in UTC; `hour` when absent" });
+}
+
+export function adminReportRoutes(app: HttpApp, { service }: AdminParts): void {
+  app.get(
+    "/api/admin/usage",
+    {
+      schema: {
+        operationId: "adminUsage",
+        summary: "Report what was used",
+        description: `Messages, turns and tokens by time, App and model. ${BOUNDS}`,
+        ...ADMIN,
+        querystring: z.object({ ...range, bucket: bucketOf(["hour", "day"]) }),
+        response: { 200: AdminUsage, ...refusals(401, 429, 503) },
+      },
+    },
+    (request) => {
+      const { from = null, to = null, bucket = "hour" } = request.query;
+      return service.usage({ from, to, bucket });
+    },
+  );
+
+  app.get(
+    "/api/admin/latency",
+    {
+      schema: {
+        operationId: "adminLatency",
+        summary: "Report how long turns took",
+        description: `Percentiles by time. ${BOUNDS}`,
+        ...ADMIN,
+        querystring: z.object({ ...range, bucket: bucketOf(["minute", "hour", "day"]) }),
+        response: { 200: AdminLatency, ...refusals(401, 429, 503) },
+      },
+    },
+    (request) => {
+      const { from = null, to = null, bucket = "hour" } = request.query;
+      return service.latency({ from, to, bucket });
+    },
+  );
+}

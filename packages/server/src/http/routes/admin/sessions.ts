@@ -1,0 +1,146 @@
+import { AdminSessionStatus } from "@colloquy/protocol";
+import { z } from "zod";
+import { DeletedThread, PersistedMessage } from "../../documented.ts";
+import { AdminSession, AdminSessionDetail, AdminSessionPage } from "../../documented-admin.ts";
+import { refusals } from "../../operation.ts";
+import { AppName, IdPath, limitUpTo } from "../../parameters.ts";
+import type { HttpApp } from "../route-parts.ts";
+import { ADMIN, type AdminParts } from "./admin-route-parts.ts";
+
+const PAGE_MAX = 200;
+const PAGE = 50;
+const MESSAGES_MAX = 1000;
+const SEARCH_MAX = 200;
+
+const SessionsQuery = z.object({
+  status: z
+    .enum(AdminSessionStatus.options, `must be one of ${AdminSessionStatus.options.join(", ")}`)
+    .optional(),
+  app: AppName.optional().meta({ description: "Sessions of this App alone" }),
+  search: z
+    .string("must be a string")
+    .min(1, "must not be empty")
+    .max(SEARCH_MAX, `must be at most ${SEARCH_MAX} characters`)
+    .optional()
+    .meta({ description: "Text in the title, in any case; or a whole session id or wallet address" }),
+  limit: limitUpTo(PAGE_MAX, `Sessions in a page; ${PAGE} when absent`).optional(),
+  cursor: z.string().optional().meta({ description: "`next_cursor` of the page before" }),
+});
+
+const TurnsQuery = z.object({
+  before: limitUpTo(999_999_999, "Number of the turn that those of the answer come before").optional(),
+  limit: limitUpTo(PAGE_MAX, `Turns in the answer; ${PAGE} when absent`).optional(),
+});
+
+const MessagesQuery = z.object({
+  after: z
+    .uuid("must be the id of a message")
+    .optional()
+    .meta({ description: "Id of the message before the first" }),
+  limit: limitUpTo(MESSAGES_MAX, "Messages in the answer; 1,000 when absent").optional(),
+});
+
+export function adminSessionRoutes(app: HttpApp, parts: AdminParts): void {
+  list(app, parts);
+  look(app, parts);
+  change(app, parts);
+}
+
+function list(app: HttpApp, { service }: AdminParts): void {
+  app.get(
+    "/api/admin/sessions",
+    {
+      schema: {
+        operationId: "adminListSessions",
+        summary: "Look for sessions",
+        description:
+          "Newest use first. With `status` (but `failed` and `idle`), those with an open turn are looked at, 10,000 at most; else all, " +
+          "and where there is a filter 5,000 at most for a page: it may then be short, or empty, and yet have a `next_cursor`.",
+        ...ADMIN,
+        querystring: SessionsQuery,
+        response: { 200: AdminSessionPage, ...refusals(401, 429, 503) },
+      },
+    },
+    (request) => {
+      const { status = null, app: name = null, search = null, limit = PAGE, cursor = null } = request.query;
+      return service.sessions({ status, app: name, search, limit, cursor });
+    },
+  );
+}
+
+function look(app: HttpApp, { service }: AdminParts): void {
+  app.get(
+    "/api/admin/sessions/:id",
+    {
+      schema: {
+        operationId: "adminGetSession",
+        summary: "Get a session with its turns",
+        ...ADMIN,
+        params: IdPath,
+        querystring: TurnsQuery,
+        response: { 200: AdminSessionDetail, ...refusals(401, 404, 429, 503) },
+      },
+    },
+    (request) => {
+      const { before = null, limit = PAGE } = request.query;
+      return service.session(request.params.id, { before, limit });
+    },
+  );
+
+  app.get(
+    "/api/admin/sessions/:id/messages",
+    {
+      schema: {
+        operationId: "adminListMessages",
+        summary: "List the persisted messages of a session",
+        description: "In the order of arrival, of a session of whatever App.",
+        ...ADMIN,
+        params: IdPath,
+        querystring: MessagesQuery,
+        response: {
+          200: z.array(PersistedMessage).meta({ description: "The messages" }),
+          ...refusals(401, 404, 429, 503),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { after = null, limit = MESSAGES_MAX } = request.query;
+      return reply.send([...(await service.messages(request.params.id, after, limit))]);
+    },
+  );
+}
+
+function change(app: HttpApp, { service }: AdminParts): void {
+  app.post(
+    "/api/admin/sessions/:id/interrupt",
+    {
+      schema: {
+        operationId: "adminInterrupt",
+        summary: "Interrupt a session",
+        description: "Stops its turn and what is queued behind it; the same for one that is idle.",
+        ...ADMIN,
+        params: IdPath,
+        response: { 200: AdminSession, ...refusals(401, 404, 413, 415, 429, 503, 507) },
+      },
+    },
+    (request) => service.interrupt(request.params.id),
+  );
+
+  app.delete(
+    "/api/admin/sessions/:id",
+    {
+      schema: {
+        operationId: "adminDeleteSession",
+        summary: "Delete a session and its messages",
+        description: "Stops a running turn and ends open event streams.",
+        ...ADMIN,
+        params: IdPath,
+        response: { 200: DeletedThread, ...refusals(401, 404, 429, 503, 507) },
+      },
+    },
+    async (request) => {
+      await service.remove(request.params.id);
+      return { session_id: request.params.id, deleted: true as const };
+    },
+  );
+}
