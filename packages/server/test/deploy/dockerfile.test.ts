@@ -25,11 +25,18 @@ describe("the Dockerfile", () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "colloquy-image-"));
     await chmod(folder, 0o755);
+    const stages = await readStages();
+    last = stages.at(-1)!;
+    // What the last one runs from is what it copies from the one before.
     image = join(folder, "opt");
-    await mkdir(image);
-    const [build = [], final = []] = await readStages();
-    last = final;
-    for (const instruction of build) await perform(instruction, image);
+    const folders = new Map<string, string>();
+    for (const stage of stages.slice(0, -1)) {
+      const name = restsOf(stage, "FROM")[0]!.split(" AS ")[1]!;
+      const own = name === "build" ? image : join(folder, name);
+      await mkdir(own);
+      folders.set(name, own);
+      for (const instruction of stage) await perform(instruction, own, folders);
+    }
   }, 240_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -62,6 +69,8 @@ describe("the Dockerfile", () => {
         headers: { Prefer: "wait=20" },
       });
       expect(expectSnapshot(answer, session).messages.at(-1)?.content).toContain("42");
+      const page = await send(`http://127.0.0.1:${port}`, "GET", "/");
+      expect([page.status, page.text]).toEqual([200, expect.stringContaining("<title>Colloquy</title>")]);
     } finally {
       const ended = once(child, "exit");
       child.kill("SIGTERM");
@@ -99,9 +108,16 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "libatomic.so.1": "libatomic1",
 };
 
-/** Does an instruction of the first stage in `image`, which stands for its working directory. */
-async function perform({ word, rest }: Instruction, image: string): Promise<void> {
-  if (word === "COPY") {
+/** Does an instruction in `image`, which stands for the working directory of its stage. `folders` are those of the stages so far. */
+async function perform(
+  { word, rest }: Instruction,
+  image: string,
+  folders: ReadonlyMap<string, string>,
+): Promise<void> {
+  const [, stage, from, to] = /^--from=(\S+) \/opt\/colloquy\/(\S+) (\S+)$/.exec(rest) ?? [];
+  if (word === "COPY" && stage !== undefined) {
+    await cp(join(folders.get(stage)!, from!), join(image, to!), { recursive: true });
+  } else if (word === "COPY") {
     const isSent = await sentToBuilder();
     const words = rest.split(" ");
     const to = join(image, words.at(-1)!);
