@@ -1,0 +1,196 @@
+// The packages as they are published: packed, unpacked into a project that has React and assistant-ui beside them, and used there.
+
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { transform } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { buildPackage as buildClient } from "../../client/build/build-package.ts";
+import { Program } from "../../server/test/black-box/server.ts";
+import { buildPackage as buildReact } from "../build/build-package.ts";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "../../..");
+/** What such a project installs itself. */
+const INSTALLED = ["react", "react-dom", "@assistant-ui/react", "@types/react", "@types/react-dom"];
+
+let folder: string;
+let project: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "colloquy-react-"));
+  project = join(folder, "project");
+  await install("client", buildClient);
+  await install("react", buildReact);
+  for (const name of INSTALLED) {
+    const link = join(project, "node_modules", name);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(join(ROOT, "node_modules", name), link);
+  }
+  await writeFile(join(project, "package.json"), '{ "type": "module" }');
+}, 120_000);
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function install(name: string, build: (directory: string) => Promise<void>): Promise<void> {
+  const built = join(folder, name);
+  await build(built);
+  const npm = await run("npm", ["pack", built, "--pack-destination", folder, "--offline"]);
+  const installed = join(project, "node_modules/@colloquy", name);
+  await mkdir(installed, { recursive: true });
+  const tarball = join(folder, npm.stdout.trim().split("\n").at(-1) ?? "");
+  await run("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"]);
+}
+
+/** What the compiler says of these files in the project. Nothing is right. */
+async function check(...sources: readonly string[]): Promise<string> {
+  const files = sources.map((_source, index) => `use-${index}.tsx`);
+  await Promise.all(files.map((file, index) => writeFile(join(project, file), sources[index] ?? "")));
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    target: "es2022",
+    lib: ["es2022", "dom", "dom.iterable"],
+    module: "esnext",
+    moduleResolution: "bundler",
+    jsx: "react-jsx",
+    types: [],
+    // assistant-ui's own declarations have mistakes; ours are looked at one by one below.
+    skipLibCheck: true,
+  };
+  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
+  return run(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), "-p", project]).then(
+    () => "",
+    (error: { stdout: string }) => error.stdout,
+  );
+}
+
+/** Runs a program of the project, and answers what it has said. */
+async function execute(name: string, code: string): Promise<string> {
+  const file = join(project, `${name}.js`);
+  await writeFile(file, (await transform(code, { loader: "tsx", jsx: "automatic" })).code);
+  return (await run(process.execPath, [file])).stdout.trim();
+}
+
+async function examples(): Promise<string[]> {
+  const pages = ["packages/react/README.md", "docs/react.md"];
+  const texts = await Promise.all(pages.map((page) => readFile(join(ROOT, page), "utf8")));
+  return texts.flatMap((text) => [...text.matchAll(/```tsx\n(.*?)```/gs)].map(([, code = ""]) => code));
+}
+
+it("needs the client to be installed, and takes React and assistant-ui from the project", async () => {
+  const installed = join(project, "node_modules/@colloquy/react");
+  const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as object;
+  expect(manifest).toMatchObject({
+    dependencies: { "@colloquy/client": "0.1.0" },
+    peerDependencies: { react: ">=18.3.0", "@assistant-ui/react": ">=0.15.0" },
+    peerDependenciesMeta: { "@assistant-ui/react": { optional: true } },
+  });
+  const texts = await Promise.all(
+    ["index.js", "shared.js", "assistant-ui/index.js"].map((file) => readFile(join(installed, file), "utf8")),
+  );
+  const imported = texts.flatMap((text) =>
+    [...text.matchAll(/from "([^".][^"]*)"/g)].map(([, name]) => name),
+  );
+  expect(new Set(imported)).toEqual(
+    new Set(["@assistant-ui/react", "@colloquy/client", "react", "react/jsx-runtime"]),
+  );
+  expect(texts[0]).toMatch(/^"use client";/);
+  expect(texts[2]).toMatch(/^"use client";/);
+  // Who does not use assistant-ui needs not have it.
+  expect(texts[0]! + texts[1]!).not.toContain("@assistant-ui");
+});
+
+describe("its types", () => {
+  it("are those that the guide's examples need", async () => {
+    const found = await examples();
+    expect(found.length).toBeGreaterThan(4);
+    expect(await check(...found)).toBe("");
+  });
+
+  it("find mistakes", async () => {
+    const wrong = 'import { useSession } from "@colloquy/react";\nexport const use = () => useSession(5);\n';
+    expect(await check(wrong)).toMatch(/use-0\.tsx\(2,\d+\): error TS2345/);
+    const other =
+      'import { useColloquyRuntime } from "@colloquy/react/assistant-ui";\nexport const use = () => useColloquyRuntime({ sessionId: 5 });\n';
+    expect(await check(other)).toMatch(/use-0\.tsx\(2,\d+\): error TS2322/);
+  });
+});
+
+it("is rendered on a server", async () => {
+  const said = await execute(
+    "server",
+    `import { createClient } from "@colloquy/client";
+    import { ColloquyProvider, useSession, useThreads } from "@colloquy/react";
+    import { renderToString } from "react-dom/server";
+    const client = createClient({ baseUrl: "http://127.0.0.1:1" });
+    function Title() {
+      const { snapshot } = useSession("6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c");
+      return <h1>{snapshot?.title ?? "Not yet"}, {useThreads().threads.length}</h1>;
+    }
+    console.log(renderToString(<ColloquyProvider client={client}><Title /></ColloquyProvider>));`,
+  );
+  expect(said).toBe("<h1>Not yet<!-- -->, <!-- -->0</h1>");
+});
+
+describe("its documentation", () => {
+  /** Renders what an example exports, says something where it can, and tells what stands on the page in the end. */
+  const PAGE = `
+    import ${JSON.stringify(join(import.meta.dirname, "page-globals.ts"))};
+    const { createElement, StrictMode } = await import("react");
+    const { createRoot } = await import("react-dom/client");
+    const { createClient } = await import("@colloquy/client");
+    const { ColloquyProvider } = await import("@colloquy/react");
+    const { App, ...components } = await import(process.argv[1]);
+    const client = createClient({ baseUrl: "URL" });
+    const id = client.session().id;
+    const below = Object.values(components).map((component, key) => createElement(component, { id, key, open() {} }));
+    const root = document.createElement("div");
+    document.body.append(root);
+    createRoot(root).render(createElement(StrictMode, null, App ? createElement(App) : createElement(ColloquyProvider, { client }, below)));
+    const until = async (condition) => {
+      for (let round = 0; !condition(); round += 1) {
+        if (round > 2_000) throw new Error("This never came to hold: " + condition + " " + root.textContent);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
+    await until(() => root.firstChild || !App);
+    const input = root.querySelector("[aria-label=Message]");
+    if (input) {
+      const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(input), "value");
+      set.call(input, "What is 12 * 7?");
+      input.dispatchEvent(new window.Event("input", { bubbles: true }));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      input.form.requestSubmit();
+      await until(() => root.textContent.includes("84"));
+    }
+    console.log(root.textContent);
+    process.exit();
+  `;
+
+  it("has examples that run", { timeout: 120_000 }, async () => {
+    const program = await Program.start();
+    try {
+      const said = await Promise.all(
+        (await examples()).map(async (code, index) => {
+          const file = join(project, `example-${index}.js`);
+          const here = code.replaceAll("http://127.0.0.1:8080", program.url);
+          await writeFile(file, (await transform(here, { loader: "tsx", jsx: "automatic" })).code);
+          const page = join(project, `page-${index}.js`);
+          await writeFile(
+            page,
+            PAGE.replace("URL", program.url).replace("process.argv[1]", JSON.stringify(file)),
+          );
+          return (await run(process.execPath, [page], { timeout: 60_000 })).stdout;
+        }),
+      );
+      expect(said.filter((text) => text.includes("12 * 7 = 84"))).toHaveLength(3);
+    } finally {
+      await program.remove();
+    }
+  });
+});
