@@ -29,6 +29,8 @@ import { memoryThreads, type Notice } from "../src/index.ts";
 const ID = "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c";
 
 let page: Page;
+/** What was on its way, and what became of it. */
+let sent: string[];
 let errors: { readonly message: string; readonly text: string | null }[];
 /** Each message that was rendered, as often as it was. */
 let rendered: string[];
@@ -57,6 +59,7 @@ beforeEach(async () => {
     wallet: { chains: [{ id: 1, name: "Ethereum", rpcURL, currency, contracts: null }] },
   });
   errors = [];
+  sent = [];
   rendered = [];
 });
 afterEach(async () => {
@@ -135,6 +138,11 @@ function ThreadRow(): ReactNode {
 function Chat(options: ColloquyRuntimeOptions): ReactNode {
   const runtime = useColloquyRuntime({
     ...options,
+    onSend: (text, arrival) => {
+      sent.push(`${text} leaves`);
+      const note = (end: string) => () => void sent.push(`${text} ${end}`);
+      arrival.then(note("arrives"), note("is lost"));
+    },
     onError: ({ message }, { text }) => void errors.push({ message, text }),
   });
   return (
@@ -199,6 +207,7 @@ describe("a thread", () => {
     expect(new Set(rendered).size).toBe(1);
     call.finish();
     await until(() => messages()[1]!.dataset["status"] === "complete");
+    expect(sent).toEqual(["Hi leaves", "Hi arrives"]);
   });
 });
 
@@ -347,6 +356,7 @@ describe("the composer", () => {
     await say("Hi");
     await until(() => errors.length === 1);
     expect(errors).toEqual([{ message: "Not you.", text: "Hi" }]);
+    expect(sent).toEqual(["Hi leaves", "Hi is lost"]);
     await until(() => screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Message" }).value === "Hi");
     expect(messages()).toEqual([]);
   });

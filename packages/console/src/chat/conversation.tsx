@@ -1,4 +1,4 @@
-import { AssistantRuntimeProvider } from "@assistant-ui/react";
+import { AssistantRuntimeProvider, type AssistantRuntime } from "@assistant-ui/react";
 import { useSession } from "@colloquy/react";
 import { useColloquyRuntime } from "@colloquy/react/assistant-ui";
 import { Code } from "lucide-react";
@@ -12,6 +12,7 @@ import { Announcer } from "./announcer.tsx";
 import type { ChatPageProps } from "./chat-page.tsx";
 import { ConnectionBar } from "./connection-bar.tsx";
 import { failureOf, type Failure } from "./failure.ts";
+import { useLeaving } from "./leaving-message.tsx";
 import { ModelPicker } from "./model-picker.tsx";
 import { SessionIdContext } from "./session-id.tsx";
 import { Thread } from "./thread.tsx";
@@ -21,11 +22,15 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
   const { sessionId, menu, isDeveloping, onDevelop, onKeyWanted } = props;
   const [failure, setFailure] = useState<Failure | null>(null);
   const { snapshot, connection, session } = useSession(sessionId);
+  const [leaving, noteLeaving] = useLeaving();
   const runtime = useColloquyRuntime({
     sessionId,
     onSessionChange: (id) => goTo({ page: "chat", sessionId: id }),
-    onError: (error, { text }) =>
-      setFailure(failureOf(text === null ? "That did not work" : "Your message was not sent", error)),
+    onSend: noteLeaving,
+    onError: (error, { text }) => {
+      setFailure(failureOf(text === null ? "That did not work" : "Your message was not sent", error));
+      if (text !== null) setTimeout(() => giveBack(runtime, text), 0);
+    },
   });
   const title = snapshot?.title ?? "Conversation";
   useDocumentTitle(title);
@@ -56,6 +61,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
         <Announcer snapshot={snapshot} />
         <Thread
           draftOf={sessionId}
+          leaving={leaving}
           failure={failure}
           onFailure={setFailure}
           onKeyWanted={onKeyWanted}
@@ -70,6 +76,12 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
       </AssistantRuntimeProvider>
     </SessionIdContext>
   );
+}
+
+/** What was not sent goes back to where it was written, without losing what is being written there by now. */
+function giveBack({ thread: { composer } }: AssistantRuntime, text: string): void {
+  const written = composer.getState().text;
+  if (!written.includes(text)) composer.setText(written === "" ? text : `${text}\n\n${written}`);
 }
 
 /** A conversation belongs to its App for good, so what is sent goes there, and so does the next one. */

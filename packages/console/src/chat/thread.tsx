@@ -5,8 +5,11 @@ import { AssistantMessage } from "./assistant-message.tsx";
 import { Composer } from "./composer.tsx";
 import type { Failure } from "./failure.ts";
 import { FailureBar } from "./failure-bar.tsx";
+import { LeavingMessage, type Leaving } from "./leaving-message.tsx";
 import { UserMessage } from "./user-message.tsx";
 import styles from "./thread.module.css";
+
+const NONE: readonly Leaving[] = [];
 
 export interface ThreadProps {
   /** The session whose draft the composer keeps, `null` for a new one. */
@@ -14,6 +17,8 @@ export interface ThreadProps {
   readonly failure: Failure | null;
   readonly onFailure: (failure: Failure | null) => void;
   readonly onKeyWanted: () => void;
+  /** What was said and has not reached the service yet. */
+  readonly leaving?: readonly Leaving[];
   /** Below the text that is written. */
   readonly pickers: ReactNode;
   /** Shown while there is no message. */
@@ -26,6 +31,7 @@ export function Thread({
   failure,
   onFailure,
   onKeyWanted,
+  leaving = NONE,
   pickers,
   welcome,
 }: ThreadProps): ReactNode {
@@ -45,6 +51,9 @@ export function Thread({
           <ThreadPrimitive.Messages>
             {({ message }) => (message.role === "user" ? <UserMessage /> : <AssistantMessage />)}
           </ThreadPrimitive.Messages>
+          {leaving.map((message) => (
+            <LeavingMessage key={message.number} text={message.text} />
+          ))}
         </div>
       </ThreadPrimitive.Viewport>
       <div className={styles["bottom"]}>

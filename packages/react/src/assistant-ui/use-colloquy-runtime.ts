@@ -21,6 +21,8 @@ export interface ColloquyRuntimeOptions {
   readonly onSessionChange?: ((id: string) => void) | undefined;
   /** Sent with each message, beside the provider's wallet. */
   readonly sendOptions?: Pick<SendOptions, "clientId" | "userState"> | undefined;
+  /** A message is on its way: `sent` resolves when the service has it, and rejects when it has not. */
+  readonly onSend?: ((text: string, sent: Promise<unknown>) => void) | undefined;
   /** What a person did was refused or did not get through: `text` is the message that was not sent. */
   readonly onError?: ((error: Error, failed: { readonly text: string | null }) => void) | undefined;
 }
@@ -30,6 +32,10 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
   const latest = useLatest(options);
   const report = useCallback(
     (error: Error, text: string | null = null) => latest.current.onError?.(error, { text }),
+    [latest],
+  );
+  const onSend = useCallback(
+    (text: string, sent: Promise<unknown>) => latest.current.onSend?.(text, sent),
     [latest],
   );
   const { client } = useColloquy();
@@ -45,7 +51,7 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
   const { snapshot, connection, session } = useSession(current);
   const messages = useShownMessages(snapshot, useToolProgress(current));
   const threadList = useThreadListAdapter(current, show, report);
-  const verbs = useVerbs(session, options.sendOptions, report);
+  const verbs = useVerbs(session, options.sendOptions, report, onSend);
   const isRunning = snapshot?.is_processing ?? false;
   const isLoading = snapshot === null && connection.state !== "failed";
   const adapter = useMemo(

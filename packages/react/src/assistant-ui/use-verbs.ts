@@ -20,12 +20,14 @@ export interface Verbs {
 }
 
 type Report = (error: Error, text?: string) => void;
+type OnSend = (text: string, sent: Promise<unknown>) => void;
 
 /** What a person can do in a session, for assistant-ui. The same object as long as the session is. */
 export function useVerbs(
   session: LiveSession,
   sendOptions: Pick<SendOptions, "clientId" | "userState"> | undefined,
   report: Report,
+  onSend: OnSend,
 ): Verbs {
   const { publicKey } = useColloquy();
   const latest = useLatest({ ...sendOptions, ...(publicKey !== null && { publicKey }) });
@@ -33,7 +35,9 @@ export function useVerbs(
     const send = async (message: AppendMessage): Promise<void> => {
       const text = textOf(message);
       try {
-        await session.send(text, latest.current);
+        const sent = session.send(text, latest.current);
+        onSend(text, sent);
+        await sent;
       } catch (error) {
         report(error as Error, text);
         // The text goes back to where it was written.
@@ -44,7 +48,7 @@ export function useVerbs(
       adapter: { onNew: send, onCancel: () => interrupted(session, report), ...deciding(session, report) },
       queue: queueOf((message) => void send(message).catch(() => undefined)),
     };
-  }, [session, latest, report]);
+  }, [session, latest, report, onSend]);
 }
 
 async function interrupted(session: LiveSession, report: Report): Promise<void> {
