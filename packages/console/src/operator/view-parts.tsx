@@ -1,7 +1,7 @@
 // What the operators' pages are put together from: a heading, tables that scroll by themselves, words for states.
 
 import { RotateCw } from "lucide-react";
-import type { ReactNode } from "react";
+import { useId, type ReactNode } from "react";
 import { IconButton } from "../design/button.tsx";
 import { classes } from "../design/classes.ts";
 import type { Answered } from "./administration.tsx";
@@ -144,10 +144,12 @@ export function Choice<Value extends string>({
   readonly options: readonly (readonly [value: Value, label: string])[];
   readonly onChange: (value: Value) => void;
 }): ReactNode {
+  const id = useId();
   return (
-    <label className={styles["choice"]}>
-      <span>{label}</span>
+    <div className={styles["choice"]}>
+      <label htmlFor={id}>{label}</label>
       <select
+        id={id}
         value={value}
         onChange={(event) => {
           const chosen = options.find(([option]) => option === event.target.value);
@@ -160,6 +162,6 @@ export function Choice<Value extends string>({
           </option>
         ))}
       </select>
-    </label>
+    </div>
   );
 }

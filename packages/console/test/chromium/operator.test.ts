@@ -1,0 +1,419 @@
+// What an operator sees and does, in Chromium, over the real service.
+
+import { createClient } from "@colloquy/client";
+import { createAdminClient, type AdminClient } from "@colloquy/client/admin";
+import { randomUUID } from "node:crypto";
+import type { Locator, Page } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { findViolations } from "../../../../test/browser/accessibility.ts";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import { expectGone, expectSeen } from "./console-page.ts";
+import { ADMIN_KEY, prepareConsole, SCRIPTED } from "./console-service.ts";
+import { serveSeveralApps, type SeveralApps } from "./several-apps.ts";
+
+const DESK = { width: 1440, height: 900 };
+const PHONE = { width: 390, height: 844 };
+const NARROW = { width: 320, height: 700 };
+const VIEWS = ["overview", "sessions", "apps", "keys", "usage", "latency"] as const;
+const isLeftOut = await isWithoutChromium();
+
+let service: SeveralApps;
+let admin: AdminClient;
+
+beforeAll(async () => {
+  if (!isLeftOut) await prepareConsole();
+}, 120_000);
+
+describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
+  const openPage = useChromium();
+
+  beforeEach(async () => {
+    service = await serveSeveralApps();
+    admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
+  });
+  afterEach(() => service.stop());
+
+  /** A page that the operator's key was entered in. */
+  async function open(
+    view: string,
+    options: { viewport?: typeof DESK; colorScheme?: "light" | "dark" } = {},
+  ): Promise<Page> {
+    const { page } = await openPage(service.url, { viewport: DESK, ...options });
+    await page.addInitScript((adminKey) => {
+      const { sessionStorage } = globalThis as unknown as Stored;
+      sessionStorage.setItem("colloquy.settings", JSON.stringify({ adminKey }));
+    }, ADMIN_KEY);
+    await page.goto(`/#/operate/${view}`);
+    await expectSeen(page.getByRole("heading", { level: 2 }));
+    await expectGone(page.getByText("Loading…"));
+    return page;
+  }
+
+  const rows = (page: Page, table: string | RegExp): Locator =>
+    page.getByRole("table", { name: table }).locator("tbody").getByRole("row");
+  const dialog = (page: Page, name: string): Locator => page.getByRole("dialog", { name });
+
+  it("asks for the key, again when it is wrong, and keeps it in the tab alone", async () => {
+    const { page, expectTrouble } = await openPage(service.url);
+    expectTrouble(/^console: Failed to load resource.* 401/);
+    await page.goto("/#/operate/overview");
+    await page.getByLabel("Admin key").fill("not the key of anybody");
+    await page.getByRole("button", { name: "Open" }).click();
+    await expectSeen(page.getByText("The service does not accept this key."));
+    const kept = () => page.evaluate(() => JSON.stringify((globalThis as unknown as Stored).sessionStorage));
+    expect(await kept()).not.toContain("not the key of anybody");
+
+    await page.getByLabel("Admin key").fill(ADMIN_KEY);
+    await page.keyboard.press("Enter");
+    await expectSeen(page.getByRole("heading", { name: "Overview" }));
+    expect(await kept()).toContain(ADMIN_KEY);
+    expect(page.url()).not.toContain(ADMIN_KEY);
+    await page.reload();
+    await expectSeen(page.getByRole("heading", { name: "Overview" }));
+    await page.getByRole("button", { name: "Forget the admin key" }).click();
+    await expectSeen(page.getByLabel("Admin key"));
+    expect(await kept()).not.toContain(ADMIN_KEY);
+  });
+
+  it("says how the service comes to have the area, where it has none", async () => {
+    const closed = await serveSeveralApps({ hasAdministration: false });
+    const { page, expectTrouble } = await openPage(closed.url);
+    expectTrouble(/^console: Failed to load resource.* 404/);
+    await page.goto("/#/operate/overview");
+    await page.getByLabel("Admin key").fill(ADMIN_KEY);
+    await page.keyboard.press("Enter");
+    await expectSeen(page.getByRole("alert").getByText("COLLOQUY_ADMIN_KEY"));
+    await page.goto("about:blank");
+    await closed.stop();
+  });
+
+  it("shows how the service is, anew every five seconds as long as it is looked at", async () => {
+    const { page } = await openPage(service.url);
+    await page.clock.install();
+    await page.addInitScript((adminKey) => {
+      const { sessionStorage } = globalThis as unknown as Stored;
+      sessionStorage.setItem("colloquy.settings", JSON.stringify({ adminKey }));
+    }, ADMIN_KEY);
+    let asked = 0;
+    page.on("response", (response) => {
+      if (response.url().endsWith("/api/admin/overview")) asked += 1;
+    });
+    await page.goto("/#/operate");
+    await expectSeen(page.getByText("SQLite"));
+    const value = (name: string): Locator => page.locator("dl > div").filter({ hasText: name }).locator("dd");
+    expect(await value("Turns running").first().innerText()).toBe("0");
+
+    const id = randomUUID();
+    await service.client.setModel(id, SCRIPTED);
+    await service.client.sendMessage(id, "Work for a while");
+    const call = await service.model.next();
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(5_000);
+        return value("Turns running").first().innerText();
+      })
+      .toBe("1");
+    await page.evaluate(hide, "hidden");
+    await page.clock.runFor(5_000);
+    await page.waitForLoadState("networkidle");
+    const before = asked;
+    await page.clock.runFor(60_000);
+    await page.waitForLoadState("networkidle");
+    expect(asked).toBe(before);
+    call.finish();
+    await page.evaluate(hide, "visible");
+    await expect.poll(() => asked).toBeGreaterThan(before);
+  });
+
+  it("finds sessions, shows what is wrong with them, and stops what runs", async () => {
+    const failed = randomUUID();
+    await service.client.setModel(failed, SCRIPTED);
+    await service.client.sendMessage(failed, "Fail, please");
+    (await service.model.next()).finish("content-filter");
+    await expect.poll(async () => (await service.client.getState(failed)).is_processing).toBe(false);
+    const running = randomUUID();
+    await service.client.setModel(running, SCRIPTED);
+    await service.client.sendMessage(running, "Never end");
+    await service.model.next();
+    await service.client.renameThread(running, "The one that runs");
+    await service.client.renameThread(failed, "The one that failed");
+    await service.client.sendMessage(randomUUID(), "Good day", { wait: true });
+
+    const page = await open("sessions");
+    await expect.poll(() => rows(page, "Sessions").count()).toBe(3);
+    await page.getByLabel("Status").selectOption("failed");
+    await expect
+      .poll(() => rows(page, "Sessions").allInnerTexts())
+      .toEqual([expect.stringMatching(/The one that failed[^]*failed[^]*model_refused/)]);
+    await page.getByLabel("Status").selectOption("");
+    await page.getByRole("searchbox", { name: /^Title, session id/ }).fill("one that RUNS");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => rows(page, "Sessions").count()).toBe(1);
+    await page.getByRole("link", { name: "The one that runs" }).click();
+
+    await expectSeen(page.getByRole("heading", { name: "The one that runs" }));
+    const turns = rows(page, "Turns, newest first");
+    await expect.poll(() => turns.allInnerTexts()).toEqual([expect.stringMatching(/^1\s+running/)]);
+    await page.getByRole("button", { name: "Interrupt" }).click();
+    await dialog(page, "Interrupt the answer?").getByRole("button", { name: "Interrupt" }).click();
+    await expect.poll(() => turns.allInnerTexts()).toEqual([expect.stringMatching(/^1\s+interrupted/)]);
+    expect((await service.client.getState(running)).messages.at(-1)?.status).toBe("interrupted");
+    expect(await page.getByRole("button", { name: "Interrupt" }).isDisabled()).toBe(true);
+  });
+
+  it("deletes a session only when it was asked whether to", async () => {
+    const id = randomUUID();
+    await service.client.sendMessage(id, "Good day", { wait: true });
+    const page = await open(`sessions/${id}`);
+    await page.getByRole("button", { name: "Delete" }).click();
+    await expectSeen(dialog(page, "Delete the session?"));
+    await page.keyboard.press("Escape");
+    await expectGone(dialog(page, "Delete the session?"));
+    await expect.poll(() => focused(page)).toBe("Delete");
+    expect((await service.client.getSession(id)).session_id).toBe(id);
+    await page.keyboard.press("Enter");
+    await dialog(page, "Delete the session?").getByRole("button", { name: "Delete for good" }).click();
+    await expectSeen(page.getByText("There is no such session."));
+    await expect(service.client.getSession(id)).rejects.toMatchObject({ code: "session_not_found" });
+  });
+
+  it("shows sessions page by page", async () => {
+    for (let count = 0; count < 51; count += 1) await service.client.createSession(randomUUID());
+    const page = await open("sessions");
+    await expect.poll(() => rows(page, "Sessions").count()).toBe(50);
+    await page.getByRole("button", { name: "Older" }).click();
+    await expect.poll(() => rows(page, "Sessions").count()).toBe(1);
+    expect(await page.getByRole("button", { name: "Older" }).isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Newer" }).click();
+    await expect.poll(() => rows(page, "Sessions").count()).toBe(50);
+  });
+
+  it("makes a key that is seen once, rotates it and ends it", async () => {
+    const page = await open("keys");
+    await expectSeen(page.getByText("There is no key yet."));
+    await page.getByRole("button", { name: "Create a key" }).click();
+    const create = dialog(page, "Create a key");
+    await create.getByRole("button", { name: "Create" }).click();
+    await expectSeen(create.getByText("Choose the Apps that the key opens."));
+    expect(await create.getByRole("checkbox", { name: "default" }).count()).toBe(0);
+    await create.getByRole("checkbox", { name: "support" }).check();
+    await create.getByLabel("Name, to know it by").fill("web shop");
+    await create.getByRole("button", { name: "Create" }).click();
+    const first = await shownKey(page);
+    await talk(first);
+    expect(await page.content()).not.toContain(first);
+    await expect
+      .poll(() => rows(page, "Keys, newest first").allInnerTexts())
+      .toEqual([expect.stringMatching(/^web shop[^]*support[^]*good/)]);
+
+    await page.getByRole("button", { name: "Rotate “web shop”" }).click();
+    const rotate = dialog(page, "Rotate the key?");
+    await rotate.getByLabel("The old one ends").selectOption("At once");
+    await rotate.getByRole("button", { name: "Rotate" }).click();
+    const second = await shownKey(page);
+    await talk(second);
+    await expectEnded(first);
+
+    await page.getByRole("button", { name: "Revoke “web shop”" }).click();
+    await dialog(page, "Revoke the key?").getByRole("button", { name: "Revoke" }).click();
+    await expectGone(dialog(page, "Revoke the key?"));
+    await expectEnded(second);
+    await expect.poll(() => page.getByRole("button", { name: /^Revoke/ }).count()).toBe(0);
+  });
+
+  /** The key in the dialog that shows it, which is closed then. */
+  async function shownKey(page: Page): Promise<string> {
+    const shown = dialog(page, "The new key");
+    const key = await shown.getByLabel("The key", { exact: true }).innerText();
+    await shown.getByRole("button", { name: "I have kept it" }).click();
+    await expectGone(shown);
+    return key.replaceAll(/\s/g, "");
+  }
+
+  /** Opens nothing any more within five seconds. */
+  async function expectEnded(key: string): Promise<void> {
+    const outcome = () =>
+      talk(key).then(
+        () => "open",
+        (error: unknown) => (error as { code?: string }).code,
+      );
+    await expect.poll(outcome, { timeout: 10_000 }).toBe("app_key_invalid");
+  }
+
+  async function talk(key: string): Promise<void> {
+    const client = createClient({ baseUrl: service.url, app: "support", key });
+    await client.sendMessage(randomUUID(), "count to 3", { wait: true });
+  }
+
+  it("shows the Apps with their models and the state of their tools", async () => {
+    await service.client.sendMessage(randomUUID(), "what is 12 * 7", { wait: true });
+    const page = await open("apps");
+    await expectSeen(page.getByText("Answers questions of customers"));
+    await expectSeen(rows(page, "Tools of default").filter({ hasText: /built-in tools\s*working\s*\d/ }));
+  });
+
+  it("shows usage as a chart, in words and as tables that agree with it", async () => {
+    const { key } = await admin.createKey({ apps: ["support"] });
+    await talk(key);
+    for (let count = 0; count < 3; count += 1)
+      await service.client.sendMessage(randomUUID(), "count to 3", { wait: true });
+    const page = await open("usage");
+    const chart = page.getByRole("img", {
+      name: /^Messages by App\. Last 24 hours: 8 in all, at most 8 in the hour/,
+    });
+    await expectSeen(chart);
+    await expectSeen(chart.locator("canvas"));
+    expect(await rows(page, "In all, by App and model").allInnerTexts()).toEqual([
+      expect.stringMatching(/^default\s+demo\/assistant\s+6\s+3\s+0\s+/),
+      expect.stringMatching(/^support\s+demo\/assistant\s+2\s+1\s+0\s+/),
+    ]);
+    await page.getByText("The same as a table").click();
+    expect(await rows(page, /^Messages by App/).allInnerTexts()).toEqual([expect.stringMatching(/\s6\s+2$/)]);
+
+    await page.getByLabel("Show", { exact: true }).selectOption("Turns");
+    await page.getByLabel("Lines for each").selectOption("Model");
+    await page.getByLabel("Time", { exact: true }).selectOption("Last 30 days");
+    await page.getByLabel("By", { exact: true }).selectOption("Day");
+    await expectSeen(
+      page.getByRole("img", { name: /^Turns by model\. Last 30 days: 4 in all, at most 4 in the day of/ }),
+    );
+    await chart
+      .or(page.getByRole("img", { name: /^Turns by model/ }))
+      .locator(".u-over")
+      .hover();
+    await expectSeen(page.locator("figure li").filter({ hasText: "demo/assistant" }).locator("strong"));
+  });
+
+  it("shows how long turns took", async () => {
+    await service.client.sendMessage(randomUUID(), "count to 3", { wait: true });
+    const page = await open("latency");
+    await expectSeen(
+      page.getByRole("img", { name: /Last 24 hours: 1 turn; the highest p99 was [\d.]+ m?s/ }),
+    );
+    await page.getByLabel("Time", { exact: true }).selectOption("Last hour");
+    await expectSeen(
+      page.getByRole("img", { name: /Last hour: 1 turn; the highest p99 was .* in the minute of/ }),
+    );
+    await page.getByText("The same as a table").click();
+    await expect.poll(() => page.locator("figure tbody tr").count()).toBe(1);
+    await page.getByLabel("Show", { exact: true }).selectOption("Waiting for a place");
+    await expectSeen(page.getByRole("img", { name: /^Waiting for a place/ }));
+  });
+
+  it("says so where there is nothing to show", async () => {
+    const page = await open("usage");
+    await expectSeen(page.getByText("No turn ended in this time.").first());
+    await page.getByRole("link", { name: "Latency" }).click();
+    await expectSeen(page.getByText("No turn ended in this time."));
+    await page.getByRole("link", { name: "Sessions" }).click();
+    await expectSeen(page.getByText("There is no such session."));
+  });
+
+  it("keeps what it shows when the service is gone, and says so", async () => {
+    const { page, expectTrouble } = await openPage(service.url);
+    expectTrouble(/^console: Failed to load resource: net::ERR_/);
+    await page.addInitScript((adminKey) => {
+      const { sessionStorage } = globalThis as unknown as Stored;
+      sessionStorage.setItem("colloquy.settings", JSON.stringify({ adminKey }));
+    }, ADMIN_KEY);
+    await page.goto("/#/operate/apps");
+    await expectSeen(page.getByText("Answers questions of customers"));
+    await page.context().setOffline(true);
+    await page.getByRole("button", { name: "Load again" }).click();
+    await expectSeen(
+      page.getByRole("alert").getByText("The service cannot be reached. What is shown is from before."),
+    );
+    await expectSeen(page.getByText("Answers questions of customers"));
+    await page.context().setOffline(false);
+    await page.getByRole("button", { name: "Load again" }).click();
+    await expectGone(page.getByText("The service cannot be reached."));
+  });
+
+  describe("with something of everything", () => {
+    async function fill(): Promise<string> {
+      const id = randomUUID();
+      await service.client.sendMessage(id, "what is 12 * 7", { wait: true });
+      await service.client.renameThread(id, `A title that is ${"very ".repeat(15)}long, ${"and".repeat(30)}`);
+      await admin.createKey({
+        apps: ["support", "trips"],
+        name: "The web shop of somebody with a long name",
+      });
+      return id;
+    }
+
+    it.each([
+      ["desk", "light", DESK],
+      ["desk", "dark", DESK],
+      ["phone", "light", PHONE],
+      ["phone", "dark", PHONE],
+    ] as const)("has nothing that axe finds wrong (%s, %s)", async (_name, colorScheme, viewport) => {
+      const id = await fill();
+      const page = await open("overview", { colorScheme, viewport });
+      for (const view of [...VIEWS, `sessions/${id}`]) {
+        await page.goto(`/#/operate/${view}`);
+        await expectSeen(page.getByRole("heading", { level: 2 }));
+        await expectGone(page.getByText("Loading…"));
+        if (view === "usage" || view === "latency") await page.getByText("The same as a table").click();
+        const found = await findViolations(page);
+        expect(found.map((violation) => `${view}: ${violation}`)).toEqual([]);
+      }
+      await page.goto("/#/operate/keys");
+      await page.getByRole("button", { name: "Create a key" }).click();
+      await expectSeen(page.getByRole("checkbox", { name: "support" }));
+      expect(await findViolations(page)).toEqual([]);
+    });
+
+    it("needs no scrolling sideways but of tables, down to 320 pixels", async () => {
+      const id = await fill();
+      const page = await open("overview", { viewport: NARROW });
+      for (const view of [...VIEWS, `sessions/${id}`]) {
+        await page.goto(`/#/operate/${view}`);
+        await expectSeen(page.getByRole("heading", { level: 2 }));
+        await expectGone(page.getByText("Loading…"));
+        const tooWide = await page.evaluate(findTooWide);
+        expect(tooWide.map((element) => `${view}: ${element}`)).toEqual([]);
+      }
+    });
+  });
+});
+
+/** Elements beyond the right edge that no table and no row of tabs scrolls to. Runs in the page. */
+function findTooWide(): string[] {
+  const { document, innerWidth } = globalThis as unknown as Measured;
+  return Array.from(document.querySelectorAll("main *"))
+    .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+    .filter((element) => element.closest("table, nav, .visually-hidden, .uplot") === null)
+    .map((element) => `${element.tagName} ${element.className}: ${element.textContent?.slice(0, 40)}`);
+}
+
+/** Name of what the keyboard is on. */
+function focused(page: Page): Promise<string> {
+  return page.evaluate(() => (globalThis as unknown as Measured).document.activeElement?.textContent ?? "");
+}
+
+/** As when another tab is in front, or none. Runs in the page. */
+function hide(visibility: string): void {
+  const { document, Event } = globalThis as unknown as Measured;
+  Object.defineProperty(document, "visibilityState", { configurable: true, value: visibility });
+  document.dispatchEvent(new Event("visibilitychange"));
+}
+
+interface Stored {
+  readonly sessionStorage: { setItem(name: string, value: string): void };
+}
+interface Measured {
+  readonly innerWidth: number;
+  readonly Event: new (type: string) => object;
+  readonly document: {
+    readonly activeElement: { readonly textContent: string | null } | null;
+    dispatchEvent(event: object): void;
+    querySelectorAll(selector: string): Iterable<{
+      readonly tagName: string;
+      readonly className: string;
+      readonly textContent: string | null;
+      closest(selector: string): unknown;
+      getBoundingClientRect(): { readonly right: number };
+    }>;
+  };
+}
