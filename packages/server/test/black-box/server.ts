@@ -14,17 +14,26 @@ export class Program {
   readonly directory: string;
   /** A configuration file that stands elsewhere. */
   readonly #configPath: string | null;
+  readonly #environment: Readonly<Record<string, string>>;
   readonly #processes = createProcesses();
 
-  private constructor(directory: string, configPath: string | null) {
+  private constructor(
+    directory: string,
+    configPath: string | null,
+    environment: Readonly<Record<string, string>>,
+  ) {
     this.directory = directory;
     this.#configPath = configPath;
+    this.#environment = environment;
   }
 
-  /** Starts the program; `config` becomes its configuration file, or is the path of one. */
-  static async start(config: object | string | null = null): Promise<Program> {
+  /** Starts the program; `config` becomes its configuration file, or is the path of one. `environment` is beside what every program gets. */
+  static async start(
+    config: object | string | null = null,
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<Program> {
     const directory = await mkdtemp(join(tmpdir(), "colloquy-black-box-"));
-    const program = new Program(directory, typeof config === "string" ? config : null);
+    const program = new Program(directory, typeof config === "string" ? config : null, environment);
     if (typeof config === "object" && config !== null) {
       await writeFile(join(program.directory, "colloquy.config.json"), JSON.stringify(config));
     }
@@ -48,7 +57,10 @@ export class Program {
   /** Runs the program on its directory, again after it was stopped. */
   async run(): Promise<void> {
     await this.#processes.start(
-      this.#configPath === null ? {} : { COLLOQUY_CONFIG: this.#configPath },
+      {
+        ...this.#environment,
+        ...(this.#configPath !== null && { COLLOQUY_CONFIG: this.#configPath }),
+      },
       this.directory,
     );
   }
@@ -64,10 +76,14 @@ export class Program {
 }
 
 /** Has a service for the tests of a file. Answers its base URL, from the first test on. */
-export function useService(config: object | null = null): () => string {
+export function useService(
+  config: object | null = null,
+  environment?: Readonly<Record<string, string>>,
+): () => string {
   let program: Program | null = null;
   beforeAll(async () => {
-    if (GIVEN_URL === null || config !== null) program = await Program.start(config);
+    if (GIVEN_URL !== null && config === null && environment === undefined) return;
+    program = await Program.start(config, environment);
   });
   afterAll(() => program?.remove());
   return () => program?.url ?? GIVEN_URL ?? "";

@@ -9,8 +9,9 @@ import type { AppName, Caller } from "./given-apps.ts";
  * `session`: works on the session of the header or the path: a key that is sent must open its App, one must be sent where the App says so.
  * `key`: answers what the sent key opens.
  * `public`: knows nothing of Apps.
+ * `admin`: answers whoever has the admin key, and no App key.
  */
-export type OperationClass = "app" | "session" | "key" | "public";
+export type OperationClass = "app" | "session" | "key" | "public" | "admin";
 
 /** What a request is about. */
 export interface Target {
@@ -90,6 +91,19 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /healthz": { class: "public", path: () => "/healthz" },
   "GET /readyz": { class: "public", path: () => "/readyz" },
   "GET /metrics": { class: "public", path: () => "/metrics" },
+  "GET /api/admin/overview": admin(() => "overview"),
+  "GET /api/admin/sessions": admin(({ conversation: { title } }) => `sessions?search=${encodeURIComponent(title)}`),
+  "GET /api/admin/sessions/{id}": admin(sessionPath),
+  "GET /api/admin/sessions/{id}/messages": admin((target) => `${sessionPath(target)}/messages`),
+  "POST /api/admin/sessions/{id}/interrupt": admin((target) => `${sessionPath(target)}/interrupt`),
+  "DELETE /api/admin/sessions/{id}": admin(sessionPath),
+  "GET /api/admin/apps": admin(() => "apps"),
+  "GET /api/admin/keys": admin(({ app }) => `keys?app=${app}`),
+  "POST /api/admin/keys": { ...admin(() => "keys"), body: ({ app }) => ({ apps: [app] }) },
+  "DELETE /api/admin/keys/{id}": admin(() => "keys/nobody"),
+  "POST /api/admin/keys/{id}/rotate": admin(() => "keys/nobody/rotate"),
+  "GET /api/admin/usage": admin(() => "usage"),
+  "GET /api/admin/latency": admin(() => "latency"),
 };
 
 /** Routes that the document does not have: those that are about it, and the console's. They are `public`. */
@@ -101,6 +115,14 @@ export const UNDOCUMENTED: readonly string[] = [
   "GET /assets/{name}",
 ];
 
+function admin(path: (target: Target) => string): ClassifiedOperation {
+  return { class: "admin", path: (target) => `/api/admin/${path(target)}` };
+}
+
+function sessionPath({ conversation: { session } }: Target): string {
+  return `sessions/${session}`;
+}
+
 function secretsOf({ app, conversation: { clientId } }: Target): string {
   return `/api/secrets?app=${app}&client_id=${clientId}`;
 }
@@ -109,6 +131,7 @@ const BAD: readonly Caller[] = ["malformed key", "unknown key", "revoked key", "
 
 /** The status that a caller must get from an operation on a session of the App. */
 export function expectedStatus(operation: ClassifiedOperation, caller: Caller, app: AppName): number {
+  if (operation.class === "admin") return 401;
   const isOpen = caller === "own key" || caller === "key of both" || caller === "other person";
   if (operation.class === "public" || isOpen) return 200;
   if (BAD.includes(caller)) return 401;

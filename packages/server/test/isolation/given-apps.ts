@@ -59,13 +59,16 @@ export const CALLERS = [
 ] as const;
 export type Caller = (typeof CALLERS)[number];
 
+/** Opens administration: shown nowhere, and nothing else. */
+export const ADMIN_KEY = "admin-key-of-the-isolation-test";
+
 export interface GivenService {
   readonly url: string;
   readonly apps: Readonly<Record<AppName, GivenApp>>;
   /** The wallet that every conversation with canaries is bound to, in both Apps. */
   readonly wallet: string;
   readonly logged: string[];
-  /** Secrets of keys: shown nowhere. */
+  /** Secrets of keys, that of administration too: shown nowhere. */
   readonly keySecrets: readonly string[];
   /** The key that a caller sends for an operation on the App, `null` for none. */
   keyOf(caller: Caller, app: AppName): string | null;
@@ -161,7 +164,12 @@ function draftApp(name: AppName) {
 }
 
 async function baseConfig(): Promise<{ readonly config: Config; readonly default: AppSettings }> {
-  const environment = { HOST: "127.0.0.1", PORT: "0", COLLOQUY_SECRET_KEY: "0f1e".repeat(16) };
+  const environment = {
+    HOST: "127.0.0.1",
+    PORT: "0",
+    COLLOQUY_SECRET_KEY: "0f1e".repeat(16),
+    COLLOQUY_ADMIN_KEY: ADMIN_KEY,
+  };
   const loaded = await loadConfig({ environment, workingDirectory: import.meta.dirname });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   return { config: loaded.config, default: loaded.config.apps["default"]! };
@@ -235,7 +243,7 @@ async function fill({ server, url, drafts, keys, logged, wallet }: Unfilled): Pr
     apps: Object.fromEntries(apps) as Record<AppName, GivenApp>,
     wallet,
     logged,
-    keySecrets: Object.values(keys).map((key) => key.slice(key.lastIndexOf("_") + 1)),
+    keySecrets: [...Object.values(keys).map((key) => key.slice(key.lastIndexOf("_") + 1)), ADMIN_KEY],
     keyOf: (caller, app) => keyOf(keys, caller, app),
     converse,
     close: () => server.stop({ graceMs: 1000 }),

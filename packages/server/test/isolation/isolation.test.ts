@@ -4,6 +4,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Hidden } from "../../src/core/hidden.ts";
+import type { AdminService } from "../../src/core/ports/admin-service.ts";
 import { testEdge } from "../../src/http/testing/edge.ts";
 import { newWallet, open, send, type Call } from "../black-box/client.ts";
 import {
@@ -13,7 +15,15 @@ import {
   type ClassifiedOperation,
   type Target,
 } from "./classified-operations.ts";
-import { APPS, CALLERS, givenService, type AppName, type Caller, type GivenService } from "./given-apps.ts";
+import {
+  ADMIN_KEY,
+  APPS,
+  CALLERS,
+  givenService,
+  type AppName,
+  type Caller,
+  type GivenService,
+} from "./given-apps.ts";
 import { renderMatrix, replaceMatrix, routesIn, type Row } from "./matrix.ts";
 
 const DOCUMENT = join(import.meta.dirname, "../../../../docs/security.md");
@@ -62,7 +72,12 @@ async function ask(
     ...operation.call,
     ...(operation.body !== undefined && { json: operation.body(target) }),
     session: target.conversation.session,
-    headers: { ...operation.call?.headers, ...(key !== null && { "SERVICE-APP-KEY": key }) },
+    headers: {
+      ...operation.call?.headers,
+      ...(key !== null && { "SERVICE-APP-KEY": key }),
+      // As administration takes its own.
+      ...(key !== null && operation.class === "admin" && { Authorization: `Bearer ${key}` }),
+    },
   };
   const path = operation.path(target);
   if (operation.streams === true) return await readStream(method, path, call);
@@ -132,7 +147,10 @@ describe("the classification", () => {
   });
 
   it("has every route that the service answers, documented or not", async () => {
-    const { app } = testEdge({}, null, "/nowhere");
+    const { app } = testEdge({}, null, "/nowhere", {
+      key: new Hidden(ADMIN_KEY),
+      service: {} as AdminService,
+    });
     await app.ready();
     const routes = routesIn(app.printRoutes({ commonPrefix: false }));
     expect(routes).toContain("GET /api/sessions/{id}/messages");
@@ -155,6 +173,29 @@ describe.each(cells)("$name on a session of $app, with $caller", ({ app, name, c
     if (status !== 200) expect(await snapshotOf(app, target.conversation.session)).toBe(before);
     const row = rows.get(`${app} ${name}`) ?? { app, name, class: operation.class, statuses: [] };
     rows.set(`${app} ${name}`, { ...row, statuses: [...row.statuses, seen.status] });
+  });
+});
+
+const BEYOND = Object.entries(CLASSIFIED).filter(([, { class: of }]) => of !== "admin" && of !== "public");
+
+describe.each(BEYOND)("the admin key and %s", (name, operation) => {
+  it.each(APPS)("is no key of %s, wherever it stands", async (app) => {
+    const target = await targetFor(operation, "no key", app);
+    const [method = ""] = name.split(" ");
+    const sendWith = async (headers: NonNullable<Call["headers"]>) => {
+      const call: Call = {
+        ...(operation.body !== undefined && { json: operation.body(target) }),
+        session: target.conversation.session,
+        headers: { ...operation.call?.headers, ...headers },
+      };
+      const path = operation.path(target);
+      if (operation.streams === true) return (await readStream(method, path, call)).status;
+      return (await send(service.url, method, path, call)).status;
+    };
+    expect(await sendWith({ "SERVICE-APP-KEY": ADMIN_KEY })).toBe(401);
+    // Where nobody needs a key, it does no harm either.
+    if (expectedStatus(operation, "no key", app) === 200) return;
+    expect(await sendWith({ Authorization: `Bearer ${ADMIN_KEY}` })).toBe(401);
   });
 });
 

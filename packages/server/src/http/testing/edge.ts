@@ -4,7 +4,7 @@ import type { InjectOptions, LightMyRequestResponse } from "fastify";
 import { Registry } from "prom-client";
 import type { Logger } from "../../core/ports/logger.ts";
 import type { RateCounters } from "../../core/ports/rate-counters.ts";
-import { buildHttp } from "../app.ts";
+import { buildHttp, type HttpParts } from "../app.ts";
 import type { HttpConfig } from "../http-config.ts";
 import type { HttpApp } from "../routes/route-parts.ts";
 import { inMemoryServices, type InMemoryServices } from "./in-memory-services.ts";
@@ -25,11 +25,12 @@ export interface TestEdge {
   send(method: Method, url: string, options?: InjectOptions): Promise<LightMyRequestResponse>;
 }
 
-/** `rateCounters` and `consoleDirectory` as in `HttpParts`. */
+/** `rateCounters`, `consoleDirectory` and `admin` as in `HttpParts`. */
 export function testEdge(
   changes: Partial<HttpConfig> = {},
   rateCounters: RateCounters | null = null,
   consoleDirectory?: string,
+  admin: HttpParts["admin"] = null,
 ): TestEdge {
   const services = inMemoryServices();
   const lines: { level: string; fields: object; message: string }[] = [];
@@ -55,6 +56,7 @@ export function testEdge(
     register: new Registry(),
     clock: { monotonic: () => time },
     rateCounters,
+    admin,
     ...(consoleDirectory !== undefined && { consoleDirectory }),
   });
   return {

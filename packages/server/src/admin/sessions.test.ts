@@ -1,0 +1,190 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import type { AdminSessionQuery } from "../core/ports/admin-service.ts";
+import type { AdminStore, SeenSession } from "../core/ports/admin-store.ts";
+import type { Store } from "../core/ports/store.ts";
+import { LEASE_MS } from "../core/turn.ts";
+import { chat, complete, identityOf, NOTHING, startTurn, target } from "../store/contract/scenario.suite.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
+import { AdminSessions, MOST_LOOKED_AT, MOST_OPEN } from "./sessions.ts";
+
+const ANY: AdminSessionQuery = { status: null, app: null, search: null, limit: 50, cursor: null };
+const limits = { turnMs: 600_000 };
+
+let clock: ManualClock;
+let store: Store;
+let sessions: AdminSessions;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  store = await openSqliteStore({ directory: null, clock, onFatal });
+  sessions = new AdminSessions({ store: store.admin, limits });
+});
+afterEach(() => store.close());
+
+async function idsOf(query: Partial<AdminSessionQuery>): Promise<string[]> {
+  return (await sessions.list({ ...ANY, ...query })).sessions.map(({ session_id }) => session_id);
+}
+
+/** One of each status, in the order of the statuses. */
+async function openAll(): Promise<Record<string, string>> {
+  const named: Record<string, string> = {};
+  const next = async (name: string, make: (id: string) => Promise<unknown>) => {
+    await clock.advance(1);
+    named[name] = randomUUID();
+    await make(named[name]);
+  };
+  await next("stuck", (id) => startTurn(store, id, "one"));
+  await clock.advance(LEASE_MS + 5_001);
+  await next("idle", async (id) => complete(store, await startTurn(store, id, "one"), "done"));
+  await next("failed", async (id) => {
+    const turn = await startTurn(store, id, "one");
+    await store.turns.fail(identityOf(turn), "", { code: "model_timeout", message: "Too slow." });
+  });
+  await next("processing", (id) => startTurn(store, id, "one"));
+  return named;
+}
+
+describe("sessions", () => {
+  it("are found by their status, each in one alone", async () => {
+    const named = await openAll();
+    for (const [status, id] of Object.entries(named)) {
+      expect(await idsOf({ status: status as "idle" })).toEqual([id]);
+    }
+    expect(await idsOf({ status: "waiting" })).toEqual([]);
+    expect(await idsOf({})).toEqual([named["processing"], named["failed"], named["idle"], named["stuck"]]);
+    const [failed] = (await sessions.list({ ...ANY, status: "failed" })).sessions;
+    expect(failed).toMatchObject({ turn: { error: "model_timeout", stuck: null, state: "failed" } });
+    const [stuck] = (await sessions.list({ ...ANY, status: "stuck" })).sessions;
+    expect(stuck!.turn!.stuck).toMatch(/lease/);
+  });
+
+  it("are found by words of their title in any case, by their id and by their wallet", async () => {
+    const [one, two] = [randomUUID(), randomUUID()];
+    await store.sessions.open(target(one), { userState: null, publicKey: "0xabc" });
+    await store.sessions.open(target(two), NOTHING);
+    await store.sessions.rename(one, "Über Brücken");
+    await store.sessions.rename(two, "100%_sure");
+    expect(await idsOf({ search: "BRÜCK" })).toEqual([one]);
+    expect(await idsOf({ search: "%_" })).toEqual([two]);
+    expect(await idsOf({ search: "_%" })).toEqual([]);
+    expect(await idsOf({ search: two.toUpperCase() })).toEqual([two]);
+    expect(await idsOf({ search: randomUUID() })).toEqual([]);
+    expect(await idsOf({ search: "0xABC" })).toEqual([one]);
+    expect(await idsOf({ search: two, status: "processing" })).toEqual([]);
+  });
+
+  it.each([{}, { status: "idle" }, { status: "processing" }, { search: "new" }] as const)(
+    "come in pages that leave nothing out: %j",
+    async (filter) => {
+      const opened: string[] = [];
+      for (let count = 0; count < 7; count += 1) {
+        const id = randomUUID();
+        await clock.advance(1);
+        const turn = await startTurn(store, id, "one", { app: count % 2 === 0 ? "defi" : "default" });
+        if (filter.status !== "processing") await complete(store, turn, "done");
+        opened.push(id);
+      }
+      const seen: string[] = [];
+      let cursor: string | null = null;
+      let pages = 0;
+      do {
+        const page = await sessions.list({ ...ANY, ...filter, limit: 3, cursor });
+        seen.push(...page.sessions.map(({ session_id }) => session_id));
+        expect(page.is_complete).toBe(true);
+        cursor = page.next_cursor;
+        pages += 1;
+      } while (cursor !== null);
+      expect(seen).toEqual(opened.toReversed());
+      expect(pages).toBe(3);
+    },
+  );
+
+  it("are not asked for with a cursor that is none", async () => {
+    for (const cursor of ["", "x", "1-", "-1", "1-2-3", "zzzzzzzzzzz-1", "1 -2"]) {
+      await expect(sessions.list({ ...ANY, cursor })).rejects.toMatchObject({ code: "invalid_cursor" });
+    }
+  });
+});
+
+describe("the turns of a session", () => {
+  it("come newest first, in pages, and only the first open one can be stuck", async () => {
+    const id = randomUUID();
+    await complete(store, await startTurn(store, id, "one"), "done");
+    await startTurn(store, id, "two");
+    await chat(store, id, "three");
+    await clock.advance(LEASE_MS + 5_001);
+    const { session, turns, next_before } = await sessions.withTurns(id, { before: null, limit: 2 });
+    expect(session).toMatchObject({ status: "stuck", turn: { number: 2 } });
+    expect(turns.map(({ number, stuck }) => [number, stuck === null])).toEqual([
+      [3, true],
+      [2, false],
+    ]);
+    const rest = await sessions.withTurns(id, { before: next_before, limit: 2 });
+    expect(rest).toMatchObject({ turns: [{ number: 1 }], next_before: null });
+  });
+
+  it("are those of a session that exists", async () => {
+    const turns = sessions.withTurns(randomUUID(), { before: null, limit: 1 });
+    await expect(turns).rejects.toMatchObject({ status: 404, code: "session_not_found" });
+  });
+});
+
+describe("one request", () => {
+  /** A store of so many idle sessions, or of so many with an open turn; it counts those that it was asked for. */
+  function manySessions(count: number) {
+    let asked = 0;
+    const session = (key: number): SeenSession => ({
+      key,
+      id: randomUUID(),
+      app: "default",
+      title: "New Chat",
+      model: "demo/assistant",
+      publicKey: null,
+      messageCount: 0,
+      turnCount: 0,
+      createdAt: 0,
+      updatedAt: 0,
+      usedAt: key,
+      turn: null,
+    });
+    const below = (key: number, limit: number): SeenSession[] => {
+      const rows = Array.from({ length: Math.min(limit, key) }, (_, index) => session(key - index));
+      asked += rows.length;
+      return rows;
+    };
+    const many: Pick<AdminStore, "now" | "used" | "open" | "find" | "turns"> = {
+      ...store.admin,
+      used: async ({ after, limit }) => below(after === null ? count : after.key - 1, limit),
+      open: async ({ below: key, limit }) => below(key === null ? count : key - 1, limit),
+    };
+    return { sessions: new AdminSessions({ store: many, limits }), asked: () => asked };
+  }
+
+  it("looks at so many sessions at most, and the next page goes on behind them", async () => {
+    const many = manySessions(MOST_LOOKED_AT + 10);
+    const first = await many.sessions.list({ ...ANY, search: "nothing like it" });
+    expect(first.sessions).toEqual([]);
+    expect(first.next_cursor).not.toBeNull();
+    expect(many.asked()).toBe(MOST_LOOKED_AT);
+    const last = await many.sessions.list({ ...ANY, search: "nothing like it", cursor: first.next_cursor });
+    expect(last.next_cursor).toBeNull();
+    expect(many.asked()).toBe(MOST_LOOKED_AT + 10);
+  });
+
+  it("looks at so many open ones at most, and says when there were more", async () => {
+    for (const [count, isComplete] of [
+      [MOST_OPEN, true],
+      [MOST_OPEN + 1, false],
+    ] as const) {
+      const many = manySessions(count);
+      const page = await many.sessions.list({ ...ANY, status: "stuck" });
+      expect(page.is_complete).toBe(isComplete);
+      expect(many.asked()).toBeLessThanOrEqual(MOST_OPEN + 1);
+    }
+  });
+});

@@ -1,0 +1,153 @@
+import type { InjectOptions } from "fastify";
+import { describe, expect, it } from "vitest";
+import { Hidden } from "../core/hidden.ts";
+import type { AdminService } from "../core/ports/admin-service.ts";
+import type { HttpConfig } from "./http-config.ts";
+import { testEdge } from "./testing/edge.ts";
+
+const KEY = "sixteen-or-more-characters";
+const RIGHT = { authorization: `Bearer ${KEY}` };
+
+/** An edge whose administration knows no Apps, and counts how often it was asked. */
+function givenAdmin(changes: Partial<HttpConfig> = {}) {
+  let asked = 0;
+  const service: Partial<AdminService> = {
+    apps: () => {
+      asked += 1;
+      return Promise.resolve([]);
+    },
+  };
+  const edge = testEdge(changes, null, undefined, { key: new Hidden(KEY), service: service as AdminService });
+  const get = (headers: InjectOptions["headers"] = {}, options: InjectOptions = {}) =>
+    edge.app.inject({ url: "/api/admin/apps", ...options, headers });
+  return { ...edge, get, asked: () => asked };
+}
+
+describe("without an admin key", () => {
+  const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"] as const;
+
+  it.each(methods)("%s is answered in the area as anywhere that nothing is", async (method) => {
+    const { app } = testEdge();
+    const answers = await Promise.all(
+      ["/api/admin/apps", "/api/admin/keys/x/rotate", "/api/nothing/here"].map(async (url) => {
+        const { statusCode, headers, body } = await app.inject({ method, url, headers: RIGHT });
+        const { "x-request-id": _id, date: _date, ...others } = headers;
+        return { statusCode, others, body: body.replace(/"request_id":"[^"]*"/, "") };
+      }),
+    );
+    expect(answers[0]!.statusCode).toBe(404);
+    expect(answers[0]).toEqual(answers[2]);
+    expect(answers[1]).toEqual(answers[2]);
+  });
+
+  it("the document says nothing of it", async () => {
+    const { app } = testEdge();
+    const { body } = await app.inject({ url: "/openapi.json" });
+    expect(body).not.toMatch(/admin/i);
+  });
+});
+
+describe("with an admin key", () => {
+  it("whoever sends it is answered, and nothing may keep the answer", async () => {
+    const { get, asked } = givenAdmin();
+    const answer = await get(RIGHT);
+    expect([answer.statusCode, answer.json(), asked()]).toEqual([200, [], 1]);
+    expect(answer.headers["cache-control"]).toBe("no-store");
+    // The name of the scheme is in any case (RFC 9110 section 11.1).
+    expect((await get({ authorization: `bearer  ${KEY}` })).statusCode).toBe(200);
+  });
+
+  it.each([
+    {},
+    { authorization: "" },
+    { authorization: "Bearer" },
+    { authorization: "Bearer " },
+    { authorization: KEY },
+    { authorization: `Basic ${KEY}` },
+    { authorization: `Bearer ${KEY}x` },
+    { authorization: `Bearer ${KEY.slice(1)}` },
+    { authorization: `Bearer ${KEY.toUpperCase()}` },
+    { authorization: `Bearer ${KEY} ${KEY}` },
+    { "service-app-key": KEY },
+    { cookie: `authorization=Bearer ${KEY}` },
+  ])("everybody else is not: %j", async (headers) => {
+    const { get, asked, lines } = givenAdmin();
+    const answer = await get(headers);
+    expect(answer.statusCode).toBe(401);
+    expect(answer.json()).toMatchObject({ status: 401, code: "admin_key_invalid" });
+    expect(answer.headers["content-type"]).toBe("application/problem+json");
+    expect(answer.headers["www-authenticate"]).toMatch(/^Bearer /);
+    expect(asked()).toBe(0);
+    expect(answer.body + JSON.stringify(lines)).not.toContain(KEY);
+  });
+
+  it("the key in the query opens nothing", async () => {
+    const { get } = givenAdmin();
+    expect((await get({}, { url: `/api/admin/apps?access_token=${KEY}` })).statusCode).toBe(401);
+  });
+
+  it("every path of the area asks for it, before anything else is looked at", async () => {
+    const { app } = givenAdmin();
+    const { paths } = (await app.inject({ url: "/openapi.json" })).json() as {
+      readonly paths: Record<string, Record<string, { readonly security?: unknown }>>;
+    };
+    const area = Object.entries(paths).filter(([path]) => path.startsWith("/api/admin"));
+    expect(area.length).toBeGreaterThan(10);
+    for (const [path, methods] of area) {
+      for (const [method, { security }] of Object.entries(methods)) {
+        const url = `${path.replace("{id}", "%20")}?limit=x&limit=y`;
+        const headers = { "content-type": "text/plain" };
+        const { statusCode } = await app.inject({ method: method as "GET", url, headers, payload: "{" });
+        expect([method, path, statusCode]).toEqual([method, path, 401]);
+        expect(security).toEqual([{ adminKey: [] }]);
+      }
+    }
+    expect((await app.inject({ url: "/api/%61dmin/apps" })).statusCode).toBe(401);
+  });
+
+  it("a page of another origin cannot send it, wherever it may call otherwise", async () => {
+    const { app } = givenAdmin({ corsOrigins: ["https://app.example.com"] });
+    const preflight = await app.inject({
+      method: "OPTIONS",
+      url: "/api/admin/apps",
+      headers: {
+        origin: "https://app.example.com",
+        "access-control-request-method": "GET",
+        "access-control-request-headers": "authorization",
+      },
+    });
+    expect(preflight.statusCode).toBe(204);
+    expect(String(preflight.headers["access-control-allow-headers"])).not.toMatch(/authorization|\*/i);
+    expect(preflight.headers["access-control-allow-credentials"]).toBeUndefined();
+  });
+});
+
+describe("wrong keys", () => {
+  const wrong = { authorization: "Bearer something-else-that-is-long" };
+
+  it("are limited by the minute where there are rate limits, and then the right one waits too", async () => {
+    const { get, pass } = givenAdmin({ loopback: false });
+    for (let count = 0; count < 10; count += 1) expect((await get(wrong)).statusCode).toBe(401);
+    const refused = await get(wrong);
+    expect(refused.statusCode).toBe(429);
+    expect(refused.json()).toMatchObject({ code: "rate_limited" });
+    expect(Number(refused.headers["retry-after"])).toBeLessThanOrEqual(60);
+    expect((await get(RIGHT)).statusCode).toBe(429);
+    expect((await get(RIGHT, { remoteAddress: "192.0.2.9" })).statusCode).toBe(200);
+    pass(60_000);
+    expect((await get(RIGHT)).statusCode).toBe(200);
+  });
+
+  it("are not counted where a key is missing or right", async () => {
+    const { get } = givenAdmin({ loopback: false });
+    for (let count = 0; count < 30; count += 1) {
+      expect((await get()).statusCode).toBe(401);
+      expect((await get(RIGHT)).statusCode).toBe(200);
+    }
+  });
+
+  it("are not limited on a loopback bind", async () => {
+    const { get } = givenAdmin();
+    for (let count = 0; count < 30; count += 1) expect((await get(wrong)).statusCode).toBe(401);
+  });
+});
