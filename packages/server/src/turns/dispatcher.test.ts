@@ -146,7 +146,7 @@ describe("a chat", () => {
     for (let n = 0; n < 3; n += 1) chat();
     await queue.commit();
     await queue.commit();
-    for (const run of [...runs]) run.end();
+    for (const run of runs) run.end();
     await new Promise((resolve) => setImmediate(resolve));
     chat();
     // The third one's transaction, then the fourth one's: nothing was claimed yet.

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { storeUnavailable, storeUncertain } from "../unavailable.ts";
 import type { Connection } from "./connections.ts";
-import { isRefusal } from "./failures.ts";
+import { isAnswer, isRefusal } from "./failures.ts";
 import { prepare, send } from "./statement.ts";
 
 /** How a transaction is found again. */
@@ -33,16 +33,26 @@ const endOf = prepare<
    FROM (SELECT CASE WHEN ${LAST_CHECKPOINT} = $3 THEN pg_xact_status($1::text::xid8) ELSE 'other checkpoint' END AS status) AS asked`,
 );
 
-/** Commits. Answers the error when the connection broke meanwhile, so that nobody knows; rejects when nothing was committed. */
-export async function commit(connection: Connection): Promise<unknown> {
-  try {
-    const { command } = await send(connection, "COMMIT");
-    if (command !== "COMMIT") throw new Error(`A transaction ended with ${command} in place of COMMIT`);
-    return null;
-  } catch (error) {
-    if (isRefusal(error)) throw error;
-    return error;
+/**
+ * Commits behind writes that are under way: where one of them fails in the server, it makes a ROLLBACK of the COMMIT. Answers the error when
+ * the connection broke meanwhile, so that nobody knows; rejects when nothing was committed.
+ */
+export async function commit(
+  connection: Connection,
+  writes: Promise<void> = Promise.resolve(),
+): Promise<unknown> {
+  const [written, ended] = await Promise.allSettled([writes, send(connection, "COMMIT")]);
+  if (written.status === "rejected") {
+    if (isAnswer(written.reason)) throw written.reason;
+    return written.reason;
   }
+  if (ended.status === "rejected") {
+    if (isRefusal(ended.reason)) throw ended.reason;
+    return ended.reason;
+  }
+  const { command } = ended.value;
+  if (command !== "COMMIT") throw new Error(`A transaction ended with ${command} in place of COMMIT`);
+  return null;
 }
 
 /**

@@ -24,6 +24,8 @@ export interface ConnectionOptions {
 export interface Written<Result> {
   readonly result: Result;
   readonly transaction: TransactionName;
+  /** What `commit` answers, where it was called already, so that the end leaves with the last statements; else it is called then. */
+  readonly ended?: Promise<unknown>;
 }
 
 const BIGINT = 20;
@@ -95,7 +97,7 @@ export class Connections {
     const { result, transaction, lost } = await this.#lend(async (connection, spoil) => {
       const begun = send(connection, "BEGIN ISOLATION LEVEL READ COMMITTED");
       const [written] = await together([work(connection), begun]);
-      const lost = await commit(connection);
+      const lost = await (written.ended ?? commit(connection));
       if (lost !== null) spoil();
       return { ...written, lost };
     });

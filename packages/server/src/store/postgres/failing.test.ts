@@ -9,6 +9,8 @@ import type { Store } from "../../core/ports/store.ts";
 import { NOTHING, chat, everything, record, startTurn, target } from "../contract/scenario.suite.ts";
 import { openPostgresStore } from "./open.ts";
 
+type FromServer = Parameters<FromClient>[1]["server"];
+
 const UNAVAILABLE = { status: 503, code: "store_unavailable" };
 
 describe.skipIf(await isWithoutPostgres())("a store on a database that fails", () => {
@@ -48,11 +50,18 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     };
   }
 
+  /** Calls `then` when the server says that it has committed, which may come behind other answers. */
+  function whenCommitted(server: FromServer, then: () => void): void {
+    server.on("data", (bytes: Buffer) => {
+      if (bytes.includes("COMMIT\0")) then();
+    });
+  }
+
   it("answers what was committed when the connection breaks before it is told so", async () => {
     const id = randomUUID();
     atNextCommit((bytes, { client, server }) => {
       server.removeAllListeners("data");
-      server.once("data", () => client.destroy());
+      whenCommitted(server, () => client.destroy());
       server.write(bytes);
     });
     const committed = await chat(store, id, "hello");
@@ -96,7 +105,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     const id = randomUUID();
     atNextCommit((bytes, { client, server }) => {
       server.removeAllListeners("data");
-      server.once("data", () => {
+      whenCommitted(server, () => {
         proxy.fromClient = (_bytes, { client }) => void client.destroy();
         client.destroy();
       });
@@ -114,7 +123,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     for (const id of ids) await chat(direct, id, "before");
     atNextCommit((bytes, { client, server }) => {
       server.removeAllListeners("data");
-      server.once("data", () => {
+      whenCommitted(server, () => {
         proxy.fromClient = (_bytes, link) => void link.client.destroy();
         client.destroy();
       });
@@ -278,7 +287,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       // As many as it has connections, each on its own.
       found = Promise.all([1, 2, 3].map(() => patient.sessions.find(randomUUID())));
       await server.untilWaiting(database, 3);
-      expect(await patient.turns.renew("owner", [epoch], 10_000)).toEqual([epoch]);
+      expect(await patient.turns.renew("owner", [epoch], 10_000)).toEqual({ renewed: [epoch], busy: [] });
     });
     expect(await found).toEqual([null, null, null]);
     await patient.close();
@@ -297,7 +306,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       await Promise.all([renewed.then(note("renewed"), note("renewal refused")), renamed]);
     });
     expect(settled).toEqual(["renewal refused", "rename refused"]);
-    expect(await patient.turns.renew("owner", [epoch], 10_000)).toEqual([epoch]);
+    expect(await patient.turns.renew("owner", [epoch], 10_000)).toEqual({ renewed: [epoch], busy: [] });
     await patient.close();
   });
 

@@ -43,6 +43,11 @@ export function connectionLost(error: unknown): Error {
   return error instanceof DatabaseError ? error : new ConnectionLost(error);
 }
 
+/** Whether the server said it, so that it has done nothing of what was sent behind it in the same transaction. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof DatabaseError;
+}
+
 /** Whether the server itself refused, and goes on on this connection: then nothing of the statement was done. */
 export function isRefusal(error: unknown): boolean {
   if (error instanceof DatabaseError) return error.severity === "ERROR";

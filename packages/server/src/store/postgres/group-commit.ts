@@ -3,6 +3,7 @@
 // Sessions that somebody else holds are passed over, so that nobody waits for a session that is not his.
 
 import { PASSED_OVER, type ChangeNeeds } from "./calls.ts";
+import { commit } from "./commit.ts";
 import type { Connections } from "./connections.ts";
 import { writeChanges } from "./draft-writer.ts";
 import { concernsAll, isLockTimeout, isWorthRepeating } from "./failures.ts";
@@ -127,9 +128,12 @@ function commitTogether(
             ? PASSED_OVER
             : { value: change.decide(transaction, change.at ?? transaction.at) },
       );
-      await writeChanges(connection, transaction.changes);
-      onWritten();
-      return { result, transaction: transaction.name };
+      const writes = writeChanges(connection, transaction.changes);
+      const ended = commit(connection, writes);
+      writes.then(onWritten, () => undefined);
+      // It is waited for where the transaction began.
+      ended.catch(() => undefined);
+      return { result, transaction: transaction.name, ended };
     }),
   );
 }

@@ -6,6 +6,8 @@ import { prepare, send } from "./statement.ts";
 
 const double = prepare<[number], { readonly doubled: number }>("SELECT 2 * $1::integer AS doubled");
 
+const insert = prepare<[number]>("INSERT INTO kept (value) VALUES ($1)");
+
 describe.skipIf(await isWithoutPostgres())("statements that are sent in one go", () => {
   let server: PostgresServer;
   beforeAll(async () => {
@@ -32,6 +34,27 @@ describe.skipIf(await isWithoutPostgres())("statements that are sent in one go",
       return rows;
     });
     expect(answers).toEqual([{ doubled: 2 }, { doubled: 4 }, { doubled: 6 }]);
+    await connections.end();
+  });
+
+  it("take their connection with them where one of them cannot be sent, so that no COMMIT goes without it", async () => {
+    const connections = new Connections({ url: server.url(await server.createDatabase()) });
+    await connections.use((connection) => send(connection, "CREATE TABLE kept (value integer)"));
+    const cannotBeWritten = { toPostgres: () => JSON.parse("{") as unknown } as unknown as number;
+    const sent = await connections
+      .use((connection) =>
+        Promise.allSettled([
+          send(connection, "BEGIN"),
+          insert.run(connection, 1),
+          insert.run(connection, cannotBeWritten),
+          send(connection, "COMMIT"),
+        ]),
+      )
+      .catch((error: unknown) => [error]);
+    expect(sent.at(-1)).toMatchObject({ status: "rejected" });
+    expect((await connections.use((connection) => send(connection, "SELECT value FROM kept"))).rows).toEqual(
+      [],
+    );
     await connections.end();
   });
 });

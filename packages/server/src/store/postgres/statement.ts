@@ -1,7 +1,7 @@
 // Statements by a name of their own, which a connection prepares when it first meets them.
 
 import { createHash } from "node:crypto";
-import { Client, type QueryResult } from "pg";
+import { Client, type QueryConfig, type QueryResult } from "pg";
 import type { Connection } from "./connections.ts";
 import { connectionLost } from "./failures.ts";
 
@@ -19,10 +19,26 @@ export interface Statement<Parameters extends readonly Value[], Row = never> {
 export async function send(connection: Connection, text: string): Promise<QueryResult> {
   sendTogether(connection);
   try {
-    return await connection.query(text);
+    return await ask(connection, { text });
   } catch (error) {
     throw connectionLost(error);
   }
+}
+
+/**
+ * As the connection's `query`. A statement that cannot be sent, because its parameters cannot be written, takes the connection with it: a
+ * COMMIT that travels behind it must not be done without it.
+ */
+function ask(connection: Connection, config: QueryConfig): Promise<QueryResult> {
+  return new Promise((resolve, reject) => {
+    let isSent = false;
+    connection.query(config, (error: Error | null, result: QueryResult) => {
+      if (error === null) return resolve(result);
+      if (!isSent && connection instanceof Client) connection.connection.stream.destroy();
+      reject(error);
+    });
+    isSent = true;
+  });
 }
 
 /** Has what is sent in one go leave in one piece: a call of the system for each statement would cost more than the statement does. */
@@ -41,7 +57,7 @@ export function prepare<Parameters extends readonly Value[], Row = never>(
   const query = async (connection: Connection, parameters: Parameters) => {
     sendTogether(connection);
     try {
-      return await connection.query({ name, text, values: [...parameters] });
+      return await ask(connection, { name, text, values: [...parameters] });
     } catch (error) {
       throw connectionLost(error);
     }
