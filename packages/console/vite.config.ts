@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
@@ -8,6 +9,13 @@ export default defineConfig({
   // Wherever the page is served from, its files are beside it.
   base: "./",
   plugins: [react()],
+  resolve: {
+    alias: {
+      "decode-named-character-reference": fileURLToPath(
+        new URL("./src/markdown/named-character.ts", import.meta.url),
+      ),
+    },
+  },
   // Browsers of these versions know light-dark(), nesting, popover and dialog, so nothing is rewritten for older ones.
   build: {
     target: ["chrome125", "edge125", "firefox128", "safari18"],

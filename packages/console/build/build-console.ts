@@ -18,18 +18,32 @@ export async function buildConsole(directory: string, settings: InlineConfig = {
   const sources = await fingerprint();
   const next = join(directory, `next-${process.pid}`);
   try {
-    await build({
-      root: ROOT,
-      logLevel: "warn",
-      ...settings,
-      build: { ...settings.build, outDir: next, emptyOutDir: true },
-    });
+    await forProduction(() =>
+      build({
+        root: ROOT,
+        logLevel: "warn",
+        ...settings,
+        build: { ...settings.build, outDir: next, emptyOutDir: true },
+      }),
+    );
     const files = await readdir(join(next, "assets"));
     for (const file of files) if (COMPRESSIBLE.test(file)) await compress(join(next, "assets", file));
     await takeOver(next, directory);
     await writeFile(join(directory, FINGERPRINT_FILE), sources);
   } finally {
     await rm(next, { recursive: true, force: true });
+  }
+}
+
+/** React is another one, and much larger, where the environment says something else: in a test, or in the shell of a developer. */
+async function forProduction(work: () => Promise<unknown>): Promise<void> {
+  const before = process.env["NODE_ENV"];
+  process.env["NODE_ENV"] = "production";
+  try {
+    await work();
+  } finally {
+    if (before === undefined) delete process.env["NODE_ENV"];
+    else process.env["NODE_ENV"] = before;
   }
 }
 

@@ -22,9 +22,9 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
-  // No text becomes script or markup, whatever a library would like.
+  // No text becomes script or markup, whatever a library would like; but "&amp;" and its like, one at a time, become a character.
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  "trusted-types colloquy-character",
 ].join("; ");
 
 const PROTECTED = {
