@@ -1,0 +1,218 @@
+// What the assistant asks a person, and what comes of the answer.
+
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import {
+  answers,
+  expectAnswer,
+  expectGone,
+  expectRest,
+  expectSeen,
+  openConsole,
+  say,
+  sessionOf,
+} from "./console-page.ts";
+import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+import { givePageWallet, type WalletAnswer, type WalletCall } from "./page-wallet.ts";
+
+const ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const SIGNATURE = `0x${"5a".repeat(65)}`;
+const HASH = `0x${"b7".repeat(32)}`;
+const TYPED_DATA = {
+  domain: { name: "Tea", version: "1", chainId: 1 },
+  primaryType: "Order",
+  types: { Order: [{ name: "cups", type: "uint256" }] },
+  message: { cups: "3" },
+};
+const isLeftOut = await isWithoutChromium();
+
+let service: ConsoleService;
+
+beforeAll(async () => {
+  if (!isLeftOut) await prepareConsole();
+}, 120_000);
+beforeEach(async () => {
+  service = await serveConsole();
+});
+afterEach(() => service.stop());
+
+describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 60_000 }, () => {
+  const openPage = useChromium();
+  const card = (page: Page) => page.getByRole("region", { name: "The assistant asks" });
+
+  /** Opens the console, and has the assistant call this tool. */
+  async function asked(
+    tool: string,
+    input: object,
+    wallet: WalletAnswer | null = null,
+  ): Promise<{ page: Page; calls: readonly WalletCall[] }> {
+    const { page, context } = await openPage(service.url);
+    const calls = wallet === null ? [] : await givePageWallet(context, wallet);
+    await openConsole(page);
+    await say(page, "Please");
+    (await service.model.next()).callTool(tool, input).finish("tool-calls");
+    await expectSeen(card(page));
+    return { page, calls };
+  }
+
+  /** What became of the one call, as it is kept. */
+  async function outcome(page: Page) {
+    const records = await service.direct.listMessages(await sessionOf(page));
+    return records.at(-1)?.tool_results?.[0];
+  }
+
+  it("is approved, and runs exactly so", async () => {
+    const { page } = await asked("calculator", { expression: "12 * 7" });
+    await expectSeen(card(page).getByText('"12 * 7"'));
+    await expectSeen(
+      page.getByRole("status", { name: "News" }).getByText("asks whether it may use calculator"),
+    );
+    await card(page).getByRole("button", { name: "Approve" }).click();
+    (await service.model.next()).say("It is 84.").finish();
+    await expectAnswer(page, /It is 84\./);
+    await expectGone(card(page));
+    expect(await outcome(page)).toMatchObject({ is_error: false, output: { result: 84 } });
+  });
+
+  it("is denied, and does not run", async () => {
+    const { page } = await asked("calculator", { expression: "12 * 7" });
+    await card(page).getByRole("button", { name: "Deny" }).click();
+    const call = await service.model.next();
+    expect(call.prompt.at(-1)).toMatch(/denied|declined|not allowed/i);
+    call.say("Then not.").finish();
+    await expectAnswer(page, /Then not\./);
+    expect(await outcome(page)).toMatchObject({ is_error: true });
+  });
+
+  it("is there again after the page was loaded anew, and decided by another tab", async () => {
+    const { page } = await asked("calculator", { expression: "1 + 1" });
+    await page.reload();
+    await expectSeen(card(page));
+    const other = await page.context().newPage();
+    await openConsole(other, await sessionOf(page));
+    await card(other).getByRole("button", { name: "Approve" }).click();
+    (await service.model.next()).say("Two.").finish();
+    await Promise.all([expectAnswer(page, /Two\./), expectGone(card(page)), expectGone(card(other))]);
+  });
+
+  it.each([
+    [
+      "one of the suggestions",
+      async (page: Page) => card(page).getByRole("button", { name: "Green" }).click(),
+      "Green",
+    ],
+    [
+      "something else",
+      async (page: Page) => {
+        await card(page).getByRole("textbox", { name: "Your answer" }).fill("White");
+        await page.keyboard.press("Enter");
+      },
+      "White",
+    ],
+  ])("is a question, answered with %s", async (_name, answer, given) => {
+    const { page } = await asked("ask_user", { question: "Which tea?", choices: ["Green", "Black"] });
+    await expectSeen(card(page).getByRole("heading", { name: "Which tea?" }));
+    await answer(page);
+    (await service.model.next()).say("As you like.").finish();
+    await expectAnswer(page, /As you like\./);
+    expect(JSON.stringify(await outcome(page))).toContain(given);
+    await expectRest(page);
+  });
+
+  it("is a signature, given by the wallet of the browser on the chain that is asked for", async () => {
+    let chain = "0x5";
+    const { page, calls } = await asked(
+      "wallet_request_signature",
+      { typed_data: TYPED_DATA },
+      ({ method, params }) => {
+        if (method === "eth_requestAccounts") return [ACCOUNT];
+        if (method === "eth_chainId") return chain;
+        if (method === "wallet_switchEthereumChain") chain = JSON.stringify(params).match(/0x\w+/)?.[0] ?? "";
+        return method === "eth_signTypedData_v4" ? SIGNATURE : null;
+      },
+    );
+    await expectSeen(card(page).getByText('"cups": "3"'));
+    await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
+    (await service.model.next()).say("Signed.").finish();
+    await expectAnswer(page, /Signed\./);
+    const signing = calls.find(({ method }) => method === "eth_signTypedData_v4");
+    expect(signing?.params?.[0]).toBe(ACCOUNT);
+    expect(JSON.parse(String(signing?.params?.[1]))).toMatchObject(TYPED_DATA);
+    expect(calls.map(({ method }) => method)).toContain("wallet_switchEthereumChain");
+    expect(await outcome(page)).toMatchObject({ is_error: false, output: { signature: SIGNATURE } });
+  });
+
+  it("is a signature that the person declines in the wallet, and may be given still", async () => {
+    let isWilling = false;
+    const { page } = await asked("wallet_request_signature", { typed_data: TYPED_DATA }, ({ method }) => {
+      if (method === "eth_requestAccounts") return [ACCOUNT];
+      if (method === "eth_chainId") return "0x1";
+      return isWilling ? SIGNATURE : { code: 4001, message: "User rejected the request." };
+    });
+    await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
+    await expectSeen(card(page).getByRole("alert").getByText("You declined in the wallet."));
+    expect((await service.direct.getState(await sessionOf(page))).pending_actions).toHaveLength(1);
+    isWilling = true;
+    await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
+    (await service.model.next()).say("Signed.").finish();
+    await expectAnswer(page, /Signed\./);
+  });
+
+  it("is a transaction, sent by the wallet of the browser", async () => {
+    const { page, calls } = await asked(
+      "wallet_request_transaction",
+      { to: ACCOUNT, value_ether: "0.25" },
+      ({ method }) => {
+        if (method === "eth_requestAccounts") return [ACCOUNT];
+        return method === "eth_chainId" ? "0x1" : HASH;
+      },
+    );
+    await expectSeen(card(page).getByText("0.25"));
+    await card(page).getByRole("button", { name: "Send with the wallet" }).click();
+    (await service.model.next()).say("Sent.").finish();
+    await expectAnswer(page, /Sent\./);
+    const sending = calls.find(({ method }) => method === "eth_sendTransaction");
+    expect(sending?.params?.[0]).toMatchObject({
+      from: ACCOUNT,
+      to: ACCOUNT,
+      value: "0x3782dace9d90000",
+      chainId: "0x1",
+    });
+    expect(await outcome(page)).toMatchObject({ is_error: false, output: { transaction_hash: HASH } });
+  });
+
+  it("is a transaction that was sent elsewhere, where the browser has no wallet", async () => {
+    const { page } = await asked("wallet_request_transaction", { to: ACCOUNT, value_ether: "0.25" });
+    await card(page).getByRole("textbox", { name: "Hash of the transaction" }).fill(HASH);
+    await card(page).getByRole("button", { name: "It is sent" }).click();
+    (await service.model.next()).say("Sent.").finish();
+    await expectAnswer(page, /Sent\./);
+    expect(await outcome(page)).toMatchObject({ output: { transaction_hash: HASH } });
+  });
+
+  it("is asked of the wallet that was connected, whose conversations are listed", async () => {
+    const { page, context } = await openPage(service.url);
+    await givePageWallet(context, ({ method }) => (method === "eth_requestAccounts" ? [ACCOUNT] : null));
+    const id = crypto.randomUUID();
+    const sending = service.direct.sendMessage(id, "Of my wallet", { publicKey: ACCOUNT, wait: true });
+    (await service.model.next()).say("Yes.").finish();
+    await sending;
+    await openConsole(page);
+    await page.getByRole("button", { name: "Connect a wallet" }).click();
+    await page
+      .getByRole("dialog", { name: "Wallet" })
+      .getByRole("button", { name: "Connect the browser" })
+      .click();
+    await page.getByRole("link", { name: "Of my wallet" }).click();
+    await expectAnswer(page, /Yes\./);
+    await page.getByRole("link", { name: "New chat" }).click();
+    await say(page, "Also mine");
+    (await service.model.next()).say("Yes again.").finish();
+    await expectAnswer(page, /Yes again\./);
+    const { threads } = await service.direct.listThreads(ACCOUNT);
+    expect(threads.map(({ session_id }) => session_id)).toEqual([await sessionOf(page), id]);
+    expect(await answers(page).count()).toBe(1);
+  });
+});

@@ -1,0 +1,208 @@
+// Hostile texts wherever the console shows texts that somebody else has written: nothing runs, nothing is asked of anybody, and the
+// page's policy never has to refuse anything, because nothing is tried.
+
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import { answers, expectAnswer, expectSeen, openConsole, said, threads } from "./console-page.ts";
+import { ADMIN_KEY, prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+import { HOSTILE_TEXTS } from "./hostile-texts.ts";
+
+const isLeftOut = await isWithoutChromium();
+/** What no text may become, in the part of the page that shows it. Pictures of the console's own are in buttons and marks. */
+const FORBIDDEN =
+  "script, img, iframe, object, embed, video, audio, style, link, meta, base, math, template, marquee, [srcdoc], [srcset]";
+
+let service: ConsoleService;
+
+beforeAll(async () => {
+  if (!isLeftOut) await prepareConsole();
+}, 120_000);
+beforeEach(async () => {
+  service = await serveConsole();
+});
+afterEach(() => service.stop());
+
+/** What is in the page that texts must not become, as lines. Links lead to the web or a mailbox, or into the console. */
+function findBecome(page: Page): Promise<readonly string[]> {
+  return page.evaluate((forbidden) => {
+    const found: string[] = [];
+    for (const element of document.body.querySelectorAll(forbidden)) found.push(element.outerHTML);
+    for (const element of document.body.querySelectorAll("*")) {
+      for (const { name } of element.attributes) if (name.startsWith("on")) found.push(element.outerHTML);
+    }
+    for (const link of document.body.querySelectorAll("a[href]")) {
+      const href = link.getAttribute("href") ?? "";
+      if (!/^(https?:\/\/|mailto:|#)/.test(href)) found.push(href);
+      if (/^https?:/.test(href) && !/noopener/.test(link.getAttribute("rel") ?? ""))
+        found.push(`${href} knows its opener`);
+    }
+    return found;
+  }, FORBIDDEN);
+}
+
+function typedDataOf(text: string): object {
+  return {
+    domain: { name: text, chainId: 1 },
+    primaryType: "Text",
+    types: { Text: [{ name: "text", type: "string" }] },
+    message: { text },
+  };
+}
+
+/** Opens everything that can be opened. */
+async function unfold(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+  });
+}
+
+async function expectHarmless(page: Page): Promise<void> {
+  await unfold(page);
+  // A round of the page: what an element would do when it is inserted, it has done by then.
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  expect(await findBecome(page)).toEqual([]);
+}
+
+describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 }, () => {
+  const openPage = useChromium();
+
+  it("are a collection", () => {
+    expect(new Set(HOSTILE_TEXTS).size).toBe(HOSTILE_TEXTS.length);
+    expect(HOSTILE_TEXTS.length).toBeGreaterThan(60);
+  });
+
+  it("are shown as what was said and answered, and do nothing, in the developer's panel neither", async () => {
+    const id = crypto.randomUUID();
+    for (const text of HOSTILE_TEXTS) {
+      const sending = service.direct.sendMessage(id, text, { wait: true });
+      (await service.model.next()).say(text).finish();
+      await sending;
+    }
+    const { page } = await openPage(service.url, { viewport: { width: 1440, height: 900 } });
+    await openConsole(page, id);
+    await expect.poll(() => answers(page).count(), { timeout: 20_000 }).toBe(HOSTILE_TEXTS.length);
+    await expectHarmless(page);
+    // A person's own words are never taken for markup at all.
+    const shown = await said(page).evaluateAll((articles) =>
+      articles.map((article) => article.querySelector("p")?.textContent ?? ""),
+    );
+    expect(shown).toEqual(HOSTILE_TEXTS.map((text) => text.trim()));
+    // Markup of an answer is not hidden either: who reads it sees that it was there.
+    await expectSeen(answers(page).nth(0).getByText("<script>alert(1)</script>"));
+    await expectSeen(answers(page).getByText("Picture at elsewhere.example: A picture").first());
+    await page.getByRole("button", { name: "Developer panel" }).click();
+    for (const tab of ["Events", "Snapshot", "Records", "Requests"]) {
+      await page.getByRole("tab", { name: tab }).click();
+      await expectHarmless(page);
+    }
+  });
+
+  it("leave alone what Markdown means: names of characters become characters, and nothing more", async () => {
+    const { page } = await openPage(service.url);
+    const id = crypto.randomUUID();
+    await service.direct.sendMessage(id, "Characters");
+    (await service.model.next())
+      .say("&copy; &amp; &lt;b&gt; &semi; &notit; &nope; &NotEqualTilde; &hearts;")
+      .finish();
+    await openConsole(page, id);
+    await expectAnswer(page, /^© & <b> ; &notit; &nope; ≂̸ ♥/);
+  });
+
+  it("are titles of conversations, in the list and above them", async () => {
+    const wallet = "0xabc";
+    const ids = new Map<string, string>();
+    for (const text of HOSTILE_TEXTS) {
+      const id = crypto.randomUUID();
+      await service.direct.createSession(id, { publicKey: wallet });
+      // What a title may not hold (line ends, what cannot be seen) is refused by the service.
+      await service.direct.renameThread(id, text).then(
+        ({ title }) => ids.set(title, id),
+        (error: { status: number }) => expect(error.status).toBe(400),
+      );
+    }
+    expect(ids.size).toBeGreaterThan(60);
+    const { page } = await openPage(service.url);
+    await openConsole(page);
+    await page.getByRole("button", { name: "Connect a wallet" }).click();
+    await page.getByRole("textbox", { name: "Address" }).fill(wallet);
+    await page.keyboard.press("Enter");
+    const older = page.getByRole("button", { name: "Show older ones" });
+    const listed = async (): Promise<number> => {
+      if (await older.isVisible()) await older.click();
+      return threads(page).count();
+    };
+    await expect.poll(listed, { timeout: 20_000 }).toBe(ids.size);
+    await expectHarmless(page);
+    for (const [title, id] of [...ids].slice(0, 6)) {
+      await openConsole(page, id);
+      await expect.poll(() => page.title()).toContain(title);
+      await expect.poll(() => page.getByRole("heading", { level: 1 }).textContent()).toBe(title);
+    }
+    await page
+      .getByRole("button", { name: /^Delete / })
+      .first()
+      .click();
+    await expectSeen(page.getByRole("dialog"));
+    await expectHarmless(page);
+  });
+
+  it("are names of tools, what goes into them, what comes out, and what is asked", async () => {
+    const id = crypto.randomUUID();
+    const say = (): Promise<unknown> => service.direct.sendMessage(id, "Please", { userState: {} });
+    for (const text of HOSTILE_TEXTS) {
+      await say();
+      (await service.model.next())
+        .callTool(text, { [text]: text })
+        .callTool("echo", { value: { [text]: [text] } })
+        .finish("tool-calls");
+      (await service.model.next()).say("Done.").finish();
+      await expect
+        .poll(async () => (await service.direct.getState(id)).is_processing, { interval: 5 })
+        .toBe(false);
+    }
+    const { page } = await openPage(service.url);
+    await openConsole(page, id);
+    await expect.poll(() => answers(page).count(), { timeout: 20_000 }).toBe(HOSTILE_TEXTS.length);
+    await expectHarmless(page);
+    expect(await answers(page).first().innerText()).toContain("<script>alert(1)</script>");
+  });
+
+  it("are what the assistant asks: questions, suggestions, inputs to approve, data to sign", async () => {
+    const { page } = await openPage(service.url);
+    const asking = page.getByRole("region", { name: "The assistant asks" });
+    for (let from = 0; from < HOSTILE_TEXTS.length; from += 10) {
+      const texts = HOSTILE_TEXTS.slice(from, from + 10);
+      const id = crypto.randomUUID();
+      await service.direct.sendMessage(id, "Please");
+      const call = await service.model.next();
+      for (const text of texts) {
+        call.callTool("ask_user", { question: text, choices: [text] });
+        call.callTool("calculator", { expression: text });
+        call.callTool("wallet_request_signature", { typed_data: typedDataOf(text) });
+      }
+      call.finish("tool-calls");
+      await openConsole(page, id);
+      await expect.poll(() => asking.count(), { timeout: 20_000 }).toBe(3 * texts.length);
+      await expectHarmless(page);
+      expect(await asking.first().getByRole("heading").textContent()).toBe(texts[0]);
+    }
+  });
+
+  it("are what the operator sees of conversations", async () => {
+    const id = crypto.randomUUID();
+    await service.direct.createSession(id, { publicKey: "<script>alert(1)</script>" });
+    await service.direct.renameThread(id, "<img src=x onerror=alert(1)>");
+    await service.direct.sendMessage(id, "<svg onload=alert(1)>");
+    (await service.model.next()).fail(new Error("<img src=x onerror=alert(1)>"));
+    const { page } = await openPage(service.url);
+    await page.goto("/#/operate/sessions");
+    await page.getByLabel("Admin key").fill(ADMIN_KEY);
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "<img src=x onerror=alert(1)>" }).click();
+    await expectSeen(page.getByRole("heading", { name: "<img src=x onerror=alert(1)>" }));
+    await expectSeen(page.getByText("<script>alert(1)</script>").first());
+    await expectHarmless(page);
+  });
+});
