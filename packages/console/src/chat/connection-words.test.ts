@@ -27,4 +27,9 @@ it("a refusal says what a person can do", () => {
   });
   expect(connectionWords({ state: "failed", error: UNREACHABLE })?.help).toBe("retry");
   expect(connectionWords({ state: "deleted", error: null })?.help).toBe("new-chat");
+  const noId = new ColloquyError("Send a UUID.", { code: "session_id_invalid", status: 400 });
+  expect(connectionWords({ state: "failed", error: noId })).toEqual({
+    sentence: "There is no conversation at this address.",
+    help: "new-chat",
+  });
 });

@@ -22,6 +22,8 @@ export function connectionWords({ state, error }: Connection): ConnectionWords |
     case "deleted":
       return { sentence: "This conversation was deleted.", help: "new-chat" };
     case "failed": {
+      if (error?.code === "session_id_invalid")
+        return { sentence: "There is no conversation at this address.", help: "new-chat" };
       const help = error !== null && KEY_CODES.has(error.code) ? "key" : "retry";
       return { sentence: withReason("This conversation cannot be shown", error), help };
     }

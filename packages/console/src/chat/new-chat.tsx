@@ -6,7 +6,7 @@ import {
   useExternalStoreRuntime,
   type AppendMessage,
 } from "@assistant-ui/react";
-import { useColloquy } from "@colloquy/react";
+import { useColloquy, useThreads } from "@colloquy/react";
 import { useCallback, useState, type ReactNode } from "react";
 import { TopBar } from "../shell/top-bar.tsx";
 import { useDocumentTitle } from "../shell/use-document-title.ts";
@@ -20,6 +20,7 @@ import { Welcome } from "./welcome.tsx";
 
 export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">): ReactNode {
   const { client, session, publicKey } = useColloquy();
+  const { refresh } = useThreads();
   const [id] = useState(() => client.session().id);
   const [model, setModel] = useState<string | null>(null);
   const [sending, setSending] = useState<{ readonly text: string } | null>(null);
@@ -40,9 +41,11 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
         // The text goes back to where it was written.
         throw new MessageNotSentError("not sent");
       }
+      // The list of a wallet does not know of it yet.
+      void refresh();
       goTo({ page: "chat", sessionId: id }, { replace: true });
     },
-    [session, id, model, publicKey],
+    [session, id, model, publicKey, refresh],
   );
   const runtime = useExternalStoreRuntime({
     messages: sending === null ? [] : [sending],
