@@ -1,0 +1,103 @@
+// The AI SDK's chat over Colloquy: the chat's id is the session's, and the service keeps the conversation, so only the newest message is sent.
+
+import type { Client, LiveSession, Message, Snapshot } from "@colloquy/client";
+import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
+import { AnswerChunks, isOver } from "./answer-chunks.ts";
+
+export class ColloquyTransport implements ChatTransport<UIMessage> {
+  /** An answer that is resumed comes from its beginning. */
+  readonly resumeStreamIsReplay = true;
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  sendMessages: ChatTransport<UIMessage>["sendMessages"] = async (options) => {
+    const said = options.messages.at(-1);
+    if (options.trigger !== "submit-message" || said?.role !== "user") {
+      throw new Error("Colloquy takes what the user says; an answer cannot be generated again.");
+    }
+    const session = this.#client.session(options.chatId);
+    const { messages } = await session.send(textOf(said));
+    const mine = messages.findLast(({ sender }) => sender === "user");
+    return answer(session, ({ messages }) => answerTo(mine, messages), options.abortSignal);
+  };
+
+  reconnectToStream: ChatTransport<UIMessage>["reconnectToStream"] = async ({ chatId, abortSignal }) => {
+    const session = this.#client.session(chatId);
+    const { is_processing, messages } = await session.refresh();
+    if (!is_processing) return null;
+    const known = messages.findLast(({ status }) => status === "streaming");
+    const last = messages.findLast(({ sender }) => sender === "user");
+    return answer(
+      session,
+      ({ messages }) =>
+        known === undefined ? answerTo(last, messages) : messages.find(({ id }) => id === known.id),
+      abortSignal,
+    );
+  };
+}
+
+/**
+ * Follows the session until the answer is there. The signal ends this and nothing more: `useChat` aborts when its component goes, and in strict
+ * mode when it has come. Who wants the assistant to stop says so to the service, and the answer ends here too.
+ */
+function answer(
+  session: LiveSession,
+  find: (snapshot: Snapshot) => Message | undefined,
+  signal: AbortSignal | undefined,
+): ReadableStream<UIMessageChunk> {
+  const chunks = new AnswerChunks();
+  let leave = (): void => undefined;
+  let isOpen = true;
+  return new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      const end = (): void => {
+        isOpen = false;
+        leave();
+        signal?.removeEventListener("abort", stop);
+        controller.close();
+      };
+      const look = (): void => {
+        if (!isOpen) return;
+        const { error } = session.getConnection();
+        if (session.getConnection().state === "failed") {
+          controller.enqueue({
+            type: "error",
+            errorText: error?.message ?? "The session cannot be followed.",
+          });
+          return end();
+        }
+        const snapshot = session.getSnapshot();
+        const message = snapshot === null ? undefined : find(snapshot);
+        if (snapshot === null || message === undefined) return;
+        for (const chunk of chunks.next(message, snapshot)) controller.enqueue(chunk);
+        if (isOver(message, snapshot)) end();
+      };
+      const stop = (): void => {
+        if (!isOpen) return;
+        controller.enqueue({ type: "abort" });
+        end();
+      };
+      leave = session.subscribe(look);
+      signal?.addEventListener("abort", stop);
+      if (signal?.aborted === true) stop();
+      else look();
+    },
+    cancel: () => {
+      isOpen = false;
+      leave();
+    },
+  });
+}
+
+/** The first one after the message. Another tab that speaks meanwhile is not thought of. */
+function answerTo(mine: Message | undefined, messages: readonly Message[]): Message | undefined {
+  const at = messages.findIndex(({ id }) => id === mine?.id);
+  return messages.slice(at + 1).find(({ sender }) => sender === "agent");
+}
+
+function textOf({ parts }: UIMessage): string {
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}

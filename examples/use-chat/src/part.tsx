@@ -1,0 +1,56 @@
+import type { Decision } from "@colloquy/client";
+import type { DynamicToolUIPart, UIMessage } from "ai";
+import type { ReactNode } from "react";
+import type { ActionData } from "./answer-chunks.ts";
+
+type Decide = (actionId: string, decision: Decision) => void;
+
+export function Part({
+  part,
+  decide,
+}: {
+  readonly part: UIMessage["parts"][number];
+  readonly decide: Decide;
+}): ReactNode {
+  if (part.type === "text") return <p>{part.text}</p>;
+  if (part.type === "dynamic-tool") return <Call part={part} decide={decide} />;
+  if (part.type === "data-action") return <Question action={part.data as ActionData} decide={decide} />;
+  return null;
+}
+
+function Call({ part, decide }: { readonly part: DynamicToolUIPart; readonly decide: Decide }): ReactNode {
+  return (
+    <details open={part.state !== "output-available"}>
+      <summary>
+        {part.toolName} <small>{part.state}</small>
+      </summary>
+      <pre>{JSON.stringify(part.input)}</pre>
+      {part.state === "output-available" && <pre>{JSON.stringify(part.output, null, 2)}</pre>}
+      {part.state === "output-error" && <pre>{part.errorText}</pre>}
+      {part.state === "approval-requested" && (
+        <>
+          <button onClick={() => decide(part.approval.id, { decision: "approve" })}>Approve</button>
+          <button onClick={() => decide(part.approval.id, { decision: "deny" })}>Deny</button>
+        </>
+      )}
+    </details>
+  );
+}
+
+/** A question with its choices. What a wallet is asked can only be denied here; examples/react-chat shows how to ask it. */
+function Question({ action, decide }: { readonly action: ActionData; readonly decide: Decide }): ReactNode {
+  if (action === null) return null;
+  const isQuestion = action.kind === "question";
+  return (
+    <fieldset>
+      <legend>{isQuestion ? action.request.question : `${action.tool} needs a wallet.`}</legend>
+      {isQuestion &&
+        action.request.choices.map((answer) => (
+          <button key={answer} onClick={() => decide(action.id, { decision: "approve", result: { answer } })}>
+            {answer}
+          </button>
+        ))}
+      <button onClick={() => decide(action.id, { decision: "deny" })}>Deny</button>
+    </fieldset>
+  );
+}

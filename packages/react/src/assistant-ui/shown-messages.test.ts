@@ -1,0 +1,64 @@
+import type { Message, SystemEvent } from "@colloquy/client";
+import { expect, it } from "vitest";
+import { shownMessages, type Shown } from "./shown-messages.ts";
+import { threadMessage } from "./thread-message.ts";
+
+const at = (second: number): string => `2026-01-01T00:00:0${second}.000Z`;
+const message = (id: string, second: number, parts: Partial<Message> = {}): Message => ({
+  id,
+  sender: "agent",
+  content: id,
+  created_at: at(second),
+  status: "complete",
+  ...parts,
+});
+const event = (id: string, second: number, type: SystemEvent["type"] = "notice"): SystemEvent => ({
+  id,
+  type,
+  created_at: at(second),
+  payload: { level: type === "error" ? "error" : "warning", code: id, message: `About ${id}` },
+});
+const shown = (parts: Partial<Shown>): Shown => ({
+  messages: [],
+  system_events: [],
+  pending_actions: [],
+  progress: new Map(),
+  ...parts,
+});
+
+it("a message that nothing has changed for is the same object", () => {
+  const call = { id: "call", name: "walk", arguments: {}, status: "running" } as const;
+  const messages = [message("a", 1), message("b", 2, { tool_calls: [call] })];
+  const first = shownMessages([], shown({ messages }));
+  expect(shownMessages(first, shown({ messages: [...messages] }))).toBe(first);
+  const told = shownMessages(first, shown({ messages, progress: new Map([["call", 7]]) }));
+  expect(told[0]).toBe(first[0]);
+  expect(told[1]).not.toBe(first[1]);
+  const noticed = shownMessages(told, shown({ messages, system_events: [event("n", 1)] }));
+  expect(noticed[0]).not.toBe(told[0]);
+  expect(shownMessages(noticed, shown({ messages, system_events: [event("n", 1)] }))).toBe(noticed);
+});
+
+it("each failed answer has its own reason, and a notice stands on the message before it", () => {
+  const messages = [
+    message("a", 1, { status: "failed" }),
+    message("b", 3, { status: "complete" }),
+    message("c", 5, { status: "failed" }),
+  ];
+  const system_events = [
+    event("early", 0),
+    event("first", 2, "error"),
+    event("note", 4),
+    event("second", 6, "error"),
+    event("later", 7, "error"),
+  ];
+  const after = shownMessages([], shown({ messages, system_events }));
+  expect(after.map(({ failure }) => failure?.code)).toEqual(["first", undefined, "second"]);
+  expect(after.map(({ notices }) => notices.map(({ code }) => code))).toEqual([[], ["note"], ["later"]]);
+});
+
+it("arguments that are no object are shown as text", () => {
+  const call = { id: "call", name: "walk", arguments: [1, 2], status: "complete" as const };
+  const [one] = shownMessages([], shown({ messages: [message("a", 1, { tool_calls: [call] })] }));
+  expect(threadMessage(one!).content[0]).toMatchObject({ args: {}, argsText: "[1,2]" });
+});

@@ -1,0 +1,126 @@
+import { JSDOM } from "jsdom";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { ThreadEntry } from "./thread-entries.ts";
+import { renewed, withThread, withoutThread } from "./thread-entries.ts";
+import { localThreads, memoryThreads } from "./thread-storage.ts";
+
+const entry = (id: string, day: number, title = id): ThreadEntry => ({
+  session_id: id,
+  title,
+  updated_at: `2026-01-0${day}T00:00:00.000Z`,
+});
+const ids = (threads: readonly ThreadEntry[]): string => threads.map(({ session_id }) => session_id).join("");
+
+describe("lists of threads", () => {
+  const three = [entry("c", 3), entry("b", 2), entry("a", 1)];
+
+  it("take a thread to its place, newest activity first", () => {
+    expect(ids(withThread(three, entry("b", 4)))).toBe("bca");
+    expect(ids(withThread(three, entry("d", 1)))).toBe("cbda");
+    expect(ids(withThread([], entry("d", 1)))).toBe("d");
+    expect(ids(withoutThread(three, "b"))).toBe("ca");
+  });
+
+  it("are the same objects where nothing changes", () => {
+    expect(withThread(three, entry("b", 2))).toBe(three);
+    expect(withoutThread(three, "x")).toBe(three);
+    expect(renewed(three, structuredClone(three))).toBe(three);
+    const changed = renewed(three, [entry("c", 3), entry("b", 2, "Other")]);
+    expect(changed[0]).toBe(three[0]);
+    expect(changed[1]).toEqual(entry("b", 2, "Other"));
+  });
+});
+
+const PARTS = ["localStorage", "addEventListener", "removeEventListener"] as const;
+
+/** Another page of the same origin, as far as storage goes, is whoever writes and then tells. */
+let page: JSDOM["window"];
+
+beforeEach(() => {
+  page = new JSDOM("", { url: "http://localhost:5173/", pretendToBeVisual: false }).window;
+  vi.stubGlobal("localStorage", page.localStorage);
+  for (const name of PARTS.slice(1)) {
+    vi.stubGlobal(name, (page[name] as (...given: unknown[]) => unknown).bind(page));
+  }
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+function written(text: string | null): void {
+  if (text === null) page.localStorage.clear();
+  else page.localStorage.setItem("colloquy.threads", text);
+  const key = text === null ? null : "colloquy.threads";
+  page.dispatchEvent(new page.StorageEvent("storage", { key }));
+}
+
+describe("localThreads", () => {
+  it("keeps the list for the next page", () => {
+    localThreads().update((threads) => withThread(threads, entry("a", 1)));
+    expect(localThreads().read()).toEqual([entry("a", 1)]);
+    expect(localThreads({ key: "other" }).read()).toEqual([]);
+  });
+
+  it("is the same array until something changes, and tells when it does", () => {
+    const threads = localThreads();
+    const listener = vi.fn<() => void>();
+    const leave = threads.subscribe(listener);
+    threads.update((before) => withThread(before, entry("a", 1)));
+    const before = threads.read();
+    threads.update((before) => withThread(before, entry("a", 1)));
+    expect(threads.read()).toBe(before);
+    expect(listener).toHaveBeenCalledTimes(1);
+    leave();
+    threads.update(() => []);
+    expect(listener).toHaveBeenCalledTimes(1);
+  });
+
+  it("takes over what another page writes, and loses nothing of it", () => {
+    const threads = localThreads();
+    const listener = vi.fn<() => void>();
+    threads.subscribe(listener);
+    written(JSON.stringify([entry("b", 2)]));
+    expect(listener).toHaveBeenCalledTimes(1);
+    threads.update((before) => withThread(before, entry("a", 1)));
+    expect(ids(threads.read())).toBe("ba");
+    written(null);
+    expect(threads.read()).toEqual([]);
+  });
+
+  it.each(["no JSON", "{}", "[1, null, {}]", '[{"session_id":"a","title":5,"updated_at":""}]'])(
+    "takes %s for an empty list",
+    (text) => {
+      written(text);
+      expect(localThreads().read()).toEqual([]);
+    },
+  );
+
+  it("remembers as long as the page lives where nothing may be stored", () => {
+    vi.stubGlobal("localStorage", {
+      getItem: () => {
+        throw new DOMException("No.", "SecurityError");
+      },
+      setItem: () => {
+        throw new DOMException("No.", "QuotaExceededError");
+      },
+    });
+    const threads = localThreads();
+    threads.update((before) => withThread(before, entry("a", 1)));
+    expect(ids(threads.read())).toBe("a");
+  });
+
+  it("is empty on a server", () => {
+    vi.stubGlobal("localStorage", undefined);
+    expect(localThreads().read()).toEqual([]);
+  });
+});
+
+it.each([
+  ["memoryThreads", () => memoryThreads()],
+  ["localThreads", () => localThreads()],
+])("%s forgets the oldest beyond a thousand", (_name, create) => {
+  const threads = create();
+  threads.update(() => Array.from({ length: 1_001 }, (_value, at) => entry(String(at), 1)));
+  expect(threads.read()).toHaveLength(1_000);
+  expect(threads.read()[0]!.session_id).toBe("0");
+});

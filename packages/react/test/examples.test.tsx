@@ -1,0 +1,148 @@
+// The examples, over the real service: what their pages show, and that they can be built.
+
+import { openPage, type Page } from "./harness.tsx";
+import { cleanup, fireEvent, render } from "@testing-library/react";
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { StrictMode } from "react";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { App as ReactChat } from "../../../examples/react-chat/src/app.tsx";
+import { App as UseChat } from "../../../examples/use-chat/src/app.tsx";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const ID = "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c";
+
+let page: Page;
+
+beforeEach(async () => {
+  page = await openPage({ builtIn: ["calculator", "ask_user"] });
+  localStorage.clear();
+});
+afterEach(async () => {
+  globalThis.location.hash = "";
+  await page.stop();
+});
+
+const text = (): string => document.body.textContent;
+const button = (name: string): HTMLButtonElement | undefined =>
+  [...document.querySelectorAll("button")].find(({ textContent }) => textContent === name);
+
+async function click(name: string): Promise<void> {
+  await page.until(() => button(name)?.disabled === false);
+  fireEvent.click(button(name)!);
+}
+
+async function say(words: string): Promise<void> {
+  await page.until(() => document.querySelector("[aria-label=Message]") !== null);
+  fireEvent.change(document.querySelector("[aria-label=Message]")!, { target: { value: words } });
+  await click("Send");
+}
+
+describe.each([
+  ["react-chat", ReactChat],
+  ["use-chat", UseChat],
+])("examples/%s", (name, App) => {
+  const open = (): void =>
+    void render(
+      <StrictMode>
+        <App client={page.page} />
+      </StrictMode>,
+    );
+
+  it("streams an answer", async () => {
+    open();
+    await say("Hi there");
+    const call = await page.model.next();
+    call.say("Hel");
+    await page.until(() => text().includes("Hel"));
+    expect(text()).not.toContain("Hello");
+    call.say("lo you").finish();
+    await page.until(() => text().includes("Hello you") && button("Stop") === undefined);
+    expect(text()).toContain("Hi there");
+    await say("Again");
+    (await page.model.next()).say("Once more").finish();
+    await page.until(() => text().includes("Once more") && button("Stop") === undefined);
+  });
+
+  it("stops the assistant", async () => {
+    open();
+    await say("Count");
+    (await page.model.next()).say("One");
+    await page.until(() => text().includes("One"));
+    await click("Stop");
+    await page.until(() => page.asked("POST /api/interrupt") === 1 && button("Stop") === undefined);
+    expect(text()).toContain("One");
+  });
+
+  it("asks before it runs a tool, and shows what came of it", async () => {
+    open();
+    await say("6 * 7?");
+    (await page.model.next()).callTool("calculator", { expression: "6 * 7" }).finish("tool-calls");
+    await click("Approve");
+    (await page.model.next()).say("It is so.").finish();
+    await page.until(() => text().includes("It is so.") && text().includes('"result": 42'));
+    expect(button("Approve")).toBeUndefined();
+  });
+
+  it("lets a person answer a question", async () => {
+    open();
+    await say("Surprise me");
+    const question = { question: "Tea or coffee?", choices: ["Tea", "Coffee"] };
+    (await page.model.next()).callTool("ask_user", question).finish("tool-calls");
+    await page.until(() => text().includes("Tea or coffee?"));
+    await click("Coffee");
+    (await page.model.next()).say("Here it is.").finish();
+    await page.until(() => text().includes("Here it is."));
+    expect(button("Coffee")).toBeUndefined();
+  });
+
+  it("tells why an answer has failed", async () => {
+    open();
+    await say("Hi");
+    (await page.model.next()).fail(new Error("broken"));
+    const id = (): string =>
+      globalThis.location.hash.slice(1) || (localStorage.getItem("colloquy.threads")?.slice(16, 52) ?? "");
+    await page.until(() => button("Stop") === undefined && id() !== "");
+    const { system_events } = await page.direct.getState(id(), { wait: 10 });
+    const [error] = system_events;
+    await page.until(() => text().includes(error!.payload["message"] as string));
+    expect(error!.type).toBe("error");
+  });
+
+  it("can be built", { timeout: 120_000 }, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "colloquy-example-"));
+    try {
+      const vite = join(ROOT, "node_modules/vite/bin/vite.js");
+      const cwd = join(ROOT, "examples", name);
+      const options = ["build", "--outDir", folder, "--emptyOutDir"];
+      // As a person runs it, not as this test runs.
+      const env = { ...process.env, NODE_ENV: "production" };
+      await promisify(execFile)(process.execPath, [vite, ...options], { cwd, env });
+      expect(await readdir(folder)).toEqual(expect.arrayContaining(["index.html", "assets"]));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+it("examples/use-chat goes on with an answer in progress after a reload", async () => {
+  globalThis.location.hash = ID;
+  render(<UseChat client={page.page} />);
+  await say("Count");
+  const call = await page.model.next();
+  call.say("One");
+  await page.until(() => text().includes("One"));
+  cleanup();
+  render(
+    <StrictMode>
+      <UseChat client={page.client()} />
+    </StrictMode>,
+  );
+  await page.until(() => text().includes("CountOne"));
+  call.say(", two").finish();
+  await page.until(() => text().includes("CountOne, two") && button("Stop") === undefined);
+  expect(page.asked("POST /api/interrupt")).toBe(0);
+});
