@@ -105,19 +105,18 @@ function whileSeen(work: () => Promise<void>, everyMs: number | null): () => voi
     isWorking = true;
     void work().finally(() => {
       isWorking = false;
-      if (everyMs !== null && !isOver && document.visibilityState === "visible")
-        timer = setTimeout(go, everyMs);
+      if (everyMs !== null && !isOver) timer = setTimeout(goIfSeen, everyMs);
     });
   };
-  const onVisibility = (): void => {
+  // One that is hidden does not go on, until it is seen again.
+  const goIfSeen = (): void => {
     if (document.visibilityState === "visible") go();
-    else clearTimeout(timer);
   };
   go();
-  if (everyMs !== null) document.addEventListener("visibilitychange", onVisibility);
+  if (everyMs !== null) document.addEventListener("visibilitychange", goIfSeen);
   return () => {
     isOver = true;
     clearTimeout(timer);
-    document.removeEventListener("visibilitychange", onVisibility);
+    document.removeEventListener("visibilitychange", goIfSeen);
   };
 }
