@@ -79,7 +79,7 @@ describe("failures", () => {
     expect(error).toMatchObject({ status: 401, code: "admin_key_invalid" });
     expect(error).toBeInstanceOf(OfClient);
     expect(ColloquyError).toBe(OfClient);
-    expect(String((error as Error).message)).not.toContain("not the key");
+    expect((error as Error).message).not.toContain("not the key");
   });
 
   it("of what must not happen twice are not tried again", async () => {

@@ -124,12 +124,13 @@ describe("its documentation", () => {
   });
 
   it("has examples that run, and end by themselves", { timeout: 120_000 }, async () => {
-    const program = await Program.start();
+    const key = { COLLOQUY_ADMIN_KEY: "admin-key-of-the-examples" };
+    const program = await Program.start(null, key);
     try {
       const runs = (await examples()).map(async (code, index) => {
         const file = join(project, `run-${index}.ts`);
         await writeFile(file, code.replaceAll("http://127.0.0.1:8080", program.url));
-        return (await run(process.execPath, [file])).stdout;
+        return (await run(process.execPath, [file], { env: { ...process.env, ...key } })).stdout;
       });
       const said = await Promise.all(runs);
       expect(said[0]).toContain("12 * 7 = 84");

@@ -9,7 +9,7 @@ import { UsageTally } from "./usage-tally.ts";
 import { timeOrNull, timeText } from "./wire.ts";
 
 /** Turns that one report reads, the newest first. */
-export const MOST_TURNS = 50_000;
+const MOST_TURNS = 50_000;
 /** Buckets that one report may have. */
 const MOST_BUCKETS = 1_500;
 const PORTION = 1_000;

@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { newSession, send, type Answer, type Call } from "./client.ts";
 import { useService } from "./server.ts";
 
-export const ADMIN_KEY = "black-box-admin-key-0123456789";
+const ADMIN_KEY = "black-box-admin-key-0123456789";
 
 const APPS = {
   apps: {
