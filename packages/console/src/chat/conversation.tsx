@@ -16,6 +16,8 @@ import { useLeaving } from "./leaving-message.tsx";
 import { ModelPicker } from "./model-picker.tsx";
 import { SessionIdContext } from "./session-id.tsx";
 import { Thread } from "./thread.tsx";
+import { Welcome } from "./welcome.tsx";
+import styles from "./thread.module.css";
 
 /** A conversation that the service has, live. */
 export function Conversation(props: ChatPageProps & { readonly sessionId: string }): ReactNode {
@@ -23,15 +25,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
   const [failure, setFailure] = useState<Failure | null>(null);
   const { snapshot, connection, session } = useSession(sessionId);
   const [leaving, noteLeaving] = useLeaving();
-  const runtime = useColloquyRuntime({
-    sessionId,
-    onSessionChange: (id) => goTo({ page: "chat", sessionId: id }),
-    onSend: noteLeaving,
-    onError: (error, { text }) => {
-      setFailure(failureOf(text === null ? "That did not work" : "Your message was not sent", error));
-      if (text !== null) setTimeout(() => giveBack(runtime, text), 0);
-    },
-  });
+  const runtime = useConversationRuntime(sessionId, setFailure, noteLeaving);
   const title = snapshot?.title ?? "Conversation";
   useDocumentTitle(title);
   useFollowedApp(snapshot?.app ?? null, (snapshot?.messages.length ?? 0) > 0);
@@ -62,6 +56,13 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
         <Thread
           draftOf={sessionId}
           leaving={leaving}
+          welcome={
+            snapshot === null ? (
+              <Loading isFailed={connection.state === "failed"} />
+            ) : (
+              <Welcome model={snapshot.model} onAsk={(text) => runtime.thread.append(text)} />
+            )
+          }
           failure={failure}
           onFailure={setFailure}
           onKeyWanted={onKeyWanted}
@@ -76,6 +77,29 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
       </AssistantRuntimeProvider>
     </SessionIdContext>
   );
+}
+
+function Loading({ isFailed }: { readonly isFailed: boolean }): ReactNode {
+  return isFailed ? null : <p className={styles["loading"]}>Loading…</p>;
+}
+
+/** assistant-ui over this session; what fails is told, and what was not sent is given back. */
+function useConversationRuntime(
+  sessionId: string,
+  onFailure: (failure: Failure) => void,
+  onSend: (text: string, sent: Promise<unknown>) => void,
+): AssistantRuntime {
+  const runtime = useColloquyRuntime({
+    sessionId,
+    onSessionChange: (id) => goTo({ page: "chat", sessionId: id }),
+    onSend,
+    onError: (error, { text }) => {
+      onFailure(failureOf(text === null ? "That did not work" : "Your message was not sent", error));
+      // The composer takes back by itself what was sent while nothing ran, after this.
+      if (text !== null) setTimeout(() => giveBack(runtime, text), 0);
+    },
+  });
+  return runtime;
 }
 
 /** What was not sent goes back to where it was written, without losing what is being written there by now. */
