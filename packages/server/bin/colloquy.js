@@ -13,4 +13,7 @@ if (major < 24) {
   process.exit(1);
 }
 
+// What npm start runs serves by itself; whoever types the name alone wants to know what there is.
+if (process.argv.length === 2) process.argv.push("--help");
+
 await import("../src/main.ts");

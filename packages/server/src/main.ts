@@ -1,7 +1,7 @@
 // The edge of the process: arguments, configuration, signals, exit codes. Everything else is built in server.ts.
 // 0: stopped when asked to. 1: could not start, or had to end. 2: wrong arguments or configuration.
 
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { resolve } from "node:path";
 import type { Administration, DatabaseNeed } from "./administration.ts";
@@ -10,6 +10,7 @@ import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
 import type { Log } from "./logging.ts";
 import type { buildServer, ColloquyServer } from "./server.ts";
+import { hasTerminal, welcome } from "./start-terminal.ts";
 import { codeOf, explainLeftOut, explainStartFailure, isDefect } from "./start-failure.ts";
 
 // Before anything else is imported: it saves half of the time to start. What only some commands need is imported by them.
@@ -33,13 +34,17 @@ if ((parameters[0] ?? "serve") !== "serve" || process.exitCode !== 0) await endW
 
 async function runCommand(given: readonly string[]): Promise<ExitCode> {
   const { runCommandLine } = await import("./cli/run.ts");
+  process.stdout.on("error", endWithOutput);
   return runCommandLine(given, {
     version: packageFile.version,
     output: process.stdout,
     errors: process.stderr,
     columns: process.stdout.isTTY ? process.stdout.columns : null,
+    environment: process.env,
+    host: process,
     serve,
     loadConfig: () => readConfig(),
+    localServices: () => import("./local-service.ts"),
     openAdministration,
   });
 }
@@ -213,21 +218,18 @@ async function reload(started: Starting, log: Log, inForce: InForce): Promise<vo
   }
 }
 
-/** Whether the terminal that the process was started from is still there. */
-function hasTerminal(): boolean {
-  try {
-    closeSync(openSync("/dev/tty", "r"));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function end(log: Log, code: number): never {
   process.off("exit", tellWhoEnded);
   // Where a write of the log hangs in the system (a terminal that was stopped), the exit would wait for it, for ever.
   if (!log.flush()) process.kill(process.pid, "SIGKILL");
   process.exit(code);
+}
+
+/** Whoever reads the output may have read enough (colloquy export … | head); anything else is a failure. */
+function endWithOutput({ code, message }: NodeJS.ErrnoException): never {
+  if (code === "EPIPE") process.exit(0);
+  console.error(`Colloquy: The output cannot be written: ${message}`);
+  return process.exit(1);
 }
 
 /** Ends the process though the configuration file may hold a timer or a connection. */
@@ -236,15 +238,4 @@ async function endWhenWritten(): Promise<never> {
     await new Promise((resolve) => stream.write("", resolve));
   }
   process.exit();
-}
-
-function welcome(url: string, config: Config): string {
-  const models = config.apps["default"]?.models.join(", ");
-  return `
-Colloquy listens on ${url}. Models: ${models}.
-
-  Say something:   curl -X POST -H "X-Session-Id: $(node -p 'crypto.randomUUID()')" -H "Prefer: wait=10" "${url}/api/chat?message=Hello"
-  Read the API:    ${url}/docs
-  Stop:            Ctrl+C
-`;
 }

@@ -2,10 +2,43 @@
 // itself to a program; it touches the process through nothing but its parts.
 
 import type { Administration, DatabaseNeed } from "../administration.ts";
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 
-/** 0: done. 1: could not. 2: the arguments or the configuration are wrong. */
-export type ExitCode = 0 | 1 | 2;
+/** 0: done. 1: could not. 2: the arguments or the configuration are wrong. 130 and 143: ended by Ctrl-C, by SIGTERM or SIGHUP. */
+export type ExitCode = 0 | 1 | 2 | 130 | 143;
+
+type EndSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
+
+/** What a conversation in a terminal needs of the process; `process` fits. */
+export interface HostProcess {
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  readonly pid: number;
+  on(event: EndSignal | "SIGCONT" | "exit", listener: () => void): unknown;
+  off(event: EndSignal | "SIGCONT" | "exit", listener: () => void): unknown;
+  kill(pid: number, signal: "SIGTSTP"): unknown;
+}
+
+/** The service that the configuration here describes, while a command talks to it. */
+export interface LocalService {
+  readonly url: string;
+  /** Whether it runs in this process. */
+  readonly isInside: boolean;
+  stop(): Promise<void>;
+}
+
+export interface LocalServices {
+  /** Where the server of this configuration answers, `null` when none runs. */
+  findRunning(config: Config): Promise<string | null>;
+  /** That one, or one in this process. */
+  openLocalService(
+    config: Config,
+    options: { readonly onFatal: (error: Error) => void; readonly processId: number },
+  ): Promise<LocalService>;
+}
 
 export interface CommandParts {
   readonly version: string;
@@ -14,10 +47,13 @@ export interface CommandParts {
   readonly errors: { write(text: string): void };
   /** Width of the terminal in characters, `null` when the output is none. */
   readonly columns: number | null;
+  readonly environment: Environment;
+  readonly host: HostProcess;
   /** Starts the service; answers when it takes requests, or could not be started. */
   serve(): Promise<ExitCode>;
   /** The configuration that a server started here would use. */
   loadConfig(): Promise<LoadedConfig>;
+  localServices(): Promise<LocalServices>;
   /** The store, beside a running server. Use `administer`, which closes it. */
   openAdministration(need: DatabaseNeed): Promise<Administration>;
 }

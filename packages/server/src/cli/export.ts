@@ -34,7 +34,8 @@ Works beside a running server. docs/moving.md explains the lines. Keys and secre
     .action((options: ExportOptions) => exportWith(parts, options));
 }
 
-async function exportWith(parts: CommandParts, options: ExportOptions): Promise<void> {
+/** Writes what the options name. */
+export async function exportWith(parts: CommandParts, options: ExportOptions): Promise<void> {
   const { what, where } = selectionOf(options);
   const { exportSessions } = await import("../moving/export.ts");
   const out = options.out === undefined ? outputOf(parts) : await fileOf(options.out);

@@ -17,7 +17,8 @@ export interface Progress {
 
 /** `now`: milliseconds of a clock that only goes forward. */
 export function createProgress(parts: CommandParts, now: () => number = () => performance.now()): Progress {
-  return parts.columns === null ? createLines(parts, now) : createBar(parts, parts.columns);
+  const isPlain = (parts.environment["NO_COLOR"] ?? "") !== "";
+  return parts.columns === null || isPlain ? createLines(parts, now) : createBar(parts, parts.columns);
 }
 
 function createLines({ errors }: CommandParts, now: () => number): Progress {

@@ -2,14 +2,19 @@
 
 import { Command, CommanderError } from "commander";
 import { ServiceError } from "../core/errors.ts";
+import { ColloquyError } from "@colloquy/client";
+import { addChatCommand } from "./chat/chat-command.ts";
 import { addCheckCommand } from "./check.ts";
 import { CommandFailure, type CommandParts, type ExitCode } from "./command.ts";
+import { addCompletionCommand } from "./completion/completion-command.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
+import { harmlessLine } from "./harmless-text.ts";
 import { addImportCommand } from "./import.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addMigrateCommand } from "./migrate.ts";
 import { addSecretsCommand } from "./secrets.ts";
+import { addSessionsCommand } from "./sessions/sessions-command.ts";
 import { addServeCommand } from "./serve.ts";
 
 /** Adds a command to the program. One that has an exit code of its own hands it to `finish`. */
@@ -17,31 +22,41 @@ type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCod
 
 const COMMANDS: readonly AddCommand[] = [
   addServeCommand,
+  addChatCommand,
   addCheckCommand,
   addDoctorCommand,
+  addSessionsCommand,
   addKeysCommand,
   addSecretsCommand,
   addMigrateCommand,
   addExportCommand,
   addImportCommand,
+  addCompletionCommand,
 ];
 
 const EXAMPLES = `
 Examples:
-  colloquy                     start the service
+  colloquy serve               start the service
+  colloquy chat                talk with it, or without one that runs
   colloquy check               say whether it would start, without starting it
   colloquy COMMAND --help      explain a command
 
 Environment variables, a file .env, and colloquy.config.ts, .js or .json say how the service runs: see docs/configuration.md.
-Exit codes: 0 done, 1 could not, 2 wrong arguments or configuration.`;
+Exit codes: 0 done, 1 could not, 2 wrong arguments or configuration, 130 ended by Ctrl-C, 143 by another signal.`;
 
-/** Runs what the arguments ask for, `serve` where there are none, and answers the exit code. Never rejects. */
+/** What to do about errors of a service, by their code. */
+const HINTS: Readonly<Record<string, string>> = {
+  app_key_invalid: " The key of an App is taken from the environment variable COLLOQUY_APP_KEY.",
+  session_not_found: " Without --session a new conversation begins.",
+};
+
+/** Runs what the arguments ask for, help where there are none, and answers the exit code. Never rejects. */
 export async function runCommandLine(parameters: readonly string[], parts: CommandParts): Promise<ExitCode> {
   let exitCode: ExitCode = 0;
   const program = createProgram(parts);
   for (const add of COMMANDS) add(program, parts, (code) => (exitCode = code));
   try {
-    await program.parseAsync(parameters.length === 0 ? ["serve"] : [...parameters], { from: "user" });
+    await program.parseAsync(parameters.length === 0 ? ["--help"] : [...parameters], { from: "user" });
     return exitCode;
   } catch (error) {
     return explain(error, parts);
@@ -71,6 +86,10 @@ function explain(error: unknown, { errors }: CommandParts): ExitCode {
   if (error instanceof CommandFailure) {
     errors.write(`${error.message}\n`);
     return error.exitCode;
+  }
+  if (error instanceof ColloquyError) {
+    errors.write(`Colloquy: ${harmlessLine(error.message)}${HINTS[error.code] ?? ""}\n`);
+    return 1;
   }
   const reason = error instanceof ServiceError ? error.detail : String(error);
   errors.write(`Colloquy: ${reason.replace(/^Error: /, "")}\n`);

@@ -8,7 +8,7 @@ export function addServeCommand(
 ): void {
   program
     .command("serve")
-    .description("start the service; what colloquy does without a command")
+    .description("start the service")
     .addHelpText(
       "after",
       `

@@ -17,8 +17,12 @@ export function recordedParts(given: Partial<CommandParts>) {
     output: { write: (text) => (written.output += text) },
     errors: { write: (text) => (written.errors += text) },
     columns: null,
+    environment: {},
+    // Nothing that is tested without a process has a terminal.
+    host: process,
     serve: unwanted("the service"),
     loadConfig: unwanted("the configuration"),
+    localServices: unwanted("a running service"),
     openAdministration: unwanted("the store"),
     ...given,
   };

@@ -1,0 +1,143 @@
+// One question, one answer: text on the standard output, everything else on the error output.
+
+import type { LiveSession, SessionUpdate } from "@colloquy/client";
+import type { Snapshot } from "@colloquy/protocol";
+import type { CommandParts, ExitCode } from "../command.ts";
+import type { ChatPlace } from "./chat-place.ts";
+import { rememberThread } from "./remember-thread.ts";
+import { Screen } from "./screen.ts";
+import { Transcript } from "./transcript.ts";
+
+/** Asks, prints, and answers how it ended. Rejects with a `ColloquyError` when the message did not get there. */
+export async function answerOnce(
+  parts: CommandParts,
+  place: ChatPlace,
+  session: LiveSession,
+  question: string,
+  json: boolean,
+): Promise<ExitCode> {
+  const { host } = parts;
+  const stop = new AbortController();
+  let ended: ExitCode | null = null;
+  const onSignal = (code: ExitCode) => (): void => {
+    // The second one does not wait for anybody.
+    if (ended !== null) return stop.abort();
+    ended = code;
+    session.interrupt().then(
+      () => stop.abort(),
+      () => stop.abort(),
+    );
+  };
+  const listeners = { SIGINT: onSignal(130), SIGTERM: onSignal(143), SIGHUP: onSignal(143) } as const;
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const signal of signals) host.on(signal, listeners[signal]);
+  try {
+    const print = json ? jsonPrinter(parts) : textPrinter(parts);
+    const last = await follow(session, question, place, print, stop.signal);
+    await rememberThread(place, last).catch((error: unknown) => warn(parts, error));
+    return ended ?? outcomeOf(parts, last, question);
+  } catch (error) {
+    if (ended !== null) return ended;
+    throw error;
+  } finally {
+    for (const signal of signals) host.off(signal, listeners[signal]);
+    session.stop();
+  }
+}
+
+interface Printer {
+  begin(snapshot: Snapshot, question: string): void;
+  print(update: SessionUpdate, snapshot: Snapshot): void;
+  end(): void;
+}
+
+async function follow(
+  session: LiveSession,
+  question: string,
+  { publicKey }: ChatPlace,
+  printer: Printer,
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  printer.begin(await session.refresh({ signal }), question);
+  const updates = session.updates({ signal });
+  const sent = await session.send(question, { signal, ...(publicKey !== null && { publicKey }) });
+  const own = sent.messages.findLast(({ sender }) => sender === "user")?.id;
+  let isThere = false;
+  for await (const update of updates) {
+    const snapshot = session.getSnapshot() ?? sent;
+    printer.print(update, snapshot);
+    // In the order of the events: the snapshot may be ahead of them.
+    isThere ||= isAbout(update, own, snapshot);
+    const isStreaming = session.getConnection().state === "live";
+    if (isThere && isLast(update, snapshot, isStreaming)) break;
+  }
+  printer.end();
+  return session.getSnapshot() ?? sent;
+}
+
+/** Whether the message is there by this event. */
+function isAbout(update: SessionUpdate, messageId: string | undefined, { messages }: Snapshot): boolean {
+  if ("message" in update && typeof update.message === "object") return update.message.id === messageId;
+  return isGap(update) && messages.some(({ id }) => id === messageId);
+}
+
+/** Whether the assistant has nothing left to do after this event, or asks a person. */
+function isLast(update: SessionUpdate, snapshot: Snapshot, isStreaming: boolean): boolean {
+  // Between two polls a turn can come and go without a change of the state.
+  if (update.type === "message_completed" && !isStreaming) return !snapshot.is_processing;
+  if (update.type === "state_changed") return update.status !== "processing";
+  if (update.type === "system_event") return update.item.type === "action_requested";
+  return isGap(update) && (!snapshot.is_processing || snapshot.pending_actions.length > 0);
+}
+
+function isGap(update: SessionUpdate): boolean {
+  return update.type === "system_notice" && update.code === "resync";
+}
+
+function textPrinter({ host }: CommandParts): Printer {
+  const transcript = new Transcript();
+  const [text, notices] = [new Screen(host.stdout), new Screen(host.stderr)];
+  const areOne = host.stdout.isTTY && host.stderr.isTTY;
+  return {
+    begin(snapshot, question) {
+      // What was said before is no part of the answer.
+      transcript.begin(snapshot);
+      transcript.typed(question);
+    },
+    print(update, snapshot) {
+      for (const piece of [...transcript.pass(update), ...transcript.take(snapshot)]) {
+        if (piece.kind === "text") text.write([piece]);
+        else if (areOne) text.write([piece]);
+        else if (piece.tone !== "tool" && piece.tone !== "user") notices.write([piece]);
+      }
+    },
+    end: () => text.endLine(),
+  };
+}
+
+function jsonPrinter({ output }: CommandParts): Printer {
+  return {
+    begin() {},
+    print: (update) => output.write(`${JSON.stringify(update)}\n`),
+    end() {},
+  };
+}
+
+function outcomeOf({ errors }: CommandParts, snapshot: Snapshot, question: string): ExitCode {
+  const [action] = snapshot.pending_actions;
+  if (action !== undefined) {
+    errors.write(
+      `Colloquy: The assistant asks for a decision about ${action.tool}. Go on in a terminal: colloquy chat --session ${snapshot.session_id}\n`,
+    );
+    return 1;
+  }
+  const asked = snapshot.messages.findLastIndex(
+    ({ sender, content }) => sender === "user" && content.trim() === question.trim(),
+  );
+  const answer = snapshot.messages.slice(asked).find(({ sender }) => sender === "agent");
+  return answer?.status === "complete" ? 0 : 1;
+}
+
+function warn({ errors }: CommandParts, error: unknown): void {
+  errors.write(`Warning: ${error instanceof Error ? error.message : String(error)}\n`);
+}

@@ -1,0 +1,26 @@
+// The service that is talked with, and the conversations there.
+
+import type { Client, LiveSession } from "@colloquy/client";
+import type { RememberedThreads } from "../remembered-threads.ts";
+
+export interface ChatPlace {
+  readonly client: Client;
+  /** Under which threads are remembered: the same for each start of the same service. */
+  readonly serviceName: string;
+  readonly threads: RememberedThreads;
+  /** Wallet to bind. */
+  readonly publicKey: string | null;
+}
+
+/** The session to talk in, with the model that was asked for. Rejects with a `ColloquyError` when there is none of this id, or no such model. */
+export async function chosenSession(
+  { client }: ChatPlace,
+  id: string | null,
+  model: string | null,
+): Promise<LiveSession> {
+  // Of one that does not exist any more, a new one would be made.
+  if (id !== null) await client.getSession(id);
+  const session = client.session(id ?? undefined);
+  if (model !== null) await session.setModel(model);
+  return session;
+}

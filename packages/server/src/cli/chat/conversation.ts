@@ -1,0 +1,249 @@
+// A conversation in a terminal: who may write on the screen, what Ctrl-C means at the moment, and when it is the person's turn.
+
+import { ColloquyError, type LiveSession } from "@colloquy/client";
+import type { PendingAction } from "@colloquy/protocol";
+import { CommandFailure, type CommandParts, type ExitCode } from "../command.ts";
+import { harmlessLine } from "../harmless-text.ts";
+import { type ChatPlace } from "./chat-place.ts";
+import { askedAction, readDecision } from "./decisions.ts";
+import { Followed } from "./followed.ts";
+import { rememberThread } from "./remember-thread.ts";
+import { Screen } from "./screen.ts";
+import { runSlashCommand } from "./slash-commands.ts";
+import { Terminal } from "./terminal.ts";
+import type { Tone } from "./transcript.ts";
+
+export class Conversation {
+  readonly place: ChatPlace;
+  readonly #parts: CommandParts;
+  readonly #isInside: boolean;
+  readonly #terminal: Terminal;
+  readonly #screen: Screen;
+  #followed: Followed;
+  /** Of what is being asked of the service; Ctrl-C ends the waiting. */
+  #request: AbortController | null = null;
+  #ended: ExitCode | null = null;
+  #isInterrupting = false;
+  /** Ctrl-C came while a message was on its way: if it got there, its answer is to be stopped. */
+  #isToBeInterrupted = false;
+  #remembered = "";
+
+  constructor(parts: CommandParts, place: ChatPlace, session: LiveSession, isInside: boolean) {
+    this.#parts = parts;
+    this.place = place;
+    this.#isInside = isInside;
+    this.#screen = new Screen(parts.host.stdout);
+    this.#terminal = new Terminal(parts.host, {
+      onInterrupt: () => this.#interrupt(),
+      onEnd: (code) => this.leave(code),
+    });
+    this.#followed = this.#follow(session);
+  }
+
+  get session(): LiveSession {
+    return this.#followed.session;
+  }
+
+  /** Answers when the person has left. */
+  async run(): Promise<ExitCode> {
+    this.#terminal.open();
+    try {
+      await this.#greet();
+      while (this.#ended === null) await this.#step();
+      await this.#remember();
+      return this.#ended;
+    } finally {
+      this.#followed.stop();
+      this.#terminal.close();
+      this.#screen.endLine();
+    }
+  }
+
+  leave(code: ExitCode = 0): void {
+    this.#ended ??= code;
+    this.#request?.abort(new Error("left"));
+    this.#followed.wake();
+  }
+
+  /** Goes on in another conversation. */
+  async open(session: LiveSession): Promise<void> {
+    this.#followed.stop();
+    this.#followed = this.#follow(session);
+    await this.#begin();
+  }
+
+  /** Resolves when it holds, or when nothing will happen any more. */
+  until(condition: () => boolean): Promise<void> {
+    return this.#followed.until(condition);
+  }
+
+  /** Width of the terminal. */
+  get columns(): number {
+    return this.#parts.host.stdout.columns || 80;
+  }
+
+  /** Writes a line, above what is being typed. */
+  say(tone: Tone | null, text: string): void {
+    this.#above(() => this.#screen.line(tone, text));
+  }
+
+  #follow(session: LiveSession): Followed {
+    return new Followed(session, {
+      onPieces: (pieces) => {
+        if (pieces.length > 0) this.#above(() => this.#screen.write(pieces));
+        else this.#showLine();
+      },
+      onConnection: (tone, text) => this.say(tone, text),
+    });
+  }
+
+  async #greet(): Promise<void> {
+    if (!(await this.#begin())) return;
+    const where = this.#isInside ? "a service of its own" : this.place.serviceName;
+    this.say("quiet", `${this.session.getSnapshot()?.model ?? ""}, ${where}. /help says what can be typed.`);
+  }
+
+  /** Answers whether it could be opened; else it has said why, and the person has left. */
+  async #begin(): Promise<boolean> {
+    const snapshot = await this.try(() => this.#followed.begin());
+    if (snapshot === null) this.leave(1);
+    return snapshot !== null;
+  }
+
+  /** One thing that a person or the assistant does. */
+  async #step(): Promise<void> {
+    await this.#remember();
+    // From here to where something is waited for nothing may pass unseen.
+    const { failure } = this.#followed;
+    const snapshot = this.session.getSnapshot();
+    if (failure !== null || snapshot === null) {
+      this.say("error", failure?.message ?? "The conversation is gone.");
+      return this.leave(1);
+    }
+    const [action] = snapshot.pending_actions;
+    if (action !== undefined) return await this.#decide(action);
+    if (snapshot.is_processing) {
+      if (this.#isToBeInterrupted) this.#interrupt();
+      return await this.#followed.changed();
+    }
+    this.#isInterrupting = false;
+    await this.#talk();
+  }
+
+  async #talk(): Promise<void> {
+    this.#screen.endLine();
+    const question = { prompt: this.#screen.styled("user", "> "), isMessage: true };
+    const entry = await this.#ask(question, () => this.session.getSnapshot()?.is_processing === true);
+    if (entry.kind === "interrupt" || entry.kind === "end") return this.leave();
+    if (entry.kind === "withdrawn" || entry.text.trim() === "") return;
+    if (entry.text.startsWith("/")) return await runSlashCommand(this, entry.text);
+    const { publicKey } = this.place;
+    this.#isToBeInterrupted = false;
+    await this.try((signal) =>
+      this.#followed.send(entry.text, { signal, ...(publicKey !== null && { publicKey }) }),
+    );
+  }
+
+  async #decide(action: PendingAction): Promise<void> {
+    const { explanation, prompt } = askedAction(action);
+    this.say("warning", explanation);
+    const isGone = (): boolean =>
+      this.session.getSnapshot()?.pending_actions.every(({ id }) => id !== action.id) !== false;
+    for (;;) {
+      const entry = await this.#ask({ prompt, isMessage: false }, isGone);
+      if (entry.kind === "withdrawn") return;
+      if (entry.kind === "interrupt") {
+        this.#interrupt();
+        return await this.#followed.until(isGone);
+      }
+      if (entry.kind === "end") return this.leave();
+      const decision = readDecision(action, entry.text);
+      if ("problem" in decision) {
+        this.say("warning", decision.problem);
+        continue;
+      }
+      const decided = await this.try((signal) => this.session.resolve(action.id, decision, { signal }));
+      if (decided !== null) return await this.#followed.until(isGone);
+    }
+  }
+
+  /** Asks until there is an entry, or there is nothing to ask any more. */
+  async #ask(
+    { prompt, isMessage }: { readonly prompt: string; readonly isMessage: boolean },
+    isOver: () => boolean,
+  ) {
+    const withdrawal = new AbortController();
+    const watch = async (): Promise<void> => {
+      while (
+        !withdrawal.signal.aborted &&
+        this.#ended === null &&
+        !isOver() &&
+        this.#followed.failure === null
+      )
+        await this.#followed.changed();
+      withdrawal.abort();
+    };
+    void watch();
+    try {
+      return await this.#terminal.editor.ask({ prompt, isMessage, signal: withdrawal.signal });
+    } finally {
+      withdrawal.abort();
+      this.#followed.wake();
+    }
+  }
+
+  /** Asks the service for something. `null` when that failed or was given up, which is said. */
+  async try<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result | null> {
+    const request = new AbortController();
+    this.#request = request;
+    try {
+      return await work(request.signal);
+    } catch (error) {
+      if (request.signal.aborted) this.say("quiet", "(given up)");
+      else if (error instanceof ColloquyError || error instanceof CommandFailure)
+        this.say("error", harmlessLine(error.message));
+      else throw error;
+      return null;
+    } finally {
+      this.#request = null;
+    }
+  }
+
+  /** Ctrl-C while nothing is typed: stops what is going on, and leaves when that does not help. */
+  #interrupt(): void {
+    if (this.#request !== null) {
+      this.#isToBeInterrupted = true;
+      return this.#request.abort(new Error("given up"));
+    }
+    this.#isToBeInterrupted = false;
+    const isBusy = this.session.getSnapshot()?.is_processing === true;
+    if (!isBusy || this.#isInterrupting) return this.leave(isBusy ? 130 : 0);
+    this.#isInterrupting = true;
+    void this.session.interrupt().catch((error: unknown) => {
+      if (this.#ended === null) this.say("error", error instanceof Error ? error.message : String(error));
+    });
+  }
+
+  /** What has changed of what the list of conversations shows. */
+  async #remember(): Promise<void> {
+    const snapshot = this.session.getSnapshot();
+    if (snapshot === null || this.#remembered === `${snapshot.session_id} ${snapshot.title}`) return;
+    this.#remembered = `${snapshot.session_id} ${snapshot.title}`;
+    await this.try(() => rememberThread(this.place, snapshot));
+  }
+
+  #above(write: () => void): void {
+    this.#terminal.editor.hide();
+    write();
+    this.#showLine();
+  }
+
+  /** The line that is asked for comes back, when there is room for it. */
+  #showLine(): void {
+    const snapshot = this.session.getSnapshot();
+    const isAnswering = snapshot?.is_processing === true && snapshot.pending_actions.length === 0;
+    // A text that grows is gone on with.
+    if (!isAnswering) this.#screen.endLine();
+    if (this.#screen.isAtStart) this.#terminal.editor.show();
+  }
+}

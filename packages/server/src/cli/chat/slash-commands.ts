@@ -1,0 +1,129 @@
+// What begins with a slash is for the command line, and not for the assistant.
+
+import { parseSessionId } from "@colloquy/protocol";
+import { nearestName } from "../../config/nearest-name.ts";
+import { harmlessLine } from "../harmless-text.ts";
+import type { RememberedThread } from "../remembered-threads.ts";
+import { fitted } from "../text-width.ts";
+import type { Conversation } from "./conversation.ts";
+
+interface SlashCommand {
+  readonly name: string;
+  readonly parameter: string;
+  readonly about: string;
+  run(conversation: Conversation, parameter: string): Promise<void> | void;
+}
+
+const COMMANDS: readonly SlashCommand[] = [
+  { name: "model", parameter: "[rig]", about: "list the models, or answer with another one", run: model },
+  { name: "threads", parameter: "", about: "list conversations", run: listThreads },
+  { name: "open", parameter: "<number or id>", about: "go on with a conversation", run: openThread },
+  { name: "new", parameter: "", about: "begin a new conversation", run: beginNew },
+  { name: "title", parameter: "<text>", about: "name this conversation", run: rename },
+  { name: "help", parameter: "", about: "this list", run: help },
+  {
+    name: "quit",
+    parameter: "",
+    about: "leave; so do Ctrl-D and Ctrl-C",
+    run: (conversation) => conversation.leave(),
+  },
+];
+const LISTED = 20;
+const NUMBER_WIDTH = 5;
+
+export async function runSlashCommand(conversation: Conversation, line: string): Promise<void> {
+  const [, name = "", parameter = ""] = /^\/(\S*)\s*(.*)$/s.exec(line.trim()) ?? [];
+  const command = COMMANDS.find((one) => one.name === name);
+  if (command !== undefined) return await command.run(conversation, parameter);
+  const nearest = nearestName(
+    name,
+    COMMANDS.map((one) => one.name),
+  );
+  const meant = nearest === null ? "/help lists them." : `Did you mean /${nearest}?`;
+  conversation.say("warning", `There is no command /${harmlessLine(name)}. ${meant}`);
+}
+
+async function model(conversation: Conversation, rig: string): Promise<void> {
+  const { session } = conversation;
+  if (rig !== "") {
+    const chosen = await conversation.try((signal) => session.setModel(rig, { signal }));
+    if (chosen !== null) conversation.say("quiet", `Answers come from ${harmlessLine(rig)} now.`);
+    return;
+  }
+  const { client } = conversation.place;
+  const models = await conversation.try((signal) => client.listModels({ sessionId: session.id, signal }));
+  const inForce = session.getSnapshot()?.model;
+  for (const name of models ?? [])
+    conversation.say(null, `${name === inForce ? "*" : " "} ${harmlessLine(name)}`);
+}
+
+async function threadsOf(conversation: Conversation): Promise<readonly RememberedThread[]> {
+  const { publicKey, client, serviceName: service, threads } = conversation.place;
+  if (publicKey === null) return await threads.list(service);
+  const page = await conversation.try((signal) => client.listThreads(publicKey, { limit: 200, signal }));
+  return (page?.threads ?? []).map(({ session_id, title, app, updated_at: at }) => ({
+    service,
+    session_id,
+    title,
+    app,
+    at,
+  }));
+}
+
+async function listThreads(conversation: Conversation): Promise<void> {
+  const threads = await threadsOf(conversation);
+  if (threads.length === 0) return conversation.say("quiet", "There are no conversations yet.");
+  const columns = conversation.columns;
+  for (const [index, { session_id, title, at }] of threads.slice(0, LISTED).entries()) {
+    const number = String(index + 1).padStart(NUMBER_WIDTH - 2);
+    const isOpen = session_id === conversation.session.id ? "*" : " ";
+    const when = columns < 60 ? "" : `  ${at.slice(0, 16).replace("T", " ")}`;
+    const shown = fitted(harmlessLine(title), columns - NUMBER_WIDTH - when.length - 1);
+    conversation.say(null, `${number}${isOpen} ${shown}${when}`);
+  }
+  if (threads.length > LISTED) conversation.say("quiet", `and ${threads.length - LISTED} older ones`);
+  conversation.say("quiet", "/open and a number goes on with one.");
+}
+
+async function openThread(conversation: Conversation, which: string): Promise<void> {
+  const { client } = conversation.place;
+  const isNumber = /^\d{1,3}$/.test(which);
+  const numbered = isNumber ? (await threadsOf(conversation))[Number(which) - 1]?.session_id : undefined;
+  const id = numbered ?? parseSessionId(which);
+  if (id === null) return conversation.say("warning", "/open takes a number from /threads, or a session id.");
+  // Of one that does not exist any more, a new one would be made.
+  const thread = await conversation.try((signal) => client.getSession(id, { signal }));
+  if (thread !== null) await conversation.open(client.session(id));
+}
+
+async function beginNew(conversation: Conversation): Promise<void> {
+  const rig = conversation.session.getSnapshot()?.model;
+  const session = conversation.place.client.session();
+  await conversation.open(session);
+  conversation.say("quiet", "A new conversation.");
+  // The model that was chosen goes along, where it is not the one that it would have anyway.
+  if (rig !== undefined && rig !== session.getSnapshot()?.model) await model(conversation, rig);
+}
+
+async function rename(conversation: Conversation, title: string): Promise<void> {
+  if (title === "") return conversation.say("warning", "/title takes the new name.");
+  const named = await conversation.try((signal) => conversation.session.rename(title, { signal }));
+  if (named === null) return;
+  // Its event is what the title is remembered by.
+  await conversation.until(() => conversation.session.getSnapshot()?.title === named.title);
+  conversation.say("quiet", `It is named ${harmlessLine(named.title)}.`);
+}
+
+function help(conversation: Conversation): void {
+  for (const { name, parameter, about } of COMMANDS) {
+    const usage = `/${name} ${parameter}`.trimEnd();
+    conversation.say(
+      null,
+      conversation.columns < 60 ? `${usage}: ${about}` : `  ${usage.padEnd(24)}${about}`,
+    );
+  }
+  conversation.say(
+    "quiet",
+    "Ctrl-C stops an answer. Alt-Enter begins another line of the same message; what is pasted stays together.",
+  );
+}

@@ -1,0 +1,204 @@
+import { createClient } from "@colloquy/client";
+import { createAdminClient } from "@colloquy/client/admin";
+import { AdminSessionStatus, parseSessionId } from "@colloquy/protocol";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Config } from "../../config/config.ts";
+import { formatProblems } from "../../config/problem.ts";
+import {
+  administer,
+  CommandFailure,
+  type CommandParts,
+  type ExitCode,
+  printJson,
+  printLine,
+} from "../command.ts";
+import { exportWith } from "../export.ts";
+import { baseUrl } from "../service-url.ts";
+import { describeSession, sessionTable } from "./session-table.ts";
+import { servedSessions, type SessionSource, storedSessions, unlessAbsent } from "./session-source.ts";
+
+interface PlaceOptions {
+  readonly url?: string;
+  readonly json?: boolean;
+}
+interface ListOptions extends PlaceOptions {
+  readonly app?: string;
+  readonly status?: AdminSessionStatus;
+  readonly limit: number;
+}
+
+const URL_OPTION = ["--url <url>", "a service elsewhere; takes COLLOQUY_ADMIN_KEY"] as const;
+const JSON_OPTION = ["--json", "print one JSON document"] as const;
+const LISTED = 50;
+const LISTED_MAX = 10_000;
+const ID = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
+
+type Finish = (code: ExitCode) => void;
+
+export function addSessionsCommand(program: Command, parts: CommandParts, finish: Finish): void {
+  const sessions = program
+    .command("sessions")
+    .description("look at sessions, write them to files, remove them")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  colloquy sessions list --status failed
+  colloquy sessions show ${ID}
+  colloquy sessions export ${ID} --out session.jsonl
+  colloquy sessions delete ${ID}
+
+Works beside a running server. With --url it asks a service elsewhere, with the key in the environment variable COLLOQUY_ADMIN_KEY.`,
+    );
+  addList(sessions, parts);
+  addShow(sessions, parts);
+  addExport(sessions, parts);
+  addDelete(sessions, parts, finish);
+}
+
+function addList(sessions: Command, parts: CommandParts): void {
+  sessions
+    .command("list")
+    .description("list sessions, those that were used last first")
+    .option("--app <name>", "those of this App")
+    .addOption(new Option("--status <status>", "those of this status").choices(AdminSessionStatus.options))
+    .option("--limit <count>", "so many at most", parseLimit, LISTED)
+    .option(...URL_OPTION)
+    .option(...JSON_OPTION)
+    .addHelpText(
+      "after",
+      "\nExamples:\n  colloquy sessions list --app defi --limit 10\n  colloquy sessions list --status stuck --json",
+    )
+    .action(async ({ app, status, limit, url, json }: ListOptions) => {
+      const query = { app: app ?? null, status: status ?? null, limit };
+      const listed = await withSessions(parts, url, (source) => source.list(query));
+      if (json === true) return printJson(parts, listed);
+      if (listed.length === 0) return printLine(parts, "There are no such sessions.");
+      for (const line of sessionTable(listed, parts.columns)) printLine(parts, line);
+    });
+}
+
+function addShow(sessions: Command, parts: CommandParts): void {
+  sessions
+    .command("show")
+    .description("print a session and its conversation")
+    .argument("<id>", "id of the session", parseId)
+    .option(...URL_OPTION)
+    .option(...JSON_OPTION)
+    .addHelpText("after", `\nExample:\n  colloquy sessions show ${ID}`)
+    .action(async (id: string, { url, json }: PlaceOptions) => {
+      const shown = await withSessions(parts, url, (source) => source.show(id));
+      if (shown === null) throw new CommandFailure(absent(id));
+      const { session, records, messages } = shown;
+      if (json === true) return printJson(parts, { session, messages: records });
+      describeSession(parts, session, messages);
+    });
+}
+
+function addExport(sessions: Command, parts: CommandParts): void {
+  sessions
+    .command("export")
+    .description("write a session as JSON Lines: the same as colloquy export --session")
+    .argument("<id>", "id of the session", parseId)
+    .option("--out <file>", "a new file, readable for its owner alone; without it the standard output")
+    .addHelpText("after", `\nExample:\n  colloquy sessions export ${ID} --out session.jsonl`)
+    .action((id: string, options: { readonly out?: string }) =>
+      exportWith(parts, { session: id, ...options }),
+    );
+}
+
+function addDelete(sessions: Command, parts: CommandParts, finish: Finish): void {
+  sessions
+    .command("delete")
+    .description("remove sessions with their messages, for good")
+    .argument("<id...>", "ids of the sessions", parseIds)
+    .option(...URL_OPTION)
+    .option("--json", "print one JSON document: { deleted, absent }")
+    .addHelpText(
+      "after",
+      `
+Example:
+  colloquy sessions delete ${ID}
+
+Where a server runs on this configuration, it is asked to remove them, because it has them in memory: with COLLOQUY_ADMIN_KEY, or else as
+their users would, for which an App that needs a key has to have it in COLLOQUY_APP_KEY. Exits with 1 when one was not there.`,
+    )
+    .action(async (ids: readonly string[], { url, json }: PlaceOptions) => {
+      const [deleted, missing]: [string[], string[]] = [[], []];
+      await withRemoval(parts, url, async (remove) => {
+        for (const id of ids) ((await remove(id)) ? deleted : missing).push(id);
+      });
+      if (json === true) printJson(parts, { deleted, absent: missing });
+      else for (const id of deleted) printLine(parts, `${id} is deleted.`);
+      for (const id of missing) parts.errors.write(`${absent(id)}\n`);
+      finish(missing.length === 0 ? 0 : 1);
+    });
+}
+
+async function withSessions<Result>(
+  parts: CommandParts,
+  url: string | undefined,
+  work: (source: SessionSource) => Promise<Result>,
+): Promise<Result> {
+  if (url !== undefined) return await work(servedSessions(adminClient(parts, baseUrl(url))));
+  const { limits } = await configuration(parts);
+  return await administer(parts, "existing", (administration) =>
+    work(storedSessions(administration, limits)),
+  );
+}
+
+/** A server that is alone does not look whether somebody else has changed its sessions, so it has to do it itself. */
+async function withRemoval(
+  parts: CommandParts,
+  url: string | undefined,
+  work: (remove: (id: string) => Promise<boolean>) => Promise<void>,
+): Promise<void> {
+  if (url !== undefined) return await work(servedSessions(adminClient(parts, baseUrl(url))).remove);
+  const config = await configuration(parts);
+  const running = await (await parts.localServices()).findRunning(config);
+  if (running === null) {
+    return await administer(parts, "existing", (administration) =>
+      work(storedSessions(administration, config.limits).remove),
+    );
+  }
+  if (adminKey(parts) !== "") return await work(servedSessions(adminClient(parts, running)).remove);
+  const key = parts.environment["COLLOQUY_APP_KEY"]?.trim() ?? "";
+  const client = createClient({ baseUrl: running, ...(key !== "" && { key }) });
+  return await work(async (id) => (await unlessAbsent(async () => [await client.deleteThread(id)])) !== null);
+}
+
+function adminClient(parts: CommandParts, url: string) {
+  const key = adminKey(parts);
+  if (key !== "") return createAdminClient({ baseUrl: url, key, retries: 1 });
+  throw new CommandFailure("Colloquy: Set COLLOQUY_ADMIN_KEY to the administrator's key of that service.", 2);
+}
+
+function adminKey({ environment }: CommandParts): string {
+  return environment["COLLOQUY_ADMIN_KEY"]?.trim() ?? "";
+}
+
+async function configuration(parts: CommandParts): Promise<Config> {
+  const loaded = await parts.loadConfig();
+  if (!loaded.ok) throw new CommandFailure(formatProblems(loaded.problems), 2);
+  return loaded.config;
+}
+
+function absent(id: string): string {
+  return `Colloquy: There is no session with the id ${id}.`;
+}
+
+function parseId(text: string): string {
+  const id = parseSessionId(text);
+  if (id === null) throw new InvalidArgumentError("It is no session id.");
+  return id;
+}
+
+function parseIds(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, parseId(text)];
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (/^\d{1,5}$/.test(text) && limit >= 1 && limit <= LISTED_MAX) return limit;
+  throw new InvalidArgumentError(`It must be a number from 1 to ${LISTED_MAX}.`);
+}
