@@ -134,7 +134,9 @@ function Doings({
             goTo(SESSIONS, { replace: true });
           }}
         >
-          <p>“{title}” is removed with all its messages, for good. Whoever has it open loses it.</p>
+          <p>
+            “<bdi>{title}</bdi>” is removed with all its messages, for good. Whoever has it open loses it.
+          </p>
         </ConfirmDialog>
       )}
     </>

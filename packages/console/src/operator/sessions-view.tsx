@@ -153,7 +153,7 @@ const COLUMNS: readonly Column<AdminSession>[] = [
     label: "Title",
     cell: ({ session_id, title }) => (
       <a href={hashOf({ page: "operate", view: `sessions/${session_id}` })} className={styles["title"]}>
-        {title}
+        <bdi>{title}</bdi>
       </a>
     ),
   },
