@@ -13,6 +13,7 @@ import { ErrorBoundary } from "./error-boundary.tsx";
 import { hashOf } from "./route.ts";
 import { Sidebar } from "./sidebar.tsx";
 import { TopBar } from "./top-bar.tsx";
+import { useDocumentTitle } from "./use-document-title.ts";
 import { useRoute } from "./use-route.ts";
 import styles from "./app.module.css";
 
@@ -78,6 +79,7 @@ export function App(): ReactNode {
 }
 
 function OperatePage({ view, menu }: { readonly view: string; readonly menu: ReactNode }): ReactNode {
+  useDocumentTitle("Operate");
   return (
     <>
       <TopBar menu={menu} title="Operate" />
