@@ -214,7 +214,10 @@ describe("while a turn waits for a person", () => {
     await service.say(other, "hello");
     (await service.model.next()).say("Hi").finish();
     await until(async () => !(await service.snapshot(other)).is_processing);
-    expect(await service.store.turns.renew("anybody", [1, 2, 3, 4], 10_000)).toEqual([]);
+    expect(await service.store.turns.renew("anybody", [1, 2, 3, 4], 10_000)).toEqual({
+      renewed: [],
+      busy: [],
+    });
     await restart({ maxRunning: 1, memoryBytes: 0, actionMs: 10 * MINUTE });
     const after = await service.conversations.state(request, null);
     expect(Buffer.concat(after.parts).toString()).toBe(Buffer.concat(before.parts).toString());

@@ -30,12 +30,14 @@ function keepAs(isAlone: boolean, epochs: readonly number[]) {
     asked: [] as unknown[],
     released: [] as number[],
     renew: async (_owner: string, asked: readonly number[]): Promise<readonly number[]> => asked,
+    busy: [] as readonly number[],
     releaseDeadLeases: async (): Promise<number> => 0,
   };
   const port: Pick<TurnStore, "renew" | "releaseDeadLeases"> = {
     renew: async (owner, asked, ms) => {
       store.asked.push([clock.monotonic(), owner, asked, ms]);
-      return await store.renew(owner, asked);
+      const renewed = await store.renew(owner, asked);
+      return { renewed, busy: store.busy.filter((epoch) => asked.includes(epoch)) };
     },
     releaseDeadLeases: () => store.releaseDeadLeases(),
   };
@@ -80,6 +82,42 @@ describe("leases of turns that run", () => {
     store.renew = async () => [2];
     await clock.advance(3_000);
     expect(aborted()).toEqual([true, false]);
+  });
+
+  it("that somebody is changing leave their turns alone, and are asked for again four times a second until they are free", async () => {
+    const { clock, store, aborted } = keep(1, 2);
+    store.renew = async () => [2];
+    store.busy = [1];
+    await clock.advance(3_000);
+    expect(store.asked[0]).toEqual([3_000, "me", [1, 2], LEASE_MS]);
+    store.asked.length = 0;
+    await clock.advance(500);
+    store.renew = async (_owner, asked) => asked;
+    store.busy = [];
+    await clock.advance(2_000);
+    expect(store.asked).toEqual([3_250, 3_500, 3_750].map((at) => [at, "me", [1], LEASE_MS]));
+    await clock.advance(8_000);
+    expect(aborted()).toEqual([false, false]);
+  });
+
+  it("that somebody is changing for too long stop their turns, and no others", async () => {
+    const { clock, store, aborted } = keep(1, 2);
+    store.renew = async (_owner, asked) => asked.filter((epoch) => epoch === 2);
+    store.busy = [1];
+    await clock.advance(7_999);
+    expect(aborted()).toEqual([false, false]);
+    await clock.advance(60_000);
+    expect(aborted()).toEqual([true, false]);
+  });
+
+  it("that are gone after somebody changed them stop their turns", async () => {
+    const { clock, store, aborted } = keep(1);
+    store.renew = async () => [];
+    store.busy = [1];
+    await clock.advance(3_000);
+    store.busy = [];
+    await clock.advance(250);
+    expect(aborted()).toEqual([true]);
   });
 
   it("that cannot be renewed stop their turns eight seconds after they were last asked for", async () => {

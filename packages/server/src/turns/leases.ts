@@ -5,11 +5,13 @@ import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { TurnStore } from "../core/ports/turn-store.ts";
 import { LEASE_MS } from "../core/turn.ts";
-import type { RunningTurns } from "./running-turns.ts";
+import type { RunningTurn, RunningTurns } from "./running-turns.ts";
 
 /** An owner trusts a lease this long from the moment it asked for it. */
 export const HOLD_MS = 8_000;
 const RENEW_EVERY_MS = 3_000;
+/** Leases that somebody was changing when they were to be renewed. */
+const RENEW_BUSY_EVERY_MS = 250;
 const SWEEP_EVERY_MS = 1_000;
 /** A turn stops so long after its lease may be over, at most; two seconds are left then until the store gives it away. */
 const WATCH_EVERY_MS = 100;
@@ -30,6 +32,8 @@ export class Leases {
   readonly #options: LeasesOptions;
   #timers: readonly Timer[] = [];
   #renewing = false;
+  /** Epochs whose leases somebody was changing when they were last asked for. */
+  #busy: ReadonlySet<number> = new Set();
   #sweeping = false;
 
   constructor(options: LeasesOptions) {
@@ -45,6 +49,7 @@ export class Leases {
     }
     this.#timers = [
       clock.every(RENEW_EVERY_MS, () => void this.renew()),
+      clock.every(RENEW_BUSY_EVERY_MS, () => void this.#renewBusy()),
       clock.every(SWEEP_EVERY_MS, () => void this.sweep()),
       clock.every(WATCH_EVERY_MS, () => this.stopUnheld()),
     ];
@@ -56,24 +61,37 @@ export class Leases {
 
   /**
    * Prolongs the leases of the turns that run here, and of no others: a turn that has stopped here without an end (a defect, a lease
-   * that was not renewed in time) is left to run out. A turn whose lease is no longer this process's own stops. Answers whether the
-   * leases of all that run here are fresh.
+   * that was not renewed in time) is left to run out. A turn whose lease is no longer this process's own stops; one whose lease somebody
+   * is changing goes on while the lease that it had holds. Answers whether the leases of all that run here are fresh.
    */
   async renew(): Promise<boolean> {
-    const { store, running, clock, owner, logger, isAlone } = this.#options;
-    const before = running.all().filter(({ controller }) => !controller.signal.aborted);
+    return await this.#renew(this.#options.running.all());
+  }
+
+  async #renewBusy(): Promise<void> {
+    const busy = this.#busy;
+    if (busy.size === 0) return;
+    this.#busy = new Set();
+    await this.#renew(this.#options.running.all().filter(({ turn }) => busy.has(turn.epoch)));
+  }
+
+  async #renew(turns: readonly RunningTurn[]): Promise<boolean> {
+    const { store, clock, owner, logger, isAlone } = this.#options;
+    const before = turns.filter(({ controller }) => !controller.signal.aborted);
     if (before.length === 0) return true;
     if (this.#renewing) return false;
     this.#renewing = true;
     const askedAt = clock.monotonic();
     try {
       const epochs = before.map(({ turn }) => turn.epoch);
-      const held = new Set(await store.renew(owner, epochs, LEASE_MS));
+      const { renewed, busy } = await store.renew(owner, epochs, LEASE_MS);
+      const fresh = new Set(renewed);
+      this.#busy = new Set(busy);
       for (const turn of before) {
-        if (held.has(turn.turn.epoch)) turn.heldUntil = askedAt + HOLD_MS;
-        else turn.controller.abort();
+        if (fresh.has(turn.turn.epoch)) turn.heldUntil = askedAt + HOLD_MS;
+        else if (!this.#busy.has(turn.turn.epoch)) turn.controller.abort();
       }
-      return true;
+      return busy.length === 0;
     } catch (error) {
       const then = isAlone
         ? "turns go on, because nobody else can have them"

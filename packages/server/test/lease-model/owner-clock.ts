@@ -2,7 +2,7 @@
 // a clock that is moved by hand, and the model looks their answers up.
 
 import type { Committed } from "../../src/core/ports/session-store.ts";
-import type { TurnStore } from "../../src/core/ports/turn-store.ts";
+import type { Renewal, TurnStore } from "../../src/core/ports/turn-store.ts";
 import type { Logger } from "../../src/core/ports/logger.ts";
 import type { StartedTurn } from "../../src/core/turn.ts";
 import type { RunningTurn, RunningTurns } from "../../src/turns/running-turns.ts";
@@ -103,7 +103,7 @@ async function renewedAgo(code: ServiceCode, age: number): Promise<number> {
   const { clock, leases, answer, running } = owning(code, Number.MAX_SAFE_INTEGER);
   const renewed = leases.renew();
   await clock.advance(age * UNIT_MS);
-  answer.resolve([1]);
+  answer.resolve({ renewed: [1], busy: [] });
   await renewed;
   return heldBy(running, clock);
 }
@@ -123,7 +123,7 @@ function owning(code: ServiceCode, heldUntil: number) {
   const turn: RunningTurn = { turn: startedTurn(), controller: new AbortController(), heldUntil };
   running.promise(1);
   running.add(turn);
-  const answer = Promise.withResolvers<readonly number[]>();
+  const answer = Promise.withResolvers<Renewal>();
   const store: Pick<TurnStore, "renew" | "releaseDeadLeases"> = {
     renew: () => answer.promise,
     releaseDeadLeases: async () => 0,

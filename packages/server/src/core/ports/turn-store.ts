@@ -21,6 +21,13 @@ export interface PastTurn {
   readonly steps: readonly StepRecord[];
 }
 
+/** What became of leases that were to be renewed. Those that are in neither list are the owner's no more. */
+export interface Renewal {
+  readonly renewed: readonly number[];
+  /** The owner's still, but somebody is changing them right now: they run on as they were, and are to be asked for again soon. */
+  readonly busy: readonly number[];
+}
+
 export interface TurnStore {
   chat(target: SessionTarget, input: ChatInput): Promise<Committed<ChatOutcome>>;
   /** `streamed` is what this process has of the running turn's text, if it runs it. */
@@ -40,10 +47,10 @@ export interface TurnStore {
   /** How many turns wait for an owner or behind another turn, unless that one waits for a person; counting stops at `limit`. */
   countWaiting(limit: number): Promise<number>;
   /**
-   * Prolongs those leases of an owner that are of the given epochs by `leaseMs`. Answers the epochs that it still holds. A lease that
-   * is not named runs out: its turn has stopped here without an end, and is to be run again.
+   * Prolongs those leases of an owner that are of the given epochs by `leaseMs`, and waits for none of them. Answers by epoch. A lease
+   * that is not named runs out: its turn has stopped here without an end, and is to be run again.
    */
-  renew(owner: string, epochs: readonly number[], leaseMs: number): Promise<readonly number[]>;
+  renew(owner: string, epochs: readonly number[], leaseMs: number): Promise<Renewal>;
   /**
    * Makes the turns runnable whose lease has run out. With `everyOther`, also those of all owners but this one: for a
    * process that knows that it is alone. The time that they ran counts, until their leases had run out at most. Answers how many.

@@ -114,7 +114,7 @@ export function describeInterrupt(openStore: OpenStore): void {
       await interrupt(id);
       await interrupt(waiting);
       expect(await given.store.turns.claim("other", [randomUUID(), randomUUID()], [], {})).toEqual([]);
-      expect(await given.store.turns.renew("owner", [epoch], 1000)).toEqual([]);
+      expect(await given.store.turns.renew("owner", [epoch], 1000)).toEqual({ renewed: [], busy: [] });
       await given.clock.advance(60_000);
       expect(await given.store.turns.releaseDeadLeases("other")).toBe(0);
       expect(await given.store.turns.countWaiting(10)).toBe(0);

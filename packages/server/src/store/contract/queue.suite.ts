@@ -175,8 +175,9 @@ export function describeQueue(openStore: OpenStore): void {
       await given.clock.advance(9_000);
       const epochs = [turn.epoch, second.epoch];
       const held = await given.store.turns.renew("owner", epochs, 10_000);
-      expect(held.toSorted((a, b) => a - b)).toEqual(epochs);
-      expect(await given.store.turns.renew("other", epochs, 10_000)).toEqual([]);
+      expect(held.renewed.toSorted((a, b) => a - b)).toEqual(epochs);
+      expect(held.busy).toEqual([]);
+      expect(await given.store.turns.renew("other", epochs, 10_000)).toEqual({ renewed: [], busy: [] });
       await given.clock.advance(9_999);
       expect(await release()).toBe(0);
       await given.clock.advance(1);
@@ -187,7 +188,10 @@ export function describeQueue(openStore: OpenStore): void {
       const lost = await startTurn(given.store, randomUUID(), "lost");
       const kept = await startTurn(given.store, randomUUID(), "kept");
       await given.clock.advance(9_000);
-      expect(await given.store.turns.renew("owner", [kept.epoch], 10_000)).toEqual([kept.epoch]);
+      expect(await given.store.turns.renew("owner", [kept.epoch], 10_000)).toEqual({
+        renewed: [kept.epoch],
+        busy: [],
+      });
       await given.clock.advance(1_000);
       expect(await release()).toBe(1);
       expect((await claim()).map(({ outcome }) => outcome?.sessionKey)).toEqual([lost.sessionKey]);
@@ -196,7 +200,7 @@ export function describeQueue(openStore: OpenStore): void {
     it("that have run out cannot be renewed", async () => {
       const { epoch } = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(LEASE_MS);
-      expect(await given.store.turns.renew("owner", [epoch], 10_000)).toEqual([]);
+      expect(await given.store.turns.renew("owner", [epoch], 10_000)).toEqual({ renewed: [], busy: [] });
       expect(await release()).toBe(1);
     });
 
@@ -231,7 +235,10 @@ export function describeQueue(openStore: OpenStore): void {
     it("that are renewed in time let it be written", async () => {
       const turn = await startTurn(given.store, randomUUID(), "one");
       await given.clock.advance(LEASE_MS - 1);
-      expect(await given.store.turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual([turn.epoch]);
+      expect(await given.store.turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual({
+        renewed: [turn.epoch],
+        busy: [],
+      });
       await given.clock.advance(LEASE_MS - 1);
       expect(await given.store.turns.checkpoint(identityOf(turn), 0, "in time")).toBe(true);
     });
@@ -239,7 +246,7 @@ export function describeQueue(openStore: OpenStore): void {
     it("end with their turn", async () => {
       const turn = await startTurn(given.store, randomUUID(), "one");
       await complete(given.store, turn, "answer");
-      expect(await given.store.turns.renew("owner", [turn.epoch], 10_000)).toEqual([]);
+      expect(await given.store.turns.renew("owner", [turn.epoch], 10_000)).toEqual({ renewed: [], busy: [] });
       await given.clock.advance(60_000);
       expect(await release("nobody")).toBe(0);
     });
@@ -265,9 +272,10 @@ export function describeQueue(openStore: OpenStore): void {
       const epochs = [returned, theirs, done].map(({ epoch }) => epoch);
       expect(await given.store.turns.handBack("owner", epochs)).toBe(1);
       expect(await given.store.turns.handBack("owner", epochs)).toBe(0);
-      expect(await given.store.turns.renew("owner", [returned.epoch, kept.epoch], 10_000)).toEqual([
-        kept.epoch,
-      ]);
+      expect(await given.store.turns.renew("owner", [returned.epoch, kept.epoch], 10_000)).toEqual({
+        renewed: [kept.epoch],
+        busy: [],
+      });
       const claimed = await given.store.turns.claim("next", [randomUUID(), randomUUID()], [], {});
       expect(claimed.map(({ outcome }) => outcome?.sessionKey)).toEqual([returned.sessionKey]);
       expect(await given.store.turns.checkpoint(returned, 0, "not mine")).toBeNull();

@@ -293,14 +293,13 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     await patient.close();
   });
 
-  it("gives a renewal up that somebody holds up before anything else, so that the next one is in time", async () => {
+  it("gives a renewal up that the whole table is kept from before anything else, so that the next one is in time", async () => {
     const id = randomUUID();
     const { epoch } = await startTurn(store, id, "runs");
     const patient = await openPostgresStore({ url: server.url(database) });
     const settled: string[] = [];
     const note = (what: string) => () => void settled.push(what);
-    const held = `SELECT 1 FROM sessions s JOIN leases ON session_key = s.key WHERE s.id = '${id}' FOR UPDATE`;
-    await server.holding(database, held, async () => {
+    await server.holding(database, "LOCK TABLE sessions, leases IN ACCESS EXCLUSIVE MODE", async () => {
       const renamed = patient.sessions.rename(id, "waits").then(note("renamed"), note("rename refused"));
       const renewed = patient.turns.renew("owner", [epoch], 10_000);
       await Promise.all([renewed.then(note("renewed"), note("renewal refused")), renamed]);

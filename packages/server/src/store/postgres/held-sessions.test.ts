@@ -222,6 +222,51 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     expect(await handed).toBe(2);
   });
 
+  it("have their leases left as they are while somebody changes them, and those of the others are renewed or released", async () => {
+    let now = Date.UTC(2026, 0, 1);
+    const store = await open({ clock: { now: () => now } });
+    const ids = [randomUUID(), randomUUID(), randomUUID()];
+    const turns: number[] = [];
+    for (const id of ids) turns.push((await startTurn(store, id, "hello")).epoch);
+    const [held = 0, renewed = 0, lost = 0] = turns;
+    const renew = (...epochs: number[]) => store.turns.renew("owner", epochs, 20_000);
+    const release = () => store.turns.releaseDeadLeases(null);
+    await server.holding(database, `SELECT 1 FROM leases WHERE epoch = ${held} FOR UPDATE`, async () => {
+      expect(await renew(held, renewed, 123_456)).toEqual({ renewed: [renewed], busy: [held] });
+      now += 10_000;
+      expect(await release()).toBe(1);
+      expect(await renew(held, renewed, lost)).toEqual({ renewed: [renewed], busy: [] });
+    });
+    expect(await release()).toBe(1);
+    now += 20_000;
+    expect(await release()).toBe(1);
+  });
+
+  it("have a lease that is being given up told as one that somebody changes, and then as gone", async () => {
+    const store = await open();
+    const { epoch } = await startTurn(store, randomUUID(), "hello");
+    const renew = () => store.turns.renew("owner", [epoch], 20_000);
+    await server.holding(database, `DELETE FROM leases WHERE epoch = ${epoch}`, async (run) => {
+      expect(await renew()).toEqual({ renewed: [], busy: [epoch] });
+      await run("COMMIT");
+      expect(await renew()).toEqual({ renewed: [], busy: [] });
+    });
+  });
+
+  it("do not keep a renewal waiting behind a look for dead leases, nor the other way round", async () => {
+    const store = await open();
+    const { epoch } = await startTurn(store, randomUUID(), "hello");
+    const { epoch: dead } = await startTurn(store, randomUUID(), "hello");
+    await server.query(database, `UPDATE leases SET expires_at = 0 WHERE epoch = ${dead}`);
+    let swept: Promise<number> | undefined;
+    await server.holding(database, "LOCK TABLE turns IN ACCESS EXCLUSIVE MODE", async () => {
+      swept = store.turns.releaseDeadLeases(null);
+      await server.untilWaiting(database);
+      expect(await store.turns.renew("owner", [epoch], 20_000)).toEqual({ renewed: [epoch], busy: [] });
+    });
+    expect(await swept).toBe(1);
+  });
+
   it("have their actions ended and their logs trimmed later, and the others theirs", async () => {
     let now = Date.UTC(2026, 0, 1);
     const store = await open({ clock: { now: () => now } });

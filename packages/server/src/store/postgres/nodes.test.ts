@@ -101,7 +101,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     const [again] = await nodes[1]!.turns.claim("other", [randomUUID()], [], {});
     expect(again?.session.epoch).toBeGreaterThan(late.epoch);
     expect(await nodes[0]!.turns.checkpoint(late, 0, "late")).toBeNull();
-    expect(await nodes[0]!.turns.renew("paused", [late.epoch], 10_000)).toEqual([]);
+    expect(await nodes[0]!.turns.renew("paused", [late.epoch], 10_000)).toEqual({ renewed: [], busy: [] });
     await complete(nodes[1]!, again!.outcome!, "answer");
   });
 
@@ -121,7 +121,10 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
       "SELECT expires_at - extract(epoch FROM now()) * 1000 AS left FROM leases",
     );
     expect(Number(lease?.["left"])).toBeGreaterThan(5000);
-    expect(await nodes[2]!.turns.renew("owner", [turn.epoch], 10_000)).toEqual([turn.epoch]);
+    expect(await nodes[2]!.turns.renew("owner", [turn.epoch], 10_000)).toEqual({
+      renewed: [turn.epoch],
+      busy: [],
+    });
     expect(await nodes[2]!.turns.releaseDeadLeases(null)).toBe(0);
   });
 

@@ -58,7 +58,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const mostWaitedFor = options.mostWaitedFor ?? Math.max(1, Math.min(MOST_WAITED_FOR, spare));
   const waits = { mostWaitedFor, heldMs: lockMs(statementMs) };
   const calls = new CallQueue({ connections, clock, lanes, mostTogether, ...waits });
-  // Leases wait for nobody: where they are not renewed in time, every turn of the node stops.
+  // Leases wait for nobody, neither for a connection nor for whoever holds one of them: where they are not renewed in time, every turn of the
+  // node stops.
   const keeping = new Connections({
     ...options,
     connections: 2,

@@ -24,12 +24,17 @@ const waiting = prepare<[number], { readonly count: number }>(
      WHERE ended_at IS NULL AND (runnable = 1 OR (state = 'queued' AND behind_waiting = 0)) LIMIT $1) AS waiting`,
 );
 // A lease that has run out stays so: its owner may have stopped already, and then nobody else would ever go on.
-const prolong = prepare<[number, string, number, readonly number[]], { readonly epoch: number }>(
-  `WITH held AS (
-     SELECT session_key FROM leases WHERE owner = $2 AND expires_at > $3 AND epoch = ANY($4::bigint[])
-     ORDER BY session_key FOR UPDATE
+const OWN = "FROM leases WHERE owner = $2 AND expires_at > $3 AND epoch = ANY($4::bigint[])";
+const prolong = prepare<
+  [number, string, number, readonly number[]],
+  { readonly epoch: number; readonly is_renewed: boolean }
+>(
+  `WITH own AS MATERIALIZED (SELECT epoch ${OWN}),
+   free AS (SELECT session_key ${OWN} FOR UPDATE SKIP LOCKED),
+   renewed AS (
+     UPDATE leases SET expires_at = $1 WHERE session_key IN (SELECT session_key FROM free) RETURNING epoch
    )
-   UPDATE leases SET expires_at = $1 WHERE session_key IN (SELECT session_key FROM held) RETURNING epoch`,
+   SELECT epoch, epoch IN (SELECT epoch FROM renewed) AS is_renewed FROM own`,
 );
 
 /** Longer than a commit takes, and short enough for the turns that were claimed before. */
@@ -42,11 +47,14 @@ export function queueOf(calls: Calls, claimAgainMs = CLAIM_AGAIN_MS): Queue {
       calls.look("claims", async (connection) => (await waiting.get(connection, limit))?.count ?? 0),
     renew: (owner, epochs, leaseMs) =>
       calls.alone("leases", async (connection, at) => {
-        const held = await prolong.all(connection, at + leaseMs, owner, at, epochs);
-        return held.map(({ epoch }) => epoch);
+        const own = await prolong.all(connection, at + leaseMs, owner, at, epochs);
+        const of = (isRenewed: boolean) =>
+          own.flatMap(({ epoch, is_renewed }) => (is_renewed === isRenewed ? [epoch] : []));
+        return { renewed: of(true), busy: of(false) };
       }),
+    // Not behind a renewal, nor the other way round.
     releaseDeadLeases: (everyOther) =>
-      calls.alone("leases", (connection, at) => releaseDeadLeases(connection, at, everyOther)),
+      calls.alone("dead leases", (connection, at) => releaseDeadLeases(connection, at, everyOther)),
     handBack: async (owner, epochs) => {
       const give = (patience: Patience) =>
         calls.alone("leases", (connection, at) => handBack({ connection, at, owner, epochs, patience }));
@@ -160,10 +168,10 @@ function ranOf(ended: readonly EndedLeaseRow[], at: number): [readonly number[],
 }
 
 const DEAD = "(expires_at <= $1 OR owner <> $2::text)";
-// A session that somebody holds is in use: the next look, a second later, finds it again.
+// A session that somebody holds is in use, and so is a lease: the next look, a second later, finds it again.
 const lockDead = prepare<[number, string | null], { readonly key: number }>(
   `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key WHERE ${DEAD}
-   ORDER BY s.id FOR UPDATE OF s SKIP LOCKED`,
+   ORDER BY s.id FOR UPDATE OF s, leases SKIP LOCKED`,
 );
 const removeDead = prepare<[number, string | null, readonly number[]], EndedLeaseRow>(
   `DELETE FROM leases WHERE ${DEAD} AND session_key = ANY($3::bigint[]) RETURNING session_key, taken_at, expires_at`,
@@ -183,7 +191,7 @@ async function releaseDeadLeases(
 
 const HELD = "owner = $1 AND epoch = ANY($2::bigint[])";
 const LOCK_HELD = `SELECT s.key FROM leases JOIN sessions s ON s.key = session_key
-   WHERE owner = $1 AND leases.epoch = ANY($2::bigint[]) ORDER BY s.id FOR UPDATE OF s`;
+   WHERE owner = $1 AND leases.epoch = ANY($2::bigint[]) ORDER BY s.id FOR UPDATE OF s, leases`;
 const lockHeld = {
   waits: prepare<[string, readonly number[]], { readonly key: number }>(LOCK_HELD),
   "passes over": prepare<[string, readonly number[]], { readonly key: number }>(`${LOCK_HELD} SKIP LOCKED`),

@@ -21,11 +21,11 @@ it("a lease that has run out is renewed and lets its turn write, until it is rel
   const turn = identityOf(await startTurn(given.store, randomUUID(), "one"));
   await given.clock.advance(LEASE_MS + 1);
   expect(await turns.checkpoint(turn, 0, "late")).toBe(true);
-  expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual([turn.epoch]);
+  expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual({ renewed: [turn.epoch], busy: [] });
   expect(await turns.releaseDeadLeases(null)).toBe(0);
   await given.clock.advance(LEASE_MS);
   expect(await turns.releaseDeadLeases(null)).toBe(1);
-  expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual([]);
+  expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual({ renewed: [], busy: [] });
   expect(await turns.checkpoint(turn, 4, ", too late")).toBeNull();
   expect(await turns.complete(turn, step(1, "too late"))).toBeNull();
 });
@@ -35,6 +35,6 @@ it("nothing of a turn is written that was interrupted, however long its lease la
   const id = randomUUID();
   const turn = identityOf(await startTurn(given.store, id, "one"));
   await turns.interrupt(target(id), null);
-  expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual([]);
+  expect(await turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual({ renewed: [], busy: [] });
   expect(await turns.complete(turn, step(1, "late"))).toBeNull();
 });

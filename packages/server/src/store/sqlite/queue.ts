@@ -33,10 +33,12 @@ export function prepareQueue(database: DatabaseSync, transaction: Transaction): 
     countWaiting: (_at, limit) => waiting.get(limit)?.count ?? 0,
     // A lease that has run out stays so: its owner may have stopped already, and then nobody else would ever go on. One that is alone says
     // itself what still runs.
-    renew: (at, owner, epochs, leaseMs) =>
-      prolong
+    renew: (at, owner, epochs, leaseMs) => ({
+      renewed: prolong
         .all(at + leaseMs, owner, transaction.isAlone ? 0 : at, JSON.stringify(epochs))
         .map(({ epoch }) => epoch),
+      busy: [],
+    }),
     releaseDeadLeases: prepareReleaseDeadLeases(database),
     handBack: prepareHandBack(database),
   };
