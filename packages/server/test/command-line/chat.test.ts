@@ -7,9 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { type Client, createClient } from "@colloquy/client";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { freePort } from "../free-port.ts";
 import { CTRL_C, MAIN, TerminalUser, type TerminalOptions } from "./terminal.ts";
+
+// Each of these starts several processes, one after the other.
+vi.setConfig({ testTimeout: 90_000 });
 
 const PROMPT = /\n>$|^>$/;
 let directory = "";
