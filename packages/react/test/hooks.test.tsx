@@ -88,6 +88,11 @@ describe("useSession", () => {
     rerender([shownSession("two")]);
     await talk(ID, "Hi");
     await page.until(() => content("two") === "Hi|Yes.");
+    // Another component takes its place in the same moment.
+    rerender([shownSession("three")]);
+    await page.until(() => content("three") === "Hi|Yes.");
+    await talk(ID, "Again");
+    await page.until(() => content("three") === "Hi|Yes.|Again|Yes.");
     expect(page.asked("GET /api/updates")).toBe(1);
     unmount();
     await page.until(() => page.proxy.streams === 0);
