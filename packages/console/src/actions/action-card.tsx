@@ -18,7 +18,7 @@ export function ActionCard({
   const decision = useDecision(action.id, onDecided);
   const until = new Date(action.expires_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   return (
-    <section className={styles["card"]} aria-label="The assistant asks">
+    <section role="group" className={styles["card"]} aria-label="The assistant asks">
       {action.kind === "approval" && <Approval action={action} decision={decision} />}
       {action.kind === "question" && <Question action={action} decision={decision} />}
       {action.kind === "wallet_transaction" && <TransactionRequest action={action} decision={decision} />}

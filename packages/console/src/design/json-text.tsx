@@ -9,7 +9,7 @@ const LONGEST = 20_000;
 export function JsonText({ label, text }: { readonly label: string; readonly text: string }): ReactNode {
   const shown = useMemo(() => indented(text), [text]);
   return (
-    <section className={styles["json"]} aria-label={label}>
+    <section role="group" className={styles["json"]} aria-label={label}>
       <header className={styles["header"]}>
         <p>{label}</p>
         <CopyButton label={`Copy ${label.toLowerCase()}`} text={shown} />

@@ -40,7 +40,7 @@ afterEach(() => service.stop());
 
 describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 60_000 }, () => {
   const openPage = useChromium();
-  const card = (page: Page) => page.getByRole("region", { name: "The assistant asks" });
+  const card = (page: Page) => page.getByRole("group", { name: "The assistant asks" });
 
   /** Opens the console, and has the assistant call this tool. */
   async function asked(

@@ -171,7 +171,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
 
   it("are what the assistant asks: questions, suggestions, inputs to approve, data to sign", async () => {
     const { page } = await openPage(service.url);
-    const asking = page.getByRole("region", { name: "The assistant asks" });
+    const asking = page.getByRole("group", { name: "The assistant asks" });
     for (let from = 0; from < HOSTILE_TEXTS.length; from += 10) {
       const texts = HOSTILE_TEXTS.slice(from, from + 10);
       const id = crypto.randomUUID();
