@@ -17,21 +17,16 @@ interface AxePage {
       options: object,
     ): Promise<{ violations: { id: string; nodes: AxeNode[] }[]; passes: { id: string }[] }>;
   };
-  readonly document: { getAnimations(): { finished: Promise<unknown>; effect: unknown }[] };
 }
 
 /** Each violation as a line: the rule, where, and what to do. Throws when nothing was looked at. */
 export async function findViolations(page: Page): Promise<readonly string[]> {
   // Given by the debugger, to which the page's content security policy does not apply.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
+  // A colour on its way to another one is nobody's choice.
+  await settle(page);
   const { violations, passes } = await page.evaluate(async (tags) => {
-    const { axe, document } = globalThis as unknown as AxePage;
-    // A colour on its way to another one is nobody's choice. What turns forever is not waited for.
-    const ends = document.getAnimations().filter(({ effect }) => {
-      const timing = (effect as { getComputedTiming(): { endTime: number } } | null)?.getComputedTiming();
-      return Number.isFinite(timing?.endTime);
-    });
-    await Promise.allSettled(ends.map(({ finished }) => finished));
+    const { axe } = globalThis as unknown as AxePage;
     const { violations, passes } = await axe.run({ runOnly: { type: "tag", values: tags } });
     return {
       violations: violations.flatMap(({ id, nodes }) =>
@@ -42,4 +37,32 @@ export async function findViolations(page: Page): Promise<readonly string[]> {
   }, TAGS);
   if (passes < 5) throw new Error(`axe has looked at next to nothing: ${passes} rules apply`);
   return violations;
+}
+
+/**
+ * Waits until everything has come to where it moves. What has arrived may send others on their way, which inherit from it. What turns
+ * forever is not waited for.
+ */
+export async function settle(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const { document, requestAnimationFrame } = globalThis as unknown as MovingPage;
+    const isMoving = (): boolean =>
+      document
+        .getAnimations()
+        .some(({ effect }) => Number.isFinite(effect?.getComputedTiming().endTime ?? Number.NaN));
+    // What moves for longer than some seconds is looked at while it does.
+    for (let still = 0, frame = 0; still < 3 && frame < 300; frame += 1) {
+      still = isMoving() ? 0 : still + 1;
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    }
+  });
+}
+
+interface MovingPage {
+  requestAnimationFrame(callback: (time: unknown) => void): void;
+  readonly document: {
+    getAnimations(): {
+      effect: { getComputedTiming(): { endTime: number } } | null;
+    }[];
+  };
 }

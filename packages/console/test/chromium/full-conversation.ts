@@ -1,0 +1,78 @@
+// A conversation that has one of everything that the console can show, for those who look at it.
+
+import { vi } from "vitest";
+import type { ConsoleService } from "./console-service.ts";
+
+const PATIENCE = { timeout: 20_000 };
+export const ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+
+const ANSWER = `Green tea wants water of **70 to 80 °C**: boiling water burns the leaves and makes it bitter.
+
+| Tea | Water | Time |
+|---|---|---|
+| Sencha | 75 °C | 90 seconds |
+| Gyokuro | 60 °C | 2 minutes |
+| Genmaicha | 80 °C | 1 minute |
+
+1. Let the kettle stand for *five minutes* after it has boiled.
+2. Warm the pot, and pour the leaves out after the time above.
+
+> The second infusion takes half as long.
+
+In code, with [a thermometer](https://example.com/thermometer) at hand:
+
+\`\`\`ts
+const isReady = (celsius: number): boolean => celsius >= 70 && celsius <= 80;
+\`\`\`
+
+![A cup of tea](https://example.com/cup.png)`;
+
+/** A conversation that rests: an answer with all of Markdown, a call that went well and one that did not, an answer that was stopped. */
+export async function restingConversation({ direct, model }: ConsoleService, id: string): Promise<void> {
+  const first = direct.sendMessage(id, "How warm should the water be for green tea?", { wait: true });
+  (await model.next()).say(ANSWER).finish();
+  await first;
+  const second = direct.sendMessage(id, "What time is it in Tokyo? I would like to call my tea merchant.", {
+    wait: true,
+  });
+  (await model.next())
+    .callTool("current_time", { timezone: "Asia/Tokyo" })
+    .callTool("current_time", { timezone: "Tea/Time" })
+    .finish("tool-calls");
+  (await model.next()).say("It is the middle of the night there. Call after breakfast.").finish();
+  await second;
+  await direct.sendMessage(id, "Count all the leaves in the pot.");
+  (await model.next()).say("One, two, three");
+  await vi.waitUntil(
+    async () => (await direct.getState(id)).messages.at(-1)?.content === "One, two, three",
+    PATIENCE,
+  );
+  await direct.interrupt(id);
+  await direct.renameThread(id, "Green tea, and how warm");
+}
+
+/** One that waits for a person: an approval, a question, a signature and a transaction. */
+export async function askingConversation({ direct, model }: ConsoleService, id: string): Promise<void> {
+  await direct.sendMessage(id, "Order three cups of sencha, and pay for them.", { publicKey: ACCOUNT });
+  (await model.next())
+    .say("I can do that. Three cups are 0.012 ETH; first I need this of you:")
+    .callTool("calculator", { expression: "3 * 0.004" })
+    .callTool("ask_user", { question: "How strong should it be?", choices: ["Light", "Strong"] })
+    .callTool("wallet_request_signature", {
+      typed_data: {
+        domain: { name: "Tea house", version: "1", chainId: 1 },
+        primaryType: "Order",
+        types: {
+          Order: [
+            { name: "tea", type: "string" },
+            { name: "cups", type: "uint256" },
+          ],
+        },
+        message: { tea: "Sencha", cups: "3" },
+      },
+    })
+    .callTool("wallet_request_transaction", { to: ACCOUNT, value_ether: "0.012" })
+    .finish("tool-calls");
+  await vi.waitUntil(async () => (await direct.getState(id)).pending_actions.length === 4, PATIENCE);
+  await direct.renameThread(id, "Three cups of sencha");
+}

@@ -1,0 +1,193 @@
+// The console for everybody: in light and dark, on a phone, a desk and less than both, enlarged, and for who does not see it.
+
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findViolations, settle } from "../../../../test/browser/accessibility.ts";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import { answers, composer, expectAnswer, expectSeen, openConsole, say } from "./console-page.ts";
+import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+import { ACCOUNT, askingConversation, restingConversation } from "./full-conversation.ts";
+
+const DESK = { width: 1440, height: 900 };
+const PHONE = { width: 390, height: 844 };
+const RESTING = "11111111-1111-4111-8111-111111111111";
+const ASKING = "22222222-2222-4222-8222-222222222222";
+const isLeftOut = await isWithoutChromium();
+
+let service: ConsoleService;
+
+beforeAll(async () => {
+  if (isLeftOut) return;
+  await prepareConsole();
+  service = await serveConsole();
+  await restingConversation(service, RESTING);
+  await askingConversation(service, ASKING);
+}, 120_000);
+afterAll(() => service?.stop());
+
+/** What can be shown, by name, and how to get there. */
+const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+  "a new chat": (page) => openConsole(page),
+  "a conversation": async (page) => {
+    await openConsole(page, RESTING);
+    await expectSeen(answers(page).getByText("Stopped"));
+  },
+  "calls of tools, opened": async (page) => {
+    await openConsole(page, RESTING);
+    await expectSeen(answers(page).getByText("Stopped"));
+    for (const summary of await answers(page).getByText("current_time").all()) await summary.click();
+    await expectSeen(answers(page).getByText("Result").first());
+  },
+  "an answer that is written": async (page) => {
+    await openConsole(page);
+    await say(page, "Count the leaves");
+    await service.model.next().then((call) => call.say("One, two"));
+    await expectAnswer(page, /One, two/);
+  },
+  "what the assistant asks": async (page) => {
+    await openConsole(page, ASKING);
+    await expectSeen(page.getByRole("group", { name: "The assistant asks" }).nth(3));
+  },
+  "the settings": async (page) => {
+    await openMain(page);
+    await page.getByRole("button", { name: "Settings" }).click();
+    await expectSeen(page.getByRole("dialog", { name: "Settings" }));
+  },
+  "the wallet": async (page) => {
+    await openMain(page);
+    await page.getByRole("button", { name: "Connect a wallet" }).click();
+    await expectSeen(page.getByRole("dialog", { name: "Wallet" }));
+  },
+  "the list of a wallet, and deleting from it": async (page) => {
+    await page.addInitScript((wallet) => {
+      sessionStorage.setItem("colloquy.settings", JSON.stringify({ wallet }));
+    }, ACCOUNT);
+    await openMain(page);
+    await page.getByRole("button", { name: "Delete Three cups of sencha" }).click();
+    await expectSeen(page.getByRole("dialog", { name: "Delete this conversation?" }));
+  },
+  "a conversation that is renamed": async (page) => {
+    await page.addInitScript((wallet) => {
+      sessionStorage.setItem("colloquy.settings", JSON.stringify({ wallet }));
+    }, ACCOUNT);
+    await openMain(page);
+    await page.getByRole("button", { name: "Rename Three cups of sencha" }).click();
+    await expectSeen(page.getByRole("textbox", { name: "New title" }));
+  },
+  "a key that is refused": async (page) => {
+    await openMain(page);
+    await page.getByRole("button", { name: "Settings" }).click();
+    await page.getByLabel("App key").fill("no key of anybody");
+    await page.getByRole("button", { name: "Save" }).click();
+    await expectSeen(page.getByRole("dialog").getByRole("alert"));
+  },
+  "the connection lost": async (page) => {
+    await openConsole(page, RESTING);
+    await expectSeen(answers(page).getByText("Stopped"));
+    service.proxy.plan = () => "refuse";
+    service.proxy.cut();
+    await expectSeen(page.getByRole("status", { name: "Connection" }).getByText("The connection is lost"));
+  },
+  "a message that was not sent": async (page) => {
+    await openConsole(page);
+    service.proxy.plan = ({ method }) => (method === "POST" ? { status: 400, body: "{}" } : null);
+    await say(page, "Hello");
+    await expectSeen(page.getByRole("alert").getByText("Your message was not sent"));
+  },
+  ...Object.fromEntries(
+    ["Events", "Snapshot", "Records", "Requests"].map((tab) => [
+      `the developer's panel: ${tab}`,
+      async (page: Page) => {
+        await openConsole(page, RESTING);
+        await page.getByRole("button", { name: "Developer panel" }).click();
+        await page.getByRole("tab", { name: tab }).click();
+        await expectSeen(page.getByRole("tabpanel", { name: tab }));
+      },
+    ]),
+  ),
+};
+
+/** Opens the console with its side bar, which is a dialog where there is no room. */
+async function openMain(page: Page): Promise<void> {
+  await openConsole(page);
+  const menu = page.getByRole("button", { name: "Menu" });
+  if (await menu.isVisible()) await menu.click();
+  await expectSeen(page.getByRole("navigation", { name: "Main" }));
+}
+
+/** What cannot be reached because it stands beyond the right edge of the page, or of what holds it without scrolling. Runs in the page. */
+function findCutOff(): string[] {
+  const found: string[] = [];
+  if (document.documentElement.scrollWidth > window.innerWidth) found.push("The page scrolls to its side");
+  for (const element of document.body.querySelectorAll("*")) {
+    const { right, left, width } = element.getBoundingClientRect();
+    const isHidden =
+      width <= 1 || element.closest("svg, .visually-hidden, .uplot, option, [aria-hidden=true]") !== null;
+    if (isHidden || (right <= window.innerWidth + 1 && left >= -1)) continue;
+    let holder = element.parentElement;
+    while (holder !== null && !/auto|scroll/.test(getComputedStyle(holder).overflowX))
+      holder = holder.parentElement;
+    // What scrolls inside of the page may be wider than it.
+    if (
+      holder !== null &&
+      holder !== document.documentElement &&
+      holder.scrollWidth > holder.clientWidth &&
+      holder.getBoundingClientRect().right <= window.innerWidth + 1
+    )
+      continue;
+    found.push(`${element.tagName} ${element.className}: ${element.textContent?.slice(0, 40) ?? ""}`);
+  }
+  return found;
+}
+
+describe.skipIf(isLeftOut)("the console, looked at", { timeout: 60_000 }, () => {
+  const openPage = useChromium();
+
+  async function show(name: string, options: Parameters<typeof openPage>[1]): Promise<Page> {
+    const { page, expectTrouble } = await openPage(service.url, { reducedMotion: "reduce", ...options });
+    // Of the views that show what failed.
+    expectTrouble(/^console: Failed to load resource/);
+    service.proxy.plan = () => null;
+    await VIEWS[name]!(page);
+    return page;
+  }
+
+  const expectNothingWrong = async (page: Page): Promise<void> => {
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      const violations = await findViolations(page);
+      expect({ colorScheme, violations }).toEqual({ colorScheme, violations: [] });
+    }
+  };
+  const expectNothingCutOff = async (page: Page, width: number, height: number): Promise<void> => {
+    await page.setViewportSize({ width, height });
+    await settle(page);
+    expect({ width, cutOff: await page.evaluate(findCutOff) }).toEqual({ width, cutOff: [] });
+  };
+
+  it.each(Object.keys(VIEWS))("is right at a desk, in light and dark: %s", async (name) => {
+    await expectNothingWrong(await show(name, { viewport: DESK }));
+  });
+
+  it.each(Object.keys(VIEWS))(
+    "is right on a phone, in light and dark, at 320 pixels, and enlarged twice: %s",
+    async (name) => {
+      const page = await show(name, { viewport: PHONE });
+      await expectNothingWrong(page);
+      await expectNothingCutOff(page, 320, 640);
+      // What a window of 1280 by 720 has at 200 %.
+      await expectNothingCutOff(page, 640, 360);
+    },
+  );
+
+  it("can be talked to on the smallest screen, with what is written in sight", async () => {
+    const page = await show("a new chat", { viewport: { width: 320, height: 320 } });
+    await say(page, "Hello");
+    (await service.model.next()).say("Hi there.").finish();
+    await expectAnswer(page, /Hi there\./);
+    const box = await composer(page).boundingBox();
+    expect(box!.y + box!.height).toBeLessThanOrEqual(320);
+    expect(box!.height).toBeGreaterThan(15);
+  });
+});
