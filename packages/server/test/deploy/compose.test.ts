@@ -48,7 +48,7 @@ describe("compose.yaml", () => {
   it("has the nodes that nginx.conf names, on the port that the image listens on", async () => {
     const settings = await readFile(join(ROOT, "deploy/nginx.conf"), "utf8");
     const upstreams = [...settings.matchAll(/^ +server ([\w-]+:\d+) /gm)].map(([, server]) => server);
-    const [, last = []] = await readStages();
+    const last = (await readStages()).at(-1) ?? [];
     const port = restsOf(last, "EXPOSE")[0];
     expect(restsOf(last, "ENV")).toContain(`PORT=${port}`);
     expect([...new Set(upstreams)]).toEqual(nodes.map(([name]) => `${name}:${port}`));
