@@ -112,7 +112,10 @@ const rememberKeys = prepareInsert(
   "(session_key, key) DO UPDATE SET digest = excluded.digest, turn = excluded.turn, at = excluded.at",
 );
 
-/** Statements of one connection run in the order in which they are sent: what is removed is so before the new is there. */
+/**
+ * Statements of one connection run in the order in which they are sent: what is removed is so before the new is there. All are sent when
+ * this returns its promise, so that a COMMIT may be sent behind them at once.
+ */
 export async function writeChanges(connection: Connection, changes: Changes): Promise<void> {
   const streamed = [...changes.streamed.values()];
   await together([
