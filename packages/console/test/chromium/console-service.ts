@@ -41,8 +41,14 @@ export async function prepareConsole(): Promise<void> {
   if (!existsSync(join(BUILT, "index.html"))) throw new Error(told.join("\n"));
 }
 
-/** `clock` is what the service takes for the time. */
-export async function serveConsole(clock: Clock = createSystemClock()): Promise<ConsoleService> {
+/** `clock` is what the service takes for the time, `rig` what the model of the tests is called. */
+export async function serveConsole({
+  clock = createSystemClock(),
+  rig = SCRIPTED,
+}: {
+  readonly clock?: Clock;
+  readonly rig?: string;
+} = {}): Promise<ConsoleService> {
   const loaded = await loadConfig({
     environment: { HOST: "127.0.0.1", PORT: "0", COLLOQUY_ADMIN_KEY: ADMIN_KEY },
     workingDirectory: import.meta.dirname,
@@ -53,7 +59,7 @@ export async function serveConsole(clock: Clock = createSystemClock()): Promise<
   const arrived = Promise.withResolvers<void>();
   const app = {
     ...base,
-    models: [SCRIPTED, "demo/assistant"],
+    models: [rig, "demo/assistant"],
     utilityModel: "demo/assistant",
     tools: {
       ...base.tools,
@@ -70,7 +76,7 @@ export async function serveConsole(clock: Clock = createSystemClock()): Promise<
   const model = new ScriptedModel();
   const server = await buildServer(
     { ...config, apps: { default: app } },
-    { logger: SILENT, onFatal, store, clock, models: { [SCRIPTED]: model } },
+    { logger: SILENT, onFatal, store, clock, models: { [rig]: model } },
   );
   const { url } = await server.listen();
   const proxy = await FaultProxy.start(url);

@@ -55,7 +55,6 @@ export async function restingConversation({ direct, model }: ConsoleService, id:
 export async function askingConversation({ direct, model }: ConsoleService, id: string): Promise<void> {
   await direct.sendMessage(id, "Order three cups of sencha, and pay for them.", { publicKey: ACCOUNT });
   (await model.next())
-    .say("I can do that. Three cups are 0.012 ETH; first I need this of you:")
     .callTool("calculator", { expression: "3 * 0.004" })
     .callTool("ask_user", { question: "How strong should it be?", choices: ["Light", "Strong"] })
     .callTool("wallet_request_signature", {

@@ -1,0 +1,154 @@
+// The pictures of docs/screenshots, made by walking there: `npm run screenshots` writes them, and every run makes them anew and says when
+// what they show is not what there is any more.
+
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { settle } from "../../../../test/browser/accessibility.ts";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import { createSystemClock } from "../../../server/src/clock.ts";
+import { answers, expectAnswer, expectGone, expectSeen, openConsole } from "./console-page.ts";
+import { ADMIN_KEY, prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+import { ACCOUNT, askingConversation, restingConversation } from "./full-conversation.ts";
+
+const FOLDER = join(import.meta.dirname, "../../../../docs/screenshots");
+const LANDMARKS = join(FOLDER, "landmarks.json");
+/** Whether the pictures are to be written where the documentation has them. */
+const isWriting = process.env["COLLOQUY_SCREENSHOTS"] === "write";
+/** The moment at which all of it happens, for the service and for the page. */
+const MOMENT = Date.UTC(2026, 10, 20, 9, 41);
+const TEA = "5b1f0a52-8f43-4c5e-9d0a-6f1c2e7b9a10";
+const ORDER = "c0a8f3d4-17be-4a8e-8a52-3f9d1b6e2c47";
+const isLeftOut = await isWithoutChromium();
+
+interface Picture {
+  readonly options: BrowserContextOptions;
+  /** Shows what is in the picture. */
+  readonly go: (page: Page) => Promise<void>;
+}
+
+const PICTURES: Readonly<Record<string, Picture>> = {
+  chat: {
+    options: { colorScheme: "light", viewport: { width: 1280, height: 800 } },
+    go: (page) => openTea(page),
+  },
+  "what-is-asked": {
+    options: { colorScheme: "light", viewport: { width: 1280, height: 1000 } },
+    go: async (page) => {
+      await openConsole(page, ORDER);
+      await expectSeen(page.getByRole("group", { name: "The assistant asks" }).nth(3));
+      await page.getByText("Order three cups").last().scrollIntoViewIfNeeded();
+    },
+  },
+  developer: {
+    options: { colorScheme: "dark", viewport: { width: 1440, height: 900 } },
+    go: async (page) => {
+      await openTea(page);
+      await page.getByRole("button", { name: "Developer panel" }).click();
+      await page.getByRole("tab", { name: "Snapshot" }).click();
+      await expectSeen(page.getByText(TEA).first());
+    },
+  },
+  operate: {
+    options: { colorScheme: "light", viewport: { width: 1280, height: 800 } },
+    go: async (page) => {
+      await page.goto("/#/operate/overview");
+      await expectSeen(page.getByText("SQLite"));
+      await expectGone(page.getByText("Loading…"));
+    },
+  },
+  phone: {
+    options: { colorScheme: "dark", viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 },
+    go: (page) => openTea(page),
+  },
+};
+
+let service: ConsoleService;
+
+beforeAll(async () => {
+  if (isLeftOut) return;
+  await prepareConsole();
+  const clock = createSystemClock();
+  const begun = clock.now();
+  service = await serveConsole({
+    clock: { ...clock, now: () => MOMENT + clock.now() - begun },
+    rig: "house/assistant",
+  });
+  const { direct, model } = service;
+  for (const [question, answer] of [
+    ["A haiku about the first rain", "The gutter whispers."],
+    ["Plan a day among the fields of Uji", "Take the early train."],
+    ["What is the difference between sencha and bancha?", "The harvest."],
+  ] as const) {
+    const sending = direct.sendMessage(crypto.randomUUID(), question, { publicKey: ACCOUNT, wait: true });
+    (await model.next()).say(answer).finish();
+    await sending;
+  }
+  await direct.createSession(TEA, { publicKey: ACCOUNT });
+  await restingConversation(service, TEA);
+  await askingConversation(service, ORDER);
+}, 120_000);
+afterAll(() => service?.stop());
+
+async function openTea(page: Page): Promise<void> {
+  await openConsole(page, TEA);
+  await expectAnswer(page, /One, two, three/);
+  await answers(page).first().getByText("Green tea wants water").scrollIntoViewIfNeeded();
+}
+
+/** What the picture has names for: headings, fields, and what can be pressed, as `role: name`. */
+function landmarksOf(page: Page): Promise<readonly string[]> {
+  return page.locator("body").evaluate((body) => {
+    const named = body.querySelectorAll(
+      "h1, h2, h3, button, a[href], input, textarea, select, [role=tab], summary",
+    );
+    return Array.from(named, (element) => {
+      const name = element.getAttribute("aria-label") ?? element.textContent ?? "";
+      return `${element.tagName.toLowerCase()}: ${name
+        .replaceAll(/[\d.]+ m?s\b/g, "some time")
+        .trim()
+        .slice(0, 80)}`;
+    });
+  });
+}
+
+/** Width and height of a PNG, from its first chunk. */
+function sizeOf(png: Buffer): readonly [number, number] {
+  return [png.readUInt32BE(16), png.readUInt32BE(20)];
+}
+
+describe.skipIf(isLeftOut)("the pictures of the documentation", { timeout: 60_000 }, () => {
+  const openPage = useChromium();
+
+  it.each(Object.keys(PICTURES))("%s shows what there is", async (name) => {
+    const { options, go } = PICTURES[name]!;
+    const { page } = await openPage(service.url, { ...options, timezoneId: "UTC", reducedMotion: "reduce" });
+    await page.clock.install({ time: MOMENT + 300_000 });
+    await page.addInitScript(
+      (settings) => sessionStorage.setItem("colloquy.settings", JSON.stringify(settings)),
+      { wallet: ACCOUNT, adminKey: ADMIN_KEY },
+    );
+    await go(page);
+    await expectSeen(page.getByRole("heading", { level: 1 }));
+    await settle(page);
+    const picture = await page.screenshot({ animations: "disabled" });
+    const landmarks = await landmarksOf(page);
+    expect(landmarks.length).toBeGreaterThan(10);
+    const known = await readFile(LANDMARKS, "utf8").then(
+      (text) => JSON.parse(text) as Record<string, readonly string[]>,
+      () => ({}),
+    );
+    if (isWriting) {
+      await mkdir(FOLDER, { recursive: true });
+      await writeFile(join(FOLDER, `${name}.png`), picture);
+      await writeFile(LANDMARKS, `${JSON.stringify({ ...known, [name]: landmarks }, null, 2)}\n`);
+      return;
+    }
+    const kept = await readFile(join(FOLDER, `${name}.png`));
+    expect(sizeOf(picture)).toEqual(sizeOf(kept));
+    // When they differ: is the change meant? Then `npm run screenshots`, and look at the pictures.
+    expect({ [name]: landmarks }).toEqual({ [name]: known[name as keyof typeof known] });
+  });
+});
