@@ -61,7 +61,7 @@ describe("GET /", () => {
       "frame-ancestors": "'none'",
       "base-uri": "'none'",
       "require-trusted-types-for": "'script'",
-      "trusted-types": "colloquy-character",
+      "trusted-types": "'none'",
     });
   });
 

@@ -22,9 +22,9 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
-  // No text becomes script or markup, whatever a library would like; but "&amp;" and its like, one at a time, become a character.
+  // No text becomes script or markup, whatever a library would like.
   "require-trusted-types-for 'script'",
-  "trusted-types colloquy-character",
+  "trusted-types 'none'",
 ].join("; ");
 
 const PROTECTED = {
