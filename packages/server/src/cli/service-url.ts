@@ -1,3 +1,6 @@
+// The address of a service that a command talks with, and what its failures say of that service.
+
+import { ColloquyError } from "@colloquy/client";
 import { CommandFailure } from "./command.ts";
 
 /** The address of a service as it is given with --url, without what is behind its path. */
@@ -13,4 +16,20 @@ export function baseUrl(text: string): string {
     );
   }
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+/** What to do about a failure when it is the service itself that is not there; else the failure as it is. */
+export function explainedAt(url: string, error: unknown): unknown {
+  switch (error instanceof ColloquyError ? error.code : null) {
+    case "network_failed":
+    case "timeout":
+      return new CommandFailure(
+        `Colloquy: Nothing answers at ${url}. Look at the address, or start the service there.`,
+      );
+    case "http_error":
+    case "answer_invalid":
+      return new CommandFailure(`Colloquy: What answers at ${url} is no Colloquy. Look at the address.`);
+    default:
+      return error;
+  }
 }

@@ -1,83 +1,180 @@
-// `colloquy sessions` beside a running server, and without one.
+// `colloquy sessions` beside a running server, without one, and at a service elsewhere.
 
-import { execFile } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import { createClient } from "@colloquy/client";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Program } from "../black-box/server.ts";
-import { MAIN } from "./terminal.ts";
+import { randomBytes, randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
+import { Service } from "./service.ts";
 
-// Each of these starts several processes, one after the other.
-vi.setConfig({ testTimeout: 90_000 });
+const ADMIN_KEY = "command-line-admin-key-0123456789";
 
-let program: Program;
-let isRunning = true;
-
-beforeEach(async () => {
-  program = await Program.start();
-  isRunning = true;
-});
-
-afterEach(() => program.remove());
-
-/** Runs the program where the server's data is; it finds the server at its port. */
-async function run(...parameters: readonly string[]) {
-  const { promise, resolve } = Promise.withResolvers<{ code: number; output: string; errors: string }>();
-  const port = isRunning ? new URL(program.url).port : "0";
-  const env = { PATH: process.env["PATH"], PORT: port, ...program.environment };
-  const options = { cwd: program.directory, env };
-  execFile(process.execPath, [MAIN, "sessions", ...parameters], options, (error, output, errors) =>
-    resolve({ code: error === null ? 0 : Number(error.code), output, errors }),
-  );
-  return promise;
+interface Listed {
+  readonly session_id: string;
+  readonly status: string;
+  readonly message_count: number;
 }
 
-it("lists, shows and deletes beside a running server, which forgets what is deleted", async () => {
-  const client = createClient({ baseUrl: program.url });
-  const [kept, gone] = [client.session(), client.session()];
-  await kept.send("what is 12 * 7?", { wait: true });
-  await gone.send("count to 3 \u001B[2J", { wait: true });
-  const listed = await run("list", "--json");
-  const sessions = JSON.parse(listed.output) as {
-    session_id: string;
-    status: string;
-    message_count: number;
-  }[];
-  expect(sessions.map(({ session_id }) => session_id).toSorted()).toEqual([kept.id, gone.id].toSorted());
-  expect(sessions).toMatchObject([
-    { status: "idle", message_count: 2 },
-    { status: "idle", message_count: 2 },
-  ]);
-  expect(JSON.parse((await run("list", "--json", "--status", "failed")).output)).toEqual([]);
-  const table = await run("list");
-  expect(table.output).toMatch(new RegExp(`^ID .*TITLE\\n[\\s\\S]*${kept.id} {2}idle .*what is 12`));
-  const shown = await run("show", kept.id);
-  expect(shown.output).toContain("> what is 12 * 7?\n* calculator");
-  expect(shown.output).toContain("12 * 7 = 84.\n");
-  expect((await run("show", gone.id)).output).not.toContain("\u001B");
-  expect(await run("delete", gone.id)).toEqual({ code: 0, output: `${gone.id} is deleted.\n`, errors: "" });
-  await expect(client.getSession(gone.id)).rejects.toMatchObject({ status: 404 });
-  expect(await run("delete", gone.id)).toMatchObject({ code: 1, output: "" });
-  expect((await client.getSession(kept.id)).title).toBe("what is 12 * 7?");
+/** A session in which this was said and answered; its id. */
+async function said(service: Service, message: string): Promise<string> {
+  const session = service.client.session();
+  await session.send(message, { wait: true });
+  session.stop();
+  return session.id;
+}
+
+function listed(output: string): readonly Listed[] {
+  return JSON.parse(output) as readonly Listed[];
+}
+
+describe("beside a running server", () => {
+  let service: Service;
+  beforeAll(async () => void (service = await Service.start()));
+  afterAll(() => service.remove());
+  const run = (...parameters: readonly string[]) => service.command(["sessions", ...parameters]);
+
+  it("lists, shows and deletes; the server forgets what is deleted", async () => {
+    const kept = await said(service, "what is 12 * 7?");
+    const gone = await said(service, "count to 3 \u001B[2J");
+    const sessions = listed((await run("list", "--json")).output);
+    expect(sessions).toMatchObject([
+      { session_id: gone, status: "idle", message_count: 2 },
+      { session_id: kept, status: "idle", message_count: 2 },
+    ]);
+    expect(listed((await run("list", "--json", "--status", "failed")).output)).toEqual([]);
+    const table = await run("list");
+    expect(table.output).toMatch(new RegExp(`^ID .*TITLE\\n[\\s\\S]*${kept} {2}idle .*what is 12`));
+    const shown = await run("show", kept);
+    expect(shown.output).toContain("> what is 12 * 7?\n* calculator");
+    expect(shown.output).toContain("12 * 7 = 84.\n");
+    expect((await run("show", gone)).output).not.toContain("\u001B");
+    expect(await run("delete", gone)).toEqual({ code: 0, output: `${gone} is deleted.\n`, errors: "" });
+    await expect(service.client.getSession(gone)).rejects.toMatchObject({ status: 404 });
+    expect(await run("delete", gone)).toMatchObject({ code: 1, output: "" });
+    expect((await service.client.getSession(kept)).title).toBe("what is 12 * 7?");
+  });
+
+  it("with an admin key that the server does not have deletes nothing, and says what is missing", async () => {
+    const id = await said(service, "count to 3");
+    const refused = await service.command(["sessions", "delete", id], { COLLOQUY_ADMIN_KEY: ADMIN_KEY });
+    expect(refused).toMatchObject({ code: 1, output: "" });
+    expect(refused.errors).toMatch(
+      /^Colloquy: There is no administration at [^\n]+COLLOQUY_ADMIN_KEY set\.\n$/,
+    );
+    expect((await service.client.getSession(id)).session_id).toBe(id);
+  });
 });
 
-it("deletes in the store when no server runs, and says what is wrong with its arguments", async () => {
-  const session = createClient({ baseUrl: program.url }).session();
-  await session.send("count to 3", { wait: true });
-  await program.stop();
-  isRunning = false;
-  expect(await run("delete", session.id)).toEqual({
-    code: 0,
-    output: `${session.id} is deleted.\n`,
-    errors: "",
+describe("without a server", () => {
+  let service: Service;
+  beforeAll(async () => void (service = await Service.start()));
+  afterAll(() => service.remove());
+  const run = (...parameters: readonly string[]) => service.command(["sessions", ...parameters]);
+
+  it("deletes in the store, and says what is wrong with its arguments", async () => {
+    const id = await said(service, "count to 3");
+    await service.stop();
+    expect(await run("delete", id)).toEqual({ code: 0, output: `${id} is deleted.\n`, errors: "" });
+    expect((await run("list")).output).toBe("There are no such sessions.\n");
+    const absent = await run("show", randomUUID());
+    expect(absent).toMatchObject({ code: 1, output: "" });
+    expect(absent.errors).toMatch(/^Colloquy: There is no session with the id [^\n]+\n$/);
+    expect(await run("show", "x")).toMatchObject({ code: 2, output: "" });
+    expect(await run("list", "--url", "nowhere")).toMatchObject({ code: 2, output: "" });
   });
-  expect((await run("list")).output).toBe("There are no such sessions.\n");
-  const absent = await run("show", randomUUID());
-  expect(absent).toMatchObject({ code: 1, output: "" });
-  expect(absent.errors).toMatch(/^Colloquy: There is no session with the id [^\n]+\n$/);
-  expect(await run("show", "x")).toMatchObject({ code: 2, output: "" });
-  expect(await run("list", "--url", "http://127.0.0.1:1")).toMatchObject({
-    code: 2,
-    errors: "Colloquy: Set COLLOQUY_ADMIN_KEY to the administrator's key of that service.\n",
+});
+
+describe("at a service elsewhere, with its admin key", () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await Service.start({ environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
+  });
+  afterAll(() => service.remove());
+
+  /** Where nothing is configured. */
+  const run = (parameters: readonly string[], key = ADMIN_KEY, url = service.url) =>
+    service.command(["sessions", ...parameters, "--url", url], { COLLOQUY_ADMIN_KEY: key });
+
+  it("lists, shows and deletes as beside it", async () => {
+    const first = await said(service, "what is 12 * 7?");
+    const second = await said(service, "count to 3");
+    const everything = await run(["list", "--json"]);
+    expect(everything).toEqual(await service.command(["sessions", "list", "--json"]));
+    expect(listed(everything.output).map(({ session_id: id }) => id)).toEqual([second, first]);
+    expect(listed((await run(["list", "--json", "--limit", "1"])).output)).toMatchObject([
+      { session_id: second },
+    ]);
+    expect((await run(["list", "--status", "failed"])).output).toBe("There are no such sessions.\n");
+    for (const json of [[], ["--json"]]) {
+      const shown = await run(["show", first, ...json]);
+      expect(shown).toMatchObject({ code: 0, errors: "" });
+      expect(shown).toEqual(await service.command(["sessions", "show", first, ...json]));
+    }
+    const absent = randomUUID();
+    expect(await run(["show", absent])).toMatchObject({ code: 1, output: "" });
+    const deleted = await run(["delete", second, absent, "--json"]);
+    expect(deleted.code).toBe(1);
+    expect(JSON.parse(deleted.output)).toEqual({ deleted: [second], absent: [absent] });
+    await expect(service.client.getSession(second)).rejects.toMatchObject({ status: 404 });
+  });
+
+  it.each([
+    ["no key", "", () => service.url, 2, /Set COLLOQUY_ADMIN_KEY/],
+    [
+      "a wrong key",
+      "another-key-0123456789-0123456789",
+      () => service.url,
+      1,
+      /refuses this COLLOQUY_ADMIN_KEY/,
+    ],
+    [
+      "no service there",
+      ADMIN_KEY,
+      () => "http://127.0.0.1:1",
+      1,
+      /Nothing answers at http:\/\/127\.0\.0\.1:1\./,
+    ],
+    ["a path where none is", ADMIN_KEY, () => `${service.url}/chat`, 1, /Look at the address/],
+  ])("with %s changes nothing, and says what to do in one sentence", async (_, key, url, code, why) => {
+    const id = await said(service, "count to 2");
+    for (const parameters of [["list"], ["show", id], ["delete", id]]) {
+      const refused = await run(parameters, key, url());
+      expect(refused).toMatchObject({ code, output: "" });
+      expect(refused.errors).toMatch(why);
+      expect(refused.errors).toMatch(/^Colloquy: [^\n]+\n$/);
+    }
+    expect((await service.client.getSession(id)).session_id).toBe(id);
+  });
+});
+
+describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
+  let postgres: PostgresServer;
+  let service: Service;
+  beforeAll(async () => {
+    postgres = await PostgresServer.start();
+    const environment = {
+      COLLOQUY_DATABASE_URL: postgres.url(await postgres.createDatabase()),
+      COLLOQUY_SECRET_KEY: randomBytes(32).toString("base64"),
+    };
+    service = await Service.start({ environment });
+  }, 120_000);
+  afterAll(async () => {
+    await service.remove();
+    await postgres.stop();
+  });
+
+  it("deletes in the database when no server runs", async () => {
+    const kept = await said(service, "what is 12 * 7?");
+    const gone = await said(service, "count to 3");
+    await service.stop();
+    expect(await service.command(["sessions", "delete", gone])).toEqual({
+      code: 0,
+      output: `${gone} is deleted.\n`,
+      errors: "",
+    });
+    expect(await service.command(["sessions", "delete", gone])).toMatchObject({ code: 1, output: "" });
+    await service.run();
+    await expect(service.client.getSession(gone)).rejects.toMatchObject({ status: 404 });
+    expect(listed((await service.command(["sessions", "list", "--json"])).output)).toMatchObject([
+      { session_id: kept },
+    ]);
   });
 });

@@ -1,4 +1,4 @@
-import { type ClientOptions, ColloquyError, createClient } from "@colloquy/client";
+import { type ClientOptions, createClient } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
 import type { Command } from "commander";
 import { homedir } from "node:os";
@@ -6,7 +6,7 @@ import { formatProblems } from "../../config/problem.ts";
 import { parsePublicKey } from "../../core/wallet.ts";
 import { CommandFailure, type CommandParts, type ExitCode, type LocalService } from "../command.ts";
 import { RememberedThreads, threadsFile } from "../remembered-threads.ts";
-import { baseUrl } from "../service-url.ts";
+import { baseUrl, explainedAt } from "../service-url.ts";
 import { answerOnce } from "./answer-once.ts";
 import { Conversation } from "./conversation.ts";
 import { chosenSession, type ChatPlace } from "./chat-place.ts";
@@ -115,22 +115,11 @@ function clientOptions({ environment }: CommandParts, { app }: ChatOptions): Cli
 }
 
 /** Whether a Colloquy is there that takes the key: said at once, and not after many tries. */
-async function reach(options: ClientOptions): Promise<void> {
+async function reach(options: ClientOptions & { readonly baseUrl: string }): Promise<void> {
   try {
     await createClient({ ...options, retries: 0 }).listModels();
   } catch (error) {
-    const code = error instanceof ColloquyError ? error.code : null;
-    if (code === "network_failed" || code === "timeout") {
-      throw new CommandFailure(
-        `Colloquy: Nothing answers at ${options.baseUrl}. Look at the address, or start the service there.`,
-      );
-    }
-    if (code === "http_error" || code === "answer_invalid") {
-      throw new CommandFailure(
-        `Colloquy: What answers at ${options.baseUrl} is no Colloquy. Look at the address.`,
-      );
-    }
-    throw error;
+    throw explainedAt(options.baseUrl, error);
   }
 }
 

@@ -9,8 +9,8 @@ const PASTE_START = "\u001B[200~";
 const PASTE_END = "\u001B[201~";
 const CONTROL_C = "\u0003";
 const CONTROL_Z = "\u001A";
-/** Another line within the same message. */
-const ALT_ENTER = /\u001B[\r\n]/g;
+/** Where a paste begins, or Alt-Enter: another line within the same message. */
+const MARK = /\u001B(?:\[200~|[\r\n])/;
 
 export interface LineKeys {
   /** Keys as the terminal sends them, at most one line's. */
@@ -30,7 +30,7 @@ export interface KeyReaderOptions {
 export class KeyReader {
   readonly #options: KeyReaderOptions;
   readonly #decoder = new StringDecoder("utf8");
-  /** What came and may be the beginning of a paste's mark, or a paste whose end has not come. */
+  /** What came and may be the beginning of a mark, or a paste whose end has not come. */
   #rest = "";
   readonly #waiting: Typed[] = [];
   #editing: LineKeys | null = null;
@@ -40,7 +40,7 @@ export class KeyReader {
   }
 
   readonly take = (bytes: Buffer): void => {
-    this.#rest += this.#decoder.write(bytes).replaceAll(ALT_ENTER, `${PASTE_START}\n${PASTE_END}`);
+    this.#rest += this.#decoder.write(bytes);
     for (let typed = this.#next(); typed !== null; typed = this.#next()) this.#typed(typed);
     this.#deliver();
   };
@@ -84,9 +84,13 @@ export class KeyReader {
     }
   }
 
-  /** What has come whole: a paste, or keys up to the next one; `null` when more has to come. */
+  /** What has come whole: a paste, Alt-Enter, or keys up to the next of these; `null` when more has to come. */
   #next(): Typed | null {
-    const start = this.#rest.indexOf(PASTE_START);
+    const start = this.#rest.search(MARK);
+    if (start === 0 && !this.#rest.startsWith(PASTE_START)) {
+      this.#rest = this.#rest.slice(2);
+      return { text: LINE_END_SIGN };
+    }
     if (start === 0) {
       const end = this.#rest.indexOf(PASTE_END);
       if (end < 0) return null;
@@ -114,9 +118,9 @@ export function inLine(text: string): string {
     .replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, "");
 }
 
-/** How many characters at the end may be the beginning of a paste's mark. A lone escape is a key of its own. */
+/** How many characters at the end may be the beginning of a mark. A lone escape means nothing until another key has come. */
 function halfMark(text: string): number {
-  for (let length = PASTE_START.length - 1; length > 1; length -= 1) {
+  for (let length = PASTE_START.length - 1; length > 0; length -= 1) {
     if (text.endsWith(PASTE_START.slice(0, length))) return length;
   }
   return 0;

@@ -110,7 +110,8 @@ export async function unlessAbsent<Result>(ask: () => Promise<Result>): Promise<
   try {
     return await ask();
   } catch (error) {
-    const codes = ["session_not_found", "not_found", "session_deleted"];
+    // Of another 404 nobody knows what it says of the session: a service without administration answers so.
+    const codes = ["session_not_found", "session_deleted"];
     if (error instanceof ColloquyError && codes.includes(error.code)) return null;
     throw error;
   }

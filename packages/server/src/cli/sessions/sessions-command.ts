@@ -1,4 +1,4 @@
-import { createClient } from "@colloquy/client";
+import { ColloquyError, createClient } from "@colloquy/client";
 import { createAdminClient } from "@colloquy/client/admin";
 import { AdminSessionStatus, parseSessionId } from "@colloquy/protocol";
 import { type Command, InvalidArgumentError, Option } from "commander";
@@ -13,7 +13,7 @@ import {
   printLine,
 } from "../command.ts";
 import { exportWith } from "../export.ts";
-import { baseUrl } from "../service-url.ts";
+import { baseUrl, explainedAt } from "../service-url.ts";
 import { describeSession, sessionTable } from "./session-table.ts";
 import { servedSessions, type SessionSource, storedSessions, unlessAbsent } from "./session-source.ts";
 
@@ -140,7 +140,7 @@ async function withSessions<Result>(
   url: string | undefined,
   work: (source: SessionSource) => Promise<Result>,
 ): Promise<Result> {
-  if (url !== undefined) return await work(servedSessions(adminClient(parts, baseUrl(url))));
+  if (url !== undefined) return await atService(parts, baseUrl(url), work);
   const { limits } = await configuration(parts);
   return await administer(parts, "existing", (administration) =>
     work(storedSessions(administration, limits)),
@@ -153,7 +153,7 @@ async function withRemoval(
   url: string | undefined,
   work: (remove: (id: string) => Promise<boolean>) => Promise<void>,
 ): Promise<void> {
-  if (url !== undefined) return await work(servedSessions(adminClient(parts, baseUrl(url))).remove);
+  if (url !== undefined) return await atService(parts, baseUrl(url), ({ remove }) => work(remove));
   const config = await configuration(parts);
   const running = await (await parts.localServices()).findRunning(config);
   if (running === null) {
@@ -161,16 +161,45 @@ async function withRemoval(
       work(storedSessions(administration, config.limits).remove),
     );
   }
-  if (adminKey(parts) !== "") return await work(servedSessions(adminClient(parts, running)).remove);
+  if (adminKey(parts) !== "") return await atService(parts, running, ({ remove }) => work(remove));
   const key = parts.environment["COLLOQUY_APP_KEY"]?.trim() ?? "";
   const client = createClient({ baseUrl: running, ...(key !== "" && { key }) });
   return await work(async (id) => (await unlessAbsent(async () => [await client.deleteThread(id)])) !== null);
 }
 
-function adminClient(parts: CommandParts, url: string) {
+/** Rejects with a `CommandFailure` where the service is not there, or does not let this operator in. */
+async function atService<Result>(
+  parts: CommandParts,
+  url: string,
+  work: (source: SessionSource) => Promise<Result>,
+): Promise<Result> {
   const key = adminKey(parts);
-  if (key !== "") return createAdminClient({ baseUrl: url, key, retries: 1 });
-  throw new CommandFailure("Colloquy: Set COLLOQUY_ADMIN_KEY to the administrator's key of that service.", 2);
+  if (key === "") {
+    throw new CommandFailure(
+      "Colloquy: Set COLLOQUY_ADMIN_KEY to the administrator's key of that service.",
+      2,
+    );
+  }
+  try {
+    return await work(servedSessions(createAdminClient({ baseUrl: url, key, retries: 1 })));
+  } catch (error) {
+    throw explainedAt(url, notAdministered(url, error));
+  }
+}
+
+function notAdministered(url: string, error: unknown): unknown {
+  switch (error instanceof ColloquyError ? error.code : null) {
+    case "route_not_found":
+      return new CommandFailure(
+        `Colloquy: There is no administration at ${url}. Look at the address, or start that service with COLLOQUY_ADMIN_KEY set.`,
+      );
+    case "admin_key_invalid":
+      return new CommandFailure(
+        `Colloquy: ${url} refuses this COLLOQUY_ADMIN_KEY. Set it to the key that the service there was started with.`,
+      );
+    default:
+      return error;
+  }
 }
 
 function adminKey({ environment }: CommandParts): string {

@@ -1,0 +1,87 @@
+import { PendingAction } from "@colloquy/protocol";
+import { describe, expect, it } from "vitest";
+import { askedAction, readDecision } from "./decisions.ts";
+
+const HASH = `0x${"a1".repeat(32)}`;
+const SIGNATURE = `0x${"b2".repeat(65)}`;
+const ADDRESS = `0x${"12".repeat(20)}`;
+
+/** As the service would send it. */
+function action(kind: PendingAction["kind"], request: object): PendingAction {
+  const at = "2026-01-01T00:00:00.000Z";
+  const facts = { id: "0a1b2c3d-1111-4222-8333-444455556666", call_id: "c", tool: "a_tool" };
+  return PendingAction.parse({ ...facts, kind, request, status: "pending", created_at: at, expires_at: at });
+}
+
+const approval = action("approval", { tool: "transfer", input: { amount: 5 } });
+const question = action("question", { question: "Which one?", choices: ["red", "green"] });
+const openQuestion = action("question", { question: "Which one?", choices: [] });
+const transaction = action("wallet_transaction", { to: ADDRESS, value: "5", data: "0x", chain_id: 1 });
+const signature = action("wallet_signature", { typed_data: { message: { to: "Bob" } } });
+
+describe("what is asked", () => {
+  it("is told with all that matters to the decision", () => {
+    expect(askedAction(approval).explanation).toContain('transfer with {"amount":5}');
+    expect(askedAction(question).explanation).toBe("The assistant asks: Which one?\n  1. red\n  2. green");
+    expect(askedAction(question).prompt).toContain("A number, or your answer");
+    expect(askedAction(openQuestion).prompt).toContain("Your answer");
+    const told = askedAction(transaction).explanation;
+    for (const fact of [ADDRESS, '"value":"5"', '"chain_id":1']) expect(told).toContain(fact);
+    expect(askedAction(signature).explanation).toContain('{"message":{"to":"Bob"}}');
+  });
+
+  it("hides nothing in what is approved or signed: every invisible character is written out", () => {
+    const hidden = "a\u200Bb\u202Ec\u0007d\u{E0041}";
+    const written = "a\\u200bb\\u202ec\\u0007d\\udb40\\udc41";
+    expect(
+      askedAction(action("approval", { tool: "transfer", input: { to: hidden } })).explanation,
+    ).toContain(written);
+    expect(
+      askedAction(action("wallet_signature", { typed_data: { message: { to: hidden } } })).explanation,
+    ).toContain(written);
+  });
+
+  it("drives no terminal, and its choices keep to a line each", () => {
+    const asked = askedAction(
+      action("question", { question: "\u001B[2JWhich\u202E?", choices: ["r\u0007ed\nand\u001B]52;c;x"] }),
+    );
+    expect(asked.explanation).toBe("The assistant asks: ␛[2JWhich\uFFFD?\n  1. r␇ed and␛]52;c;x");
+  });
+});
+
+describe("an answer", () => {
+  it.each([
+    [approval, "y", { decision: "approve" }],
+    [approval, " YES ", { decision: "approve" }],
+    [approval, "n", { decision: "deny" }],
+    [question, "2", { decision: "approve", result: { answer: "green" } }],
+    [question, "3", { decision: "approve", result: { answer: "3" } }],
+    [question, "0", { decision: "approve", result: { answer: "0" } }],
+    [question, "blue", { decision: "approve", result: { answer: "blue" } }],
+    [question, "n", { decision: "approve", result: { answer: "n" } }],
+    [question, "/deny", { decision: "deny" }],
+    [openQuestion, "1", { decision: "approve", result: { answer: "1" } }],
+    [transaction, HASH, { decision: "approve", result: { transaction_hash: HASH } }],
+    [transaction, "no", { decision: "deny" }],
+    [signature, SIGNATURE, { decision: "approve", result: { signature: SIGNATURE } }],
+    [signature, "deny", { decision: "deny" }],
+  ])("to $kind: %j decides", (asked, answer, decision) => {
+    expect(readDecision(asked, answer)).toEqual(decision);
+  });
+
+  it.each([
+    [approval, ""],
+    [approval, "maybe"],
+    [approval, "yn"],
+    [question, "  "],
+    [question, "x".repeat(5_000)],
+    [transaction, ""],
+    [transaction, "y"],
+    [transaction, HASH.slice(0, -1)],
+    [signature, ""],
+    [signature, "y"],
+    [signature, "0xzz"],
+  ])("to $kind that makes no sense decides nothing, and is told why", (asked, answer) => {
+    expect(readDecision(asked, answer)).toEqual({ problem: expect.stringMatching(/^[A-Z].+\.$/) as string });
+  });
+});

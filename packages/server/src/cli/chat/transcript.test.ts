@@ -1,0 +1,178 @@
+import type { Message, Snapshot } from "@colloquy/protocol";
+import { describe, expect, it } from "vitest";
+import { type Piece, Transcript } from "./transcript.ts";
+
+const AT = "2026-01-01T00:00:00.000Z";
+
+function agent(content: string, more: Partial<Message> = {}): Message {
+  return { id: "a1", sender: "agent", content, created_at: AT, status: "streaming", ...more };
+}
+
+function user(id: string, content: string): Message {
+  return { id, sender: "user", content, created_at: AT, status: "complete" };
+}
+
+function snapshot(messages: readonly Message[], more: Partial<Snapshot> = {}): Snapshot {
+  return {
+    session_id: "s",
+    title: "New conversation",
+    app: "default",
+    model: "demo/assistant",
+    status: "idle",
+    is_processing: false,
+    messages: [...messages],
+    system_events: [],
+    pending_actions: [],
+    user_state: {},
+    last_event_id: "e-1",
+    ...more,
+  };
+}
+
+/** As it would stand on a screen; lines have their tone in front. */
+function shown(pieces: readonly Piece[]): string {
+  return pieces
+    .map((piece) => (piece.kind === "text" ? piece.text : `[${piece.tone}] ${piece.text}\n`))
+    .join("");
+}
+
+describe("an answer that grows", () => {
+  it("is shown once, whatever the steps in which it comes", () => {
+    const text = "One 👍🏽 two\r\nthree é.";
+    for (let step = 1; step < 6; step += 1) {
+      const transcript = new Transcript();
+      let told = "";
+      for (let length = 0; length < text.length; length += step)
+        told += shown(transcript.take(snapshot([agent(text.slice(0, length))])));
+      told += shown(transcript.take(snapshot([agent(text, { status: "complete" })])));
+      expect(told).toBe("One 👍🏽 two\nthree é.");
+    }
+  });
+
+  it("is not shown again when nothing has come, when it is over, or when less of it comes", () => {
+    const transcript = new Transcript();
+    expect(shown(transcript.take(snapshot([agent("One two")])))).toBe("One two");
+    expect(transcript.take(snapshot([agent("One two")]))).toEqual([]);
+    expect(transcript.take(snapshot([agent("One")]))).toEqual([]);
+    expect(shown(transcript.take(snapshot([agent("One two three", { status: "complete" })])))).toBe(" three");
+    expect(transcript.take(snapshot([agent("Something else", { status: "complete" })]))).toEqual([]);
+  });
+
+  it("says so when it begins again and is another one", () => {
+    const transcript = new Transcript();
+    transcript.take(snapshot([agent("The sum is 12")]));
+    expect(shown(transcript.take(snapshot([agent("It comes to")])))).toBe(
+      "[quiet] (the answer begins again)\nIt comes to",
+    );
+  });
+
+  it("says that it was interrupted", () => {
+    const transcript = new Transcript();
+    expect(shown(transcript.take(snapshot([agent("One", { status: "interrupted" })])))).toContain(
+      "[quiet] (interrupted)",
+    );
+  });
+
+  it("obeys no sequence that is broken in two", () => {
+    const transcript = new Transcript();
+    const told =
+      shown(transcript.take(snapshot([agent("a\u001B")]))) +
+      shown(transcript.take(snapshot([agent("a\u001B]52;c;eA==\u0007b\u009B2J\u202E")])));
+    expect(told).toBe("a␛]52;c;eA==␇b\uFFFD2J\uFFFD");
+  });
+});
+
+describe("what was typed here", () => {
+  it("is not said back, once for each time; what somebody else says is", () => {
+    const transcript = new Transcript();
+    transcript.typed(" hello\n");
+    expect(transcript.take(snapshot([user("u1", "hello")]))).toEqual([]);
+    expect(shown(transcript.take(snapshot([user("u1", "hello"), user("u2", "hello")])))).toBe(
+      "[user] > hello\n",
+    );
+  });
+
+  it("is somebody else's when it did not get there", () => {
+    const transcript = new Transcript();
+    transcript.typed("hello");
+    transcript.untyped();
+    expect(shown(transcript.take(snapshot([user("u1", "hello\nyou\u001B")])))).toBe(
+      "[user] > hello\n> you␛\n",
+    );
+  });
+});
+
+describe("tools", () => {
+  const call = { id: "c1", name: "look_up", arguments: { of: "a\u200Bb" }, status: "complete" } as const;
+  const result = { call_id: "c1", name: "look_up", output: { is: 7 }, is_error: false, duration_ms: 12.4 };
+
+  it("are told once: the call with what it was given, progress, and the result", () => {
+    const transcript = new Transcript();
+    const calling = agent("", { tool_calls: [call] });
+    expect(shown(transcript.take(snapshot([calling])))).toBe('[tool] * look_up {"of":"a\\u200bb"}\n');
+    const update = {
+      type: "tool_update",
+      message_id: "a1",
+      call_id: "c1",
+      name: "look_up",
+      progress: "half\u001B[2J\nway",
+    } as const;
+    expect(shown(transcript.pass(update as never))).toBe("[tool]   look_up: half␛[2J way\n");
+    const answered = agent("", { tool_calls: [call], tool_results: [result] });
+    expect(shown(transcript.take(snapshot([answered])))).toBe('[tool]   look_up done in 12 ms: {"is":7}\n');
+    expect(transcript.take(snapshot([answered]))).toEqual([]);
+  });
+
+  it("that fail are warned of, and what is long is cut off", () => {
+    const transcript = new Transcript();
+    const failed = { ...result, output: "x".repeat(1_000), is_error: true, duration_ms: 3_210 };
+    const told = shown(transcript.take(snapshot([agent("", { tool_results: [failed] })])));
+    expect(told).toMatch(/^\[warning\] {3}look_up failed in 3\.2 s: x{400}…\n$/);
+  });
+
+  it("drive no terminal by their names and results", () => {
+    const transcript = new Transcript();
+    const name = "a\u001B]0;b\u0007\n\u202Ec";
+    const hostile = agent("", {
+      tool_calls: [{ ...call, name }],
+      tool_results: [{ ...result, name, output: "\u001B]8;;http://x.test\u0007link\u2066" }],
+    });
+    expect(shown(transcript.take(snapshot([hostile])))).toBe(
+      '[tool] * a␛]0;b␇ \uFFFDc {"of":"a\\u200bb"}\n[tool]   a␛]0;b␇ \uFFFDc done in 12 ms: ␛]8;;http://x.test␇link\uFFFD\n',
+    );
+  });
+});
+
+describe("what happens beside the messages", () => {
+  const event = (id: string, type: string, payload: object) =>
+    ({ id, type, payload, created_at: AT }) as unknown as Snapshot["system_events"][number];
+
+  it("is told once: notices, errors, and what became of what was asked", () => {
+    const transcript = new Transcript();
+    const action = { id: "p1", tool: "transfer" } as unknown as Snapshot["pending_actions"][number];
+    transcript.take(snapshot([], { pending_actions: [action] }));
+    const told = snapshot([], {
+      system_events: [
+        event("e1", "notice", { message: "A notice\u001B[2J" }),
+        event("e2", "error", { message: "An error" }),
+        event("e3", "action_resolved", { id: "p1", status: "approved" }),
+        event("e4", "action_resolved", { id: "unknown", status: "expired" }),
+        event("e5", "title_changed", { title: "x" }),
+      ],
+    });
+    expect(shown(transcript.take(told))).toBe(
+      "[warning] A notice␛[2J\n[error] An error\n[quiet] (transfer: approved)\n[quiet] (what was asked: expired)\n",
+    );
+    expect(transcript.take(told)).toEqual([]);
+  });
+
+  it("of a conversation that is gone on with is not told again; of its messages the last ten are", () => {
+    const messages = Array.from({ length: 13 }, (_, index) => user(`u${index}`, `message ${index}`));
+    const events = { system_events: [event("e1", "error", { message: "An old error" })] };
+    const transcript = new Transcript();
+    const told = shown(transcript.begin(snapshot(messages, events)));
+    expect(told).toMatch(/^\[quiet\] \(3 earlier messages\)\n\[user\] > message 3\n/);
+    expect(told).not.toContain("old error");
+    expect(transcript.take(snapshot(messages, events))).toEqual([]);
+  });
+});

@@ -1,0 +1,88 @@
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { CommandFailure } from "./command.ts";
+import { type RememberedThread, RememberedThreads, threadsFile } from "./remembered-threads.ts";
+
+const HERE = "http://127.0.0.1:8080";
+let directory = "";
+let path = "";
+let threads: RememberedThreads;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "colloquy-threads-"));
+  path = threadsFile({ XDG_STATE_HOME: directory }, "/home/nobody");
+  threads = new RememberedThreads(path);
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+function thread(session_id: string, more: Partial<RememberedThread> = {}): RememberedThread {
+  const at = "2026-01-01T00:00:00.000Z";
+  return { service: HERE, session_id, title: `About ${session_id}`, app: "default", at, ...more };
+}
+
+async function ids(service = HERE): Promise<readonly string[]> {
+  return (await threads.list(service)).map(({ session_id }) => session_id);
+}
+
+describe("the file", () => {
+  it("is where the XDG Base Directory Specification wants it, which knows absolute paths alone", () => {
+    const standard = "/home/ada/.local/state/colloquy/threads.jsonl";
+    expect(threadsFile({}, "/home/ada")).toBe(standard);
+    expect(threadsFile({ XDG_STATE_HOME: "" }, "/home/ada")).toBe(standard);
+    expect(threadsFile({ XDG_STATE_HOME: "state" }, "/home/ada")).toBe(standard);
+    expect(threadsFile({ XDG_STATE_HOME: "/state" }, "/home/ada")).toBe("/state/colloquy/threads.jsonl");
+  });
+
+  it("is for its owner alone, also where it was not before", async () => {
+    await threads.remember(thread("one"));
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(dirname(path))).mode & 0o777).toBe(0o700);
+    await chmod(path, 0o644);
+    await threads.remember(thread("two"));
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  it("says what to do where it cannot be written", async () => {
+    await mkdir(path, { recursive: true });
+    const refused = threads.remember(thread("one"));
+    await expect(refused).rejects.toThrow(CommandFailure);
+    await expect(refused).rejects.toThrow(/XDG_STATE_HOME/);
+  });
+});
+
+describe("what is remembered", () => {
+  it("is listed a service at a time, the one that changed last first, under its last title", async () => {
+    expect(await ids()).toEqual([]);
+    for (const id of ["one", "two", "three"]) await threads.remember(thread(id));
+    await threads.remember(thread("two", { service: "http://elsewhere" }));
+    await threads.remember(thread("one", { title: "Another title" }));
+    expect(await ids()).toEqual(["one", "three", "two"]);
+    expect((await threads.list(HERE))[0]?.title).toBe("Another title");
+    expect(await ids("http://elsewhere")).toEqual(["two"]);
+  });
+
+  it("outlives lines that make no sense, such as half a line of a full disk", async () => {
+    await threads.remember(thread("one"));
+    await writeFile(path, '{"service":"half\nnull\n[]\n{"session_id":7}\n', { flag: "a" });
+    await threads.remember(thread("two"));
+    expect(await ids()).toEqual(["two", "one"]);
+  });
+
+  it("is written anew beyond 2,000 lines, with the 500 conversations that changed last", async () => {
+    const lines = Array.from({ length: 2_000 }, (_, index) => JSON.stringify(thread(`old-${index}`)));
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, `${lines.join("\n")}\n`);
+    await threads.remember(thread("new"));
+    expect((await readFile(path, "utf8")).trimEnd().split("\n")).toHaveLength(500);
+    expect((await ids()).slice(0, 2)).toEqual(["new", "old-1999"]);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  it("is all there when several terminals write at the same time", async () => {
+    const others = Array.from({ length: 20 }, (_, index) => thread(`other-${index}`));
+    await Promise.all(others.map((one) => new RememberedThreads(path).remember(one)));
+    expect((await ids()).toSorted()).toEqual(others.map(({ session_id }) => session_id).toSorted());
+  });
+});

@@ -1,0 +1,100 @@
+// A service in the process of the test, and the commands as somebody types them where its data is: no process is started for either.
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { type Client, createClient } from "@colloquy/client";
+import { openAdministration } from "../../src/administration.ts";
+import { recordedRun, type RecordedRun } from "../../src/cli/testing/recorded-run.ts";
+import { readEnvironment } from "../../src/config/environment.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
+import type { Logger } from "../../src/core/ports/logger.ts";
+import { buildServer, type ColloquyServer } from "../../src/server.ts";
+import { freePort } from "../free-port.ts";
+
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+type Environment = Readonly<Record<string, string>>;
+
+export interface ServiceOptions {
+  /** Becomes its configuration file. */
+  readonly config?: object;
+  readonly environment?: Environment;
+  /** Models of a test's own, by their rigs. */
+  readonly models?: Readonly<Record<string, LanguageModelV4>>;
+}
+
+export class Service {
+  readonly directory: string;
+  /** What every process needs that is to find this service. */
+  readonly environment: Environment;
+  readonly #models: ServiceOptions["models"];
+  #server: ColloquyServer | null = null;
+
+  private constructor(directory: string, environment: Environment, models: ServiceOptions["models"]) {
+    this.directory = directory;
+    this.environment = environment;
+    this.#models = models;
+  }
+
+  /** On a directory and a port of its own, which it keeps when it is stopped and started again. */
+  static async start({ config, environment, models }: ServiceOptions = {}): Promise<Service> {
+    const directory = await mkdtemp(join(tmpdir(), "colloquy-command-line-"));
+    if (config !== undefined) {
+      await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(config));
+    }
+    const port = String(await freePort());
+    const service = new Service(directory, { HOST: "127.0.0.1", PORT: port, ...environment }, models);
+    await service.run();
+    return service;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.environment["PORT"]}`;
+  }
+
+  get client(): Client {
+    return createClient({ baseUrl: this.url });
+  }
+
+  async run(): Promise<void> {
+    const { environment, directory } = this;
+    const loaded = await loadConfig({ environment, workingDirectory: directory });
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+    const onFatal = (error: Error): never => {
+      throw error;
+    };
+    const models = this.#models === undefined ? {} : { models: this.#models };
+    this.#server = await buildServer(loaded.config, { logger: SILENT, onFatal, ...models });
+    await this.#server.listen();
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.stop({ graceMs: 0 });
+    this.#server = null;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  /** What a command does in this directory; `more` is set beside what the service has. */
+  command(parameters: readonly string[], more: Environment = {}): Promise<RecordedRun> {
+    const environment = { ...this.environment, ...more };
+    const workingDirectory = this.directory;
+    return recordedRun(parameters, {
+      environment,
+      loadConfig: () => loadConfig({ environment, workingDirectory }),
+      localServices: () => import("../../src/local-service.ts"),
+      openAdministration: (need) => {
+        const { settings, secretKey, databaseUrl } = readEnvironment(environment, workingDirectory);
+        return openAdministration(
+          { ...settings, secretKey, databaseUrl: databaseUrl?.reveal() ?? null },
+          need,
+        );
+      },
+    });
+  }
+}
