@@ -75,3 +75,24 @@ export async function askingConversation({ direct, model }: ConsoleService, id: 
   await vi.waitUntil(async () => (await direct.getState(id)).pending_actions.length === 4, PATIENCE);
   await direct.renameThread(id, "Three cups of sencha");
 }
+
+/** One whose answer is being written: a call that went well, a table, and the beginning of a sentence. */
+export async function streamingConversation({ direct, model }: ConsoleService, id: string): Promise<void> {
+  await direct.sendMessage(id, "What time is it in Tokyo? And how warm should the water be for their teas?", {
+    publicKey: ACCOUNT,
+  });
+  (await model.next()).callTool("current_time", { timezone: "Asia/Tokyo" }).finish("tool-calls");
+  (await model.next()).say(GROWING);
+  await vi.waitUntil(async () => (await direct.getState(id)).messages.at(-1)?.content === GROWING, PATIENCE);
+  await direct.renameThread(id, "Tokyo, and its teas");
+}
+
+const GROWING = `It is early evening in **Tokyo**, 18:41, so the shops are still open. As for their teas:
+
+| Tea | Water | Time |
+|---|---|---|
+| Sencha | 75 °C | 90 seconds |
+| Gyokuro | 60 °C | 2 minutes |
+| Genmaicha | 80 °C | 1 minute |
+
+The finer the leaf, the cooler the water: boiling water burns it, and what was sweet becomes bitter. If you have no thermometer, let`;

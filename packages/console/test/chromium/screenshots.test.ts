@@ -11,7 +11,12 @@ import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import { createSystemClock } from "../../../server/src/clock.ts";
 import { answers, expectAnswer, expectGone, expectSeen, openConsole } from "./console-page.ts";
 import { ADMIN_KEY, prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
-import { ACCOUNT, askingConversation, restingConversation } from "./full-conversation.ts";
+import {
+  ACCOUNT,
+  askingConversation,
+  restingConversation,
+  streamingConversation,
+} from "./full-conversation.ts";
 
 const FOLDER = join(import.meta.dirname, "../../../../docs/screenshots");
 const LANDMARKS = join(FOLDER, "landmarks.json");
@@ -20,6 +25,7 @@ const isWriting = process.env["COLLOQUY_SCREENSHOTS"] === "write";
 /** The moment at which all of it happens, for the service and for the page. */
 const MOMENT = Date.UTC(2026, 10, 20, 9, 41);
 const TEA = "5b1f0a52-8f43-4c5e-9d0a-6f1c2e7b9a10";
+const TOKYO = "9e7d5c3b-1a2f-4e6d-8c4b-0f1e2d3c4b5a";
 const ORDER = "c0a8f3d4-17be-4a8e-8a52-3f9d1b6e2c47";
 const isLeftOut = await isWithoutChromium();
 
@@ -30,11 +36,15 @@ interface Picture {
 }
 
 const PICTURES: Readonly<Record<string, Picture>> = {
-  chat: {
+  "chat-desk": {
     options: { colorScheme: "light", viewport: { width: 1280, height: 800 } },
-    go: (page) => openTea(page),
+    go: async (page) => {
+      await openConsole(page, TOKYO);
+      await expectAnswer(page, /let$/);
+      await expectSeen(page.getByRole("button", { name: "Stop" }));
+    },
   },
-  "what-is-asked": {
+  "asking-desk": {
     options: { colorScheme: "light", viewport: { width: 1280, height: 1000 } },
     go: async (page) => {
       await openConsole(page, ORDER);
@@ -42,7 +52,7 @@ const PICTURES: Readonly<Record<string, Picture>> = {
       await page.getByText("Order three cups").last().scrollIntoViewIfNeeded();
     },
   },
-  developer: {
+  "developer-desk": {
     options: { colorScheme: "dark", viewport: { width: 1440, height: 900 } },
     go: async (page) => {
       await openTea(page);
@@ -51,7 +61,7 @@ const PICTURES: Readonly<Record<string, Picture>> = {
       await expectSeen(page.getByText(TEA).first());
     },
   },
-  operate: {
+  "operate-desk": {
     options: { colorScheme: "light", viewport: { width: 1280, height: 800 } },
     go: async (page) => {
       await page.goto("/#/operate/overview");
@@ -59,7 +69,7 @@ const PICTURES: Readonly<Record<string, Picture>> = {
       await expectGone(page.getByText("Loading…"));
     },
   },
-  phone: {
+  "chat-phone": {
     options: { colorScheme: "dark", viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 },
     go: (page) => openTea(page),
   },
@@ -89,6 +99,7 @@ beforeAll(async () => {
   await direct.createSession(TEA, { publicKey: ACCOUNT });
   await restingConversation(service, TEA);
   await askingConversation(service, ORDER);
+  await streamingConversation(service, TOKYO);
 }, 120_000);
 afterAll(() => service?.stop());
 
