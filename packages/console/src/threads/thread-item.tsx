@@ -1,6 +1,6 @@
 import type { ThreadEntry } from "@colloquy/react";
 import { Pencil, Trash2 } from "lucide-react";
-import { useRef, useState, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 import { IconButton } from "../design/button.tsx";
 import { hashOf } from "../shell/route.ts";
 import { RenameForm } from "./rename-form.tsx";
@@ -21,18 +21,16 @@ export function ThreadItem({
   const { session_id: id, title } = thread;
   const [isRenaming, setRenaming] = useState(false);
   const pencil = useRef<HTMLButtonElement>(null);
+  const wasRenaming = useRef(false);
+  useEffect(() => {
+    // It is there again only now.
+    if (wasRenaming.current && !isRenaming) pencil.current?.focus();
+    wasRenaming.current = isRenaming;
+  }, [isRenaming]);
   if (isRenaming) {
     return (
       <li>
-        <RenameForm
-          title={title}
-          onSave={(name) => onRename(id, name)}
-          onClose={() => {
-            setRenaming(false);
-            // It is there again after the next picture.
-            requestAnimationFrame(() => pencil.current?.focus());
-          }}
-        />
+        <RenameForm title={title} onSave={(name) => onRename(id, name)} onClose={() => setRenaming(false)} />
       </li>
     );
   }

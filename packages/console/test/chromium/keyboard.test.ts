@@ -69,7 +69,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
   it("is used from the first message to the last conversation that is deleted", async () => {
     const page = await open();
     // One can write at once.
-    await expect.poll(() => focused(page)).toBe("Message");
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe("Message");
     await page.keyboard.type("Hello");
     await page.keyboard.press("Shift+Enter");
     await page.keyboard.type("there");
@@ -93,7 +93,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     await page.keyboard.press("Enter");
     (await service.model.next()).say("Twelve.").finish();
     await expectAnswer(page, /Twelve\./);
-    await expect.poll(() => focused(page)).toMatch(/^calculator/);
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toMatch(/^calculator/);
     await page.keyboard.press("Enter");
     await expectSeen(page.getByText('"3 * 4"').first());
 
@@ -101,10 +101,10 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     await expectSeen(threads(page).first());
     await tabTo(page, /^Rename /, "Shift+Tab");
     await page.keyboard.press("Enter");
-    await expect.poll(() => focused(page)).toBe("New title");
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe("New title");
     await page.keyboard.type("Sums");
     await page.keyboard.press("Enter");
-    await expect.poll(() => focused(page)).toBe("Rename Sums");
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toBe("Rename Sums");
     expect((await service.direct.getSession(id)).title).toBe("Sums");
 
     // A dialog takes the focus, Escape gives it back.
@@ -121,7 +121,7 @@ describe.skipIf(isLeftOut)("the console by keyboard alone", { timeout: 90_000 },
     }
     await page.keyboard.press("Escape");
     await expectGone(settings);
-    await expect.poll(() => focused(page)).toMatch(/^Settings/);
+    await expect.poll(() => focused(page), { timeout: 10_000 }).toMatch(/^Settings/);
 
     await tabTo(page, "Search conversations", "Shift+Tab");
     await page.keyboard.type("sum");
