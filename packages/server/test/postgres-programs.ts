@@ -19,9 +19,13 @@ export interface SystemUser {
   readonly gid: number;
 }
 
-/** Folder of the server's programs: the newest that this machine has, else that of npm, or `null`. */
+/**
+ * Folder of the server's programs: the newest that this machine has, else that of npm, or `null`. With TEST_PACKAGED_POSTGRES set it is
+ * that of npm, whatever this machine has.
+ */
 export async function findPostgres(): Promise<string | null> {
-  return (await installedPostgres()) ?? (await packagedPostgres());
+  const isPackagedWanted = process.env["TEST_PACKAGED_POSTGRES"] !== undefined;
+  return (isPackagedWanted ? null : await installedPostgres()) ?? (await packagedPostgres());
 }
 
 /** The programs of the machine: on Debian the newest version, elsewhere what the path names. They come with pg_dump, those of npm do not. */

@@ -1,9 +1,9 @@
 import { chmod, cp, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
-import { packagedPostgres, programsOf } from "./postgres-programs.ts";
+import { findPostgres, packagedPostgres, programsOf } from "./postgres-programs.ts";
 import { PostgresServer } from "./postgres-server.ts";
 
 const packaged = await packagedPostgres();
@@ -43,6 +43,12 @@ describe.skipIf(process.env["CI"] === undefined && packaged === null)(
       for (const link of entries.filter((entry) => entry.isSymbolicLink()))
         await rm(join(libraries, link.name));
       expect(await programsOf(folder)).toBe(join(folder, "native/bin"));
+    }, 60_000);
+
+    it("is what the tests take when they are told to, whatever this machine has", async () => {
+      vi.stubEnv("TEST_PACKAGED_POSTGRES", "1");
+      undo.push(async () => vi.unstubAllEnvs());
+      expect(await findPostgres()).toBe(packaged);
     }, 60_000);
 
     async function start(programs: string): Promise<PostgresServer> {

@@ -34,6 +34,9 @@ async function unprivileged(): Promise<SystemUser | null> {
 /** Settings of the server beside those for tests, as in postgresql.conf. */
 type Settings = Readonly<Record<string, string | number>>;
 
+/** Sorts as people do, so that what relies on the order of bytes has to say so. */
+const IN_HUMAN_ORDER = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8"];
+
 export class PostgresServer {
   readonly port: number;
   readonly #programs: string;
@@ -58,10 +61,13 @@ export class PostgresServer {
   }
 
   /**
-   * Makes a server and starts it. Its locale sorts as people do, so that what relies on the order of bytes has to say so.
-   * `from` is the folder of its programs, else the best that there is.
+   * Makes a server and starts it. `from` is the folder of its programs, else the best that there is; `locale` are words of initdb.
    */
-  static async start(settings: Settings = {}, from: string | null = null): Promise<PostgresServer> {
+  static async start(
+    settings: Settings = {},
+    from: string | null = null,
+    locale: readonly string[] = IN_HUMAN_ORDER,
+  ): Promise<PostgresServer> {
     const found = from ?? (await findPostgres());
     if (found === null) {
       throw new Error(
@@ -72,7 +78,6 @@ export class PostgresServer {
     const folder = await mkdtemp(join(tmpdir(), "colloquy-postgres-"));
     if (user !== null) await chown(folder, user.uid, user.gid);
     const programs = user === null ? found : await runnableBy(user, found, folder);
-    const locale = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8"];
     const access = [`--username=${USER}`, "--auth=trust"];
     await run(join(programs, "initdb"), ["-D", join(folder, "data"), "--no-sync", ...locale, ...access], {
       cwd: folder,

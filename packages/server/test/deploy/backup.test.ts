@@ -40,7 +40,7 @@ describe("a copy that is made while the service is used", () => {
   it.skipIf(process.env["CI"] === undefined && programs === null)(
     "has what PostgreSQL held when it was begun",
     async () => {
-      const server = await PostgresServer.start();
+      const server = await PostgresServer.start({}, programs);
       try {
         const before = { COLLOQUY_DATABASE_URL: server.url(await server.createDatabase()) };
         const said = await whileUsed(before, () => shell(commands("backup of PostgreSQL"), before));

@@ -144,11 +144,15 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
   it("run a transaction again that was undone because of a deadlock", async () => {
     const id = randomUUID();
     const { session } = await chat(nodes[0]!, id, "hello");
+    // A server looks for a deadlock once for each wait: late enough that it is there by then, however busy the machine is.
+    await server.query(database, `ALTER DATABASE ${database} SET deadlock_timeout = '2s'`);
+    const node = await openPostgresStore({ url: server.url(database), statementMs: 10_000 });
+    nodes.push(node);
     let renamed: ReturnType<Store["sessions"]["rename"]> | undefined;
     const job = `SELECT 1 FROM title_jobs WHERE session_key = ${session.key} FOR UPDATE`;
     // It does not look for deadlocks itself, so that the one who came first, the node, is the one who is undone.
     await server.holding(database, `SET LOCAL deadlock_timeout = '1h'; ${job}`, async (run) => {
-      renamed = nodes[0]!.sessions.rename(id, "Mine");
+      renamed = node.sessions.rename(id, "Mine");
       await server.untilWaiting(database);
       await run(`SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`);
     });
