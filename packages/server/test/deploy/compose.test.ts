@@ -13,6 +13,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { loadConfig } from "../../src/config/load-config.ts";
+import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { freePort } from "../free-port.ts";
 import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
 import { findProgram, isWithout } from "../programs.ts";
@@ -23,6 +24,11 @@ const FILE = join(ROOT, "deploy/compose.yaml");
 
 const Command = z.array(z.string());
 const Service = z.looseObject({
+  image: z.string(),
+  restart: z.string().optional(),
+  read_only: z.boolean().optional(),
+  tmpfs: z.array(z.string()).optional(),
+  volumes: z.array(z.string()).optional(),
   command: Command.optional(),
   environment: z.record(z.string(), z.string()).optional(),
   healthcheck: z.looseObject({ test: Command }).optional(),
@@ -81,16 +87,48 @@ describe("compose.yaml", () => {
     expect(JSON.stringify(loaded)).not.toContain("${");
   });
 
+  it("starts everything again after a restart of the machine, and nodes whose database was away when they started", () => {
+    const policies = Object.entries(services).map(([name, { restart }]) => [name, restart]);
+    expect(policies).toEqual(Object.keys(services).map((name) => [name, "unless-stopped"]));
+  });
+
+  it("lets nodes write to what the image keeps data in, as the user of the image, and to /tmp alone", async () => {
+    const last = (await readStages()).at(-1)!;
+    const [uid, gid] = restsOf(last, "USER")[0]!.split(":");
+    const data = restsOf(last, "ENV").find((pair) => pair.startsWith("COLLOQUY_DATA_DIR="))!;
+    const folder = data.slice(data.indexOf("=") + 1);
+    expect(node.read_only).toBe(true);
+    expect(node.tmpfs).toEqual(["/tmp", `${folder}:uid=${uid},gid=${gid},mode=0700`]);
+  });
+
+  it("has a PostgreSQL that nodes take, and keeps its data where that image has them", () => {
+    const { image, volumes } = services["postgres"]!;
+    const version = Number(/^postgres:(\d+)-/.exec(image)?.[1]);
+    expect(version).toBeGreaterThanOrEqual(15);
+    // Its images keep them in a folder of their version from 18 on, below /var/lib/postgresql.
+    const folder = version < 18 ? "/var/lib/postgresql/data" : "/var/lib/postgresql";
+    expect(volumes).toEqual([`postgres:${folder}`]);
+  });
+
   it.skipIf(withoutPostgres)(
     "starts PostgreSQL with settings that it takes, and asks it whether it is ready",
     async () => {
       const pairs = services["postgres"]!.command!.filter((word) => word.includes("=")).map((word) =>
         word.split("="),
       );
-      const server = await PostgresServer.start(Object.fromEntries(pairs) as Record<string, string>);
+      const making = services["postgres"]!.environment!["POSTGRES_INITDB_ARGS"]!.split(" ");
+      const server = await PostgresServer.start(
+        Object.fromEntries(pairs) as Record<string, string>,
+        null,
+        making,
+      );
       const isReady = () => succeeds(services["postgres"]!.healthcheck!.test, { 5432: server.port });
       try {
         expect(await isReady()).toBe(true);
+        const database = await server.createDatabase();
+        await (await openPostgresStore({ url: server.url(database) })).close();
+        const [order] = await server.query(database, "SELECT 'B' < 'a' AS by_bytes");
+        expect(order).toEqual({ by_bytes: true });
         await server.halt();
         expect(await isReady()).toBe(false);
       } finally {

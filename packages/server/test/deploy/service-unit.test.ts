@@ -10,9 +10,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findFreePort, ServerProcess } from "../../torture/harness/server-process.ts";
 import { newSession, send } from "../black-box/client.ts";
 import { isWithout } from "../programs.ts";
+import { dockerfileText, ROOT } from "./dockerfile.ts";
 
 const run = promisify(execFile);
-const ROOT = join(import.meta.dirname, "../../../..");
 const UNIT = await readFile(join(ROOT, "deploy/colloquy.service"), "utf8");
 
 const isUntraced = await isWithout("strace");
@@ -38,12 +38,38 @@ describe.skipIf(await isWithout("systemd-analyze"))("the unit for systemd", () =
     await expect(rating).resolves.toHaveProperty("stdout");
   });
 
-  it("checks the configuration first, by a command that works", async () => {
-    const [command = "", ...parameters] = setting("ExecStartPre")[0]!
-      .replaceAll("/opt/colloquy", ROOT)
-      .split(" ");
-    const { stdout } = await run(command, parameters, { cwd: ROOT, env: { PATH: process.env["PATH"] } });
-    expect(stdout).not.toBe("");
+  it("starts it again however long the database is away, and never on a wrong configuration", async () => {
+    const code = async (environment: Readonly<Record<string, string>>) => {
+      const [command = "", ...parameters] = setting("ExecStart")[0]!
+        .replaceAll("/opt/colloquy", ROOT)
+        .split(" ");
+      const env = { PATH: process.env["PATH"], COLLOQUY_DATA_DIR: directory, PORT: "0", ...environment };
+      const ended = run(command, parameters, { cwd: ROOT, env });
+      return await ended.then(
+        () => "0",
+        (error: { readonly code: unknown }) => String(error.code),
+      );
+    };
+    const nobody = "postgres://colloquy@127.0.0.1:1/colloquy";
+    const secrets = { COLLOQUY_SECRET_KEY: "0f1e".repeat(16) };
+    expect(setting("Restart")).toEqual(["on-failure"]);
+    expect(setting("StartLimitIntervalSec")).toEqual(["0"]);
+    const stays = setting("RestartPreventExitStatus");
+    expect(stays).not.toContain(await code({ COLLOQUY_DATABASE_URL: nobody, ...secrets }));
+    expect(stays).toEqual([await code({ PORT: "none" })]);
+    // systemd looks at the code of the service alone: one that came from a command before it would start everything again, for ever.
+    expect(setting("ExecStartPre")).toEqual([]);
+  }, 60_000);
+
+  it("says how the console that the service answers with is built", async () => {
+    const [, where = ""] = /^RUN node (packages\/console\/\S+)$/m.exec(await dockerfileText()) ?? [];
+    const { scripts } = JSON.parse(await readFile(join(ROOT, "packages/console/package.json"), "utf8")) as {
+      readonly scripts: Readonly<Record<string, string>>;
+    };
+    expect(`packages/console/${scripts["build"]!.replace("node ", "")}`).toBe(where);
+    const steps = "npm ci && npm run build -w packages/console && npm prune --omit=dev";
+    expect(UNIT).toContain(steps);
+    expect(await readFile(join(ROOT, "docs/operations.md"), "utf8")).toContain(steps);
   });
 
   it.skipIf(isUntraced)(
