@@ -1,7 +1,7 @@
 // What a client is told of its chat when the database goes away in the middle of it: never a lie (the issue "Many machines"). The ways in
 // which a store meets this are in store/postgres/failing.test.ts; here is what comes out of the whole service.
 
-import type { Message } from "@colloquy/protocol";
+import { AdminOverview, type Message } from "@colloquy/protocol";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config/load-config.ts";
 import { buildServer, type ColloquyServer } from "../src/server.ts";
@@ -10,6 +10,8 @@ import { newId } from "./service.ts";
 import { TcpProxy, type FromClient, type Link } from "./tcp-proxy.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+const ADMIN_KEY = "failing-database-admin-key";
 
 interface Answer {
   readonly status: number;
@@ -34,6 +36,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     const environment = {
       HOST: "127.0.0.1",
       PORT: "0",
+      COLLOQUY_ADMIN_KEY: ADMIN_KEY,
       COLLOQUY_DATABASE_URL: direct.replace(`:${database.port}/`, `:${proxy.port}/`),
     };
     const loaded = await loadConfig({ environment, workingDirectory: import.meta.dirname });
@@ -85,14 +88,14 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
 
   it("is answered as if nothing had happened when it was committed and the answer got lost", async () => {
     atCommitOf("first", (bytes, { client, server }) => {
+      // What was written before travels with the COMMIT, and is answered before it, in pieces or not.
+      let answered = "";
       server.removeAllListeners("data");
       server.on("data", (piece: Buffer) => {
         answered += piece.toString("latin1");
         if (answered.includes("COMMIT\0")) client.destroy();
       });
       server.write(bytes);
-      // What was written before travels with the COMMIT, and is answered before it, in pieces or not.
-      let answered = "";
     });
     const answer = await chat("first");
     expect(answer.status).toBe(200);
@@ -130,6 +133,34 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     await sendAgain("first");
     expect(await said()).toEqual(["first"]);
   }, 20_000);
+
+  it("is what operators are told of, by an overview that is answered all the same", async () => {
+    const overview = async () => {
+      const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+      const answer = await fetch(`${url}/api/admin/overview`, { headers });
+      expect(answer.status).toBe(200);
+      return AdminOverview.parse(await answer.json());
+    };
+    proxy.isBroken = true;
+    proxy.cut();
+    const away = await overview();
+    expect(away).toMatchObject({
+      is_ready: false,
+      everywhere: null,
+      store: { is_healthy: false, read_ms: null, commit_ms: null },
+      bus: { kind: "postgresql", is_healthy: false, round_trip_ms: null },
+    });
+    expect([away.problems, away.store.problems, away.bus.problems].map(({ length }) => length)).toEqual([
+      1, 2, 1,
+    ]);
+    proxy.isBroken = false;
+    await expect.poll(overview, { timeout: 20_000 }).toMatchObject({
+      is_ready: true,
+      everywhere: { running_turns: 0 },
+      store: { is_healthy: true },
+      bus: { is_healthy: true },
+    });
+  });
 
   it("is accepted or refused with a time to wait while the database restarts, and is there when it was accepted", async () => {
     const sessions = Array.from({ length: 60 }, newId);

@@ -10,6 +10,8 @@ import { timeText } from "./wire.ts";
 
 /** Counts stop here. */
 const COUNTED_TO = 20_000;
+/** Milliseconds that store and bus get to answer: whoever asks how they are must hear that they do not. */
+const ANSWER_MS = 5_000;
 
 export interface OverviewOptions {
   readonly version: string;
@@ -20,10 +22,10 @@ export interface OverviewOptions {
   readonly bus: BusServer;
   readonly readiness: Readiness;
   readonly gauges: ProcessGauges;
-  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly clock: Pick<Clock, "now" | "monotonic" | "after">;
 }
 
-/** Answers a function that looks at everything anew. `startedAt` of the answers is now. */
+/** Answers a function that looks at everything anew, and answers within `ANSWER_MS` whatever is away. `startedAt` of the answers is now. */
 export function createOverview(options: OverviewOptions): () => Promise<AdminOverview> {
   const { version, node, readiness, gauges, clock } = options;
   const startedAt = timeText(clock.now());
@@ -54,11 +56,15 @@ export function createOverview(options: OverviewOptions): () => Promise<AdminOve
 }
 
 async function lookAtStore({ store, storeKind, readiness, clock }: OverviewOptions) {
-  const read = await timed(clock, () => store.admin.now());
-  const aheadMs = read.ok ? Math.round(read.value - (clock.now() - read.ms / 2)) : null;
-  // Readiness is whether a commit reaches the disk.
-  const commit = await timed(clock, () => readiness.problems());
-  const problems = commit.ok ? commit.value : [];
+  const [read, commit] = await Promise.all([
+    timed(clock, async () => ({ there: await store.admin.now(), here: clock.now() })),
+    // Readiness is whether a commit reaches the disk.
+    timed(clock, () => readiness.problems()),
+  ]);
+  const aheadMs = read.ok ? Math.round(read.value.there - (read.value.here - read.ms / 2)) : null;
+  const problems = commit.ok
+    ? commit.value
+    : ["The store takes no writes in time. Look at the database and at the log."];
   const unread = "The store cannot be read. Look at the database and at the log.";
   const health = {
     kind: storeKind,
@@ -72,24 +78,21 @@ async function lookAtStore({ store, storeKind, readiness, clock }: OverviewOptio
 }
 
 /** `null` where the store cannot be read. */
-async function countEverywhere({ store }: OverviewOptions): Promise<AdminOverview["everywhere"]> {
-  try {
-    const [counts, queued] = await Promise.all([
-      store.admin.counts(COUNTED_TO),
-      store.turns.countWaiting(COUNTED_TO),
-    ]);
-    return {
-      running_turns: counts.owners.reduce((sum, { running }) => sum + running, 0),
-      queued_turns: queued,
-      waiting_turns: counts.asking,
-      pending_actions: counts.pendingActions,
-      counted_to: COUNTED_TO,
-      working_nodes: counts.owners.map(({ owner, running }) => ({ node: owner, running_turns: running })),
-    };
-  } catch {
-    // What is wrong stands under `store`.
-    return null;
-  }
+async function countEverywhere({ store, clock }: OverviewOptions): Promise<AdminOverview["everywhere"]> {
+  const counted = await timed(clock, () =>
+    Promise.all([store.admin.counts(COUNTED_TO), store.turns.countWaiting(COUNTED_TO)]),
+  );
+  // What is wrong stands under `store`.
+  if (!counted.ok) return null;
+  const [counts, queued] = counted.value;
+  return {
+    running_turns: counts.owners.reduce((sum, { running }) => sum + running, 0),
+    queued_turns: queued,
+    waiting_turns: counts.asking,
+    pending_actions: counts.pendingActions,
+    counted_to: COUNTED_TO,
+    working_nodes: counts.owners.map(({ owner, running }) => ({ node: owner, running_turns: running })),
+  };
 }
 
 async function lookAtBus({ bus, clock }: OverviewOptions): Promise<AdminOverview["bus"]> {
@@ -107,14 +110,18 @@ type Timed<Value> =
   | { readonly ok: false };
 
 async function timed<Value>(
-  clock: Pick<Clock, "monotonic">,
+  clock: Pick<Clock, "monotonic" | "after">,
   work: () => Promise<Value>,
 ): Promise<Timed<Value>> {
   const begun = clock.monotonic();
+  const late = Promise.withResolvers<never>();
+  const timer = clock.after(ANSWER_MS, () => late.reject(new Error("There was no answer in time")));
   try {
-    const value = await work();
+    const value = await Promise.race([work(), late.promise]);
     return { ok: true, value, ms: Math.round((clock.monotonic() - begun) * 100) / 100 };
   } catch {
     return { ok: false };
+  } finally {
+    timer.stop();
   }
 }

@@ -88,6 +88,29 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       }
     }
 
+    it("is checked by an answer of the server, and says in time that there is none", async () => {
+      const proxy = await TcpProxy.start(carrier.port);
+      const clock = new ManualClock();
+      const transport = carrier.transport({ port: proxy.port, clock, logger: SILENT });
+      await expect(transport.check()).rejects.toThrow("There is no connection");
+      await new Promise<void>((resolve) => transport.start({ onText: () => undefined, onResumed: resolve }));
+      await transport.ready();
+      await transport.check();
+      proxy.isSilent = true;
+      const ends: string[] = [];
+      const check = transport.check().then(
+        () => ends.push("answered"),
+        (error: Error) => ends.push(error.message),
+      );
+      await clock.advance(4_999);
+      expect(ends).toEqual([]);
+      await clock.advance(1);
+      expect(ends).toEqual([expect.stringMatching(/ did not answer in time$/)]);
+      await check;
+      await transport.close();
+      await proxy.stop();
+    });
+
     it("has told this process when a publish returns, and tells a follower elsewhere in the same order", async () => {
       const [here, elsewhere] = await Promise.all([node([SESSION]), node([SESSION])]);
       const notes = Array.from({ length: 300 }, (_, index) => eventsNote(index + 1));

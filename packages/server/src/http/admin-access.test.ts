@@ -1,5 +1,7 @@
+import crypto from "node:crypto";
+import { syncBuiltinESMExports } from "node:module";
 import type { InjectOptions } from "fastify";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Hidden } from "../core/hidden.ts";
 import type { AdminService } from "../core/ports/admin-service.ts";
 import type { HttpConfig } from "./http-config.ts";
@@ -79,6 +81,24 @@ describe("with an admin key", () => {
     expect(answer.headers["www-authenticate"]).toMatch(/^Bearer /);
     expect(asked()).toBe(0);
     expect(answer.body + JSON.stringify(lines)).not.toContain(KEY);
+  });
+
+  it("what is sent is compared by its digest, in a time that says nothing of the key", async () => {
+    const compare = vi.spyOn(crypto, "timingSafeEqual");
+    syncBuiltinESMExports();
+    try {
+      const { get } = givenAdmin();
+      for (const sent of [KEY, `${KEY.slice(0, -1)}x`, "short"])
+        await get({ authorization: `Bearer ${sent}` });
+      expect(compare.mock.results.map(({ value }) => value as boolean)).toEqual([true, false, false]);
+      for (const compared of compare.mock.calls.flat()) {
+        const text = Buffer.from(compared as Uint8Array).toString("latin1");
+        expect([text.length, text.includes(KEY.slice(0, 4))]).toEqual([32, false]);
+      }
+    } finally {
+      compare.mockRestore();
+      syncBuiltinESMExports();
+    }
   });
 
   it("the key in the query opens nothing", async () => {

@@ -94,9 +94,10 @@ function take(
     return { collected: { session, firstLine: line, lines: new Map(), count: 1 } };
   }
   const ofKind = current.lines.get(kind);
-  // As it came: what is JSON keeps the order of its names.
-  if (ofKind === undefined) current.lines.set(kind, [value]);
-  else ofKind.push(value);
+  // As it came, for what is JSON keeps the order of its names, with what exports of versions before do not have.
+  const row = { ...checked.data, ...value };
+  if (ofKind === undefined) current.lines.set(kind, [row]);
+  else ofKind.push(row);
   current.count += 1;
   return { collected: current };
 }

@@ -151,6 +151,21 @@ describe("an import", () => {
     });
   });
 
+  it("takes an export of a version that did not write on which model a turn ran, nor since when", async () => {
+    const lines = (await session(filled.done)).map((line) => {
+      const { model, started_at, ...rest } = JSON.parse(line) as Record<string, unknown>;
+      if (rest["kind"] !== "turn") return line;
+      expect([typeof model, typeof started_at]).toEqual(["string", "number"]);
+      return JSON.stringify(rest);
+    });
+    const there = await empty();
+    expect(await imported(there, lines)).toMatchObject([{ outcome: "imported", problem: null }]);
+    const turns = await withStore(there, (store) => store.admin.turns(filled.done, null, 10));
+    expect(turns?.map(({ turn }) => turn)).toMatchObject([
+      { state: "complete", model: null, startedAt: null, endedAt: expect.any(Number) as number },
+    ]);
+  });
+
   it("refuses a session that exists, and leaves it as it is, unless it is to be replaced", async () => {
     const lines = await session(filled.done);
     await withStore(here, (store) => store.sessions.rename(filled.done, "Renamed"));

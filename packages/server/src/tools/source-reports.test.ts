@@ -1,0 +1,99 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { AppTools } from "./registry.ts";
+import { createStandIn } from "./stand-in.ts";
+import { recordingLogger } from "./testing/recording-logger.ts";
+import { toolTurn } from "./testing/tool-turn.ts";
+import type { SourceTool, StoodFor, ToolSource } from "./tool-source.ts";
+
+const settings = {
+  tools: { builtIn: [], own: {}, mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} },
+  secrets: [],
+};
+const UNUSED = { name: "mcp weather", state: "unused", tools: null, problem: null, seen_at: null };
+
+let clock: ManualClock;
+let registry: AppTools;
+/** What the source lists at the next look. */
+let list: () => Promise<readonly SourceTool[]>;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  const source: ToolSource = {
+    label: "mcp weather",
+    list: () => list(),
+    retire: () => undefined,
+    close: () => Promise.resolve(),
+  };
+  const plan = () => [{ key: "weather", create: () => source }];
+  registry = new AppTools({ default: settings }, { clock, logger: recordingLogger(), vault: null, plan });
+});
+
+const report = () => registry.sources("default");
+const timeText = () => new Date(clock.now()).toISOString();
+
+/** A turn looks at the source, and finds this. */
+async function look(found: typeof list, signal = new AbortController().signal): Promise<void> {
+  list = found;
+  await clock.advance(1_000);
+  await registry.open(toolTurn(), signal);
+}
+
+const tools = (...names: readonly string[]) =>
+  Promise.resolve(
+    names.map(
+      (name): SourceTool => ({
+        name,
+        description: "",
+        inputSchema: { type: "object" },
+        effect: "read",
+        execute: async () => name,
+      }),
+    ),
+  );
+const standIn = (why: Omit<StoodFor, "prefix">) =>
+  Promise.resolve([createStandIn({ prefix: "weather_", look: () => Promise.resolve(), ...why })]);
+
+describe("the report on a source of tools", () => {
+  it("is unused before a turn has looked, and nobody's for an App that is not configured", () => {
+    expect(report()).toEqual([UNUSED]);
+    expect(registry.sources("nobody")).toEqual([]);
+  });
+
+  it("is working with so many tools, and of the last look", async () => {
+    const working = { ...UNUSED, state: "working" };
+    await look(() => tools("weather_now", "weather_soon"));
+    expect(report()).toEqual([{ ...working, tools: 2, seen_at: timeText() }]);
+    await look(() => tools("weather_now"));
+    expect(report()).toEqual([{ ...working, tools: 1, seen_at: timeText() }]);
+  });
+
+  it("is failing with the reason where something stands for its tools, until they are back", async () => {
+    await look(() => tools("weather_now"));
+    await look(() => standIn({ reason: "The server does not answer." }));
+    const problem = "The server does not answer. The log says more.";
+    expect(report()).toEqual([{ ...UNUSED, state: "failing", tools: 0, problem, seen_at: timeText() }]);
+    await look(() => tools("weather_now"));
+    expect(report()).toMatchObject([{ state: "working", tools: 1, problem: null }]);
+  });
+
+  it("is failing where the list could not be had, and says nothing of how it failed", async () => {
+    await look(() => Promise.reject(new Error("https://user:password@example.com is down")));
+    const problem = "Its tools cannot be listed. The log says why.";
+    expect(report()).toEqual([{ ...UNUSED, state: "failing", tools: 0, problem, seen_at: timeText() }]);
+  });
+
+  it("stays as it was for a user without a secret, and for a turn that was stopped", async () => {
+    await look(() => standIn({ reason: "A secret is missing.", missingSecret: "key" }));
+    expect(report()).toEqual([UNUSED]);
+    await look(() => standIn({ reason: "It was stopped." }), AbortSignal.abort());
+    expect(report()).toEqual([UNUSED]);
+  });
+
+  it("stays through a reload that keeps the source", async () => {
+    await look(() => tools("weather_now"));
+    const before = report();
+    registry.replace({ default: { ...settings, tools: { ...settings.tools, effects: { other: "read" } } } });
+    expect(report()).toEqual(before);
+  });
+});
