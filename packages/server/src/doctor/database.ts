@@ -1,11 +1,16 @@
+import { CONNECTIONS, COUNTING_CONNECTIONS, LEASE_CONNECTIONS } from "../store/postgres/connections.ts";
 import { inspectPostgres, type PostgresInspection } from "../store/postgres/inspection.ts";
+import { MAY_CREATE_MEND } from "../store/postgres/start-refusal.ts";
 import { inspectSqlite } from "../store/sqlite/inspection.ts";
 import { broken, failed, type Finding, ok, schemaFinding, warning } from "./finding.ts";
 
 /** Leases go by the database's clock; what people see of times, and logs, should agree. */
 const CLOCK_MS = 2000;
-/** Connections of one node, with room for its transports and a command beside it. */
-const CONNECTIONS_OF_A_NODE = 15;
+
+/** One to send and one to listen. */
+const NOTE_CONNECTIONS = 2;
+/** Of one node that listens beyond its machine and has no NATS. */
+const CONNECTIONS_OF_A_NODE = CONNECTIONS + LEASE_CONNECTIONS + NOTE_CONNECTIONS + COUNTING_CONNECTIONS;
 
 export interface ExaminedDatabase {
   readonly findings: readonly Finding[];
@@ -62,6 +67,9 @@ function databaseFinding(found: PostgresInspection): Finding {
       `${place} is a standby and takes no writes.`,
       "Let COLLOQUY_DATABASE_URL name the primary, or promote this one.",
     );
+  }
+  if (!found.mayCreate) {
+    return broken("database", `${place}: its user ${found.user} may not make tables.`, MAY_CREATE_MEND);
   }
   return schemaFinding(place, found);
 }

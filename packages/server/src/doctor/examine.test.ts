@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -11,6 +11,7 @@ import type { Environment } from "../config/environment.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { UNFINISHED_MOVE } from "../store/migrations.ts";
 import { openPostgresStore } from "../store/postgres/open.ts";
+import { refusingToStart } from "../store/postgres/start-refusal.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { spaceFinding } from "./data-directory.ts";
@@ -194,6 +195,28 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     ]);
   });
 
+  it("finds a user on whom no service starts, as the start does", async () => {
+    const database = await server.createDatabase();
+    await server.query(database, "CREATE ROLE weak LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
+    const weak = server.url(database).replace("colloquy@", "weak@");
+    const mend = /GRANT CREATE ON SCHEMA public/;
+    const { ok, by } = await examined({ COLLOQUY_DATABASE_URL: weak });
+    expect(ok).toBe(false);
+    expect(by("database")).toMatchObject([
+      {
+        health: "broken",
+        found: expect.stringContaining("user weak") as string,
+        mend: expect.stringMatching(mend) as string,
+      },
+    ]);
+    await expect(refusingToStart(() => openPostgresStore({ url: weak }))).rejects.toThrow(mend);
+    await server.query(database, "GRANT CREATE ON SCHEMA public TO weak");
+    expect((await examined({ COLLOQUY_DATABASE_URL: weak })).by("database")).toMatchObject([
+      { health: "ok" },
+    ]);
+    await (await refusingToStart(() => openPostgresStore({ url: weak }))).close();
+  });
+
   it("finds secrets without a master key", async () => {
     const place = await url();
     const store = await openPostgresStore({ url: place });
@@ -207,12 +230,15 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     ]);
   });
 
-  it("says what a standby, a clock and a crowd of connections come to", () => {
+  it("says what a standby, a clock and a crowd of connections come to", async () => {
+    const operations = await readFile(join(import.meta.dirname, "../../../../docs/operations.md"), "utf8");
     const found = {
       version: "15.8",
       clockAheadMs: 0,
       roundTripMs: 1,
       isStandby: false,
+      user: "colloquy",
+      mayCreate: true,
       connections: 5,
       maxConnections: 100,
       schemaVersion: 0,
@@ -225,7 +251,11 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(healths({ isStandby: true })).toEqual(["database broken", "clock ok"]);
     expect(healths({ clockAheadMs: -3000 })).toEqual(["database ok", "clock warning"]);
     expect(healths({ clockAheadMs: -3000, roundTripMs: 2500 })).toEqual(["database ok", "clock ok"]);
-    expect(healths({ connections: 95 })).toEqual(["database ok", "clock ok", "database warning"]);
+    expect(healths({ connections: 84 })).toEqual(["database ok", "clock ok"]);
+    expect(healths({ connections: 85 })).toEqual(["database ok", "clock ok", "database warning"]);
+    const [, , crowd] = findingsOf({ ...found, connections: 85 });
+    const [, needed] = /a node needs up to (\d+)\./.exec(crowd!.found) ?? [];
+    expect(operations).toContain(`where it listens beyond this machine: ${needed}.`);
   });
 
   it("finds a NATS server that is not there", async () => {

@@ -37,7 +37,10 @@ const BIGINT = 20;
  */
 const PLANNING = "SET enable_seqscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan";
 
+/** How many a node has for its store, for its leases, and to count what clients may do. */
 export const CONNECTIONS = 10;
+export const LEASE_CONNECTIONS = 2;
+export const COUNTING_CONNECTIONS = 2;
 export const STATEMENT_MS = 5000;
 
 /** Milliseconds to wait for what somebody else has locked, where a statement may take so many. */

@@ -14,6 +14,9 @@ export interface PostgresInspection extends SchemaState {
   readonly roundTripMs: number;
   /** It follows another server and takes no writes. */
   readonly isStandby: boolean;
+  /** Whom nodes connect as, and whether he may make the tables: each start looks at them with `CREATE TABLE IF NOT EXISTS`. */
+  readonly user: string;
+  readonly mayCreate: boolean;
   readonly connections: number;
   readonly maxConnections: number;
   /** How many secrets each master key has sealed, by its id. */
@@ -25,6 +28,8 @@ const facts = prepare<
   {
     readonly now: number;
     readonly standby: boolean;
+    readonly who: string;
+    readonly may_create: boolean;
     readonly connections: number;
     readonly max_connections: number;
     readonly migrated: boolean;
@@ -32,6 +37,7 @@ const facts = prepare<
   }
 >(
   `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now, pg_is_in_recovery() AS standby,
+     current_user::text AS who, coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create,
      (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
      current_setting('max_connections')::integer AS max_connections,
      to_regclass('schema_migrations') IS NOT NULL AS migrated, to_regclass('secrets') IS NOT NULL AS secrets`,
@@ -65,6 +71,8 @@ export async function inspectPostgres(url: string, now: () => number): Promise<P
         clockAheadMs: Math.round(found.now - (sentAt + roundTripMs / 2)),
         roundTripMs,
         isStandby: found.standby,
+        user: found.who,
+        mayCreate: found.may_create,
         connections: found.connections,
         maxConnections: found.max_connections,
         schemaVersion: schema?.version ?? 0,

@@ -8,7 +8,14 @@ import { readMigrations } from "../migrations.ts";
 import { actionsOf } from "./actions.ts";
 import { adminOf } from "./admin.ts";
 import { CallQueue } from "./call-queue.ts";
-import { CONNECTIONS, Connections, lockMs, STATEMENT_MS, type ConnectionOptions } from "./connections.ts";
+import {
+  CONNECTIONS,
+  Connections,
+  LEASE_CONNECTIONS,
+  lockMs,
+  STATEMENT_MS,
+  type ConnectionOptions,
+} from "./connections.ts";
 import { eventsOf } from "./events.ts";
 import { jobsOf } from "./jobs.ts";
 import { keysOf } from "./keys.ts";
@@ -62,7 +69,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   // node stops.
   const keeping = new Connections({
     ...options,
-    connections: 2,
+    connections: LEASE_CONNECTIONS,
     connectMs: LEASE_WAIT_MS,
     statementMs: LEASE_WAIT_MS,
   });

@@ -4,7 +4,7 @@
 import type { Clock, Timer } from "../../core/ports/clock.ts";
 import type { Logger } from "../../core/ports/logger.ts";
 import { HOLDER_SIGN_MS, type RateCounters } from "../../core/ports/rate-counters.ts";
-import { Connections, type ConnectionOptions } from "./connections.ts";
+import { Connections, COUNTING_CONNECTIONS, type ConnectionOptions } from "./connections.ts";
 import { HeldPlaces } from "./held-places.ts";
 import { RateWindows } from "./rate-windows.ts";
 
@@ -22,7 +22,7 @@ const SWEEP_MS = 60_000;
 /** Opens the counters of a database that a store has been opened on. Rejects when it cannot be reached. */
 export async function openRateCounters(options: RateCountersOptions): Promise<RateCounters> {
   const { node, timers, logger, clock = null } = options;
-  const connections = new Connections({ connections: 2, ...options });
+  const connections = new Connections({ connections: COUNTING_CONNECTIONS, ...options });
   const now = () => clock?.now() ?? null;
   const windows = new RateWindows(connections, now);
   const places = new HeldPlaces(connections, node, now);
