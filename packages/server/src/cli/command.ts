@@ -19,7 +19,8 @@ export interface HostProcess {
   readonly pid: number;
   on(event: EndSignal | "SIGCONT" | "exit", listener: () => void): unknown;
   off(event: EndSignal | "SIGCONT" | "exit", listener: () => void): unknown;
-  kill(pid: number, signal: "SIGTSTP"): unknown;
+  /** `0` is the group of the process. */
+  kill(pid: number, signal: "SIGTSTP" | "SIGWINCH"): unknown;
 }
 
 /** The service that the configuration here describes, while a command talks to it. */

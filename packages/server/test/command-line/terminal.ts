@@ -13,6 +13,8 @@ export interface TerminalOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly columns?: number;
   readonly rows?: number;
+  /** Where the program remembers things. */
+  readonly state?: string;
   /** A shell's line that is run in place of the program; `$COLLOQUY` in it is the program. */
   readonly script?: string;
 }
@@ -46,7 +48,7 @@ export class TerminalUser {
       env: {
         PATH: process.env["PATH"],
         HOME: directory,
-        XDG_STATE_HOME: join(directory, "state"),
+        XDG_STATE_HOME: options.state ?? join(directory, "state"),
         COLLOQUY: `${process.execPath} ${MAIN}`,
         ...environment,
       },

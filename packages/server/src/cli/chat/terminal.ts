@@ -14,6 +14,8 @@ export interface TerminalListener {
 /** Lets the terminal mark what is pasted (bracketed paste). */
 const MARK_PASTES = "\u001B[?2004h";
 const DO_NOT_MARK_PASTES = "\u001B[?2004l";
+/** Milliseconds after which a process that runs has not been stopped. */
+const UNSTOPPED_MS = 200;
 
 export class Terminal {
   readonly editor: LineEditor;
@@ -79,10 +81,16 @@ export class Terminal {
     this.#giveBack();
     const onContinue = (): void => {
       this.#host.off("SIGCONT", onContinue);
+      clearTimeout(unstopped);
       this.#take();
+      // Lets the size be read again: while it was stopped, nobody told it that the terminal has another one.
+      this.#host.kill(this.#host.pid, "SIGWINCH");
       this.editor.show();
     };
+    // Where no shell could let it go on, the system does not stop it.
+    const unstopped = setTimeout(onContinue, UNSTOPPED_MS);
     this.#host.on("SIGCONT", onContinue);
-    this.#host.kill(this.#host.pid, "SIGTSTP");
+    // The whole group, as the terminal itself would: npx waits for us, and the shell for npx.
+    this.#host.kill(0, "SIGTSTP");
   }
 }

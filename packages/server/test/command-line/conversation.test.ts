@@ -1,0 +1,176 @@
+// `colloquy chat` as a person meets it: a pseudo terminal, a real service, the demo model.
+
+import { stat } from "node:fs/promises";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { PROMPT, useSeats } from "./seats.ts";
+import { Service } from "./service.ts";
+import { CTRL_C } from "./terminal.ts";
+
+// Processes are started one after the other, on machines that do much else.
+vi.setConfig({ testTimeout: 90_000 });
+
+let service: Service;
+beforeAll(async () => void (service = await Service.start()));
+afterAll(() => service.remove());
+const { sit, remembered, lastId, threadsFile } = useSeats(() => service);
+
+it("streams; Ctrl-C stops the answer, another one leaves, and the terminal is as it was", async () => {
+  const { client } = service;
+  const user = sit([], { script: '$COLLOQUY chat; echo "left with $?"; stty -a' });
+  await user.shows(PROMPT);
+  user.enter("count to 2000");
+  await user.shows("1 2 3 4 5 ");
+  user.type(CTRL_C);
+  await user.shows("(interrupted)");
+  await user.shows(PROMPT);
+  const id = await lastId();
+  const { status, messages } = await client.getState(id);
+  expect(status).toBe("interrupted");
+  expect(messages.at(-1)?.status).toBe("interrupted");
+  user.type(CTRL_C);
+  await user.shows(/left with 0\n[\s\S]* icanon/);
+  expect(user.text).toMatch(/(?<!-)\becho\b/);
+  expect(user.written.lastIndexOf("\u001B[?2004l")).toBeGreaterThan(
+    user.written.lastIndexOf("\u001B[?2004h"),
+  );
+  await user.exits();
+});
+
+it("has commands: models, titles, conversations, a new one, and going on with an old one", async () => {
+  const user = sit(["chat"]);
+  await user.shows(PROMPT);
+  user.enter("what is 12 * 7?");
+  await user.shows(
+    /\* calculator \{"expression":"12 \* 7"\}\n +calculator done in [^\n]+84\}\n12 \* 7 = 84\.\n>$/,
+  );
+  user.enter("/title Sums");
+  await user.shows("It is named Sums.");
+  user.enter("/new");
+  await user.shows("A new conversation.");
+  user.enter("count to 3");
+  await user.shows(/\n1 2 3\n>$/);
+  user.enter("/threads");
+  await user.shows(/ 1\* count to 3 .*\n +2 {2}Sums .*\n\/open/);
+  user.enter("/open 2");
+  await user.shows(/\(Sums\)\n> what is 12 \* 7\?\n\* calculator [^\n]+\n[^\n]+\n12 \* 7 = 84\.\n>$/);
+  user.enter("/model");
+  await user.shows("* demo/assistant");
+  user.enter("/model nobody/knows");
+  await user.shows(/nobody\/knows(?![\s\S]*Answers come)[\s\S]*\n>$/);
+  user.enter("/thraeds");
+  await user.shows("There is no command /thraeds. Did you mean /threads?");
+  user.enter("/quit");
+  expect(await user.exits()).toBe(0);
+  expect(await remembered()).toHaveLength(2);
+  expect((await stat(threadsFile())).mode & 0o777).toBe(0o600);
+});
+
+it("shows what is said elsewhere above the line that is being typed, and keeps that", async () => {
+  const { client } = service;
+  const user = sit(["chat"]);
+  await user.shows(PROMPT);
+  user.enter("count to 2");
+  await user.shows(/\n1 2\n>$/);
+  user.type("half a thou");
+  await user.shows(/> half a thou$/);
+  await client.sendMessage(await lastId(), "count to 4");
+  await user.shows(/\n> count to 4\n1 2 3 4\n> half a thou$/);
+  user.enter("ght");
+  await user.shows('You said: "half a thought"');
+  expect(user.text.match(/count to 4/g)).toHaveLength(1);
+});
+
+it("keeps pasted lines and Alt-Enter in one message, and leaves out keys that hide in a paste", async () => {
+  const { client } = service;
+  const user = sit(["chat"]);
+  await user.shows(PROMPT);
+  user.type("\u001B[200~one\r\ntwo\tthree\u0003\u001B[A\u001B[201~");
+  await user.shows("> one␤two");
+  user.type("\u001B\r");
+  user.enter("four");
+  await user.shows(/You said: "one[\s\S]*\n>$/);
+  const { messages } = await client.getState(await lastId());
+  expect(messages[0]?.content).toBe("one\ntwo\tthree[A\nfour");
+});
+
+it("bears narrow terminals, wide characters and resizing", async () => {
+  const user = sit(["chat"], { columns: 40, rows: 12 });
+  await user.shows(PROMPT);
+  const typed = "漢字".repeat(12);
+  user.type(typed);
+  await user.shows(`> ${typed}`);
+  user.resize(100, 12);
+  user.resize(30, 12);
+  user.type("!");
+  await user.shows(`${typed}!`);
+  user.enter("");
+  // The emulator leaves a column empty where a wide character does not fit any more.
+  await user.shows(/You said: "[^"]+!"\n>$/);
+  expect(user.text.replaceAll(" ", "")).toContain(`Yousaid:"${typed}!"`);
+  user.enter("/help");
+  await user.shows("/quit: leave");
+  user.enter("count to 100");
+  await user.shows(" 20 21 22");
+  user.resize(120, 12);
+  await user.shows(/98 99 100\n>$/);
+});
+
+it("is in colour, unless NO_COLOR is set", async () => {
+  // Colours alone; moving the cursor is what editing a line takes.
+  const colour = /\u001B\[[\d;]*[1-9]\d*m/;
+  const coloured = sit(["chat", "what is 2 + 2?"]);
+  await coloured.exits();
+  expect(coloured.written).toMatch(colour);
+  const plain = sit(["chat", "what is 2 + 2?"], { environment: { NO_COLOR: "1" } });
+  await plain.exits();
+  expect(plain.text).toContain("2 + 2 = 4.");
+  expect(plain.written).not.toMatch(colour);
+});
+
+it("gives the terminal to the shell on Ctrl-Z, and goes on where it was", async () => {
+  // As npx starts it: a process that waits for it is in the same group.
+  const script = `set -m; sh -c "$COLLOQUY chat; exit \\$?"; echo "stopped with $?"; stty -a; fg; echo "left with $?"`;
+  const user = sit([], { script });
+  await user.shows(PROMPT);
+  user.type("half a thou");
+  await user.shows("> half a thou");
+  user.type("\u001A");
+  await user.shows(/stopped with 14\d\n[\s\S]* icanon[\s\S]*\n> half a thou$/);
+  expect(user.text).toMatch(/(?<!-)\becho\b/);
+  user.enter("ght");
+  await user.shows(/You said: "half a thought"\n>$/);
+  user.type(CTRL_C);
+  await user.shows("left with 0");
+});
+
+it("goes on after Ctrl-Z where nobody could let it, and where an answer comes meanwhile", async () => {
+  const user = sit(["chat"]);
+  await user.shows(PROMPT);
+  user.enter("count to 40");
+  await user.shows("1 2 3 ");
+  user.type("\u001A");
+  await user.shows(/38 39 40\n>$/);
+  user.enter("what is 3 * 4?");
+  await user.shows(/3 \* 4 = 12\.\n>$/);
+  user.type("\u0004");
+  expect(await user.exits()).toBe(0);
+});
+
+it("with --wallet binds the wallet, and /threads lists what it has anywhere", async () => {
+  const wallet = "0x52908400098527886E0F7030069857D2E4169EE7";
+  const elsewhere = service.client.session();
+  await elsewhere.send("count to 3", { wait: true, publicKey: wallet });
+  elsewhere.stop();
+  const user = sit(["chat", "--wallet", wallet]);
+  await user.shows(PROMPT);
+  user.enter("what is 2 + 2?");
+  await user.shows(/2 \+ 2 = 4\.\n>$/);
+  user.enter("/threads");
+  await user.shows(/ 1\* what is 2 \+ 2\? .*\n +2 {2}count to 3 .*\n\/open/);
+  user.enter("/open 2");
+  await user.shows(/> count to 3\n1 2 3\n>$/);
+  const { threads } = await service.client.listThreads(wallet);
+  expect(threads).toHaveLength(2);
+  user.enter("/quit");
+  expect(await user.exits()).toBe(0);
+});

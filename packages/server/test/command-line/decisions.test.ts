@@ -1,0 +1,180 @@
+// What the assistant asks of the person at the terminal: approvals, questions, transactions and signatures of a wallet.
+
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import {
+  type LocalChain,
+  localChainId,
+  startLocalChain,
+} from "../../src/tools/wallet/testing/local-chain.ts";
+import { ScriptedModel } from "../scripted-model.ts";
+import { PROMPT, useSeats } from "./seats.ts";
+import { Service } from "./service.ts";
+import { CTRL_C } from "./terminal.ts";
+
+// Processes are started one after the other, on machines that do much else.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+const MODEL = "test/scripted";
+
+describe("an approval", () => {
+  let service: Service;
+  beforeAll(async () => {
+    const app = { models: ["demo/assistant"], approvals: { calculator: "always" } };
+    service = await Service.start({ config: { apps: { default: app } } });
+  });
+  afterAll(() => service.remove());
+  const { sit, lastId, remembered } = useSeats(() => service);
+
+  it("is asked for, and takes nothing for an answer that was typed before", async () => {
+    const user = sit(["chat"]);
+    await user.shows(PROMPT);
+    user.type("what is 3 * 4?\ry\r");
+    await user.shows(
+      /The assistant wants to call calculator with \{"expression":"3 \* 4"\}\nAllow it\? \[y\/n\]$/,
+    );
+    user.enter("maybe");
+    await user.shows(/Answer y or n\.\nAllow it\? \[y\/n\]$/);
+    user.enter("y");
+    await user.shows(/\(calculator: approved\)[\s\S]*3 \* 4 = 12\.\n>$/);
+    user.enter("what is 5 * 5?");
+    await user.shows(/5 \* 5"\}\nAllow it\? \[y\/n\]$/);
+    user.enter("n");
+    await user.shows(/\(calculator: denied\)[\s\S]*\n>$/);
+    expect(await remembered()).toHaveLength(1);
+  });
+
+  it("is not asked for any more when somebody else has decided; Ctrl-C stops the turn that asks", async () => {
+    const { client } = service;
+    const user = sit(["chat"]);
+    await user.shows(PROMPT);
+    user.enter("what is 3 * 4?");
+    await user.shows(/Allow it\? \[y\/n\]$/);
+    const id = await lastId();
+    const [action] = (await client.getState(id)).pending_actions;
+    await client.decideAction(id, action!.id, { decision: "approve" });
+    await user.shows(/\(calculator: approved\)[\s\S]*3 \* 4 = 12\.\n>$/);
+    user.enter("what is 5 * 5?");
+    await user.shows(/5 \* 5"\}\nAllow it\? \[y\/n\]$/);
+    user.type(CTRL_C);
+    await user.shows(/\(interrupted\)[\s\S]*\n>$/);
+    expect(await client.getState(id)).toMatchObject({ status: "interrupted", pending_actions: [] });
+  });
+});
+
+describe("a question", () => {
+  let service: Service;
+  const model = new ScriptedModel();
+  beforeAll(async () => {
+    const app = { models: [MODEL], utilityModel: "demo/assistant", tools: ["ask_user"] };
+    const providers = { test: { kind: "openai-compatible", baseURL: "http://127.0.0.1:1/v1" } };
+    service = await Service.start({
+      config: { providers, apps: { default: app } },
+      models: { [MODEL]: model },
+    });
+  });
+  afterAll(() => service.remove());
+  const { sit } = useSeats(() => service);
+
+  it("is answered by the number of a suggestion, in one's own words, or not at all", async () => {
+    const user = sit(["chat"]);
+    await user.shows(PROMPT);
+    const ask = async (input: object): Promise<void> => {
+      user.enter("go on");
+      (await model.next()).callTool("ask_user", input).finish("tool-calls");
+    };
+    /** What the model is told; it then ends its answer. */
+    const told = async (): Promise<string> => {
+      const call = await model.next();
+      call.say("Thank you.").finish();
+      await user.shows(/Thank you\.\n>$/);
+      return call.prompt.at(-1) ?? "";
+    };
+    const colours = { question: "Which colour?", choices: ["red", "green"] };
+    await ask(colours);
+    await user.shows(
+      /The assistant asks: Which colour\?\n +1\. red\n +2\. green\nA number, or your answer \(\/deny for none\):$/,
+    );
+    user.enter("");
+    await user.shows(/Say something, or \/deny\.\nA number[^\n]*$/);
+    user.enter("2");
+    expect(await told()).toContain("green");
+    await ask(colours);
+    await user.shows(/green\nA number[^\n]*:$/);
+    user.enter("rather blue");
+    expect(await told()).toContain("rather blue");
+    await ask({ question: "Why?" });
+    await user.shows(/The assistant asks: Why\?\nYour answer \(\/deny for none\):$/);
+    user.enter("/deny");
+    expect(await told()).toContain("denied");
+  });
+
+  it("fits a narrow terminal, and says that an answer has failed", async () => {
+    const user = sit(["chat"], { columns: 40, rows: 14 });
+    await user.shows(PROMPT);
+    user.enter("go on");
+    const question = "Which of the many colours that there are shall it be this time?";
+    (await model.next()).callTool("ask_user", { question, choices: ["red"] }).finish("tool-calls");
+    await user.shows(`The assistant asks: ${question}`);
+    await user.shows(/1\. red\nA number, or your answer \(\/deny for none\):$/);
+    user.enter("1");
+    const failing = await model.next();
+    failing.say("It is ");
+    await user.shows(/\nIt is$/);
+    failing.fail(new Error("the provider is gone"));
+    await user.shows(/It is\nThe assistant's model failed[^>]*\n>$/);
+    user.enter("once more");
+    (await model.next()).say("Red.").finish();
+    await user.shows(/Red\.\n>$/);
+    user.type("\u0004");
+    expect(await user.exits()).toBe(0);
+  });
+});
+
+describe("a wallet", () => {
+  let chain: LocalChain;
+  let service: Service;
+  const model = new ScriptedModel();
+  beforeAll(async () => {
+    chain = await startLocalChain();
+    const app = { models: [MODEL], utilityModel: "demo/assistant", wallet: true };
+    const providers = { test: { kind: "openai-compatible", baseURL: "http://127.0.0.1:1/v1" } };
+    const chains = { [localChainId]: { name: "Local", rpcURL: chain.url } };
+    service = await Service.start({
+      config: { providers, chains, apps: { default: app } },
+      models: { [MODEL]: model },
+    });
+  });
+  afterAll(async () => {
+    await service.remove();
+    await chain.close();
+  });
+  const { sit } = useSeats(() => service);
+
+  it("sends what is asked for, and its hash is typed in; or it is denied", async () => {
+    const [alice = "0x", bob = "0x"] = chain.accounts.slice(1, 3);
+    const session = service.client.session();
+    await session.setUserState({ evm: { address: alice, chain_id: localChainId } });
+    const user = sit(["chat", "--session", session.id, "--wallet", alice]);
+    session.stop();
+    await user.shows(PROMPT);
+    user.enter("send Bob 5 wei");
+    (await model.next())
+      .callTool("wallet_request_transaction", { to: bob, value_wei: "5" })
+      .finish("tool-calls");
+    await user.shows(/send this transaction with your wallet \(value in wei\): [^\n]*"value":"5"/);
+    await user.shows(/Its hash when it is sent, or n:$/);
+    user.enter("y");
+    await user.shows(/A hash is 0x and 64 hexadecimal digits\.[^\n]*\nIts hash[^\n]*$/);
+    const hash = await chain.send({ from: alice, to: bob, value: "0x5" });
+    user.enter(hash);
+    const sent = await model.next();
+    expect(sent.prompt.at(-1)).toContain(hash);
+    sent.callTool("wallet_request_transaction", { to: bob, value_wei: "6" }).finish("tool-calls");
+    await user.shows(/"value":"6"[^\n]*\nIts hash when it is sent, or n:$/);
+    user.enter("n");
+    const denied = await model.next();
+    expect(denied.prompt.at(-1)).toContain("denied");
+    denied.say("As you like.").finish();
+    await user.shows(/As you like\.\n>$/);
+  });
+});

@@ -1,0 +1,64 @@
+// What others have written drives no terminal, whichever way it gets there.
+
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { ScriptedModel } from "../scripted-model.ts";
+import { PROMPT, useSeats } from "./seats.ts";
+import { Service } from "./service.ts";
+
+// Processes are started one after the other, on machines that do much else.
+vi.setConfig({ testTimeout: 90_000 });
+
+const MODEL = "test/scripted";
+/** Title, clearing the screen, the clipboard, a link, colours in eight bits, another order, a step back. */
+const HOSTILE =
+  "\u001B]0;owned\u0007\u001B[2J\u001B]52;c;b3duZWQ=\u0007\u001B]8;;http://x.test\u001B\\link\u001B]8;;\u001B\\ \u009B31m\u202Etxt.exe\u0008\r.";
+/** Any of it as a terminal would obey it. The program's own sequences have other ends. */
+const OBEYED = /\u001B\]|\u001B\[2J|\u009B|[\u202A-\u202E\u2066-\u2069]|\u0008|\u001BP/;
+
+let service: Service;
+const model = new ScriptedModel();
+beforeAll(async () => {
+  const app = { models: ["demo/assistant", MODEL], utilityModel: "demo/assistant", tools: ["ask_user"] };
+  const providers = { test: { kind: "openai-compatible", baseURL: "http://127.0.0.1:1/v1" } };
+  service = await Service.start({
+    config: { providers, apps: { default: app } },
+    models: { [MODEL]: model },
+  });
+});
+afterAll(() => service.remove());
+const { sit, run } = useSeats(() => service);
+
+it("shows control characters and escape sequences as signs, whoever wrote them", async () => {
+  const session = service.client.session();
+  await session.send(HOSTILE, { wait: true });
+  session.stop();
+  const user = sit(["chat", "--session", session.id]);
+  await user.shows(/␛\]0;owned␇[\s\S]*I am the demo model[\s\S]*␛\]0;owned␇[\s\S]*>$/);
+  expect(user.title).toBeNull();
+  expect(user.written).not.toMatch(OBEYED);
+  const once = await run(["chat", HOSTILE]);
+  expect(once.code).toBe(0);
+  expect(once.output).toContain("␛]52;c;b3duZWQ=␇");
+  expect(once.output).not.toMatch(OBEYED);
+});
+
+it("does so in answers that stream in pieces, in questions, titles and the names of tools", async () => {
+  const user = sit(["chat", "--model", MODEL], { columns: 40 });
+  await user.shows(PROMPT);
+  user.enter("go on");
+  const call = await model.next();
+  // Each sequence broken in its middle.
+  call.say("one \u001B", "]0;owned\u0007 two \u001B", "[2J\u009B", "2J three \u202E", "x");
+  call.callTool("a\u001B]0;b\u0007", { of: HOSTILE });
+  call.callTool("ask_user", { question: HOSTILE, choices: [`red${HOSTILE}`, "green"] }).finish("tool-calls");
+  await user.shows(/\(\/deny for none\):$/);
+  user.enter("2");
+  (await model.next()).say("Thank you.").finish();
+  await user.shows(/Thank you\.\n>$/);
+  user.enter(`/title T\u001B]0;owned\u0007`);
+  await user.shows("It is named");
+  user.enter("/threads");
+  await user.shows(/\/open and a number goes on with one\.\n>$/);
+  expect(user.title).toBeNull();
+  expect(user.written).not.toMatch(OBEYED);
+});

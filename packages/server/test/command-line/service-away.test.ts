@@ -1,0 +1,91 @@
+// `colloquy chat` and the service under it: away and back, behind a proxy that holds back streams, or in the same process.
+
+import { createClient } from "@colloquy/client";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { FaultProxy } from "../../../client/test/fault-proxy.ts";
+import { Program } from "../black-box/server.ts";
+import { freePort } from "../free-port.ts";
+import { PROMPT, useSeats } from "./seats.ts";
+
+// Processes are started one after the other, on machines that do much else.
+vi.setConfig({ testTimeout: 90_000 });
+
+let program: Program;
+let port = "";
+beforeEach(async () => {
+  port = String(await freePort());
+  program = await Program.start(null, { PORT: port });
+});
+afterEach(() => program.remove());
+const { sit, lastId } = useSeats(() => ({
+  directory: program.directory,
+  environment: { HOST: "127.0.0.1", ...program.environment, PORT: port },
+}));
+
+describe("a service that goes away", () => {
+  it("goes on with an answer when the server was killed in the middle of it and is back", async () => {
+    const user = sit(["chat"]);
+    await user.shows(PROMPT);
+    user.enter("count to 60");
+    await user.shows("1 2 3 4 5 6 7 8 9 10 11 12 ");
+    await program.stop("SIGKILL");
+    await user.shows("(the service cannot be reached; trying again)");
+    await program.run();
+    await user.shows(/\(the service is back\)[\s\S]*58 59 60\n>$/);
+    // Nothing was said twice but what the service itself began again.
+    expect(user.text.match(/(?<!\d)5 6 7 8(?!\d)/g)?.length).toBeLessThanOrEqual(
+      user.text.includes("(the answer begins again)") ? 2 : 1,
+    );
+    user.enter("what did I say first?");
+    await user.shows('The first thing you said was: "count to 60"');
+  });
+});
+
+describe("where streams are held back", () => {
+  it("answers come by asking again and again, and the line is there when they are over", async () => {
+    const proxy = await FaultProxy.start(program.url);
+    proxy.plan = ({ path }) => (path === "/api/updates" ? { status: 502 } : null);
+    try {
+      const user = sit(["chat", "--url", proxy.url]);
+      await user.shows(PROMPT);
+      user.enter("what is 12 * 7?");
+      await user.shows(/\* calculator [^\n]+\n[^\n]+\n12 \* 7 = 84\.\n>$/);
+      user.enter("count to 40");
+      await user.shows(/38 39 40\n>$/);
+      expect(user.text.match(/12 \* 7 = 84/g)).toHaveLength(1);
+      const once = sit(["chat", "--url", proxy.url, "count to 5"]);
+      expect(await once.exits()).toBe(0);
+      expect(once.text).toContain("1 2 3 4 5");
+    } finally {
+      await proxy.stop();
+    }
+  });
+});
+
+describe("without a server", () => {
+  beforeEach(() => program.stop());
+
+  it("runs a service of its own where none runs, on the configured data, and ends it", async () => {
+    const user = sit(["chat"]);
+    await user.shows("a service of its own");
+    user.enter("count to 3");
+    await user.shows(/\n1 2 3\n>$/);
+    const second = sit(["chat"]);
+    await second.shows(/has the data directory[\s\S]*colloquy serve/);
+    expect(await second.exits()).toBe(1);
+    user.type("\u0004");
+    expect(await user.exits()).toBe(0);
+    await program.run();
+    const client = createClient({ baseUrl: program.url });
+    const { messages, status } = await client.getState(await lastId());
+    expect({ status, text: messages.at(-1)?.content }).toEqual({ status: "idle", text: "1 2 3" });
+  });
+
+  it("ends in order when the process is asked to", async () => {
+    const user = sit(["chat"]);
+    await user.shows(PROMPT);
+    process.kill(user.pid, "SIGTERM");
+    expect(await user.exits()).toBe(143);
+    expect(user.written).toContain("\u001B[?2004l");
+  });
+});
