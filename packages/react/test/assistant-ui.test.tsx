@@ -77,10 +77,16 @@ function NoticeLine({ data }: DataMessagePartProps<Notice>): ReactNode {
 function Tool(props: ToolCallMessagePartProps): ReactNode {
   const { toolName, argsText, result, isError, status, approval, interrupt, respondToApproval, resume } =
     props;
-  const { progress, action, status: own } = props.artifact as ToolArtifact;
+  const { progress, action, status: own, duration_ms } = props.artifact as ToolArtifact;
   const isFailed = String(isError ?? false);
   return (
-    <fieldset aria-label={toolName} data-status={status.type} data-own={own} data-error={isFailed}>
+    <fieldset
+      aria-label={toolName}
+      data-status={status.type}
+      data-own={own}
+      data-error={isFailed}
+      data-took={duration_ms}
+    >
       <code>{argsText}</code>
       <output>{result === undefined ? "" : JSON.stringify(result)}</output>
       <i>{progress === null ? "" : JSON.stringify(progress)}</i>
@@ -100,15 +106,28 @@ function Tool(props: ToolCallMessagePartProps): ReactNode {
           <button onClick={() => void respondToApproval({ text: "Neither", approved: true })}>Answer</button>
         </>
       )}
-      {interrupt && <button onClick={() => resume({ decision: "deny" })}>Refuse</button>}
+      {interrupt && (
+        <>
+          <button onClick={() => resume({ decision: "deny" })}>Refuse</button>
+          <button onClick={() => mistaken(() => resume({ signature: "0x" }))}>Mistake</button>
+        </>
+      )}
     </fieldset>
   );
 }
 
+/** What a program is told that calls it wrong. */
+function mistaken(call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    errors.push({ message: (error as Error).message, text: null });
+  }
+}
+
 function Message(): ReactNode {
-  const id = useAuiState((state) => state.message.id);
-  const role = useAuiState((state) => state.message.role);
-  const status = useAuiState((state) => state.message.status);
+  // All of it, so that a message is rendered again when it is another object.
+  const { id, role, status } = useAuiState((state) => state.message);
   const reason = status?.type === "incomplete" ? JSON.stringify(status.error ?? status.reason) : "";
   return (
     <Profiler id={id} onRender={() => void rendered.push(id)}>
@@ -119,6 +138,12 @@ function Message(): ReactNode {
       </MessagePrimitive.Root>
     </Profiler>
   );
+}
+
+/** Sends what waits behind the answer in progress, and does not go before it. */
+function Later(): ReactNode {
+  const aui = useAui();
+  return <button onClick={() => aui.composer().send({ steer: false })}>Later</button>;
 }
 
 function ThreadRow(): ReactNode {
@@ -158,6 +183,7 @@ function Chat(options: ColloquyRuntimeOptions): ReactNode {
         <ComposerPrimitive.Root>
           <ComposerPrimitive.Input aria-label="Message" />
           <ComposerPrimitive.Send>Send</ComposerPrimitive.Send>
+          <Later />
           <ComposerPrimitive.Cancel>Stop</ComposerPrimitive.Cancel>
         </ComposerPrimitive.Root>
       </ThreadPrimitive.Root>
@@ -180,18 +206,18 @@ const threads = (): string[] =>
     (row) => row.querySelector("button")?.textContent ?? "",
   );
 
-async function say(text: string): Promise<void> {
+async function say(text: string, through = "Send"): Promise<void> {
   const input = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Message" });
   fireEvent.change(input, { target: { value: text } });
   await until(() => !button("Send").disabled);
-  click("Send");
+  click(through);
 }
 
 const isLive = (): Promise<void> => until(() => page.proxy.streams === 1);
 
 describe("a thread", () => {
   it("shows an answer as it grows, and renders the growing message alone", async () => {
-    page.show(<Chat sessionId={ID} />);
+    page.show(<Chat sessionId={ID} sendOptions={{ userState: { place: "home" } }} />);
     await isLive();
     await say("Hi");
     const call = await page.model.next();
@@ -208,6 +234,7 @@ describe("a thread", () => {
     call.finish();
     await until(() => messages()[1]!.dataset["status"] === "complete");
     expect(sent).toEqual(["Hi leaves", "Hi arrives"]);
+    expect((await page.direct.getState(ID)).user_state).toEqual({ place: "home" });
   });
 });
 
@@ -221,14 +248,27 @@ describe("a tool call", () => {
     const call = group("walk");
     expect(within("walk", "code")).toBe('{"to":"home"}');
     expect(call.dataset).toMatchObject({ status: "running", own: "running", error: "false" });
+    expect(call.dataset["took"]).toBeUndefined();
     arrive();
     await until(() => call.dataset["own"] === "complete");
+    expect(call.dataset["took"]).toMatch(/^\d+$/);
     expect(call.dataset).toMatchObject({ status: "complete", error: "false" });
     expect(within("walk", "output")).toBe('"At home"');
     expect(within("walk", "i")).toBe("");
     (await page.model.next()).say(" I am there.").finish();
     await until(() => messages()[1]!.dataset["status"] === "complete");
     expect(shown()[1]).toContain("I am there.");
+  });
+
+  it("that is stopped has no progress any more", async () => {
+    page.show(<Chat sessionId={ID} />);
+    await isLive();
+    await say("Walk home");
+    (await page.model.next()).callTool("walk", { to: "home" }).finish("tool-calls");
+    await until(() => within("walk", "i") === '{"steps":7}');
+    click("Stop");
+    await until(() => messages()[1]!.dataset["status"] === "incomplete");
+    expect(within("walk", "i")).toBe("");
   });
 
   it("that fails is an error", async () => {
@@ -298,6 +338,10 @@ describe("what the assistant asks", () => {
     };
     await askFor("wallet_request_signature", { typed_data });
     expect(within("wallet_request_signature", "b")).toBe("wallet_signature");
+    click("Mistake");
+    expect(errors.splice(0)).toMatchObject([
+      { message: expect.stringContaining("{ decision, result }") as string },
+    ]);
     click("Refuse");
     await outcomeOf("wallet_request_signature");
     expect(group("wallet_request_signature").dataset["error"]).toBe("true");
@@ -340,10 +384,13 @@ describe("the composer", () => {
     await until(() => shown()[1] === "One");
     await say("Second");
     await until(() => shown()[2] === "Second");
+    await say("Third", "Later");
+    await until(() => sent.includes("Third arrives"));
     first.finish();
     (await page.model.next()).say("Two").finish();
-    await until(() => messages()[3]?.dataset["status"] === "complete");
-    expect(shown()).toEqual(["First", "One", "Second", "Two"]);
+    (await page.model.next()).say("Three").finish();
+    await until(() => messages()[5]?.dataset["status"] === "complete");
+    expect(shown()).toEqual(["First", "One", "Second", "Third", "Two", "Three"]);
   });
 
   it("gives a message back that was not sent", async () => {
@@ -431,5 +478,10 @@ describe("the list of threads", () => {
     await until(() => shown().join() === "Again,Yes");
     expect((await page.direct.getState(shownIds[0]!)).messages[0]!.content).toBe("Again");
     await until(() => threads().length === 2);
+    // To delete another one than is shown leads nowhere.
+    const other = threads().indexOf("Hi");
+    fireEvent.click(document.querySelectorAll("[data-thread]")[other]!.querySelectorAll("button")[2]!);
+    await until(() => threads().join() === "Again");
+    expect([shown().join(), shownIds.length]).toEqual(["Again,Yes", 1]);
   });
 });
