@@ -2,6 +2,7 @@
 
 import type { FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
 import type { KeyGrant } from "../core/ports/app-keys.ts";
+import type { SessionVersion } from "../core/ports/session-store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 
 declare module "fastify" {
@@ -10,11 +11,13 @@ declare module "fastify" {
     keyGrant: KeyGrant | null;
     /** The App of the session that the request is about, where it matters; else `default`. */
     sessionApp: string;
+    /** Where the store had that session then; `null` where it was not looked up there. */
+    sessionSeen: SessionVersion | null;
   }
 }
 
 /** What the decorated properties are before a hook has run. */
-export const NO_ACCESS = { keyGrant: null, sessionApp: DEFAULT_APP } as const;
+export const NO_ACCESS = { keyGrant: null, sessionApp: DEFAULT_APP, sessionSeen: null } as const;
 
 /** Throws or rejects with a 401; answers at once, without a promise, where nothing can be wrong. */
 type Check = (request: FastifyRequest) => Promise<void> | undefined;

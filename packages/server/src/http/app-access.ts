@@ -75,7 +75,12 @@ export class AppAccess {
   requireKeyForSession(request: FastifyRequest, sessionId: string | null): Promise<void> | undefined {
     if (sessionId === null) return undefined;
     const app = this.#conversations.appOf(sessionId);
-    if (app instanceof Promise) return app.then((name) => this.#requireForSession(request, name));
+    if (app instanceof Promise) {
+      return app.then(({ app: name, seen }) => {
+        request.sessionSeen = seen;
+        return this.#requireForSession(request, name);
+      });
+    }
     return this.#requireForSession(request, app);
   }
 
@@ -156,7 +161,8 @@ export class AppAccess {
     const session = sessionOfHeader(request);
     if (named !== undefined && named !== DEFAULT_APP && request.keyGrant === null) throw unknownKey();
     if (session === null) return;
-    request.sessionApp = await this.#conversations.appOf(session);
+    const found = await this.#conversations.appOf(session);
+    request.sessionApp = typeof found === "string" ? found : found.app;
     if (request.sessionApp === DEFAULT_APP || request.keyGrant !== null) return;
     if ((changes && named === undefined) || this.#matters(request, request.sessionApp)) throw unknownKey();
   }

@@ -93,6 +93,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   app.decorateRequest("startedAt", UNTIMED);
   app.decorateRequest("keyGrant", NO_ACCESS.keyGrant);
   app.decorateRequest("sessionApp", NO_ACCESS.sessionApp);
+  app.decorateRequest("sessionSeen", NO_ACCESS.sessionSeen);
   onEveryRoute(app, methods, log);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("*", { parseAs: "buffer" }, parseBody);

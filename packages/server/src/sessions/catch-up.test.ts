@@ -87,6 +87,16 @@ describe("a session that catches up", () => {
     expect(asked).toEqual(["version"]);
   });
 
+  it("costs no look where whoever asks has looked", async () => {
+    const seen = { id: ID, life: LIFE, app: null, head: 1, epoch: 3, streamed: null };
+    log = [titled(1)];
+    expect(await catchUp.toNow(session, seen)).toBe("current");
+    expect([asked, session.head, superseded]).toEqual([["events after 0"], 1, [3]]);
+    asked.length = 0;
+    expect(await catchUp.toNow(session, { ...seen, life: "b" })).toBe("gone");
+    expect(asked).toEqual([]);
+  });
+
   it("reads what it lacks, page by page, once however many ask", async () => {
     log = Array.from({ length: 450 }, (_, index) => titled(index + 1));
     const both = [catchUp.toNow(session), catchUp.toNow(session)];

@@ -34,10 +34,11 @@ export class CatchUp {
     this.#options = options;
   }
 
-  /** Brings the session to where the store was at some moment after this call. Rejects as the store does. */
-  async toNow(session: Session): Promise<Caught> {
+  /** Brings the session to where the store was at some moment after this call, or when it was `seen`. Rejects as the store does. */
+  async toNow(session: Session, seen: SessionVersion | null = null): Promise<Caught> {
     for (let look = 0; look < MAX_LOOKS; look += 1) {
-      const version = await this.#options.versions.of(session.id);
+      const known = look === 0 ? seen : null;
+      const version = known ?? (await this.#options.versions.of(session.id));
       if (version === null || version.life !== session.life) return "gone";
       session.noteEpoch(version.epoch);
       this.#options.supersede(session, version.epoch);
@@ -63,8 +64,9 @@ export class CatchUp {
       if (pages === MAX_PAGES || session.isReplaced || session.isGone) return false;
       const before = session.head;
       const page = await this.#options.events.after(session.id, before, PAGE);
-      if (page === null || page.life !== session.life || page.floor > before) return false;
+      if (page === null || page.life !== session.life) return false;
       if (!session.apply(page.events)) return false;
+      // Also where the log was cut: what is left of it does not follow.
       if (session.head === before) return false;
     }
     return true;

@@ -7,7 +7,8 @@ import type { Logger } from "../core/ports/logger.ts";
 import type { Store } from "../core/ports/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
-import { USE_NOTED_MS, type Registry } from "./registry.ts";
+import { USE_NOTED_MS } from "./noted-use.ts";
+import type { Registry } from "./registry.ts";
 
 const EVERY_MS = 5 * 60_000;
 /** Of several processes on one store, one cleans up: less than the time between two looks, so that one alone does it at each of them. */

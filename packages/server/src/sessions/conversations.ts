@@ -7,9 +7,10 @@ import { AppGone, NotFound, throwAfterCommit } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
 import type { Bus, Following } from "../core/ports/bus.ts";
 import type { Clock } from "../core/ports/clock.ts";
-import type { AdmitNewSession, ChatRequest, SnapshotView, StateRequest } from "../core/ports/services.ts";
+import type { AdmitNewSession, ChatRequest, ConversationService } from "../core/ports/services.ts";
+import type { SnapshotView, StateRequest } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
-import { appOf, DEFAULT_APP } from "../core/session.ts";
+import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { settleChat, type Reservation } from "../turns/dispatching.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
@@ -85,14 +86,13 @@ export class Conversations {
     return session === null ? null : positionOf(session);
   }
 
-  appOf(sessionId: string): string | Promise<string> {
+  appOf(sessionId: string): ReturnType<ConversationService["appOf"]> {
     const { registry, store, versions } = this.#options;
     const session = registry.resident(sessionId);
     if (session !== null) return session.app;
-    if (versions !== null) {
-      return versions.of(sessionId).then((version) => version?.app ?? DEFAULT_APP);
-    }
-    return store.sessions.find(sessionId).then((record) => (record === null ? DEFAULT_APP : appOf(record)));
+    if (versions !== null)
+      return versions.of(sessionId).then((seen) => ({ app: seen?.app ?? DEFAULT_APP, seen }));
+    return store.sessions.find(sessionId).then((record) => ({ app: record?.app ?? DEFAULT_APP, seen: null }));
   }
 
   /** From here on nobody waits for a session to stop processing: the service ends. */
@@ -101,10 +101,10 @@ export class Conversations {
   }
 
   async #state(request: StateRequest, admit: AdmitNewSession): Promise<SnapshotView> {
-    const { sessionId, userState, waitMs, signal } = request;
+    const { sessionId, userState, waitMs, signal, seen = null } = request;
     const { registry, store } = this.#options;
     if (userState === null) {
-      const session = await registry.get(sessionId, admit);
+      const session = await registry.get(sessionId, admit, seen);
       if (waitMs === 0 && !session.isReplaced && !session.isGone) return session.view();
       return await this.#answer(session, sessionId, waitMs, signal);
     }

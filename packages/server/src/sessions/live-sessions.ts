@@ -2,7 +2,7 @@
 // elsewhere. One that cannot follow leaves, and is loaded again by whoever asks next.
 
 import type { Logger } from "../core/ports/logger.ts";
-import type { Committed } from "../core/ports/session-store.ts";
+import type { Committed, SessionVersion } from "../core/ports/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import type { CatchUp } from "./catch-up.ts";
 import type { Session } from "./session.ts";
@@ -27,13 +27,16 @@ export class LiveSessions {
     return this.#options.catchUp === null;
   }
 
-  /** The session in memory, as the store had it at some moment after this call; `null` when it has to be loaded. */
-  async current(id: string): Promise<Session | null> {
+  /**
+   * The session in memory, as the store had it at some moment after this call, or when it was `seen`; `null` when it has to be
+   * loaded.
+   */
+  async current(id: string, seen: SessionVersion | null = null): Promise<Session | null> {
     const { cache, catchUp } = this.#options;
     const session = cache.get(id);
     if (session === undefined || catchUp === null) return session ?? null;
     const { head, textMark } = session;
-    const caught = await catchUp.toNow(session);
+    const caught = await catchUp.toNow(session, seen);
     if (caught === "current") {
       if (session.head !== head || session.textMark !== textMark) this.#weigh(session);
       return session;

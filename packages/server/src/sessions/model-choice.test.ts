@@ -136,7 +136,7 @@ describe("the App that a request about models is for", () => {
 describe("the App of a session", () => {
   it("is known at once in memory, and also out of it", async () => {
     const apps = await startService({ adjust: withApps("defi") });
-    expect(await apps.conversations.appOf(id)).toBe("default");
+    expect(await apps.conversations.appOf(id)).toMatchObject({ app: "default" });
     await apps.say(id, "hello", { app: "defi" });
     expect(apps.conversations.appOf(id)).toBe("defi");
     (await apps.model.next()).say("hi").finish();
@@ -144,8 +144,8 @@ describe("the App of a session", () => {
     await apps.evict();
     const answer = apps.conversations.appOf(id);
     expect(answer).toBeInstanceOf(Promise);
-    expect(await answer).toBe("defi");
-    expect(await apps.conversations.appOf(newId())).toBe("default");
+    expect(await answer).toMatchObject({ app: "defi" });
+    expect(await apps.conversations.appOf(newId())).toMatchObject({ app: "default" });
     await apps.close();
   });
 });

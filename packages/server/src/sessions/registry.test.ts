@@ -9,7 +9,10 @@ import {
   until,
   type TestService,
 } from "../../test/service.ts";
+import { InProcessBus } from "../bus/in-process-bus.ts";
 import { ServiceError } from "../core/errors.ts";
+import type { SessionVersion } from "../core/ports/session-store.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 const MINUTE = 60_000;
@@ -36,6 +39,33 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 const count = (method: string): number => calls.filter((call) => call === method).length;
+
+/** A service that is not alone with its store, whose clock is so far ahead. */
+function ofSeveral(aheadMs: number): Promise<TestService> {
+  return startService({
+    shared: async (clock) => ({
+      store: await openSqliteStore({
+        directory: null,
+        isAlone: false,
+        clock: {
+          now: () => clock.now() + aheadMs,
+          monotonic: () => clock.monotonic(),
+          after: (ms, callback) => clock.after(ms, callback),
+          every: (ms, callback) => clock.every(ms, callback),
+          sleep: (ms, signal) => clock.sleep(ms, signal),
+        },
+        onFatal: (error) => {
+          throw error;
+        },
+      }),
+      bus: new InProcessBus({ debug() {}, info() {}, warn() {}, error() {} }),
+    }),
+    beforeCall: (method, parameters) => {
+      calls.push(method);
+      return before(method, parameters);
+    },
+  });
+}
 
 /** A session with an answered message. */
 async function talk(): Promise<void> {
@@ -71,7 +101,21 @@ describe("finding a session", () => {
   it("refuses those who may not create it, and only those", async () => {
     const asked = [NOBODY, ANYBODY, NOBODY, ANYBODY].map((admit) => service.registry.get(id, admit));
     const answers = await Promise.allSettled(asked);
-    expect(answers.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "rejected", "fulfilled"]);
+    // Nobody has to be asked for a session that is there by then.
+    expect(answers.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled", "fulfilled"]);
+  });
+
+  it("asks once, however many want the same new one at the same time", async () => {
+    let asked = 0;
+    const admit = async () => {
+      await service.store.probe();
+      asked += 1;
+    };
+    const looks = Array.from({ length: 10 }, () => service.registry.get(id, admit));
+    const chats = Array.from({ length: 10 }, () => service.conversations.chat(chatOf(id), admit));
+    await Promise.all([...looks, ...chats]);
+    expect(asked).toBe(1);
+    expect((await service.snapshot(id)).messages).toHaveLength(11);
   });
 
   it("waits for whoever has to be asked first, and creates nothing for who is refused then", async () => {
@@ -134,6 +178,21 @@ describe("the use of a session", () => {
     expect(count("sessions.touch")).toBe(0);
   });
 
+  it.each([20, -20])(
+    "is noted every five minutes, whatever the store's clock says: %i minutes",
+    async (minutes) => {
+      await service.close();
+      service = await ofSeveral(minutes * MINUTE);
+      await service.say(id, "hello");
+      calls = [];
+      for (let minute = 0; minute < 11; minute += 1) {
+        await service.clock.advance(MINUTE);
+        await service.snapshot(id);
+      }
+      expect(count("sessions.touch")).toBe(2);
+    },
+  );
+
   it("is not noted by a chat that was refused, although it brought the session into memory", async () => {
     await talk();
     await service.evict();
@@ -142,6 +201,57 @@ describe("the use of a session", () => {
     calls = [];
     await service.snapshot(id);
     expect(calls).toContain("sessions.touch");
+  });
+});
+
+describe("a store that others change too", () => {
+  beforeEach(async () => {
+    await service.close();
+    service = await ofSeveral(0);
+  });
+
+  it("is asked whether a session exists only where it is not in memory", async () => {
+    await talk();
+    calls = [];
+    await service.conversations.chat(chatOf(id), NOBODY);
+    await service.conversations.interrupt(id, NOBODY);
+    expect([count("sessions.find"), count("turns.chat"), count("turns.interrupt")]).toEqual([0, 1, 1]);
+    await service.evict();
+    await service.evict();
+    calls = [];
+    await service.conversations.interrupt(id, NOBODY);
+    expect(count("sessions.find")).toBe(1);
+  });
+
+  it("has somebody asked before a session that was deleted elsewhere is created again", async () => {
+    await talk();
+    await service.store.sessions.remove(id);
+    await expect(service.conversations.chat(chatOf(id), NOBODY)).rejects.toMatchObject({ status: 429 });
+    expect(await service.store.sessions.find(id)).toBeNull();
+    let asked = 0;
+    const chat = service.conversations.chat(chatOf(id), () => void (asked += 1));
+    expect(lines(parse(await chat).messages)).toContain("user complete: hello");
+    expect(asked).toBe(1);
+  });
+
+  it("is asked where a session stands once for a request that has asked it already", async () => {
+    await talk();
+    const found = await service.conversations.appOf(id);
+    const seen = typeof found === "string" ? null : found.seen;
+    expect(seen).toMatchObject({ id, app: "default" });
+    const state = async (seen: SessionVersion | null) => {
+      calls = [];
+      const signal = new AbortController().signal;
+      const asked = { sessionId: id, userState: null, waitMs: 0, signal, seen };
+      const { messages } = parse(await service.conversations.state(asked, NOBODY));
+      return [messages.length, count("sessions.versions"), count("sessions.find")];
+    };
+    expect(await state(seen)).toEqual([2, 0, 0]);
+    expect(await state(null)).toEqual([2, 1, 0]);
+    await service.evict();
+    await service.evict();
+    // It exists: nobody has to be asked.
+    expect(await state(seen)).toEqual([2, 0, 0]);
   });
 });
 

@@ -1,23 +1,20 @@
 // Finds the live session of an id: in memory, else in the store (one load however many ask), else new. Everything that is
 // committed passes here: it is applied to memory and announced, in the order in which the store committed it.
 
-import { randomUUID } from "node:crypto";
 import { OutcomeUnknown } from "../core/errors.ts";
 import type { Bus, SessionNote } from "../core/ports/bus.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { AdmitNewSession } from "../core/ports/services.ts";
-import type { Committed, SessionStore, SessionTarget } from "../core/ports/session-store.ts";
+import type { Committed, SessionStore, SessionTarget, SessionVersion } from "../core/ports/session-store.ts";
 import type { SessionBirth, SessionRecord } from "../core/session.ts";
 import type { StreamingText } from "./answer-text.ts";
+import { Births, newBirth } from "./births.ts";
 import { LiveSessions, type LiveSessionsOptions } from "./live-sessions.ts";
 import { loadUndisturbed } from "./load-undisturbed.ts";
+import { isNoted, momentOf, type Moment } from "./noted-use.ts";
+import { SessionLoads } from "./session-loads.ts";
 import { Session } from "./session.ts";
 
-/**
- * Use is noted before the answer when it was noted longer ago than this. Cleanup adds the same to every expiry, so that it never
- * takes a session that was used meanwhile, without asking anybody's memory.
- */
-export const USE_NOTED_MS = 5 * 60_000;
 const IDLE_CHECK_MS = 60_000;
 const NOTHING_NEW = { userState: null, publicKey: null };
 
@@ -47,12 +44,19 @@ export interface Settled<Outcome> {
 export class Registry {
   readonly #options: RegistryOptions;
   readonly #live: LiveSessions;
-  readonly #loading = new Map<string, Promise<Session>>();
+  readonly #births: Births;
+  readonly #loads: SessionLoads;
   readonly #idleCheck: Timer;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
     this.#live = new LiveSessions(options);
+    this.#births = new Births(async (id) => (await options.store.find(id)) !== null);
+    this.#loads = new SessionLoads({
+      births: this.#births,
+      current: (id) => this.#live.current(id),
+      open: (id) => this.#open(id),
+    });
     this.#idleCheck = options.clock.every(IDLE_CHECK_MS, () => options.cache.dropIdle());
   }
 
@@ -62,9 +66,8 @@ export class Registry {
 
   /** The live session if it is in memory, surely right, and its use need not be noted now: the way without a promise. */
   peek(id: string): Session | null {
-    if (!this.#live.areRight) return null;
-    const session = this.inMemory(id);
-    return session !== null && this.#isNoted(session) ? session : null;
+    const session = this.#live.areRight ? this.inMemory(id) : null;
+    return session !== null && isNoted(session.useNotedAt, this.#options.clock) ? session : null;
   }
 
   /** The live session if it is in memory, however long ago its use was noted. */
@@ -83,19 +86,22 @@ export class Registry {
     return session?.life === life ? session : null;
   }
 
-  /** The live session, created when there is none; its use is on disk when this resolves. */
-  async get(id: string, admit: AdmitNewSession): Promise<Session> {
-    const session = await this.#live.current(id);
-    if (session === null) return await this.#load(id, admit);
-    if (this.#isNoted(session)) return session;
-    const askedAt = this.#options.clock.now();
+  /**
+   * The live session, created when there is none; its use is on disk when this resolves. `seen` is where the store had it, if whoever asks
+   * has looked since he was asked.
+   */
+  async get(id: string, admit: AdmitNewSession, seen: SessionVersion | null = null): Promise<Session> {
+    const session = await this.#live.current(id, seen);
+    if (session === null) return await this.#loads.load(id, admit, seen !== null);
+    if (isNoted(session.useNotedAt, this.#options.clock)) return session;
+    const askedAt = this.moment();
     const gone = await this.#options.store.touch([{ id, life: session.life }]);
-    if (gone.length > 0) {
-      this.forget(id, session.life);
-      return await this.#load(id, admit);
+    if (gone.length === 0) {
+      session.noteUse(askedAt);
+      return session;
     }
-    session.noteUse(askedAt);
-    return session;
+    this.forget(id, session.life);
+    return await this.#loads.load(id, admit, false);
   }
 
   /** The live session of an id that exists, loaded if need be; `null`, and nothing created, when it does not. */
@@ -117,18 +123,38 @@ export class Registry {
     admit: AdmitNewSession,
     transaction: (target: SessionTarget) => Promise<Committed<Outcome> | null>,
   ): Promise<Settled<Outcome>> {
-    await this.#admit(id, admit);
-    const isLive = this.inMemory(id) !== null;
-    const target = { id, birth: this.newBirth(), load: !isLive };
-    const committed = await this.orReload(id, transaction(target));
-    if (committed === null)
-      throw new Error("A transaction that may create its session answered that there is none");
-    const settled = this.settle(committed);
+    const make = async () => {
+      const made = await this.#commit(id, newBirth(this.#options.defaultModel()), transaction);
+      if (made !== null) return made;
+      throw new Error("A transaction that may create its session has not");
+    };
+    if (admit === null || this.resident(id) !== null) return await make();
+    if (this.inMemory(id) !== null) {
+      // Others may have deleted it: then it has to be created, for which somebody has to be asked.
+      const done = await this.#commit(id, null, transaction);
+      if (done !== null) return done;
+    }
+    return await this.#births.make(id, admit, make);
+  }
+
+  async #commit<Outcome>(
+    id: string,
+    birth: SessionBirth | null,
+    transaction: (target: SessionTarget) => Promise<Committed<Outcome> | null>,
+  ): Promise<Settled<Outcome> | null> {
+    const askedAt = this.moment();
+    const load = this.inMemory(id) === null;
+    const committed = await this.orReload(id, transaction({ id, birth, load }));
+    if (committed === null) return null;
+    const settled = this.settle(committed, askedAt);
     return { ...settled, session: await this.#upTo(settled) };
   }
 
-  /** Applies what was committed to memory, then announces it. Must be called in the order of the commits, without a wait in between. */
-  settle<Outcome>(committed: Committed<Outcome>): Settled<Outcome> {
+  /**
+   * Applies what was committed to memory, then announces it. Must be called in the order of the commits, without a wait in between. `askedAt`
+   * is before it was asked for; who does not say has the use of the session noted once more.
+   */
+  settle<Outcome>(committed: Committed<Outcome>, askedAt: Moment | null = null): Settled<Outcome> {
     const { session: record, events, loaded } = committed;
     const { cache } = this.#options;
     let session = this.inMemory(record.id);
@@ -139,8 +165,8 @@ export class Registry {
       answer = session.streaming;
     }
     if (session !== null) {
-      // Whatever changes a session notes its use on the way, at the time of the change.
-      session.noteUse(record.updatedAt);
+      // Whatever changes a session notes its use on the way.
+      if (askedAt !== null && (committed.created || events.length > 0)) session.noteUse(askedAt);
       session.noteEpoch(record.epoch);
     }
     const { life, epoch } = record;
@@ -173,12 +199,11 @@ export class Registry {
     this.#mend(session, note.kind === "moved" ? note.head : (note.events.at(-1)?.number ?? 0));
   }
 
-  /** As in `LiveSessions`. */
+  /** As in `LiveSessions`, and the next one too. */
   reload(id: string): void {
     this.#live.reload(id);
   }
 
-  /** As above. */
   reloadAsking(): void {
     this.#live.reloadAsking();
   }
@@ -206,38 +231,13 @@ export class Registry {
     return isUp ? session : null;
   }
 
-  newBirth(): SessionBirth {
-    // 48 random bits: all that has to differ is the lives of one id.
-    const random = randomUUID();
-    return { life: random.slice(0, 8) + random.slice(9, 13), model: this.#options.defaultModel() };
-  }
-
-  #isNoted(session: Session): boolean {
-    return this.#options.clock.now() - session.useNotedAt < USE_NOTED_MS;
-  }
-
-  /** Asks whether a session may be created, where there is none. */
-  async #admit(id: string, admit: AdmitNewSession): Promise<void> {
-    if (admit === null || (this.#live.areRight && this.inMemory(id) !== null)) return;
-    if ((await this.#options.store.find(id)) === null) await admit();
-  }
-
-  /** Everybody is admitted for themselves: one who is refused must not refuse the others who ask for the same session. */
-  async #load(id: string, admit: AdmitNewSession): Promise<Session> {
-    await this.#admit(id, admit);
-    const loading = this.#loading.get(id);
-    if (loading !== undefined) {
-      // It may have read the store before this was asked for.
-      await loading;
-      return (await this.#live.current(id)) ?? (await this.#load(id, admit));
-    }
-    const load = this.#open(id).finally(() => this.#loading.delete(id));
-    this.#loading.set(id, load);
-    return await load;
+  /** Now, by the clocks that say how long ago use was noted. */
+  moment(): Moment {
+    return momentOf(this.#options.clock);
   }
 
   async #open(id: string): Promise<Session> {
-    const askedAt = this.#options.clock.now();
+    const askedAt = this.moment();
     const opened = await loadUndisturbed(async () => {
       const { session } = await this.commit(id, null, (target) =>
         this.#options.store.open({ ...target, load: true }, NOTHING_NEW),

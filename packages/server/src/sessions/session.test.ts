@@ -132,12 +132,16 @@ describe("a live session", () => {
     });
   });
 
-  it("knows that its use was noted at least when it changed last", () => {
+  it("does not know when its use was noted before somebody here has done so, and then knows the last time", () => {
     const session = new Session(stored({ updatedAt: 5 }));
-    expect(session.useNotedAt).toBe(5);
-    session.noteUse(9);
-    session.noteUse(7);
-    expect(session.useNotedAt).toBe(9);
+    expect(session.useNotedAt).toBeNull();
+    const [seventh, ninth] = [
+      { wall: 99, monotonic: 7 },
+      { wall: 9, monotonic: 9 },
+    ];
+    session.noteUse(ninth);
+    session.noteUse(seventh);
+    expect(session.useNotedAt).toBe(ninth);
   });
 });
 

@@ -8,6 +8,7 @@ import { toWireMessage } from "../core/message.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { appOf } from "../core/session.ts";
 import { AnswerText, type Growth, type StreamingText } from "./answer-text.ts";
+import type { Moment } from "./noted-use.ts";
 import { Snapshot } from "./snapshot.ts";
 
 const MAX_EARLY = 1000;
@@ -24,7 +25,7 @@ export class Session {
   readonly #settledWaiters = new Set<() => void>();
   #ended = false;
   #replaced = false;
-  #useNotedAt: number;
+  #useNotedAt: Moment | null = null;
   #epoch: number;
   /** Whether nothing but the session itself exists: such sessions leave memory first. */
   isEmpty: boolean;
@@ -34,8 +35,6 @@ export class Session {
     this.id = session.id;
     this.life = session.life;
     this.key = session.key;
-    // Loading a session need not have noted its use (a chat that was rejected writes nothing); its last change surely has.
-    this.#useNotedAt = session.updatedAt;
     this.#epoch = session.epoch;
     this.isEmpty = session.messageCount === 0;
     this.#snapshot = new Snapshot({
@@ -81,13 +80,15 @@ export class Session {
     return this.#replaced;
   }
 
-  /** When its use was surely noted in the store last, in milliseconds since the epoch. */
-  get useNotedAt(): number {
+  /** When its use was surely noted in the store last, or later; `null` where nobody here knows: loading it need not have noted it. */
+  get useNotedAt(): Moment | null {
     return this.#useNotedAt;
   }
 
-  noteUse(at: number): void {
-    this.#useNotedAt = Math.max(this.#useNotedAt, at);
+  /** `askedAt` is before whatever has noted it was asked for. */
+  noteUse(askedAt: Moment): void {
+    if (this.#useNotedAt === null || askedAt.monotonic > this.#useNotedAt.monotonic)
+      this.#useNotedAt = askedAt;
   }
 
   /** The newest epoch of the session that was heard of: what an older run says does not count. */

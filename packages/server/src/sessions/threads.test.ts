@@ -175,7 +175,7 @@ describe("what is asked of a session under the App that was looked at", () => {
     await service.store.sessions.setModel({ id, birth: null, load: false }, choiceOf("defi"));
     expect(await service.conversations.appOf(id)).toBe("default");
     await expect(ask()).rejects.toMatchObject({ code: "app_changed" });
-    expect(await service.conversations.appOf(id)).toBe("defi");
+    expect(await service.conversations.appOf(id)).toMatchObject({ app: "defi" });
   });
 
   it("is done where the App is the same, or none was named", async () => {

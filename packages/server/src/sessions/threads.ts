@@ -69,10 +69,11 @@ export class Threads {
 
   async rename(sessionId: string, title: string, app?: string): Promise<Thread> {
     const { registry, store } = this.#options;
+    const askedAt = registry.moment();
     const committed = await registry.orReload(sessionId, store.sessions.rename(sessionId, title, app));
     if (committed === null) throw unknownSession();
     if (committed.outcome === "other_app") throw this.#otherApp(sessionId, app);
-    return toThread(registry.settle(committed).record);
+    return toThread(registry.settle(committed, askedAt).record);
   }
 
   async remove(sessionId: string, app?: string): Promise<void> {

@@ -12,6 +12,7 @@ import type { ActionAnswer } from "../decisions/actions.ts";
 import type { JsonObject } from "../json.ts";
 import type { AppKeys } from "./app-keys.ts";
 import type { AppCatalog } from "./apps.ts";
+import type { SessionVersion } from "./session-store.ts";
 
 /** A snapshot as it goes over the wire. */
 export interface SnapshotView {
@@ -42,6 +43,14 @@ export interface StateRequest {
   readonly userState: JsonObject | null;
   readonly waitMs: number;
   readonly signal: AbortSignal;
+  /** Where the store had the session when the same request was let through: that need not be read again. Absent where nobody has looked. */
+  readonly seen?: SessionVersion | null;
+}
+
+/** The App that a session counts as, and where the store had the session then, if it was looked up there. */
+interface SessionApp {
+  readonly app: string;
+  readonly seen: SessionVersion | null;
 }
 
 /** Which App a request about models is for, in this order: the session's, the named one, the one that a sent key opens, `default`. */
@@ -90,10 +99,10 @@ export interface ConversationService {
   /** The default App, and those of these names that are configured. */
   listApps(opened: readonly string[]): readonly AppDescriptor[];
   /**
-   * The App that a session counts as: `default` until it belongs to one, and where there is no such session. Answers at once,
-   * without a promise, when the session is in memory. Creates nothing and notes no use.
+   * The App that a session counts as: `default` until it belongs to one, and where there is no such session. Answers its name at once,
+   * without a promise, when the session is in memory and that is right. Creates nothing and notes no use.
    */
-  appOf(sessionId: string): string | Promise<string>;
+  appOf(sessionId: string): string | Promise<SessionApp>;
 
   /** `app`, here and below, is the App that access was decided for: an OtherApp when the session counts as another one by then. */
   thread(sessionId: string, app?: string): Promise<Thread>;

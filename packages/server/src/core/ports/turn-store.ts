@@ -29,7 +29,7 @@ export interface Renewal {
 }
 
 export interface TurnStore {
-  chat(target: SessionTarget, input: ChatInput): Promise<Committed<ChatOutcome>>;
+  chat(target: SessionTarget, input: ChatInput): Promise<Committed<ChatOutcome> | null>;
   /** `streamed` is what this process has of the running turn's text, if it runs it. */
   interrupt(target: SessionTarget, streamed: PartialText | null): Promise<Committed<"ok"> | null>;
 

@@ -26,6 +26,18 @@ describe("GET /api/state", () => {
     expect((await edge.send("GET", "/api/state")).body).toBe(answer.body);
   });
 
+  it("hands on where the session was seen when the request was let through, so that this is not read twice", async () => {
+    const edge = testEdge();
+    const { conversations } = edge.services;
+    const seen = { id: SESSION, life: "a", app: null, head: 7, epoch: 1, streamed: null };
+    conversations.appOf = async () => ({ app: "default", seen });
+    await edge.send("GET", "/api/state");
+    expect(conversations.last.state).toMatchObject({ seen });
+    conversations.appOf = () => "default";
+    await edge.send("GET", "/api/state");
+    expect(conversations.last.state).toMatchObject({ seen: null });
+  });
+
   it("has an ETag, and answers 304 to who has these bytes", async () => {
     const edge = testEdge();
     const first = await edge.send("GET", "/api/state");

@@ -62,7 +62,13 @@ function answer(
   access.mayUseItsSession(request);
   const { user_state: userState } = request.query as z.output<typeof StateQuery>;
   const found = services.conversations.state(
-    { sessionId, userState: userState ?? null, waitMs, signal: untilGone(reply.raw, waitMs) },
+    {
+      sessionId,
+      userState: userState ?? null,
+      waitMs,
+      signal: untilGone(reply.raw, waitMs),
+      seen: request.sessionSeen,
+    },
     admission.newSession(request),
   );
   const exchange = { request, reply, route: STATE_ROUTE, waitMs };

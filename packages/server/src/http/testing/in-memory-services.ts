@@ -108,9 +108,11 @@ export class InMemoryConversations implements ConversationService {
   }
 
   /** At once for a session that exists, as one that is in memory. */
-  appOf(id: string): string | Promise<string> {
+  appOf(id: string): ReturnType<ConversationService["appOf"]> {
     const session = this.sessions.get(id);
-    return session === undefined ? Promise.resolve("default") : (session.app ?? "default");
+    return session === undefined
+      ? Promise.resolve({ app: "default", seen: null })
+      : (session.app ?? "default");
   }
 
   async ensure(id: string, admit: AdmitNewSession): Promise<void> {

@@ -6,6 +6,7 @@ import {
   allEvents,
   chat,
   chatInput,
+  chatWith,
   complete,
   messagesOf,
   everything,
@@ -107,7 +108,7 @@ export function describeBatches(openStore: OpenStore): void {
     it("goes by its own clock", async () => {
       const id = randomUUID();
       await given.clock.advance(12_345);
-      const { session } = await given.store.turns.chat(target(id), chatInput("hello"));
+      const { session } = await chatWith(given.store, target(id), chatInput("hello"));
       expect(session.createdAt).toBe(given.clock.now());
       await given.clock.advance(1000);
       const renamed = await given.store.sessions.rename(id, "Mine");

@@ -8,6 +8,7 @@ import {
   allEvents,
   chat,
   chatInput,
+  chatWith,
   claimOf,
   complete,
   everything,
@@ -21,11 +22,26 @@ export function describeChat(openStore: OpenStore): void {
   describe("chat", () => {
     const given = givenStore(openStore, "all");
 
+    it("creates nothing where it may not, and says that there is no such session", async () => {
+      const id = randomUUID();
+      const idempotency = { key: "k", digest: "d" };
+      const input = chatInput("hello", { claim: claimOf(), idempotency });
+      const absent = { ...target(id, true), birth: null };
+      expect(await given.store.turns.chat(absent, input)).toBeNull();
+      expect(await given.store.sessions.find(id)).toBeNull();
+      expect(await given.store.jobs.isKeyUsed(id, "k")).toBe(false);
+      await chat(given.store, id, "first");
+      expect((await given.store.turns.chat(absent, input))?.outcome).toMatchObject({
+        kind: "accepted",
+        turn: 2,
+      });
+    });
+
     it("stores the session, the message, its turn and its events together, and starts the turn", async () => {
       const id = randomUUID();
       const claim = claimOf("me");
       const input = chatInput("hello", { claim, clientId: "client", publicKey: "0xa", userState: { a: 1 } });
-      const committed = await given.store.turns.chat(target(id, true), input);
+      const committed = await chatWith(given.store, target(id, true), input);
       expect(committed.created).toBe(true);
       expect(committed.outcome).toMatchObject({ kind: "accepted", turn: 1, wantsTitle: true });
       const started = committed.outcome.kind === "accepted" ? committed.outcome.started : null;
@@ -125,7 +141,7 @@ export function describeChat(openStore: OpenStore): void {
     it("leaves no trace of a rejected chat, not even its session", async () => {
       const id = randomUUID();
       const input = chatInput("hello", { userState: { note: "x".repeat(9000) }, claim: claimOf() });
-      const refused = await given.store.turns.chat(target(id, true), input);
+      const refused = await chatWith(given.store, target(id, true), input);
       expect(refused).toMatchObject({
         outcome: { kind: "rejected", reason: "user_state_too_large" },
         created: false,
@@ -139,7 +155,7 @@ export function describeChat(openStore: OpenStore): void {
       const id = randomUUID();
       await chat(given.store, id, "hello", { app: "defi" });
       const before = await load(given.store, id);
-      const refused = await given.store.turns.chat(target(id, true), chatInput("again"));
+      const refused = await chatWith(given.store, target(id, true), chatInput("again"));
       expect(refused.outcome).toEqual({ kind: "rejected", reason: "app_mismatch" });
       expect(refused.loaded).toEqual(before);
     });

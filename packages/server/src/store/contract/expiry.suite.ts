@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type Given, type OpenStore } from "./given-store.suite.ts";
-import { NOTHING, chat, chatInput, complete, record, startTurn, target } from "./scenario.suite.ts";
+import { NOTHING, chat, chatInput, chatWith, complete, record, startTurn, target } from "./scenario.suite.ts";
 
 const HOUR = 60 * 60 * 1000;
 
@@ -135,7 +135,7 @@ export function describeExpiry(openStore: OpenStore): void {
       const id = randomUUID();
       await given.store.sessions.setModel(target(id), { app: "defi", rig: "a/b", utilityModel: null });
       await given.clock.advance(HOUR);
-      const rejected = await given.store.turns.chat(target(id), chatInput("hello"));
+      const rejected = await chatWith(given.store, target(id), chatInput("hello"));
       expect(rejected.outcome).toEqual({ kind: "rejected", reason: "app_mismatch" });
       expect(await expire({ unboundBefore: given.clock.now() })).toEqual([id]);
     });

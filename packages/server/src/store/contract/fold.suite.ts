@@ -38,7 +38,10 @@ const command = fc.oneof(
       key: fc.option(fc.constantFrom("a", "b")),
       publicKey: fc.option(fc.constantFrom("0xa", "0xb")),
       userState: fc.option(
-        fc.dictionary(fc.constantFrom("a", "b", "__proto__"), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 2 }),
+        fc
+          .dictionary(fc.constantFrom("a", "b", "__proto__"), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 2 })
+          // As it comes over the wire: JSON makes 0 of -0.
+          .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject),
       ),
     }),
   },
@@ -162,12 +165,13 @@ class History {
     const input = chatInput(text, {
       onBusy,
       publicKey,
-      userState: userState as JsonObject | null,
+      userState,
       maxQueued: 2,
       claim: claims ? claimOf() : null,
       idempotency: key === null ? null : { key, digest: text },
     });
     const committed = await this.#given.store.turns.chat(target(this.#id(session)), input);
+    if (committed === null) throw new Error("A chat that may create its session has not");
     this.#note(committed);
     const { outcome } = committed;
     if (outcome.kind === "accepted" && outcome.started !== null) this.#turns.push(outcome.started);

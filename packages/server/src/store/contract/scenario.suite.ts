@@ -39,7 +39,14 @@ export function chatInput(text: string, overrides: Partial<ChatInput> = {}): Cha
 }
 
 export function chat(store: Store, id: string, text: string, overrides: Partial<ChatInput> = {}) {
-  return store.turns.chat(target(id), chatInput(text, overrides));
+  return chatWith(store, target(id), chatInput(text, overrides));
+}
+
+/** A chat that may create its session. */
+export async function chatWith(store: Store, to: SessionTarget, input: ChatInput) {
+  const committed = await store.turns.chat(to, input);
+  if (committed === null) throw new Error("There is no such session, and none was created");
+  return committed;
 }
 
 /** A chat whose turn starts at once. */

@@ -62,7 +62,7 @@ function chatWith(calls: Calls): TurnStore["chat"] {
         },
         ({ kind }) => kind === "rejected",
       );
-      if (committed === null) throw new Error("A chat needs to know what its session begins as");
+      if (committed === null) return null;
       const { outcome } = committed;
       if (idempotency !== null && outcome.kind === "accepted") {
         const { key, digest } = idempotency;

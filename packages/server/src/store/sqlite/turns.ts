@@ -63,7 +63,7 @@ function prepareChat(database: DatabaseSync, { facts, change }: Transaction): Sy
       },
       ({ kind }) => kind === "rejected",
     );
-    if (committed === null) throw new Error("A chat needs to know what its session begins as");
+    if (committed === null) return null;
     const { outcome, session } = committed;
     if (idempotency !== null && outcome.kind === "accepted") {
       remember.run(session.key, idempotency.key, idempotency.digest, outcome.turn, at);
