@@ -3,8 +3,7 @@
 import type { LiveSession, SessionUpdate } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
 import type { CommandParts, ExitCode } from "../command.ts";
-import type { ChatPlace } from "./chat-place.ts";
-import { rememberThread } from "./remember-thread.ts";
+import { type ChatPlace, rememberThread } from "./chat-place.ts";
 import { Screen } from "./screen.ts";
 import { Transcript } from "./transcript.ts";
 

@@ -1,3 +1,6 @@
+// What `colloquy chat` is told, and what it needs before the first word: a service, a session. The rest is in conversation.ts, for a person at
+// a terminal, and in answer-once.ts, for one question.
+
 import { type ClientOptions, createClient } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
 import type { Command } from "commander";
@@ -5,7 +8,7 @@ import { homedir } from "node:os";
 import { formatProblems } from "../../config/problem.ts";
 import { parsePublicKey } from "../../core/wallet.ts";
 import { CommandFailure, type CommandParts, type ExitCode, type LocalService } from "../command.ts";
-import { RememberedThreads, threadsFile } from "../remembered-threads.ts";
+import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
 import { baseUrl, explainedAt } from "../service-url.ts";
 import { answerOnce } from "./answer-once.ts";
 import { Conversation } from "./conversation.ts";

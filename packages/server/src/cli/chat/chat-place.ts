@@ -1,7 +1,8 @@
 // The service that is talked with, and the conversations there.
 
 import type { Client, LiveSession } from "@colloquy/client";
-import type { RememberedThreads } from "../remembered-threads.ts";
+import type { Snapshot } from "@colloquy/protocol";
+import type { RememberedThreads } from "./remembered-threads.ts";
 
 export interface ChatPlace {
   readonly client: Client;
@@ -23,4 +24,13 @@ export async function chosenSession(
   const session = client.session(id ?? undefined);
   if (model !== null) await session.setModel(model);
   return session;
+}
+
+/** Keeps a conversation in the list of this machine, under the title that it has now. Empty ones are not worth it. */
+export async function rememberThread(
+  { threads, serviceName }: ChatPlace,
+  { session_id, title, app, messages }: Snapshot,
+): Promise<void> {
+  if (messages.length === 0) return;
+  await threads.remember({ service: serviceName, session_id, title, app, at: new Date().toISOString() });
 }

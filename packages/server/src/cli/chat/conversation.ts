@@ -4,10 +4,9 @@ import { ColloquyError, type LiveSession } from "@colloquy/client";
 import type { PendingAction } from "@colloquy/protocol";
 import { CommandFailure, type CommandParts, type ExitCode } from "../command.ts";
 import { harmlessLine } from "../harmless-text.ts";
-import { type ChatPlace } from "./chat-place.ts";
+import { type ChatPlace, rememberThread } from "./chat-place.ts";
 import { askedAction, readDecision } from "./decisions.ts";
-import { Followed } from "./followed.ts";
-import { rememberThread } from "./remember-thread.ts";
+import { FollowedSession } from "./followed-session.ts";
 import { Screen } from "./screen.ts";
 import { runSlashCommand } from "./slash-commands.ts";
 import { Terminal } from "./terminal.ts";
@@ -19,7 +18,7 @@ export class Conversation {
   readonly #isInside: boolean;
   readonly #terminal: Terminal;
   readonly #screen: Screen;
-  #followed: Followed;
+  #followed: FollowedSession;
   /** Of what is being asked of the service; Ctrl-C ends the waiting. */
   #request: AbortController | null = null;
   #ended: ExitCode | null = null;
@@ -87,8 +86,8 @@ export class Conversation {
     this.#above(() => this.#screen.line(tone, text));
   }
 
-  #follow(session: LiveSession): Followed {
-    return new Followed(session, {
+  #follow(session: LiveSession): FollowedSession {
+    return new FollowedSession(session, {
       onPieces: (pieces) => {
         if (pieces.length > 0) this.#above(() => this.#screen.write(pieces));
         else this.#showLine();

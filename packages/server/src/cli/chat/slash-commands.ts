@@ -3,7 +3,7 @@
 import { parseSessionId } from "@colloquy/protocol";
 import { nearestName } from "../../config/nearest-name.ts";
 import { harmlessLine } from "../harmless-text.ts";
-import type { RememberedThread } from "../remembered-threads.ts";
+import type { RememberedThread } from "./remembered-threads.ts";
 import { fitted } from "../text-width.ts";
 import type { Conversation } from "./conversation.ts";
 

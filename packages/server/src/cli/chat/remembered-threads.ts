@@ -4,9 +4,9 @@
 import { appendFile, chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import type { Environment } from "../config/environment.ts";
-import { CommandFailure } from "./command.ts";
-import { pathFailure } from "../core/path-failure.ts";
+import type { Environment } from "../../config/environment.ts";
+import { CommandFailure } from "../command.ts";
+import { pathFailure } from "../../core/path-failure.ts";
 
 const RememberedThread = z.object({
   /** Which service it is on. */

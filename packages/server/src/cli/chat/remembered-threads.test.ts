@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { CommandFailure } from "./command.ts";
+import { CommandFailure } from "../command.ts";
 import { type RememberedThread, RememberedThreads, threadsFile } from "./remembered-threads.ts";
 
 const HERE = "http://127.0.0.1:8080";

@@ -1,19 +1,19 @@
-// A conversation that is followed: everything that happens in it becomes pieces for the screen.
+// A session that is followed: everything that happens in it becomes pieces for the screen.
 
 import { ColloquyError, type Connection, type LiveSession, type SendOptions } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
 import { harmlessLine } from "../harmless-text.ts";
 import { type Piece, type Tone, Transcript } from "./transcript.ts";
 
-export interface FollowedListener {
+export interface FollowListener {
   /** Something has happened; what of it is to be shown, if anything. */
   readonly onPieces: (pieces: readonly Piece[]) => void;
   readonly onConnection: (tone: Tone, text: string) => void;
 }
 
-export class Followed {
+export class FollowedSession {
   readonly session: LiveSession;
-  readonly #listener: FollowedListener;
+  readonly #listener: FollowListener;
   readonly #transcript = new Transcript();
   readonly #end = new AbortController();
   #failure: Error | null = null;
@@ -21,7 +21,7 @@ export class Followed {
   #isCutOff = false;
   #stateChanges = 0;
 
-  constructor(session: LiveSession, listener: FollowedListener) {
+  constructor(session: LiveSession, listener: FollowListener) {
     this.session = session;
     this.#listener = listener;
   }
