@@ -55,6 +55,8 @@ const unavailable = (retryAfter?: string): Answer =>
     retryAfter === undefined ? {} : { "retry-after": retryAfter },
   );
 
+const inDoubt = (code: string): Answer => json({ code, detail: "Look." }, 503, { "retry-after": "1" });
+
 function client(options: ClientOptions = {}, random = 0.5): Client {
   const timing = {
     after: (ms: number, callback: () => void) => clock.after(ms, callback),
@@ -172,6 +174,7 @@ describe("a message", () => {
 
   it.each([
     ["the network fails", [reset, reset]],
+    ["nobody knows whether it was stored", [inDoubt("outcome_unknown"), inDoubt("stored_not_shown")]],
     ["nothing is answered in time", [silent, silent]],
     ["a proxy has no service behind it", [json({}, 502), json({}, 504)]],
     ["the service is not ready", [unavailable("1"), unavailable()]],

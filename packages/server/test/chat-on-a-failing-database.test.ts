@@ -128,6 +128,7 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     });
     const refused = await chat("first");
     expect(refused).toMatchObject({ status: 503, retryAfter: "1" });
+    expect(refused.body.code).toBe("outcome_unknown");
     expect(refused.body.detail).toContain("Look at what arrived");
     proxy.fromClient = null;
     await sendAgain("first");

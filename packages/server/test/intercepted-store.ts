@@ -43,7 +43,7 @@ export function losingAnswerOf(method: string, store: Store): BeforeCall {
   const answered = async (parameters: readonly unknown[]): Promise<void> => {
     const [aggregate, name] = method.split(".") as ["sessions", "rename"];
     await (store[aggregate][name] as (...given: readonly unknown[]) => Promise<unknown>)(...parameters);
-    throw new OutcomeUnknown(503, "store_unavailable", "Look at what arrived.", 1);
+    throw new OutcomeUnknown(503, "outcome_unknown", "Look at what arrived.", 1);
   };
   return (called, parameters) => {
     if (called !== method || isLost) return undefined;

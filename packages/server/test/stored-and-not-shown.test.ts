@@ -37,6 +37,7 @@ describe.skipIf(await isWithoutPostgres())("what cannot be shown", () => {
     const refused = await node.say(id, "hello", { waitMs: 5_000 }).catch((error: unknown) => error);
     isAway = false;
     expect(refused).toBeInstanceOf(OutcomeUnknown);
+    expect(refused).toMatchObject({ status: 503, code: "stored_not_shown" });
     expect(refused).toHaveProperty("detail", expect.stringContaining("was stored"));
     expect((await node.snapshot(id)).messages[0]?.content).toBe("hello");
   });

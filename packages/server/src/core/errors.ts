@@ -53,7 +53,7 @@ export class Unavailable extends ServiceError {
   }
 }
 
-/** 503: the store was lost while it was writing, and nobody could be asked how that ended. It may be done, or be done yet. */
+/** 503: it may be done, or be done yet: the store was lost while it was writing, and nobody could be asked. Or it is, and cannot be shown. */
 export class OutcomeUnknown extends Unavailable {}
 
 const DONE_BUT_NOT_SHOWN =
@@ -62,7 +62,7 @@ const DONE_BUT_NOT_SHOWN =
 /** Throws what a failure means to whoever's request had changed something before it came: that is not undone. */
 export function throwAfterCommit(error: unknown): never {
   if (!(error instanceof Unavailable) || error instanceof OutcomeUnknown) throw error;
-  throw new OutcomeUnknown(503, error.code, DONE_BUT_NOT_SHOWN, 1, error);
+  throw new OutcomeUnknown(503, "stored_not_shown", DONE_BUT_NOT_SHOWN, 1, error);
 }
 
 /** 503: the session counts as another App than the one that access was decided for. Whoever is asked looks again before answering this. */

@@ -50,7 +50,7 @@ describe("a session in memory, when the answer of the store is lost after the co
     await talk();
     const shown = await service.snapshot(id);
     before = losingAnswerOf(method, service.store);
-    await expect(change()).rejects.toMatchObject({ status: 503, code: "store_unavailable" });
+    await expect(change()).rejects.toMatchObject({ status: 503, code: "outcome_unknown" });
     const after = await service.snapshot(id);
     expect(after).not.toEqual(shown);
     await service.evict();

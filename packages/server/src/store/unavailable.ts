@@ -26,7 +26,7 @@ export function storeUnavailable(cause: unknown): Unavailable {
 export function storeUncertain(cause: unknown): OutcomeUnknown {
   return new OutcomeUnknown(
     503,
-    "store_unavailable",
+    "outcome_unknown",
     "The store of this service was lost while it was writing. Look at what arrived before you send it again, or send it with the same Idempotency-Key.",
     1,
     cause,

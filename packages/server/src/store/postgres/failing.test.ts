@@ -1,7 +1,7 @@
 // What the store answers when the database, the way to it or a single row fails.
 
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
 import { TcpProxy, type FromClient } from "../../../test/tcp-proxy.ts";
 import { OutcomeUnknown } from "../../core/errors.ts";
@@ -12,6 +12,7 @@ import { openPostgresStore } from "./open.ts";
 type FromServer = Parameters<FromClient>[1]["server"];
 
 const UNAVAILABLE = { status: 503, code: "store_unavailable" };
+const IN_DOUBT = { status: 503, code: "outcome_unknown" };
 
 describe.skipIf(await isWithoutPostgres())("a store on a database that fails", () => {
   let server: PostgresServer;
@@ -101,6 +102,21 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
     await patient.close();
   });
 
+  it("loses what a node holds that is paused or cut off in the middle of a transaction, so that others get it", async () => {
+    const id = randomUUID();
+    await chat(direct, id, "before");
+    atNextCommit((_bytes, { client }) => {
+      // From here on nothing of it arrives, not even that it is gone.
+      client.removeAllListeners("close");
+      proxy.fromClient = () => undefined;
+    });
+    const lost = chat(store, id, "hello").catch((error: unknown) => error);
+    await vi.waitUntil(() => proxy.fromClient !== null && proxy.fromClient.length === 0, { timeout: 5_000 });
+    expect((await direct.sessions.rename(id, "next"))?.session.title).toBe("next");
+    expect(await lost).toMatchObject({ status: 503 });
+    expect((await record(direct, id)).turnCount).toBe(1);
+  });
+
   it("does not say that nothing was changed where nobody can be asked", async () => {
     const id = randomUUID();
     atNextCommit((bytes, { client, server }) => {
@@ -112,7 +128,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       server.write(bytes);
     });
     const refused = await chat(store, id, "hello").catch((error: unknown) => error);
-    expect(refused).toMatchObject(UNAVAILABLE);
+    expect(refused).toMatchObject(IN_DOUBT);
     expect(refused).toHaveProperty("detail", expect.stringContaining("Look at what arrived"));
     expect(refused).toBeInstanceOf(OutcomeUnknown);
     expect(await direct.sessions.find(id)).not.toBeNull();
@@ -154,7 +170,7 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
       });
     });
     const refused = await chat(store, id, "hello").catch((error: unknown) => error);
-    expect(refused).toMatchObject(UNAVAILABLE);
+    expect(refused).toMatchObject(IN_DOUBT);
     expect(refused).toBeInstanceOf(OutcomeUnknown);
     await crashed.promise;
     expect(await server.query(database, `SELECT 1 FROM sessions WHERE id = '${id}'`)).toEqual([]);
