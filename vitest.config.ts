@@ -16,6 +16,7 @@ export default defineConfig({
     // Room for a slow, shared machine. No test is timed: this only ends one that hangs.
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    expect: { poll: { timeout: 20_000 } },
     passWithNoTests: false,
     reporters: ["default", new LeftOutReporter()],
   },
