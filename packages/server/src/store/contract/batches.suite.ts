@@ -50,6 +50,22 @@ export function describeBatches(openStore: OpenStore): void {
       expect(gone).toBeNull();
     });
 
+    it("change all or nothing where something of theirs cannot be written down, and their neighbours everything", async () => {
+      const [id, other] = [randomUUID(), randomUUID()];
+      const turn = await startTurn(given.store, id, "hello");
+      const before = await everything(given.store, id);
+      // What is behind the interface cannot be JSON, whatever its type says.
+      const parts = [10n] as never;
+      const [failed, neighbour] = await Promise.allSettled([
+        given.store.turns.complete(identityOf(turn), step(1, "hi", { parts })),
+        chat(given.store, other, "hello"),
+      ]);
+      expect(failed.status).toBe("rejected");
+      expect(neighbour).toMatchObject({ status: "fulfilled", value: { outcome: { kind: "accepted" } } });
+      expect(await everything(given.store, id)).toEqual(before);
+      expect(await complete(given.store, turn, "hi")).toMatchObject({ outcome: "ok" });
+    });
+
     it("create a session once", async () => {
       const id = randomUUID();
       const opened = await Promise.all(

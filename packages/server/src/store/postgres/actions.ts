@@ -2,7 +2,7 @@ import { decideAction, decideExpiry } from "../../core/decisions/actions.ts";
 import type { ActionStore } from "../../core/ports/action-store.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
-import { writeChanges } from "./draft-writer.ts";
+import { writeOf } from "./draft-writer.ts";
 import { prepare } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 import { ACTION } from "./columns.ts";
@@ -65,7 +65,7 @@ export function actionsOf(calls: Calls): ActionStore {
           // Somebody may have decided while this waited for the lock.
           return draft.session === state.session ? [] : [transaction.keep(state, draft, { arrived })];
         });
-        await writeChanges(connection, transaction.changes);
+        await writeOf(transaction.changes)(connection);
         return expired;
       }),
   };

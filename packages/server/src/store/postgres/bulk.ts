@@ -9,8 +9,14 @@ export type Columns = Readonly<Record<string, "bigint" | "integer" | "smallint" 
 /** Values of one row, in the order of its columns. */
 export type Row = readonly (string | number | null)[];
 
-/** Writes all rows in one statement; no rows are no statement. */
-export type WriteRows = (connection: Connection, rows: readonly Row[]) => Promise<void>;
+/** A statement with all that it needs, to be sent. */
+export type Write = (connection: Connection) => Promise<void>;
+
+/**
+ * Writes all rows in one statement; no rows are no statement. Whatever can go wrong with values on this side has done so when there is a
+ * `Write`: what is sent together, with the COMMIT behind it, is sent as a whole.
+ */
+export type WriteRows = (rows: readonly Row[]) => Write;
 
 /** `onConflict` is what follows ON CONFLICT, the empty text for nothing. */
 export function prepareInsert(table: string, columns: Columns, onConflict = ""): WriteRows {
@@ -65,8 +71,10 @@ export function listsOf(rows: readonly Row[], count: number): Value[] {
 function prepareRows(text: string, columns: Columns): WriteRows {
   const statement = prepare<Value[]>(text);
   const count = Object.keys(columns).length;
-  return async (connection, rows) => {
-    if (rows.length > 0) await statement.run(connection, ...listsOf(rows, count));
+  return (rows) => {
+    if (rows.length === 0) return () => Promise.resolve();
+    const lists = listsOf(rows, count);
+    return async (connection) => void (await statement.run(connection, ...lists));
   };
 }
 

@@ -5,10 +5,9 @@ import type { MessageRecord } from "../../core/message.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
 import type { TurnRecord } from "../../core/turn.ts";
 import { listText, usageText } from "../rows.ts";
-import { prepareDelete, prepareInsert, prepareUpdate, type Row } from "./bulk.ts";
+import { prepareDelete, prepareInsert, prepareUpdate, type Row, type Write } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
-import type { Connection } from "./connections.ts";
-import { writeSessions } from "./session-writer.ts";
+import { writesOfSessions } from "./session-writer.ts";
 import { together } from "./together.ts";
 
 const PLACE = { session_key: "bigint", number: "bigint" } as const;
@@ -113,19 +112,24 @@ const rememberKeys = prepareInsert(
 );
 
 /**
- * Statements of one connection run in the order in which they are sent: what is removed is so before the new is there. All are sent when
- * this returns its promise, so that a COMMIT may be sent behind them at once.
+ * Statements of one connection run in the order in which they are sent: what is removed is so before the new is there. Throws before
+ * anything is sent where something cannot be written down; what this answers sends all of it before it returns its promise, so that a
+ * COMMIT may be sent behind it at once.
  */
-export async function writeChanges(connection: Connection, changes: Changes): Promise<void> {
+export function writeOf(changes: Changes): Write {
+  const writes = writesOf(changes);
+  return async (connection) => void (await together(writes.map((write) => write(connection))));
+}
+
+function writesOf(changes: Changes): readonly Write[] {
   const streamed = [...changes.streamed.values()];
-  await together([
-    writeSessions(connection, [...changes.sessions.values()]),
-    insertMessages(connection, changes.messages.added(messageRow)),
-    updateMessages(connection, changes.messages.changed(changedMessageRow)),
-    insertTurns(connection, changes.turns.added(turnRow)),
-    updateTurns(connection, changes.turns.changed(changedTurnRow)),
+  return [
+    ...writesOfSessions([...changes.sessions.values()]),
+    insertMessages(changes.messages.added(messageRow)),
+    updateMessages(changes.messages.changed(changedMessageRow)),
+    insertTurns(changes.turns.added(turnRow)),
+    updateTurns(changes.turns.changed(changedTurnRow)),
     insertSteps(
-      connection,
       changes.steps.map(({ key, turn, step }) => [
         key,
         turn,
@@ -136,49 +140,30 @@ export async function writeChanges(connection: Connection, changes: Changes): Pr
         JSON.stringify(step.parts),
       ]),
     ),
-    takeBackText(
-      connection,
-      streamed.map(({ key, turn, from }) => [key, turn, from]),
-    ),
+    takeBackText(streamed.map(({ key, turn, from }) => [key, turn, from])),
     keepText(
-      connection,
       streamed.flatMap(({ key, turn, pieces }) =>
         pieces.map(({ offset, text }) => [key, turn, offset, text]),
       ),
     ),
-    insertEvents(connection, changes.events),
-    insertSystemEvents(connection, changes.systemEvents),
-    keepLastSystemEvents(
-      connection,
-      [...new Set(changes.systemEvents.map(([key]) => key ?? null))].map((key) => [key]),
-    ),
-    insertActions(connection, changes.actions.added(actionRow)),
-    updateActions(connection, changes.actions.changed(changedActionRow)),
-    ...writeDuties(connection, changes),
-  ]);
+    insertEvents(changes.events),
+    insertSystemEvents(changes.systemEvents),
+    keepLastSystemEvents([...new Set(changes.systemEvents.map(([key]) => key ?? null))].map((key) => [key])),
+    insertActions(changes.actions.added(actionRow)),
+    updateActions(changes.actions.changed(changedActionRow)),
+    ...writesOfDuties(changes),
+  ];
 }
 
-function writeDuties(connection: Connection, changes: Changes): Promise<void>[] {
+function writesOfDuties(changes: Changes): readonly Write[] {
   const leases = [...changes.leases].toSorted(([left], [right]) => left - right);
   const titles = [...changes.titles];
   return [
-    giveUpLeases(
-      connection,
-      leases.flatMap(([key, row]) => (row === null ? [[key]] : [])),
-    ),
-    takeLeases(
-      connection,
-      leases.flatMap(([, row]) => (row === null ? [] : [row])),
-    ),
-    oweNoMore(
-      connection,
-      titles.flatMap(([key, dueAt]) => (dueAt === null ? [[key]] : [])),
-    ),
-    oweTitles(
-      connection,
-      titles.flatMap(([key, dueAt]) => (dueAt === null ? [] : [[key, dueAt]])),
-    ),
-    rememberKeys(connection, [...changes.usedKeys.values()]),
+    giveUpLeases(leases.flatMap(([key, row]) => (row === null ? [[key]] : []))),
+    takeLeases(leases.flatMap(([, row]) => (row === null ? [] : [row]))),
+    oweNoMore(titles.flatMap(([key, dueAt]) => (dueAt === null ? [[key]] : []))),
+    oweTitles(titles.flatMap(([key, dueAt]) => (dueAt === null ? [] : [[key, dueAt]]))),
+    rememberKeys([...changes.usedKeys.values()]),
   ];
 }
 

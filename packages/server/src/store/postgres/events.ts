@@ -102,14 +102,8 @@ async function trimLogs(connection: Connection, rows: readonly TrimmableRow[]): 
   const alive = new Set(locked.map(({ key }) => key));
   const trimmed = rows.filter(({ key }) => alive.has(key));
   await together([
-    forget(
-      connection,
-      trimmed.map(({ key, floor }) => [key, floor]),
-    ),
-    raiseFloor(
-      connection,
-      trimmed.map(({ key, floor }) => [floor, key]),
-    ),
+    forget(trimmed.map(({ key, floor }) => [key, floor]))(connection),
+    raiseFloor(trimmed.map(({ key, floor }) => [floor, key]))(connection),
   ]);
   return trimmed.length;
 }

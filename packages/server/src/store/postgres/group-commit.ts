@@ -5,7 +5,7 @@
 import { PASSED_OVER, type ChangeNeeds } from "./calls.ts";
 import { commit } from "./commit.ts";
 import type { Connections } from "./connections.ts";
-import { writeChanges } from "./draft-writer.ts";
+import { writeOf } from "./draft-writer.ts";
 import { concernsAll, isLockTimeout, isWorthRepeating } from "./failures.ts";
 import type { Patience } from "./session-locks.ts";
 import { Transaction } from "./transaction.ts";
@@ -128,7 +128,9 @@ function commitTogether(
             ? PASSED_OVER
             : { value: change.decide(transaction, change.at ?? transaction.at) },
       );
-      const writes = writeChanges(connection, transaction.changes);
+      // What cannot be written down throws here, with nothing sent: then there must be no COMMIT.
+      const write = writeOf(transaction.changes);
+      const writes = write(connection);
       const ended = commit(connection, writes);
       writes.then(onWritten, () => undefined);
       // It is waited for where the transaction began.

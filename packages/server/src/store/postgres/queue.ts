@@ -12,7 +12,7 @@ import type { StartedTurn } from "../../core/turn.ts";
 import { toLease, type LeaseRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
-import { writeChanges } from "./draft-writer.ts";
+import { writeOf } from "./draft-writer.ts";
 import type { Patience } from "./session-locks.ts";
 import { prepare } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
@@ -146,7 +146,7 @@ async function claimRows(
     const started = decideClaim(draft, openTurns, open, { owner, agentMessageId }, ofApp);
     return [transaction.keep(state, draft, started)];
   });
-  await writeChanges(connection, transaction.changes);
+  await writeOf(transaction.changes)(connection);
   return claimed;
 }
 

@@ -79,16 +79,14 @@ async function writeAll(connection: Connection, secrets: readonly SealedSecret[]
   const slots = new Map(
     secrets.map((secret) => [JSON.stringify([secret.app, secret.clientId, secret.name]), secret]),
   );
-  await write(
-    connection,
-    Array.from(slots.values(), ({ app, clientId, name, keyId, sealed }) => [
-      app,
-      clientId,
-      name,
-      keyId,
-      sealed,
-    ]),
-  );
+  const rows = Array.from(slots.values(), ({ app, clientId, name, keyId, sealed }) => [
+    app,
+    clientId,
+    name,
+    keyId,
+    sealed,
+  ]);
+  await write(rows)(connection);
 }
 
 async function bringInForce(connection: Connection, keyId: string, before: string | null): Promise<string> {

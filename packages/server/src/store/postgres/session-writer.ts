@@ -1,10 +1,8 @@
 // The row of a session: its columns, in one place, and how they are written.
 
 import { changingCells, type ChangingColumn } from "../session-cells.ts";
-import { prepareInsert, prepareUpdate, type Columns } from "./bulk.ts";
-import type { Connection } from "./connections.ts";
+import { prepareInsert, prepareUpdate, type Columns, type Write } from "./bulk.ts";
 import type { SessionState } from "./session-state.ts";
-import { together } from "./together.ts";
 
 /** In the order of their cells. */
 const CHANGING = {
@@ -37,16 +35,14 @@ const update = prepareUpdate("sessions", CHANGING, { key: "bigint" });
 const noteUse = prepareUpdate("sessions", { used_at: "bigint" }, { key: "bigint" });
 
 /** Writes sessions as they are after a transaction, with the time of their last use. */
-export async function writeSessions(
-  connection: Connection,
+export function writesOfSessions(
   used: readonly { readonly state: SessionState; readonly at: number }[],
-): Promise<void> {
+): readonly Write[] {
   const born = used.filter(({ state }) => state.before === null);
   const changed = used.filter(({ state }) => state.before !== null && state.before !== state.session);
   const unchanged = used.filter(({ state }) => state.before === state.session);
-  await together([
+  return [
     insert(
-      connection,
       inOrder(born).map(({ state: { session }, at }) => [
         ...changingCells(session, at),
         session.key,
@@ -55,15 +51,9 @@ export async function writeSessions(
         session.createdAt,
       ]),
     ),
-    update(
-      connection,
-      changed.map(({ state: { session }, at }) => [...changingCells(session, at), session.key]),
-    ),
-    noteUse(
-      connection,
-      unchanged.map(({ state: { session }, at }) => [at, session.key]),
-    ),
-  ]);
+    update(changed.map(({ state: { session }, at }) => [...changingCells(session, at), session.key])),
+    noteUse(unchanged.map(({ state: { session }, at }) => [at, session.key])),
+  ];
 }
 
 /** In the order of their ids, so that two nodes that create the same sessions wait for each other and not in a circle. */

@@ -42,7 +42,7 @@ export function tableRowsOf(connection: Connection): TableWriter {
     sequences: async () =>
       Object.fromEntries((await sequences.all(connection)).map(({ name, value }) => [name, value])),
     moveNote: () => readMoveNote(connection),
-    insert: async (table, rows) => (await insertInto(table))(connection, rows),
+    insert: async (table, rows) => (await insertInto(table))(rows)(connection),
     async remove(table, where) {
       const condition = where === null ? "" : ` WHERE ${quoted(where.column)} = $1`;
       const text = `DELETE FROM ${quoted(table.name)}${condition}`;
