@@ -1,0 +1,198 @@
+// Every example of every `--help` is typed into a shell, where there is a service, with what stands for something put in its place.
+
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { recordedRun } from "../../src/cli/testing/recorded-run.ts";
+import { freePort } from "../free-port.ts";
+import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
+import { Service } from "./service.ts";
+import { MAIN } from "./terminal.ts";
+
+// Processes are started one after the other, on machines that do much else.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+const WALLET = "0x52908400098527886E0F7030069857D2E4169EE7";
+const ADMIN_KEY = "command-line-admin-key-0123456789";
+/** What examples write and read. */
+const FILES = ["session.jsonl", "wallet.jsonl"];
+/** Those that go on until they are ended. */
+const LASTING = [/colloquy serve$/, /^colloquy chat$/, /^colloquy chat --url/];
+
+/** Lines below `Example:` or `Examples:`, without what is said about them; of a command and of those below it. */
+async function examplesOf(path: readonly string[] = []): Promise<readonly string[]> {
+  const { output } = await recordedRun([...path, "--help"]);
+  const [, examples = ""] = /\nExamples?:\n((?: {2}.+\n)+)/.exec(output) ?? [];
+  const [, commands = ""] = /\nCommands:\n((?: {2}.+\n)+)/.exec(output) ?? [];
+  const names = [...commands.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = ""]) => name);
+  const below = await Promise.all(
+    names.filter((name) => name !== "help").map((name) => examplesOf([...path, name])),
+  );
+  const own = examples.split("\n").flatMap((line) => {
+    const [example = ""] = line.trim().split(/ {2,}/);
+    return example === "" ? [] : [example];
+  });
+  return [...own, ...below.flat()];
+}
+
+const ALL = [...new Set(await examplesOf())];
+const [MOVES, OTHERS] = [true, false].map((moves) =>
+  ALL.filter((example) => example.startsWith("colloquy migrate") === moves),
+) as [string[], string[]];
+
+let service: Service;
+let programs = "";
+
+beforeAll(async () => {
+  const config = {
+    apps: {
+      default: {},
+      defi: { requireKey: "chat" },
+      games: { requireKey: "chat" },
+    },
+  };
+  service = await Service.start({ config, environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
+  await writeFile(join(service.directory, "staging.json"), JSON.stringify(config));
+  // For what looks at changes of a repository.
+  programs = await mkdtemp(join(tmpdir(), "colloquy-examples-"));
+  await program("colloquy", `exec "${process.execPath}" "${MAIN}" "$@"`);
+  await program("git", 'echo "-one"; echo "+two"');
+  for (const folder of [".local/share/bash-completion/completions", ".config/fish/completions", "zsh"]) {
+    await mkdir(join(service.directory, folder), { recursive: true });
+  }
+});
+afterAll(async () => {
+  await service.remove();
+  await rm(programs, { recursive: true });
+});
+
+async function program(name: string, does: string): Promise<void> {
+  await writeFile(join(programs, name), `#!/bin/sh\n${does}\n`);
+  await chmod(join(programs, name), 0o755);
+}
+
+function environment(): Record<string, string> {
+  const path = `${programs}:${process.env["PATH"] ?? ""}`;
+  return { ...service.environment, PATH: path, HOME: service.directory };
+}
+
+interface Typed {
+  readonly code: number;
+  readonly output: string;
+  readonly errors: string;
+}
+
+function type(line: string, more: Record<string, string> = {}): Promise<Typed> {
+  const { promise, resolve } = Promise.withResolvers<Typed>();
+  const options = { cwd: service.directory, env: { ...environment(), ...more } };
+  const child = execFile("bash", ["-c", `fpath=(- zsh); ${line}`], options, (error, output, errors) =>
+    resolve({ code: error === null ? 0 : Number(error.code), output, errors }),
+  );
+  child.stdin?.end();
+  return promise;
+}
+
+/** The example, with what its words stand for made for it alone. */
+async function filledIn(example: string): Promise<string> {
+  const line = example.replace("COMMAND", "keys").replace("0x12ab34cd", WALLET);
+  if (/keys (?:rotate|revoke)/.test(line)) {
+    const made = await service.command(["keys", "create", "--app", "defi", "--json"]);
+    const { id } = JSON.parse(made.output) as { readonly id: string };
+    return line.replace(/(?<=keys (?:rotate|revoke) )\S+/, id);
+  }
+  const session = service.client.session();
+  await session.send("count to 2", { wait: true, publicKey: WALLET });
+  session.stop();
+  await Promise.all(FILES.map((name) => rm(join(service.directory, name), { force: true })));
+  if (line.startsWith("colloquy import")) {
+    const { output } = await service.command(["export", "--session", session.id]);
+    await Promise.all(FILES.map((name) => writeFile(join(service.directory, name), output)));
+    await service.command(["sessions", "delete", session.id]);
+  }
+  return line.replace("3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6", session.id);
+}
+
+it("there are some for every command", () => {
+  const commands = new Set(ALL.flatMap((example) => /\bcolloquy ([a-z]+)/.exec(example)?.[1] ?? []));
+  const names = "chat check completion doctor export import keys migrate secrets serve sessions".split(" ");
+  expect([...commands].toSorted()).toEqual(names);
+});
+
+describe("examples that end", () => {
+  it.each(OTHERS.filter((example) => !LASTING.some((lasting) => lasting.test(example))))(
+    "%s",
+    async (example) => {
+      const line = await filledIn(example);
+      // As its help says: a server that is alone has in memory what would be replaced.
+      const isWithout = line.includes("--replace");
+      if (isWithout) await service.stop();
+      expect(await type(line)).toMatchObject({ code: 0 });
+      if (isWithout) await service.run();
+    },
+  );
+});
+
+describe("examples that go on", () => {
+  it.each(OTHERS.filter((example) => example.endsWith("serve")))("%s", async (example) => {
+    const port = String(await freePort());
+    const line = example.replace("PORT=9000", `PORT=${port}`);
+    const env = { ...environment(), PORT: port, COLLOQUY_DATA_DIR: join(service.directory, port) };
+    const child = spawn(
+      "bash",
+      ["-c", line.replace("colloquy", "exec colloquy").replace(/^(PORT=\d+) exec/, "export $1; exec")],
+      {
+        cwd: service.directory,
+        env,
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
+    const ended = once(child, "exit");
+    let address = "";
+    for await (const said of createInterface({ input: child.stdout })) {
+      address = /"address":"([^"]+)"/.exec(said)?.[1] ?? "";
+      if (address !== "") break;
+    }
+    child.stdout.resume();
+    expect(new URL(address).port).toBe(port);
+    expect((await fetch(`${address}/healthz`)).status).toBe(200);
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  });
+
+  it.each(OTHERS.filter((example) => example.startsWith("colloquy chat --url")))(
+    "%s, asked one thing",
+    async (example) => {
+      const made = await service.command(["keys", "create", "--app", "defi", "--json"]);
+      const { key } = JSON.parse(made.output) as { readonly key: string };
+      const line = `${example.replace("https://chat.example.com", service.url)} "count to 3"`;
+      expect(await type(line, { COLLOQUY_APP_KEY: key })).toEqual({ code: 0, output: "1 2 3\n", errors: "" });
+    },
+  );
+});
+
+describe.skipIf(await isWithoutPostgres())("examples that move to and from PostgreSQL", () => {
+  let postgres: PostgresServer;
+  beforeAll(async () => void (postgres = await PostgresServer.start()));
+  afterAll(() => postgres.stop());
+
+  it.each(MOVES)("%s", async (example) => {
+    await service.stop();
+    await type("rm -rf moved && cp -r data moved");
+    const database = postgres.url(await postgres.createDatabase());
+    const there = `colloquy migrate --from sqlite:./moved --to ${database}`;
+    const line = example
+      .replace(/postgres:\S+/, database)
+      .replace("--from sqlite:./data", "--from sqlite:./moved")
+      .replace("--to sqlite:./data", "--to sqlite:./back");
+    // The way back needs something to be there.
+    if (example.includes("--from postgres")) expect(await type(there)).toMatchObject({ code: 0 });
+    const moved = await type(line);
+    expect(moved).toMatchObject({ code: 0 });
+    expect(moved.output).toContain("Everything is there");
+    await service.run();
+  });
+});
