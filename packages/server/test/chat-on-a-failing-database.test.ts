@@ -16,7 +16,7 @@ const ADMIN_KEY = "failing-database-admin-key";
 interface Answer {
   readonly status: number;
   readonly retryAfter: string | null;
-  readonly body: { readonly detail?: string; readonly messages?: readonly Message[] };
+  readonly body: { readonly code?: string; readonly detail?: string; readonly messages?: readonly Message[] };
 }
 
 describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", () => {

@@ -1,4 +1,5 @@
-import { describe } from "vitest";
+import { describe, expect, it } from "vitest";
+import { createSystemClock } from "../clock.ts";
 import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
 import { describeClusterBus } from "./cluster-bus.suite.ts";
 import { PostgresTransport } from "./postgres-transport.ts";
@@ -21,4 +22,23 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
       stop: () => server.stop(),
     };
   });
+
+  it("carries texts of as many bytes as it says, and the server refuses one more", async () => {
+    const server = await PostgresServer.start();
+    const url = `postgres://colloquy@127.0.0.1:${server.port}/postgres`;
+    const logger = { debug() {}, info() {}, warn() {}, error() {} };
+    const transport = new PostgresTransport({ url, clock: createSystemClock(), logger });
+    const come: string[] = [];
+    const longest = "x".repeat(transport.maxBytes);
+    try {
+      transport.start({ onText: (text) => come.push(text), onResumed: () => undefined });
+      await transport.ready();
+      await transport.send([{ sessionId: null, text: longest }]);
+      await expect.poll(() => come, { timeout: 10_000 }).toEqual([longest]);
+      await expect(transport.send([{ sessionId: null, text: `${longest}x` }])).rejects.toThrow();
+    } finally {
+      await transport.close();
+      await server.stop();
+    }
+  }, 60_000);
 });
