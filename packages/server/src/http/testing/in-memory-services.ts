@@ -110,9 +110,8 @@ export class InMemoryConversations implements ConversationService {
   /** At once for a session that exists, as one that is in memory. */
   appOf(id: string): ReturnType<ConversationService["appOf"]> {
     const session = this.sessions.get(id);
-    return session === undefined
-      ? Promise.resolve({ app: "default", seen: null })
-      : (session.app ?? "default");
+    if (session === undefined) return Promise.resolve({ app: "default", seen: null });
+    return session.app ?? "default";
   }
 
   async ensure(id: string, admit: AdmitNewSession): Promise<void> {
