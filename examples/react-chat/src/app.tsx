@@ -1,8 +1,8 @@
 import { AssistantRuntimeProvider } from "@assistant-ui/react";
 import type { Client } from "@colloquy/client";
-import { ColloquyProvider, localThreads } from "@colloquy/react";
+import { ColloquyProvider, localThreads, useColloquy } from "@colloquy/react";
 import { useColloquyRuntime } from "@colloquy/react/assistant-ui";
-import { useState, type ReactNode } from "react";
+import { useEffect, useState, type ReactNode } from "react";
 import { Thread } from "./thread.tsx";
 import { ThreadList } from "./thread-list.tsx";
 
@@ -21,7 +21,9 @@ export function App({ client }: { readonly client: Client }): ReactNode {
 /** Renders again with each piece of text, so it holds nothing but the runtime. */
 function Assistant({ children }: { readonly children: ReactNode }): ReactNode {
   const [error, setError] = useState<string | null>(null);
-  const runtime = useColloquyRuntime({ onError: ({ message }) => setError(message) });
+  const [sessionId, setSessionId] = useSessionInAddress();
+  const onError = ({ message }: Error): void => setError(message);
+  const runtime = useColloquyRuntime({ sessionId, onSessionChange: setSessionId, onError });
   return (
     <AssistantRuntimeProvider runtime={runtime}>
       {children}
@@ -32,4 +34,14 @@ function Assistant({ children }: { readonly children: ReactNode }): ReactNode {
       )}
     </AssistantRuntimeProvider>
   );
+}
+
+/** Which conversation is shown: a page that is loaded again shows the same one. What stands behind the `#` is sent to no server. */
+function useSessionInAddress(): [string, (id: string) => void] {
+  const { client } = useColloquy();
+  const [id, setId] = useState(() => globalThis.location.hash.slice(1) || client.session().id);
+  useEffect(() => {
+    globalThis.location.hash = id;
+  }, [id]);
+  return [id, setId];
 }

@@ -126,23 +126,24 @@ describe.each([
       await rm(folder, { recursive: true, force: true });
     }
   });
-});
 
-it("examples/use-chat goes on with an answer in progress after a reload", async () => {
-  globalThis.location.hash = ID;
-  render(<UseChat client={page.page} />);
-  await say("Count");
-  const call = await page.model.next();
-  call.say("One");
-  await page.until(() => text().includes("One"));
-  cleanup();
-  render(
-    <StrictMode>
-      <UseChat client={page.client()} />
-    </StrictMode>,
-  );
-  await page.until(() => text().includes("CountOne"));
-  call.say(", two").finish();
-  await page.until(() => text().includes("CountOne, two") && button("Stop") === undefined);
-  expect(page.asked("POST /api/interrupt")).toBe(0);
+  it("goes on with an answer in progress after a reload", async () => {
+    globalThis.location.hash = ID;
+    render(<App client={page.page} />);
+    await say("Count");
+    const call = await page.model.next();
+    call.say("One");
+    await page.until(() => text().includes("One"));
+    cleanup();
+    render(
+      <StrictMode>
+        <App client={page.client()} />
+      </StrictMode>,
+    );
+    await page.until(() => text().includes("Count") && text().includes("One"));
+    call.say(", two").finish();
+    await page.until(() => text().includes("One, two") && button("Stop") === undefined);
+    expect(globalThis.location.hash).toBe(`#${ID}`);
+    expect(page.asked("POST /api/interrupt")).toBe(0);
+  });
 });
