@@ -236,6 +236,23 @@ describe("a thread", () => {
     expect(sent).toEqual(["Hi leaves", "Hi arrives"]);
     expect((await page.direct.getState(ID)).user_state).toEqual({ place: "home" });
   });
+
+  it("has the newest messages alone when it is asked for so many, and the others as soon as more are wanted", async () => {
+    const { rerender } = page.show(<Chat sessionId={ID} newest={2} />);
+    await isLive();
+    for (const text of ["One", "Two"]) {
+      await say(text);
+      (await page.model.next()).say(`${text} it is`).finish();
+      await until(() => shown().join("|") === `${text}|${text} it is`);
+    }
+    rerender(<Chat sessionId={ID} newest={3} />);
+    await until(() => shown().join("|") === "One it is|Two|Two it is");
+    rerender(<Chat sessionId={ID} newest={0} />);
+    await until(() => shown().length === 0);
+    rerender(<Chat sessionId={ID} />);
+    await until(() => shown().length === 4);
+    expect(shown()).toEqual(["One", "One it is", "Two", "Two it is"]);
+  });
 });
 
 describe("a tool call", () => {

@@ -1,5 +1,5 @@
 import { AssistantRuntimeProvider, type AssistantRuntime } from "@assistant-ui/react";
-import { useSession } from "@colloquy/react";
+import { useSession, type SessionView } from "@colloquy/react";
 import { useColloquyRuntime } from "@colloquy/react/assistant-ui";
 import { Code } from "lucide-react";
 import { useEffect, useState, type ReactNode } from "react";
@@ -16,6 +16,7 @@ import { useLeaving } from "./leaving-message.tsx";
 import { ModelPicker } from "./model-picker.tsx";
 import { SessionIdContext } from "./session-id.tsx";
 import { Thread } from "./thread.tsx";
+import { useNewestMessages } from "./use-newest-messages.ts";
 import { Welcome } from "./welcome.tsx";
 import styles from "./thread.module.css";
 
@@ -25,7 +26,8 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
   const [failure, setFailure] = useState<Failure | null>(null);
   const { snapshot, connection, session } = useSession(sessionId);
   const [leaving, noteLeaving] = useLeaving();
-  const runtime = useConversationRuntime(sessionId, setFailure, noteLeaving);
+  const messages = useNewestMessages(snapshot?.messages.length ?? null);
+  const runtime = useConversationRuntime(sessionId, messages.newest, setFailure, noteLeaving);
   const title = snapshot?.title ?? "Conversation";
   useDocumentTitle(title);
   useFollowedApp(snapshot?.app ?? null, (snapshot?.messages.length ?? 0) > 0);
@@ -55,14 +57,9 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
         <Announcer snapshot={snapshot} />
         <Thread
           draftOf={sessionId}
+          messages={messages}
           leaving={leaving}
-          welcome={
-            snapshot === null ? (
-              <Loading isFailed={connection.state === "failed"} />
-            ) : (
-              <Welcome model={snapshot.model} onAsk={(text) => runtime.thread.append(text)} />
-            )
-          }
+          welcome={<Beginning {...{ snapshot, connection }} onAsk={(text) => runtime.thread.append(text)} />}
           failure={failure}
           onFailure={setFailure}
           onKeyWanted={onKeyWanted}
@@ -79,18 +76,26 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
   );
 }
 
-function Loading({ isFailed }: { readonly isFailed: boolean }): ReactNode {
-  return isFailed ? null : <p className={styles["loading"]}>Loading…</p>;
+/** What stands where there is no message. */
+function Beginning({
+  snapshot,
+  connection,
+  onAsk,
+}: Pick<SessionView, "snapshot" | "connection"> & { readonly onAsk: (text: string) => void }): ReactNode {
+  if (snapshot !== null) return <Welcome model={snapshot.model} onAsk={onAsk} />;
+  return connection.state === "failed" ? null : <p className={styles["loading"]}>Loading…</p>;
 }
 
 /** assistant-ui over this session; what fails is told, and what was not sent is given back. */
 function useConversationRuntime(
   sessionId: string,
+  newest: number,
   onFailure: (failure: Failure) => void,
   onSend: (text: string, sent: Promise<unknown>) => void,
 ): AssistantRuntime {
   const runtime = useColloquyRuntime({
     sessionId,
+    newest,
     onSessionChange: (id) => goTo({ page: "chat", sessionId: id }),
     onSend,
     onError: (error, { text }) => {

@@ -3,9 +3,11 @@ import { ArrowDown } from "lucide-react";
 import type { ReactNode } from "react";
 import { AssistantMessage } from "./assistant-message.tsx";
 import { Composer } from "./composer.tsx";
+import { EarlierMessages } from "./earlier-messages.tsx";
 import type { Failure } from "./failure.ts";
 import { FailureBar } from "./failure-bar.tsx";
 import { LeavingMessage, type Leaving } from "./leaving-message.tsx";
+import type { NewestMessages } from "./use-newest-messages.ts";
 import { UserMessage } from "./user-message.tsx";
 import styles from "./thread.module.css";
 
@@ -17,6 +19,8 @@ export interface ThreadProps {
   readonly failure: Failure | null;
   readonly onFailure: (failure: Failure | null) => void;
   readonly onKeyWanted: () => void;
+  /** Which messages are on the page; all of them without it. */
+  readonly messages?: NewestMessages;
   /** What was said and has not reached the service yet. */
   readonly leaving?: readonly Leaving[];
   /** Below the text that is written. */
@@ -31,6 +35,7 @@ export function Thread({
   failure,
   onFailure,
   onKeyWanted,
+  messages,
   leaving = NONE,
   pickers,
   welcome,
@@ -48,6 +53,7 @@ export function Thread({
       >
         <div className={styles["messages"]}>
           {isEmpty && welcome}
+          {messages !== undefined && <EarlierMessages {...messages} />}
           <ThreadPrimitive.Messages>
             {({ message }) => (message.role === "user" ? <UserMessage /> : <AssistantMessage />)}
           </ThreadPrimitive.Messages>

@@ -19,6 +19,11 @@ export interface ColloquyRuntimeOptions {
   readonly sessionId?: string | undefined;
   /** The person goes to another thread, or begins a new one. With `sessionId`, it is for you to show it. */
   readonly onSessionChange?: ((id: string) => void) | undefined;
+  /**
+   * How many of the newest messages assistant-ui has; all of them without it. Every message that is shown hears of every key and of every
+   * piece of an answer, so that hundreds at once make a page slow.
+   */
+  readonly newest?: number | undefined;
   /** Sent with each message, beside the provider's wallet. */
   readonly sendOptions?: Pick<SendOptions, "clientId" | "userState"> | undefined;
   /** A message is on its way: `sent` resolves when the service has it, and rejects when it has not. */
@@ -49,7 +54,9 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
     [latest],
   );
   const { snapshot, connection, session } = useSession(current);
-  const messages = useShownMessages(snapshot, useToolProgress(current));
+  const all = useShownMessages(snapshot, useToolProgress(current));
+  const { newest = all.length } = options;
+  const messages = useMemo(() => (newest < all.length ? all.slice(all.length - newest) : all), [all, newest]);
   const threadList = useThreadListAdapter(current, show, report);
   const verbs = useVerbs(session, options.sendOptions, report, onSend);
   const isRunning = snapshot?.is_processing ?? false;

@@ -1,0 +1,52 @@
+import { useAuiState, useThreadViewport } from "@assistant-ui/react";
+import { useEffect, useLayoutEffect, useRef, type ReactNode, type RefObject } from "react";
+import { Button } from "../design/button.tsx";
+import { isTooMany } from "./newest-messages.ts";
+import type { NewestMessages } from "./use-newest-messages.ts";
+import styles from "./thread.module.css";
+
+/** Stands above the first message that is on the page, in the viewport. */
+export function EarlierMessages({ leftOut, showEarlier, letGo }: NewestMessages): ReactNode {
+  const place = useRef<HTMLDivElement>(null);
+  const keepPlace = useKeptPlace(place);
+  const shown = useAuiState(({ thread }) => thread.messages.length);
+  const isAtNewest = useThreadViewport(({ isAtBottom }) => isAtBottom);
+  useEffect(() => {
+    if (isAtNewest && isTooMany(shown)) letGo();
+  }, [isAtNewest, shown, letGo]);
+  return (
+    <div ref={place} className={styles["earlier"]}>
+      {leftOut > 0 && (
+        <Button
+          look="quiet"
+          size="small"
+          onClick={() => {
+            keepPlace();
+            showEarlier();
+          }}
+        >
+          Show earlier messages ({leftOut})
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** What was the first message stays where it is on the screen when others come before it: to be called before they do. */
+function useKeptPlace(place: RefObject<HTMLElement | null>): () => void {
+  const first = useAuiState(({ thread }) => thread.messages[0]?.id);
+  const kept = useRef<{ readonly element: Element; readonly top: number } | null>(null);
+  useLayoutEffect(() => {
+    const viewport = place.current?.closest<HTMLElement>("[role=log]") ?? null;
+    if (kept.current === null || viewport === null) return;
+    const { element, top } = kept.current;
+    kept.current = null;
+    viewport.scrollTop += element.getBoundingClientRect().top - top;
+    // The button is gone with the last of them, and with it the place of the keyboard.
+    if (document.activeElement === document.body) viewport.focus({ preventScroll: true });
+  }, [first, place]);
+  return () => {
+    const element = place.current?.nextElementSibling ?? null;
+    if (element !== null) kept.current = { element, top: element.getBoundingClientRect().top };
+  };
+}
