@@ -1,5 +1,5 @@
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { build, type InlineConfig } from "vite";
@@ -9,6 +9,14 @@ const ROOT = join(import.meta.dirname, "..");
 const compressors = { ".gz": promisify(gzip), ".br": brotliOf };
 /** Pictures and fonts that are compressed already gain nothing. */
 const COMPRESSIBLE = /\.(?:js|css|svg)$/;
+const COMPRESSED = /\.(?:gz|br)$/;
+
+/** What Vite's manifest says of a chunk, as far as it matters here. */
+interface ManifestChunk {
+  readonly file: string;
+  readonly css?: readonly string[];
+  readonly assets?: readonly string[];
+}
 
 /**
  * Builds the console into `directory`. A server that serves it meanwhile has the old page until the new one is whole.
@@ -47,15 +55,33 @@ async function forProduction(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** First the files, then the page that names them, then what nobody names any more goes. */
+/**
+ * First the files, then the page that names them. What the page before it named stays until the next build, for tabs that are open; what
+ * is older goes.
+ */
 async function takeOver(next: string, directory: string): Promise<void> {
   const assets = join(directory, "assets");
   await mkdir(assets, { recursive: true });
   const built = new Set(await readdir(join(next, "assets")));
+  const before = await namedFiles(directory);
   for (const file of built) await rename(join(next, "assets", file), join(assets, file));
   await cp(join(next, ".vite"), join(directory, ".vite"), { recursive: true });
   await rename(join(next, "index.html"), join(directory, "index.html"));
-  for (const file of await readdir(assets)) if (!built.has(file)) await rm(join(assets, file));
+  for (const file of await readdir(assets)) {
+    const isNeeded = built.has(file) || before.has(file.replace(COMPRESSED, ""));
+    if (!isNeeded) await rm(join(assets, file));
+  }
+}
+
+/** The files that a finished build loads at some time, by their names; none where there is no build. */
+async function namedFiles(directory: string): Promise<ReadonlySet<string>> {
+  const manifest = await readFile(join(directory, ".vite/manifest.json"), "utf8").catch(() => "{}");
+  const chunks = Object.values(JSON.parse(manifest) as Record<string, ManifestChunk>);
+  return new Set(
+    chunks
+      .flatMap(({ file, css = [], assets = [] }) => [file, ...css, ...assets])
+      .map((file) => basename(file)),
+  );
 }
 
 async function compress(file: string): Promise<void> {

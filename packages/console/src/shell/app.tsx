@@ -2,7 +2,7 @@
 // them, the outer ones come as dialogs.
 
 import { Menu } from "lucide-react";
-import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from "react";
+import { Suspense, useEffect, useRef, useState, type ReactNode } from "react";
 import { ChatPage } from "../chat/chat-page.tsx";
 import { IconButton } from "../design/button.tsx";
 import { Dialog } from "../design/dialog.tsx";
@@ -10,6 +10,7 @@ import { useMediaQuery } from "../design/use-media-query.ts";
 import { SettingsDialog } from "../settings/settings-dialog.tsx";
 import { WalletDialog } from "../wallet/wallet-dialog.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
+import { latePart } from "./late-part.ts";
 import { hashOf } from "./route.ts";
 import { Sidebar } from "./sidebar.tsx";
 import { TopBar } from "./top-bar.tsx";
@@ -17,12 +18,10 @@ import { useDocumentTitle } from "./use-document-title.ts";
 import { useRoute } from "./use-route.ts";
 import styles from "./app.module.css";
 
-const DeveloperPanel = lazy(async () => ({
-  default: (await import("../developer/developer-panel.tsx")).DeveloperPanel,
-}));
-const OperatorArea = lazy(async () => ({
-  default: (await import("../operator/operator-area.tsx")).OperatorArea,
-}));
+const DeveloperPanel = latePart(
+  async () => (await import("../developer/developer-panel.tsx")).DeveloperPanel,
+);
+const OperatorArea = latePart(async () => (await import("../operator/operator-area.tsx")).OperatorArea);
 
 export function App(): ReactNode {
   const route = useRoute();
@@ -100,9 +99,11 @@ function DeveloperSide({
 }): ReactNode {
   const hasRoom = useMediaQuery("(min-width: 76rem)");
   const panel = (
-    <Suspense fallback={<p className={styles["loading"]}>Loading…</p>}>
-      <DeveloperPanel sessionId={sessionId} />
-    </Suspense>
+    <ErrorBoundary key={sessionId}>
+      <Suspense fallback={<p className={styles["loading"]}>Loading…</p>}>
+        <DeveloperPanel sessionId={sessionId} />
+      </Suspense>
+    </ErrorBoundary>
   );
   return hasRoom ? (
     <aside className={styles["panel"]} aria-label="Developer">

@@ -1,5 +1,6 @@
 import { Component, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
+import { PartNotLoaded } from "./late-part.ts";
 import styles from "./app.module.css";
 
 /** Where something of the console breaks, the rest stays. What the service has is not touched by it. */
@@ -18,15 +19,35 @@ export class ErrorBoundary extends Component<
     if (error === null) return this.props.children;
     return (
       <div className={styles["broken"]} role="alert">
-        <h2>Something broke here.</h2>
-        <p>
-          Nothing is lost: the service has your conversations. Load the page again; if it stays, report this:
-        </p>
-        <pre>{error.message}</pre>
+        {error instanceof PartNotLoaded ? <NotLoaded /> : <Broken message={error.message} />}
         <Button look="primary" onClick={() => window.location.reload()}>
           Load the page again
         </Button>
       </div>
     );
   }
+}
+
+function Broken({ message }: { readonly message: string }): ReactNode {
+  return (
+    <>
+      <h2>Something broke here.</h2>
+      <p>
+        Nothing is lost: the service has your conversations. Load the page again; if it stays, report this:
+      </p>
+      <pre>{message}</pre>
+    </>
+  );
+}
+
+function NotLoaded(): ReactNode {
+  return (
+    <>
+      <h2>This part could not be loaded.</h2>
+      <p>
+        The console may be newer than this page, or the service cannot be reached. Your conversations are with
+        the service: load the page again.
+      </p>
+    </>
+  );
 }

@@ -1,0 +1,33 @@
+// Tabs that are open when a newer console is built fetch their remaining files afterwards.
+
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { buildConsole } from "../build/build-console.ts";
+
+let built: string;
+beforeEach(async () => {
+  built = await mkdtemp(join(tmpdir(), "colloquy-console-"));
+});
+afterEach(() => rm(built, { recursive: true, force: true }));
+
+/** Builds a console whose files have other names than those of any other round. */
+async function build(round: string): Promise<readonly string[]> {
+  const [entryFileNames, chunkFileNames] = [`assets/[name]-${round}.js`, `assets/[name]-${round}.js`];
+  await buildConsole(built, {
+    build: { minify: false, rollupOptions: { output: { entryFileNames, chunkFileNames } } },
+  });
+  return (await readdir(join(built, "assets"))).filter((file) => file.includes(`-${round}.js`));
+}
+
+it("a build leaves the files of the one before it, compressed too, and takes away what is older", async () => {
+  const [first, second] = [await build("first"), await build("second")];
+  expect(first.some((file) => /^developer-panel-first\.js\.br$/.test(file))).toBe(true);
+  const afterSecond = await readdir(join(built, "assets"));
+  expect(afterSecond).toEqual(expect.arrayContaining([...first, ...second]));
+  const third = await build("third");
+  const afterThird = await readdir(join(built, "assets"));
+  expect(afterThird).toEqual(expect.arrayContaining([...second, ...third]));
+  expect(afterThird.filter((file) => first.includes(file))).toEqual([]);
+}, 120_000);
