@@ -2,6 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
 import { classes } from "../design/classes.ts";
+import { SendingState } from "./sending-state.tsx";
 import styles from "./message.module.css";
 
 export interface Leaving {
@@ -40,7 +41,7 @@ export function LeavingMessage({ text }: { readonly text: string }): ReactNode {
         {text}
       </p>
       <footer className={styles["footer"]}>
-        <span className={styles["state"]}>Sending…</span>
+        <SendingState />
       </footer>
     </div>
   );

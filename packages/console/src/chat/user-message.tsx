@@ -4,18 +4,21 @@ import { NOTICE_PART } from "@colloquy/react/assistant-ui";
 import { CopyButton } from "../design/copy-button.tsx";
 import { NoticePart } from "./notice-part.tsx";
 import { MessageTime } from "./message-time.tsx";
+import { SENDING, SendingState } from "./sending-state.tsx";
 import { useMessageText } from "./use-message-text.ts";
 import styles from "./message.module.css";
 
 /** What a person said: as it was written, never as markup. */
 export function UserMessage(): ReactNode {
   const text = useMessageText();
-  const isWaiting = useAuiState(({ message }) => message.metadata.custom["status"] === "queued");
+  const status = useAuiState(({ message }) => message.metadata.custom["status"]);
   return (
     <MessagePrimitive.Root className={styles["user"]} role="article" aria-label="You">
       <MessagePrimitive.Parts components={PARTS} />
       <footer className={styles["footer"]}>
-        {isWaiting && <span className={styles["state"]}>Waiting for its turn</span>}
+        {status === "queued" && <span className={styles["state"]}>Waiting for its turn</span>}
+        {status === "interrupted" && <span className={styles["state"]}>Stopped before it was answered</span>}
+        {status === SENDING && <SendingState />}
         <MessageTime />
         <CopyButton label="Copy message" text={text} />
       </footer>

@@ -5,6 +5,8 @@ import { ColloquyProvider, localThreads } from "@colloquy/react";
 import { createContext, use, useCallback, useMemo, useState, type ReactNode } from "react";
 import { recordedFetch } from "../developer/recorded-fetch.ts";
 import { RequestLog } from "../developer/request-log.ts";
+import { watchAway } from "./away.ts";
+import { withReleasedStreams } from "./released-streams.ts";
 import { loadSettings, saveSettings, type Settings } from "./settings.ts";
 
 export interface Connection extends Settings {
@@ -15,7 +17,12 @@ export interface Connection extends Settings {
   readonly fetch: typeof globalThis.fetch;
   /** Takes what was entered, until the tab is closed. */
   readonly change: (entered: Partial<Settings>) => void;
+  /** Puts a conversation into this browser's own list, by what was said first in it, though no page has shown it yet. */
+  readonly remember: (sessionId: string, firstMessage: string) => void;
 }
+
+/** Until the service's own title is known. */
+const TITLE_LENGTH = 60;
 
 const ConnectionContext = createContext<Connection | null>(null);
 
@@ -24,7 +31,8 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   const [settings, setSettings] = useState(() => loadSettings(window.sessionStorage));
   const { app, key } = settings;
   const [requests] = useState(() => new RequestLog());
-  const fetch = useMemo(() => recordedFetch({ log: requests }), [requests]);
+  const [away] = useState(() => watchAway(window.document));
+  const fetch = useMemo(() => withReleasedStreams(recordedFetch({ log: requests }), away), [requests, away]);
   const client = useMemo(
     () =>
       createClient({
@@ -44,9 +52,17 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
       return after;
     });
   }, []);
+  const remember = useCallback(
+    (session_id: string, firstMessage: string) => {
+      const title = firstMessage.slice(0, TITLE_LENGTH);
+      const entry = { session_id, title, updated_at: new Date().toISOString() };
+      threads.update((before) => [entry, ...before.filter((known) => known.session_id !== session_id)]);
+    },
+    [threads],
+  );
   const connection = useMemo(
-    () => ({ ...settings, client, requests, fetch, change }),
-    [settings, client, requests, fetch, change],
+    () => ({ ...settings, client, requests, fetch, change, remember }),
+    [settings, client, requests, fetch, change, remember],
   );
   return (
     <ConnectionContext value={connection}>

@@ -11,11 +11,25 @@ import { JsonTree } from "./json-tree.tsx";
 import { LogItem } from "./log-item.tsx";
 import styles from "./developer.module.css";
 
+/** The stream is open while somebody subscribes, and goes on where it was. */
+const NOBODY = () => () => undefined;
+
+/** Whether the tab of the browser is shown: a developer's stream is for who looks at it. */
+function useIsShown(): boolean {
+  return useSyncExternalStore(onVisibility, () => document.visibilityState === "visible");
+}
+
+function onVisibility(changed: () => void): () => void {
+  document.addEventListener("visibilitychange", changed);
+  return () => document.removeEventListener("visibilitychange", changed);
+}
+
 /** The events of the session with their ids, from the first that the service still has, as they come. */
 export function EventsTab({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { fetch, key } = useConnection();
   const stream = useMemo(() => new EventStream({ sessionId, fetch, key }), [sessionId, fetch, key]);
-  const state = useSyncExternalStore(stream.subscribe, stream.getSnapshot);
+  const isShown = useIsShown();
+  const state = useSyncExternalStore(isShown ? stream.subscribe : NOBODY, stream.getSnapshot);
   const [hidden, setHidden] = useState<ReadonlySet<EventGroup>>(new Set());
   const [paused, setPaused] = useState<EventStreamState["log"] | null>(null);
   const log = paused ?? state.log;

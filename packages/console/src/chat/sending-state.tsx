@@ -1,0 +1,40 @@
+// What there is to say of a message that the service does not have yet.
+
+import { useEffect, useState, useSyncExternalStore, type ReactNode } from "react";
+import styles from "./message.module.css";
+
+/** In the place of a message's status while it is on its way. */
+export const SENDING = "sending";
+
+/** Milliseconds that a message may take without a word about it, and with one word. */
+const SHORT_MS = 400;
+const LONG_MS = 2_000;
+
+/** Counts from when it is first shown. */
+export function SendingState(): ReactNode {
+  const isOffline = useSyncExternalStore(onNetwork, () => !window.navigator.onLine);
+  const [waited, setWaited] = useState<"short" | "noticed" | "long">("short");
+  useEffect(() => {
+    const timers = [
+      setTimeout(() => setWaited("noticed"), SHORT_MS),
+      setTimeout(() => setWaited("long"), LONG_MS),
+    ];
+    return () => timers.forEach(clearTimeout);
+  }, []);
+  if (waited === "short") return null;
+  return (
+    <span className={styles["state"]} role="status" aria-label="Sending">
+      Sending…{isOffline && " This device is offline."}
+      {!isOffline && waited === "long" && " The service has not answered yet."}
+    </span>
+  );
+}
+
+function onNetwork(changed: () => void): () => void {
+  window.addEventListener("online", changed);
+  window.addEventListener("offline", changed);
+  return () => {
+    window.removeEventListener("online", changed);
+    window.removeEventListener("offline", changed);
+  };
+}

@@ -1,0 +1,106 @@
+import { expect, it } from "vitest";
+import { AWAY_MS, watchAway } from "./away.ts";
+import { withReleasedStreams } from "./released-streams.ts";
+
+/** A page, its timer, and a service whose streams say what they were asked for and stay open. */
+function tab() {
+  const page = new EventTarget() as EventTarget & { visibilityState: string };
+  page.visibilityState = "visible";
+  let timer: (() => void) | null = null;
+  const away = watchAway(page, (ms, callback) => {
+    expect(ms).toBe(AWAY_MS);
+    timer = callback;
+    return () => void (timer = null);
+  });
+  const asked: { url: string; signal: AbortSignal | null | undefined }[] = [];
+  let status = 200;
+  const service: typeof fetch = async (input, init) => {
+    asked.push({ url: input instanceof Request ? input.url : input.toString(), signal: init?.signal });
+    const body = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = body.writable.getWriter();
+    void writer.write(new TextEncoder().encode(`id: ${asked.length}\n\n`)).catch(() => undefined);
+    init?.signal?.addEventListener("abort", () => void writer.abort(init.signal?.reason));
+    return new Response(body.readable, { status });
+  };
+  const show = (state: "visible" | "hidden"): void => {
+    page.visibilityState = state;
+    page.dispatchEvent(new Event("visibilitychange"));
+  };
+  return {
+    asked,
+    fetch: withReleasedStreams(service, away),
+    answerWith: (next: number) => void (status = next),
+    hide: () => show("hidden"),
+    show: () => show("visible"),
+    aMinutePasses: () => timer?.(),
+  };
+}
+
+const open = async (fetch: typeof globalThis.fetch, signal?: AbortSignal) =>
+  (await fetch("http://host/api/updates?include=tools", { ...(signal && { signal }) })).body!.getReader();
+
+async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
+  return new TextDecoder().decode((await reader.read()).value);
+}
+
+it("a tab that is hidden for a minute lets go of its stream, and not sooner", async () => {
+  const { fetch, hide, show, aMinutePasses, asked } = tab();
+  const reader = await open(fetch);
+  expect(await next(reader)).toBe("id: 1\n\n");
+  hide();
+  show();
+  aMinutePasses();
+  expect(asked[0]!.signal?.aborted).toBe(false);
+  hide();
+  expect(asked[0]!.signal?.aborted).toBe(false);
+  aMinutePasses();
+  expect(asked[0]!.signal?.aborted).toBe(true);
+  await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
+});
+
+it("what asks for a stream meanwhile gets one that says nothing, and the service's own when the tab is shown", async () => {
+  const { fetch, hide, show, aMinutePasses, asked } = tab();
+  hide();
+  aMinutePasses();
+  const reader = await open(fetch);
+  expect(await next(reader)).toMatch(/^:/);
+  expect(asked).toEqual([]);
+  show();
+  expect(await next(reader)).toBe("id: 1\n\n");
+  expect(asked.map(({ url }) => url)).toEqual(["http://host/api/updates?include=tools"]);
+  hide();
+  aMinutePasses();
+  await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
+});
+
+it("a refusal ends the stream, so that its reader asks for itself", async () => {
+  const { fetch, hide, show, aMinutePasses, answerWith } = tab();
+  hide();
+  aMinutePasses();
+  const reader = await open(fetch);
+  await next(reader);
+  answerWith(404);
+  show();
+  await expect(reader.read()).rejects.toThrow("not opened again");
+});
+
+it("a reader that has left opens nothing when the tab is shown", async () => {
+  const { fetch, hide, show, aMinutePasses, asked } = tab();
+  hide();
+  aMinutePasses();
+  const leaving = new AbortController();
+  const reader = await open(fetch, leaving.signal);
+  await next(reader);
+  leaving.abort(new Error("left"));
+  await expect(reader.read()).rejects.toThrow("left");
+  show();
+  expect(asked).toEqual([]);
+});
+
+it("every other call goes through, hidden or not", async () => {
+  const { fetch, hide, aMinutePasses, asked } = tab();
+  hide();
+  aMinutePasses();
+  await fetch("http://host/api/chat", { method: "POST" });
+  expect(asked.map(({ url }) => url)).toEqual(["http://host/api/chat"]);
+});

@@ -1,0 +1,78 @@
+// Browsers open six connections to a host over HTTP/1.1, for all tabs together, and a stream of events holds one for good. So a tab that
+// nobody looks at lets go of its streams: what reads them gets one that says nothing, which goes on with the service's own, from the event
+// that was asked for, as soon as the tab is shown.
+
+import type { Away } from "./away.ts";
+
+const STREAM = /\/?api\/updates(?:\?|$)/;
+/** A comment of a stream of events: it is there, and nothing has happened. */
+const NOTHING = new TextEncoder().encode(": not looked at\n\n");
+
+/** `fetch`, but for streams of events while the page is left. */
+export function withReleasedStreams(fetch: typeof globalThis.fetch, away: Away): typeof globalThis.fetch {
+  return (input, init) => {
+    const url = input instanceof Request ? input.url : input.toString();
+    if (!STREAM.test(url)) return fetch(input, init);
+    const open = (): Promise<Response> => openUntilAway(fetch, away, input, init);
+    if (!away.isAway()) return open();
+    const headers = { "Content-Type": "text/event-stream" };
+    return Promise.resolve(new Response(quietUntilBack(open, away, init?.signal ?? null), { headers }));
+  };
+}
+
+function openUntilAway(
+  fetch: typeof globalThis.fetch,
+  away: Away,
+  input: string | URL | Request,
+  init: RequestInit | undefined,
+): Promise<Response> {
+  const left = new AbortController();
+  const ignore = away.onChange(() => {
+    ignore();
+    left.abort(new DOMException("The tab is not looked at.", "AbortError"));
+  });
+  const wanted = init?.signal ?? null;
+  wanted?.addEventListener("abort", ignore);
+  return fetch(input, {
+    ...init,
+    signal: wanted === null ? left.signal : AbortSignal.any([wanted, left.signal]),
+  });
+}
+
+function quietUntilBack(
+  open: () => Promise<Response>,
+  away: Away,
+  wanted: AbortSignal | null,
+): ReadableStream<Uint8Array> {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const goOn = async (): Promise<void> => {
+    const writer = writable.getWriter();
+    // Settles when somebody reads it.
+    void writer.write(NOTHING).catch(() => undefined);
+    writer.releaseLock();
+    await back(away, wanted);
+    const response = await open();
+    // The reader asks again, and hears of it then.
+    if (!response.ok || response.body === null) throw new TypeError("The stream was not opened again.");
+    await response.body.pipeTo(writable);
+  };
+  goOn().catch((error: unknown) => void writable.abort(error).catch(() => undefined));
+  return readable;
+}
+
+/** Resolves when the page is shown again. Rejects with the reason of `wanted`. */
+function back(away: Away, wanted: AbortSignal | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const leave = away.onChange(() => {
+      if (away.isAway()) return;
+      leave();
+      resolve();
+    });
+    const onAbort = (): void => {
+      leave();
+      reject(wanted?.reason as Error);
+    };
+    if (wanted?.aborted === true) onAbort();
+    wanted?.addEventListener("abort", onAbort);
+  });
+}
