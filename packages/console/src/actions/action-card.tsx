@@ -4,6 +4,7 @@ import { Approval } from "./approval.tsx";
 import { Question } from "./question.tsx";
 import { SignatureRequest } from "./signature-request.tsx";
 import { TransactionRequest } from "./transaction-request.tsx";
+import { untilWords } from "./until-words.ts";
 import { useDecision } from "./use-decision.ts";
 import styles from "./action-card.module.css";
 
@@ -16,7 +17,7 @@ export function ActionCard({
   readonly onDecided: () => void;
 }): ReactNode {
   const decision = useDecision(action.id, onDecided);
-  const until = new Date(action.expires_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const until = untilWords(new Date(action.expires_at), new Date());
   return (
     <section role="group" className={styles["card"]} aria-label="The assistant asks">
       {action.kind === "approval" && <Approval action={action} decision={decision} />}
@@ -28,7 +29,7 @@ export function ActionCard({
           {decision.failure}
         </p>
       )}
-      <p className={styles["until"]}>Without an answer, this counts as denied at {until}.</p>
+      <p className={styles["until"]}>Without an answer by {until}, this counts as denied.</p>
     </section>
   );
 }

@@ -1,22 +1,25 @@
 import type { ToolCallMessagePartProps } from "@assistant-ui/react";
 import type { ToolArtifact } from "@colloquy/react/assistant-ui";
-import { Ban, Check, CircleHelp, LoaderCircle, TriangleAlert } from "lucide-react";
+import { Ban, Check, ChevronRight, CircleHelp, LoaderCircle, TriangleAlert } from "lucide-react";
 import { useRef, type ReactNode } from "react";
 import { ActionCard } from "../actions/action-card.tsx";
 import { classes } from "../design/classes.ts";
 import { JsonText } from "../design/json-text.tsx";
-import { durationText, progressText } from "./tool-words.ts";
+import { durationText, lookOf, progressText, type CallLook } from "./tool-words.ts";
 import styles from "./tool-call.module.css";
 
-type Look = "running" | "asking" | "complete" | "failed" | "interrupted";
-
-const LOOKS: Readonly<Record<Look, { readonly Icon: typeof Check; readonly words: string }>> = {
+const LOOKS: Readonly<Record<CallLook, { readonly Icon: typeof Check; readonly words: string }>> = {
   running: { Icon: LoaderCircle, words: "running" },
   asking: { Icon: CircleHelp, words: "waiting for you" },
   complete: { Icon: Check, words: "done" },
   failed: { Icon: TriangleAlert, words: "failed" },
   interrupted: { Icon: Ban, words: "stopped" },
+  denied: { Icon: Ban, words: "denied" },
+  unanswered: { Icon: Ban, words: "denied: not answered in time" },
 };
+
+/** Only what has run has taken its time. */
+const TIMED: ReadonlySet<CallLook> = new Set(["complete", "failed"]);
 
 /** A call of a tool: which one, how it goes, and to be opened, what went in and what came out. */
 export function ToolCall({
@@ -33,7 +36,7 @@ export function ToolCall({
     progress = null,
     duration_ms = null,
   } = (artifact as Partial<ToolArtifact> | undefined) ?? {};
-  const look: Look = action === null ? status : "asking";
+  const look = lookOf(status, action !== null, result);
   const { Icon, words } = LOOKS[look];
   return (
     <div className={styles["call"]}>
@@ -47,8 +50,9 @@ export function ToolCall({
           </span>
           <span className={styles["words"]}>
             {words}
-            {duration_ms !== null && look !== "interrupted" && ` in ${durationText(duration_ms)}`}
+            {duration_ms !== null && TIMED.has(look) && ` in ${durationText(duration_ms)}`}
           </span>
+          <ChevronRight className={styles["arrow"]} size={16} aria-hidden />
         </summary>
         <div className={styles["parts"]}>
           <JsonText label="Input" text={argsText} />
