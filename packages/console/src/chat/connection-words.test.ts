@@ -26,7 +26,7 @@ it("a refusal says what a person can do", () => {
     help: "key",
   });
   expect(connectionWords({ state: "failed", error: UNREACHABLE })?.help).toBe("retry");
-  expect(connectionWords({ state: "deleted", error: null })?.help).toBe("new-chat");
+  expect(connectionWords({ state: "deleted", error: null })?.help).toBeNull();
   const noId = new ColloquyError("Send a UUID.", { code: "session_id_invalid", status: 400 });
   expect(connectionWords({ state: "failed", error: noId })).toEqual({
     sentence: "There is no conversation at this address.",

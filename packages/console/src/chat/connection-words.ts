@@ -20,7 +20,7 @@ export function connectionWords({ state, error }: Connection): ConnectionWords |
     case "polling":
       return { sentence: "Live updates do not get through. Asking for news every few seconds.", help: null };
     case "deleted":
-      return { sentence: "This conversation was deleted.", help: "new-chat" };
+      return { sentence: "This conversation was deleted.", help: null };
     case "failed": {
       if (error?.code === "session_id_invalid")
         return { sentence: "There is no conversation at this address.", help: "new-chat" };

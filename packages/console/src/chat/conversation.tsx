@@ -57,6 +57,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
         <Announcer snapshot={snapshot} />
         <Thread
           draftOf={sessionId}
+          isOver={connection.state === "deleted"}
           messages={messages}
           leaving={leaving}
           welcome={<Beginning {...{ snapshot, connection }} onAsk={(text) => runtime.thread.append(text)} />}

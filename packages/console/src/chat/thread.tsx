@@ -1,6 +1,8 @@
 import { ThreadPrimitive, useAuiState } from "@assistant-ui/react";
 import { ArrowDown } from "lucide-react";
 import type { ReactNode } from "react";
+import { Button } from "../design/button.tsx";
+import { goTo } from "../shell/use-route.ts";
 import { AssistantMessage } from "./assistant-message.tsx";
 import { Composer } from "./composer.tsx";
 import { EarlierMessages } from "./earlier-messages.tsx";
@@ -25,6 +27,8 @@ export interface ThreadProps {
   readonly leaving?: readonly Leaving[];
   /** Below the text that is written. */
   readonly pickers: ReactNode;
+  /** Nothing can be said any more: no composer. */
+  readonly isOver?: boolean;
   /** Shown while there is no message. */
   readonly welcome?: ReactNode;
 }
@@ -38,6 +42,7 @@ export function Thread({
   messages,
   leaving = NONE,
   pickers,
+  isOver = false,
   welcome,
 }: ThreadProps): ReactNode {
   const isEmpty = useAuiState(({ thread }) => thread.messages.length === 0);
@@ -52,7 +57,7 @@ export function Thread({
         tabIndex={0}
       >
         <div className={styles["messages"]}>
-          {isEmpty && welcome}
+          {isEmpty && !isOver && welcome}
           {messages !== undefined && <EarlierMessages {...messages} />}
           <ThreadPrimitive.Messages>
             {({ message }) => (message.role === "user" ? <UserMessage /> : <AssistantMessage />)}
@@ -69,8 +74,20 @@ export function Thread({
         {failure !== null && (
           <FailureBar failure={failure} onDismiss={() => onFailure(null)} onKeyWanted={onKeyWanted} />
         )}
-        <Composer draftOf={draftOf} pickers={pickers} />
+        {isOver ? <Over /> : <Composer draftOf={draftOf} pickers={pickers} />}
       </div>
     </ThreadPrimitive.Root>
+  );
+}
+
+/** In the place of the composer. What were sent would begin another conversation under the same id. */
+function Over(): ReactNode {
+  return (
+    <div className={styles["over"]}>
+      <p>Nothing more can be said here.</p>
+      <Button look="primary" onClick={() => goTo({ page: "chat", sessionId: null })}>
+        New chat
+      </Button>
+    </div>
   );
 }

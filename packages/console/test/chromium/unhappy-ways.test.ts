@@ -1,0 +1,171 @@
+// What a person meets when something does not go as it should: they are told, and nothing takes them where they did not want to go.
+
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import {
+  answers,
+  composer,
+  expectAnswer,
+  expectGone,
+  expectRest,
+  expectSeen,
+  openConsole,
+  said,
+  say,
+  sessionOf,
+  threads,
+} from "./console-page.ts";
+import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+
+const BROKEN = /^console: Failed to load resource: .*404/;
+const isLeftOut = await isWithoutChromium();
+
+let service: ConsoleService;
+
+beforeAll(async () => {
+  if (!isLeftOut) await prepareConsole();
+}, 120_000);
+beforeEach(async () => {
+  service = await serveConsole();
+});
+afterEach(() => service.stop());
+
+/** Holds what is sent on its way to the service, until it is let go. */
+async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; letGo(): void }> {
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await page.route("**/api/chat*", async (route) => {
+    held.resolve();
+    await released.promise;
+    await route.continue();
+  });
+  return { held: held.promise, letGo: released.resolve };
+}
+
+describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 60_000 }, () => {
+  const openPage = useChromium();
+
+  it("keeps the conversation when a newer build has taken away the files of the developer's panel, and says so", async () => {
+    const { page, expectTrouble } = await openPage(service.url);
+    expectTrouble(BROKEN);
+    expectTrouble(/^console: PartNotLoaded: /);
+    await page.route(/assets\/(?:developer-panel|operator-area)/, (route) => route.fulfill({ status: 404 }));
+    await openConsole(page);
+    await say(page, "Hello");
+    (await service.model.next()).say("Hi.").finish();
+    await expectAnswer(page, /^Hi\./);
+    await page.getByRole("button", { name: "Developer panel" }).click();
+    const side = page.getByRole("complementary", { name: "Developer" });
+    await expectSeen(side.getByRole("heading", { name: "This part could not be loaded." }));
+    await expectSeen(side.getByRole("button", { name: "Load the page again" }));
+    await expectAnswer(page, /^Hi\./);
+    expect(await composer(page).isEditable()).toBe(true);
+    await page.getByRole("link", { name: "Operate" }).click();
+    await expectSeen(page.getByRole("main").getByRole("heading", { name: "This part could not be loaded." }));
+    await page.unroute(/assets\/(?:developer-panel|operator-area)/);
+    await page.getByRole("button", { name: "Load the page again" }).click();
+    await expectSeen(page.getByRole("textbox", { name: /key/i }).or(page.getByLabel(/key/i)).first());
+  });
+
+  it("leaves a person where they went while the first message was slow, and lists what it began", async () => {
+    const { page } = await openPage(service.url);
+    await openConsole(page);
+    await say(page, "Green tea");
+    (await service.model.next()).say("Good.").finish();
+    await expectAnswer(page, /^Good\./);
+    await expectRest(page);
+    const first = await sessionOf(page);
+    await page.getByRole("link", { name: "New chat" }).click();
+    await expectSeen(page.getByRole("heading", { name: "What is on your mind?" }));
+    const sending = await holdSending(page);
+    await say(page, "Black coffee");
+    await sending.held;
+    await threads(page).getByRole("link", { name: "Green tea" }).click();
+    await expectAnswer(page, /^Good\./);
+    sending.letGo();
+    (await service.model.next()).say("Strong.").finish();
+    await expectSeen(threads(page).getByRole("link", { name: "Black coffee" }));
+    expect(await sessionOf(page)).toBe(first);
+    await threads(page).getByRole("link", { name: "Black coffee" }).click();
+    await expectAnswer(page, /^Strong\./);
+  });
+
+  it("says of a first message that it is being sent, and that nothing answers, and not that anybody thinks", async () => {
+    const { page } = await openPage(service.url);
+    await openConsole(page);
+    const sending = await holdSending(page);
+    await say(page, "Hello");
+    const state = said(page).getByRole("status", { name: "Sending" });
+    await expectSeen(state.getByText("Sending… The service has not answered yet."));
+    expect(await answers(page).count()).toBe(0);
+    await page.context().setOffline(true);
+    await expectSeen(state.getByText("Sending… This device is offline."));
+    await page.context().setOffline(false);
+    sending.letGo();
+    (await service.model.next()).say("Hi.").finish();
+    await expectAnswer(page, /^Hi\./);
+    await expectGone(state);
+  });
+
+  it("says of a message that waited and was stopped that nobody has answered it", async () => {
+    const { page } = await openPage(service.url);
+    await openConsole(page);
+    await say(page, "Count");
+    (await service.model.next()).say("one ");
+    await expectAnswer(page, /^one/);
+    await say(page, "And then?");
+    const second = said(page).filter({ hasText: "And then?" });
+    await expectSeen(second.getByText("Waiting for its turn"));
+    await page.getByRole("button", { name: "Stop" }).click();
+    await expectRest(page);
+    await expectSeen(second.getByText("Stopped before it was answered"));
+    await expectGone(said(page).filter({ hasText: "Count" }).getByText("Stopped before it was answered"));
+  });
+
+  it("says of a call that was denied that it was, and not that it has failed", async () => {
+    const { page } = await openPage(service.url);
+    await openConsole(page);
+    await say(page, "Please");
+    (await service.model.next()).callTool("calculator", { expression: "1 + 1" }).finish("tool-calls");
+    await page.getByRole("button", { name: "Deny" }).click();
+    (await service.model.next()).say("Then not.").finish();
+    await expectAnswer(page, /Then not\./);
+    await expectSeen(answers(page).getByText("denied", { exact: true }));
+    await expectGone(answers(page).getByText(/failed/));
+  });
+
+  it("takes nothing more for a conversation that another tab has deleted", async () => {
+    const { page } = await openPage(service.url);
+    await openConsole(page);
+    await say(page, "Hello");
+    (await service.model.next()).say("Hi.").finish();
+    await expectAnswer(page, /^Hi\./);
+    await expectRest(page);
+    await service.direct.deleteThread(await sessionOf(page));
+    await expectSeen(page.getByText("This conversation was deleted."));
+    await expectGone(composer(page));
+    await page.getByRole("main").getByRole("button", { name: "New chat" }).click();
+    await expectSeen(page.getByRole("heading", { name: "What is on your mind?" }));
+    expect(await composer(page).isEditable()).toBe(true);
+  });
+
+  it("lets each paragraph run the way of its own words", async () => {
+    const { page } = await openPage(service.url);
+    await openConsole(page);
+    await say(page, "Mixed");
+    (await service.model.next()).say("In English.\n\nשלום לכולם.\n\n- مرحبا").finish();
+    await expectAnswer(page, /مرحبا/);
+    const edges = await answers(page)
+      .getByText(/^(?:In English|שלום|مرحبا)/)
+      .evaluateAll((blocks) =>
+        blocks.map((block) => {
+          const words = document.createRange();
+          words.selectNodeContents(block);
+          const [of, all] = [words.getBoundingClientRect(), block.getBoundingClientRect()];
+          return of.left - all.left < all.right - of.right ? "left" : "right";
+        }),
+      );
+    expect(edges).toEqual(["left", "right", "right"]);
+  });
+});
