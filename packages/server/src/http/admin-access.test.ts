@@ -158,6 +158,32 @@ describe("wrong keys", () => {
     expect((await get(RIGHT)).statusCode).toBe(200);
   });
 
+  it("are lines of the log and counted, without the key; those that are refused unread are counted alone", async () => {
+    const { get, lines, app } = givenAdmin({ loopback: false });
+    const counted = async (): Promise<string[]> => {
+      const { body } = await app.inject({ url: "/metrics" });
+      return body.split("\n").filter((line) => line.startsWith("colloquy_admin_keys_refused_total"));
+    };
+    expect(await counted()).toEqual([
+      'colloquy_admin_keys_refused_total{reason="wrong"} 0',
+      'colloquy_admin_keys_refused_total{reason="limited"} 0',
+    ]);
+    for (let count = 0; count < 12; count += 1) await get(wrong);
+    await get();
+    await get(RIGHT, { remoteAddress: "192.0.2.9" });
+    expect(await counted()).toEqual([
+      'colloquy_admin_keys_refused_total{reason="wrong"} 10',
+      'colloquy_admin_keys_refused_total{reason="limited"} 2',
+    ]);
+    expect(lines).toHaveLength(10);
+    expect(lines[0]).toMatchObject({
+      level: "warn",
+      message: "wrong admin key",
+      fields: { address: "127.0.0.1" },
+    });
+    expect(JSON.stringify(lines)).not.toContain("something-else");
+  });
+
   it("are not counted where a key is missing or right", async () => {
     const { get } = givenAdmin({ loopback: false });
     for (let count = 0; count < 30; count += 1) {

@@ -3,8 +3,10 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
+import { Counter, type Registry } from "prom-client";
 import { ServiceError } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
+import type { Logger } from "../core/ports/logger.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { addressKey, WindowLimiter } from "./rate-limits.ts";
 import type { Stopwatch } from "./request-log.ts";
@@ -13,39 +15,68 @@ import type { Stopwatch } from "./request-log.ts";
 const FAILURES_PER_MINUTE = 10;
 const WHAT = "wrong admin keys";
 
+/** What became of a request with a wrong key: it was compared, or refused unread because of those before it. */
+type Refused = "wrong" | "limited";
+type NoteRefused = (request: FastifyRequest, refused: Refused) => void;
+
+/** Whoever guesses is to be seen: each guess is a line of the log, as many as are let through, and all are counted. */
+export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
+  const counter = new Counter({
+    name: "colloquy_admin_keys_refused_total",
+    help: "Requests to the admin API that were refused for a wrong key, or unread after too many of those",
+    labelNames: ["reason"],
+    registers: [register],
+  });
+  // Shown from the start, so that the first guess is a change.
+  for (const reason of ["wrong", "limited"] satisfies Refused[]) counter.inc({ reason }, 0);
+  return (request, reason) => {
+    counter.inc({ reason });
+    if (reason === "wrong") logger.warn({ request_id: request.id, address: request.ip }, "wrong admin key");
+  };
+}
+
 /**
- * A hook that lets requests with the key through, before anything else of them is read.
+ * A hook that lets requests with the key through, before anything else of them is read. `note` hears of those with a wrong one.
  * @throws ServiceError 401, or 429 for every key of an address that has sent too many wrong ones: else it could go on guessing
  */
 export function requireAdminKey(
   key: Hidden<string>,
   config: Pick<HttpConfig, "loopback" | "rateLimits">,
   clock: Stopwatch,
+  note: NoteRefused,
 ): onRequestHookHandler {
   const digest = digestOf(key.reveal());
   const isLimited = config.rateLimits !== undefined || !config.loopback;
   const failures = isLimited ? new WindowLimiter(FAILURES_PER_MINUTE, () => clock.monotonic()) : null;
   return (request, _reply, done) => {
-    const refusal = refusalOf(request, digest, failures);
+    const refusal = refusalOf(request, digest, failures, note);
     if (refusal === null) done();
     else done(refusal);
   };
 }
 
-function refusalOf(request: FastifyRequest, digest: Buffer, failures: WindowLimiter | null): Error | null {
+function refusalOf(
+  request: FastifyRequest,
+  digest: Buffer,
+  failures: WindowLimiter | null,
+  note: NoteRefused,
+): Error | null {
   const sent = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1];
+  if (sent === undefined) return invalidKey();
   const address = addressKey(request.ip);
   try {
-    if (sent === undefined) return invalidKey();
     failures?.mustBeOpen(address, WHAT);
-    // Digests are of one length, and what they have in common tells nothing of the key.
-    if (timingSafeEqual(digestOf(sent), digest)) return null;
-    failures?.take(address, WHAT);
-    return invalidKey();
   } catch (refusal) {
-    if (refusal instanceof ServiceError) return refusal;
-    throw refusal;
+    if (!(refusal instanceof ServiceError)) throw refusal;
+    note(request, "limited");
+    return refusal;
   }
+  // Digests are of one length, and what they have in common tells nothing of the key.
+  if (timingSafeEqual(digestOf(sent), digest)) return null;
+  // There is room for one: `mustBeOpen` has said so.
+  failures?.take(address, WHAT);
+  note(request, "wrong");
+  return invalidKey();
 }
 
 function digestOf(key: string): Buffer {

@@ -10,7 +10,7 @@ import type { AdminService } from "../core/ports/admin-service.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { RateCounters } from "../core/ports/rate-counters.ts";
 import type { Services } from "../core/ports/services.ts";
-import { requireAdminKey } from "./admin-access.ts";
+import { guessesNoted, requireAdminKey } from "./admin-access.ts";
 import { createAdmission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
 import { consoleRoutes } from "./console.ts";
@@ -118,9 +118,11 @@ export function buildHttp(parts: HttpParts): HttpApp {
   return app;
 }
 
-function adminParts({ admin = null, config, clock }: HttpParts): RouteParts["admin"] {
+function adminParts({ admin = null, config, clock, register, logger }: HttpParts): RouteParts["admin"] {
+  // Counted where there is no admin key too: what `/metrics` shows does not tell whether there is one.
+  const note = guessesNoted(register, logger);
   if (admin === null) return null;
-  return { service: admin.service, requireKey: requireAdminKey(admin.key, config, clock) };
+  return { service: admin.service, requireKey: requireAdminKey(admin.key, config, clock, note) };
 }
 
 function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog): void {
