@@ -1,0 +1,63 @@
+// Six connections are all that a browser opens to a host over HTTP/1.1, for all of its tabs, and each tab that is looked at holds one.
+
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import { expectAnswer, expectGone, openConsole, said, say, sessionOf } from "./console-page.ts";
+import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+
+const ENDED = /^console: Failed to load resource: net::ERR_/;
+const isLeftOut = await isWithoutChromium();
+
+let service: ConsoleService;
+
+beforeAll(async () => {
+  if (!isLeftOut) await prepareConsole();
+}, 120_000);
+beforeEach(async () => {
+  service = await serveConsole();
+});
+afterEach(() => service.stop());
+
+/** Chromium without a window shows all of its tabs, so the tab is told what it is. */
+async function become(page: Page, state: "hidden" | "visible"): Promise<void> {
+  await page.evaluate((now) => {
+    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => now });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
+}
+
+describe.skipIf(isLeftOut)("tabs that nobody looks at", { timeout: 90_000 }, () => {
+  const openPage = useChromium();
+
+  it("let go of their streams after a minute, so that a seventh is loaded, and have everything when they are shown", async () => {
+    const { page: first, context, expectTrouble } = await openPage(service.url);
+    expectTrouble(ENDED);
+    await context.clock.install();
+    await openConsole(first);
+    await say(first, "Hello");
+    (await service.model.next()).say("Hi.").finish();
+    await expectAnswer(first, /^Hi\./);
+    const id = await sessionOf(first);
+    const hidden = [first];
+    for (let tab = 2; tab <= 6; tab += 1) {
+      const page = await context.newPage();
+      await openConsole(page, id);
+      await expectAnswer(page, /^Hi\./);
+      hidden.push(page);
+    }
+    for (const page of hidden) await become(page, "hidden");
+    for (const page of hidden) await page.clock.fastForward(61_000);
+    const seventh = await context.newPage();
+    await openConsole(seventh, id);
+    await expectAnswer(seventh, /^Hi\./);
+    await say(seventh, "And now?");
+    (await service.model.next()).say("Now too.").finish();
+    await expectAnswer(seventh, /^Now too\./);
+    expect(await said(first).filter({ hasText: "And now?" }).count()).toBe(0);
+    await become(first, "visible");
+    await expectAnswer(first, /^Now too\./);
+    await expectGone(first.getByRole("status", { name: "Connection" }).getByText(/./));
+  });
+});
