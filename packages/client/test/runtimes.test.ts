@@ -16,7 +16,7 @@ import type { SessionUpdate } from "../src/index.ts";
 import { serve, type Served } from "./served.ts";
 
 const run = promisify(execFile);
-const PROGRAMS = join(import.meta.dirname, "../../../test/runtimes/node_modules/.bin");
+const PROGRAMS = join(import.meta.dirname, "../../../test/runtimes/node_modules");
 const SOURCES = join(import.meta.dirname, "runtimes");
 const FILES = ["conversation.js", "program.js", "worker.js", "workerd.capnp"];
 
@@ -94,10 +94,18 @@ async function* askWorker(program: string, service: string): AsyncIterable<strin
 
 const RUNTIMES: Readonly<Record<string, (service: string) => AsyncIterable<string>>> = {
   Node: (service) => start(process.execPath, "program.js", service),
-  Bun: (service) => start(join(PROGRAMS, "bun"), "program.js", service),
+  Bun: (service) => start(join(PROGRAMS, "@oven/bun-linux-x64/bin/bun"), "program.js", service),
   Deno: (service) =>
-    start(join(PROGRAMS, "deno"), "run", "--no-prompt", "--allow-net", "program.js", service),
-  "workerd, the edge": (service) => askWorker(join(PROGRAMS, "workerd"), service),
+    start(
+      join(PROGRAMS, "@deno/linux-x64-glibc/deno"),
+      "run",
+      "--no-prompt",
+      "--allow-net",
+      "program.js",
+      service,
+    ),
+  "workerd, the edge": (service) =>
+    askWorker(join(PROGRAMS, "@cloudflare/workerd-linux-64/bin/workerd"), service),
 };
 
 describe.skipIf(isLeftOut)("the client in runtimes beside browsers", () => {
