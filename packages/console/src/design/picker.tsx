@@ -8,11 +8,14 @@ export function Picker({
   value,
   choices,
   onPick,
+  onReach,
 }: {
   readonly label: string;
   readonly value: string;
   readonly choices: readonly string[];
   readonly onPick: (choice: string) => void;
+  /** Somebody is about to choose. */
+  readonly onReach?: () => void;
 }): ReactNode {
   return (
     <span className={styles["picker"]}>
@@ -21,6 +24,8 @@ export function Picker({
         title={`${label}: ${value}`}
         value={value}
         onChange={(event) => onPick(event.target.value)}
+        onPointerEnter={onReach}
+        onFocus={onReach}
       >
         {choices.map((choice) => (
           <option key={choice} value={choice}>

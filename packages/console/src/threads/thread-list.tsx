@@ -1,18 +1,20 @@
 import { useThreads, type ThreadEntry } from "@colloquy/react";
 import { Search } from "lucide-react";
-import { useMemo, useState, type ReactNode } from "react";
+import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { goTo } from "../shell/use-route.ts";
 import { DeleteDialog } from "./delete-dialog.tsx";
 import { groupThreads } from "./thread-groups.ts";
 import { ThreadItem } from "./thread-item.tsx";
-import { matchingThreads } from "./thread-search.ts";
+import { isFurtherSearched, matchingThreads, SEARCHED_AT_MOST } from "./thread-search.ts";
 import styles from "./thread-list.module.css";
 
 /** The person's conversations, to be found, opened, renamed and deleted. */
 export function ThreadList({ current }: { readonly current: string | null }): ReactNode {
   const { threads, rename, remove } = useThreads();
   const [query, setQuery] = useState("");
+  const isSearched = query.trim() !== "";
+  useOlderThreads(isSearched);
   const [leaving, setLeaving] = useState<ThreadEntry | null>(null);
   const found = useMemo(() => matchingThreads(threads, query), [threads, query]);
   // Groups change at midnight; the next time that anything changes is early enough.
@@ -30,7 +32,7 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
         />
       </label>
       <p className="visually-hidden" role="status">
-        {query.trim() !== "" && (found.length === 1 ? "1 conversation" : `${found.length} conversations`)}
+        {isSearched && (found.length === 1 ? "1 conversation" : `${found.length} conversations`)}
       </p>
       <div className={styles["scrolled"]}>
         {groups.map(({ name, threads: members }) => (
@@ -49,7 +51,7 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
             </ul>
           </section>
         ))}
-        <ListState isEmpty={found.length === 0} isSearched={query.trim() !== ""} />
+        <ListState isEmpty={found.length === 0} isSearched={isSearched} />
       </div>
       {leaving !== null && (
         <DeleteDialog
@@ -65,6 +67,16 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
   );
 }
 
+/** The list comes in pages: what is searched may stand on one that is not here yet. */
+function useOlderThreads(isSearched: boolean): void {
+  const threads = useThreads();
+  const { isLoading, loadMore } = threads;
+  const isWanted = isSearched && isFurtherSearched(threads);
+  useEffect(() => {
+    if (isWanted && !isLoading) void loadMore();
+  }, [isWanted, isLoading, loadMore]);
+}
+
 /** What there is to say about the list, and how to get more of it. */
 function ListState({
   isEmpty,
@@ -74,7 +86,9 @@ function ListState({
   readonly isSearched: boolean;
 }): ReactNode {
   const { isLoading, error, hasMore, refresh, loadMore } = useThreads();
-  if (isLoading) return <p className={styles["told"]}>Loading…</p>;
+  if (isLoading) {
+    return <p className={styles["told"]}>{isSearched ? "Looking through older ones…" : "Loading…"}</p>;
+  }
   if (error !== null) {
     return (
       <div className={styles["told"]} role="alert">
@@ -89,7 +103,7 @@ function ListState({
     <>
       {isEmpty && (
         <p className={styles["told"]}>
-          {isSearched ? "No conversation has that in its title." : "Your conversations will be listed here."}
+          {isSearched ? notFoundText(hasMore) : "Your conversations will be listed here."}
         </p>
       )}
       {hasMore && (
@@ -99,4 +113,9 @@ function ListState({
       )}
     </>
   );
+}
+
+function notFoundText(hasMore: boolean): string {
+  if (!hasMore) return "No conversation has that in its title.";
+  return `None of the newest ${SEARCHED_AT_MOST.toLocaleString()} conversations has that in its title.`;
 }

@@ -1,5 +1,6 @@
+import { ColloquyError } from "@colloquy/client";
 import { expect, it } from "vitest";
-import { matchingThreads } from "./thread-search.ts";
+import { isFurtherSearched, matchingThreads, SEARCHED_AT_MOST } from "./thread-search.ts";
 
 const threads = ["Walks in Zürich", "Café in Lyon", "A ZURICH bank", "Straße"].map((title, at) => ({
   session_id: String(at),
@@ -22,4 +23,13 @@ it.each([
 
 it("no word leaves the list as it is", () => {
   expect(matchingThreads(threads, " ")).toBe(threads);
+});
+
+it("a search goes on while there is more, nothing fails, and it is not too much", () => {
+  const many = Array.from({ length: SEARCHED_AT_MOST }, () => threads[0]!);
+  const error = new ColloquyError("No.", { code: "network" });
+  expect(isFurtherSearched({ threads, hasMore: true, error: null })).toBe(true);
+  expect(isFurtherSearched({ threads, hasMore: false, error: null })).toBe(false);
+  expect(isFurtherSearched({ threads, hasMore: true, error })).toBe(false);
+  expect(isFurtherSearched({ threads: many, hasMore: true, error: null })).toBe(false);
 });
