@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
-import { expectAnswer, expectGone, openConsole, said, say, sessionOf } from "./console-page.ts";
+import { expectAnswer, expectGone, expectSeen, openConsole, said, say, sessionOf } from "./console-page.ts";
 import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
 
 const ENDED = /^console: Failed to load resource: net::ERR_/;
@@ -59,5 +59,29 @@ describe.skipIf(isLeftOut)("tabs that nobody looks at", { timeout: 90_000 }, () 
     await become(first, "visible");
     await expectAnswer(first, /^Now too\./);
     await expectGone(first.getByRole("status", { name: "Connection" }).getByText(/./));
+  });
+
+  it("have no stream for the developer's view of events, which goes on where it was when they are shown", async () => {
+    const { page, expectTrouble } = await openPage(service.url);
+    expectTrouble(ENDED);
+    await openConsole(page);
+    await say(page, "Hello");
+    (await service.model.next()).say("Hi.").finish();
+    await expectAnswer(page, /^Hi\./);
+    const [begun, ended]: [string[], string[]] = [[], []];
+    page.on("request", (request) => {
+      if (request.url().includes("/api/updates")) begun.push(request.headers()["last-event-id"] ?? "none");
+    });
+    page.on("requestfailed", (request) => {
+      if (request.url().includes("/api/updates")) ended.push(request.headers()["last-event-id"] ?? "none");
+    });
+    await page.getByRole("button", { name: "Developer panel" }).click();
+    await expectSeen(page.getByRole("region", { name: "Events" }).getByText("title_changed").first());
+    expect(begun).toEqual(["0"]);
+    await become(page, "hidden");
+    await expect.poll(() => ended).toEqual(["0"]);
+    await become(page, "visible");
+    await expect.poll(() => begun.length).toBe(2);
+    expect(begun[1]).not.toBe("0");
   });
 });
