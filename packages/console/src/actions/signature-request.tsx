@@ -4,6 +4,7 @@ import { useConnection } from "../connection/connection.tsx";
 import { Button } from "../design/button.tsx";
 import { JsonText } from "../design/json-text.tsx";
 import { browserWallet, signTypedData } from "../wallet/browser-wallet.ts";
+import { SigningAccount } from "./signing-account.tsx";
 import type { DecisionState } from "./use-decision.ts";
 import styles from "./action-card.module.css";
 
@@ -24,6 +25,7 @@ export function SignatureRequest({
       <p>A signature can move money as a transaction can. Sign only what you understand.</p>
       <JsonText label="What is signed" text={JSON.stringify(typed_data)} />
       {wallet === null && <p>This browser has no wallet. Open this conversation where you have one.</p>}
+      {wallet !== null && <SigningAccount address={expected} />}
       <div className={styles["buttons"]}>
         {wallet !== null && (
           <Button

@@ -4,6 +4,7 @@ import { useConnection } from "../connection/connection.tsx";
 import { Button } from "../design/button.tsx";
 import { wholeUnits } from "../wallet/amount.ts";
 import { browserWallet, sendTransaction } from "../wallet/browser-wallet.ts";
+import { SigningAccount } from "./signing-account.tsx";
 import type { DecisionState } from "./use-decision.ts";
 import styles from "./action-card.module.css";
 
@@ -43,6 +44,7 @@ export function TransactionRequest({
           </>
         )}
       </dl>
+      {wallet !== null && <SigningAccount address={expected} />}
       <div className={styles["buttons"]}>
         {wallet !== null && (
           <Button

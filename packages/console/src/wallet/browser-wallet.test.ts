@@ -45,7 +45,7 @@ function wallet(answers: Record<string, unknown> = {}, accounts: readonly string
 }
 
 describe("a transaction", () => {
-  it("is sent from the conversation's account on the chain that was asked for", async () => {
+  it("is sent from the page's account on the chain that was asked for", async () => {
     const two = wallet({}, [BOB, ANN]);
     expect(await sendTransaction(two, TRANSACTION, ANN.toLowerCase())).toBe(HASH);
     expect(two.calls).toEqual([
@@ -60,9 +60,9 @@ describe("a transaction", () => {
     ]);
   });
 
-  it("is not sent from another account than the conversation's", async () => {
+  it("is not sent from another account than the one that the page is connected to", async () => {
     const other = wallet({}, [BOB]);
-    await expect(sendTransaction(other, TRANSACTION, ANN)).rejects.toThrow(`belongs to ${ANN}`);
+    await expect(sendTransaction(other, TRANSACTION, ANN)).rejects.toThrow(`does not offer ${ANN}`);
     expect(other.sent).toEqual([]);
   });
 

@@ -30,7 +30,7 @@ export async function connectWallet(wallet: BrowserWallet): Promise<string> {
 }
 
 /**
- * Has the wallet send the transaction, and answers its hash. `expected` is the conversation's address, `null` for whichever the wallet has.
+ * Has the wallet send the transaction, and answers its hash. `expected` is the address that the page is connected to, `null` for whichever the wallet has.
  * Throws an Error with a sentence for the person.
  */
 export async function sendTransaction(
@@ -66,14 +66,14 @@ async function accountsOf(wallet: BrowserWallet): Promise<readonly string[]> {
   return Array.isArray(accounts) ? accounts.filter((account) => typeof account === "string") : [];
 }
 
-/** What is signed with another account than the one that the assistant counted with is not what was meant. */
+/** What is signed with another account than the one that the person was told is not what was meant. */
 async function accountFor(wallet: BrowserWallet, expected: string | null): Promise<string> {
   if (expected === null) return connectWallet(wallet);
   const accounts = await accountsOf(wallet);
   const account = accounts.find((one) => one.toLowerCase() === expected.toLowerCase());
   if (account !== undefined) return account;
   throw new Error(
-    `This conversation belongs to ${expected}. Choose that account in the wallet, and try again.`,
+    `The wallet does not offer ${expected}, which this page is connected to. Choose that account there, or connect another one, and try again.`,
   );
 }
 

@@ -170,6 +170,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
       },
     );
     await expectSeen(card(page).getByText("0.25"));
+    await expectSeen(card(page).getByText("The wallet’s chosen account signs."));
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
     (await service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);
@@ -211,8 +212,12 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await say(page, "Also mine");
     (await service.model.next()).say("Yes again.").finish();
     await expectAnswer(page, /Yes again\./);
+    await say(page, "Pay");
+    const payment = { to: ACCOUNT, value_ether: "0.25" };
+    (await service.model.next()).callTool("wallet_request_transaction", payment).finish("tool-calls");
+    await expectSeen(card(page).getByText(`${ACCOUNT} signs, the account that this page is connected to.`));
     const { threads } = await service.direct.listThreads(ACCOUNT);
     expect(threads.map(({ session_id }) => session_id)).toEqual([await sessionOf(page), id]);
-    expect(await answers(page).count()).toBe(1);
+    expect(await answers(page).count()).toBe(2);
   });
 });
