@@ -2,7 +2,7 @@
 
 import { lazy, Suspense, useState, type ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
-import type { Series } from "./series.ts";
+import { isLine, type Series } from "./series.ts";
 import type { Bucket } from "./time-range.ts";
 import { DataTable, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
@@ -27,6 +27,7 @@ const LineChart = lazy(async () => ({ default: (await import("./line-chart.tsx")
 export function Chart(props: ChartProps): ReactNode {
   const { title, summary, bucket, starts, series, valueText } = props;
   const [index, setIndex] = useState<number | null>(null);
+  const isDrawn = isLine(series);
   const at = index === null ? undefined : starts[index];
   return (
     <figure className={styles["figure"]}>
@@ -34,25 +35,29 @@ export function Chart(props: ChartProps): ReactNode {
         <h3>{title}</h3>
         <p className={styles["soft"]}>{summary}</p>
       </figcaption>
-      <ul className={styles["legend"]} aria-hidden>
-        {series.map(({ label, values }, at) => (
-          <li key={label}>
-            <Swatch at={at} />
-            {label}
-            {index !== null && (
-              <strong>{typeof values[index] === "number" ? valueText(values[index]) : "–"}</strong>
-            )}
-          </li>
-        ))}
-        <li className={styles["pointed"]}>{at !== undefined && bucketText(at, bucket)}</li>
-      </ul>
-      <div className={styles["chart"]} role="img" aria-label={`${title}. ${summary}`}>
-        <Suspense fallback={null}>
-          <LineChart {...props} onPoint={setIndex} />
-        </Suspense>
-      </div>
-      <details className={styles["details"]}>
-        <summary>The same as a table</summary>
+      {isDrawn && (
+        <>
+          <ul className={styles["legend"]} aria-hidden>
+            {series.map(({ label, values }, at) => (
+              <li key={label}>
+                <Swatch at={at} />
+                {label}
+                {index !== null && (
+                  <strong>{typeof values[index] === "number" ? valueText(values[index]) : "–"}</strong>
+                )}
+              </li>
+            ))}
+            <li className={styles["pointed"]}>{at !== undefined && bucketText(at, bucket)}</li>
+          </ul>
+          <div className={styles["chart"]} role="img" aria-label={`${title}. ${summary}`}>
+            <Suspense fallback={null}>
+              <LineChart {...props} onPoint={setIndex} />
+            </Suspense>
+          </div>
+        </>
+      )}
+      <details className={styles["details"]} open={!isDrawn}>
+        <summary>{isDrawn ? "The same as a table" : "As a table: there is too little for a chart"}</summary>
         <ChartTable {...props} />
       </details>
     </figure>

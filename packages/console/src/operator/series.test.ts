@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MOST_SERIES, peak, REST_LABEL, sumsBy, total, valuesAt } from "./series.ts";
+import { isLine, MOST_SERIES, peak, REST_LABEL, sumsBy, total, valuesAt } from "./series.ts";
 
 interface Row {
   readonly start: number;
@@ -50,4 +50,12 @@ it("finds the peak, and none in a flat line at 0", () => {
   expect(peak([null, 1, 7, 7, 2])).toEqual({ value: 7, index: 2 });
   expect(peak([0, null])).toBeNull();
   expect(total([null, 1, 2])).toBe(3);
+});
+
+it("one value alone is no line", () => {
+  const of = (...values: (number | null)[]) => ({ label: "p50", values });
+  expect(isLine([of(null, 3, null), of(null, 4, null)])).toBe(false);
+  expect(isLine([of(null, 3, null), of(2, 4, null)])).toBe(true);
+  expect(isLine([of(0, 0)])).toBe(true);
+  expect(isLine([])).toBe(false);
 });

@@ -70,3 +70,11 @@ export function peak(
     if (value !== null && value > (found?.value ?? 0)) found = { value, index };
   return found;
 }
+
+/** Whether a line would have two points at least: one alone is a dot that says nothing. */
+export function isLine(series: readonly Series[]): boolean {
+  const [longest = 0] = series
+    .map(({ values }) => values.filter((value) => value !== null).length)
+    .toSorted((one, other) => other - one);
+  return longest > 1;
+}
