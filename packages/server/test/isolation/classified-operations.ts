@@ -92,7 +92,9 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /readyz": { class: "public", path: () => "/readyz" },
   "GET /metrics": { class: "public", path: () => "/metrics" },
   "GET /api/admin/overview": admin(() => "overview"),
-  "GET /api/admin/sessions": admin(({ conversation: { title } }) => `sessions?search=${encodeURIComponent(title)}`),
+  "GET /api/admin/sessions": admin(
+    ({ conversation: { title } }) => `sessions?search=${encodeURIComponent(title)}`,
+  ),
   "GET /api/admin/sessions/{id}": admin(sessionPath),
   "GET /api/admin/sessions/{id}/messages": admin((target) => `${sessionPath(target)}/messages`),
   "POST /api/admin/sessions/{id}/interrupt": admin((target) => `${sessionPath(target)}/interrupt`),
