@@ -89,7 +89,7 @@ it("needs the client to be installed, and takes React and assistant-ui from the 
   const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as object;
   expect(manifest).toMatchObject({
     dependencies: { "@colloquy/client": "0.1.0" },
-    peerDependencies: { react: ">=18.3.0", "@assistant-ui/react": ">=0.15.0" },
+    peerDependencies: { react: ">=18.3.0", "@assistant-ui/react": "^0.15.0" },
     peerDependenciesMeta: { "@assistant-ui/react": { optional: true } },
   });
   const texts = await Promise.all(

@@ -195,7 +195,7 @@ describe("a decision whose answer is lost after it was stored", () => {
     lost = losingAnswerOf("actions.decide", service.store);
     const approve = { decision: "approve", result: null } as const;
     const answer = service.actions.decide(id, action!.id, approve);
-    await expect(answer).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(answer).rejects.toMatchObject({ code: "outcome_unknown" });
     expect(await pending()).toEqual([]);
     expect(await service.actions.decide(id, action!.id, approve)).toMatchObject({ status: "approved" });
     expect(await resultTold()).toContain('"value":{"charged":7}');

@@ -108,14 +108,15 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /api/admin/latency": admin(() => "latency"),
 };
 
-/** Routes that the document does not have: those that are about it, and the console's. They are `public`. */
-export const UNDOCUMENTED: readonly string[] = [
+/** Routes that are about the document, which does not have them. They are `public`. */
+export const ABOUT_THE_DOCUMENT: readonly string[] = [
   "GET /openapi.json",
   "GET /docs",
   "GET /docs/scalar.js",
-  "GET /",
-  "GET /assets/{name}",
 ];
+
+/** Routes of the console, which the document does not have either. They are `public`, and 404 where it is not built. */
+export const OF_THE_CONSOLE: readonly string[] = ["GET /", "GET /assets/{name}"];
 
 function admin(path: (target: Target) => string): ClassifiedOperation {
   return { class: "admin", path: (target) => `/api/admin/${path(target)}` };

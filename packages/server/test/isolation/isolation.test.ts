@@ -9,9 +9,10 @@ import type { AdminService } from "../../src/core/ports/admin-service.ts";
 import { testEdge } from "../../src/http/testing/edge.ts";
 import { newWallet, open, send, type Call } from "../black-box/client.ts";
 import {
+  ABOUT_THE_DOCUMENT,
   CLASSIFIED,
   expectedStatus,
-  UNDOCUMENTED,
+  OF_THE_CONSOLE,
   type ClassifiedOperation,
   type Target,
 } from "./classified-operations.ts";
@@ -154,7 +155,9 @@ describe("the classification", () => {
     await app.ready();
     const routes = routesIn(app.printRoutes({ commonPrefix: false }));
     expect(routes).toContain("GET /api/sessions/{id}/messages");
-    expect(routes.toSorted()).toEqual([...Object.keys(CLASSIFIED), ...UNDOCUMENTED].toSorted());
+    expect(routes.toSorted()).toEqual(
+      [...Object.keys(CLASSIFIED), ...ABOUT_THE_DOCUMENT, ...OF_THE_CONSOLE].toSorted(),
+    );
   });
 });
 
@@ -203,11 +206,18 @@ const READ = Object.entries(CLASSIFIED).filter(([name]) => name.startsWith("GET 
 const asides = APPS.flatMap((app) => CALLERS.map((caller) => ({ app, caller })));
 
 describe.each(asides)("on a session of $app, with $caller", ({ app, caller }) => {
-  it.each(UNDOCUMENTED)("%s answers anybody, and nothing of any App", async (name) => {
+  it.each(ABOUT_THE_DOCUMENT)("%s answers anybody, and nothing of any App", async (name) => {
     const operation: ClassifiedOperation = { class: "public", path: () => name.replace("GET ", "") };
     const seen = await ask(name, operation, caller, await targetFor(operation, caller, app));
     expect(seen.status).toBe(200);
     expect(seen.text.length).toBeGreaterThan(500);
+    expect(foreign(seen.text)).toEqual([]);
+  });
+
+  it.each(OF_THE_CONSOLE)("%s shows nothing of any App", async (name) => {
+    const operation: ClassifiedOperation = { class: "public", path: () => name.replace("GET ", "") };
+    const seen = await ask(name, operation, caller, await targetFor(operation, caller, app));
+    expect([200, 404]).toContain(seen.status);
     expect(foreign(seen.text)).toEqual([]);
   });
 
