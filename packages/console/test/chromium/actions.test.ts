@@ -1,7 +1,7 @@
 // What the assistant asks a person, and what comes of the answer.
 
 import type { Page } from "playwright-core";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import {
@@ -14,8 +14,8 @@ import {
   say,
   sessionOf,
 } from "./console-page.ts";
-import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
 import { givePageWallet, type WalletAnswer, type WalletCall } from "./page-wallet.ts";
+import { useConsoleService } from "./use-console-service.ts";
 
 const ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const SIGNATURE = `0x${"5a".repeat(65)}`;
@@ -28,15 +28,7 @@ const TYPED_DATA = {
 };
 const isLeftOut = await isWithoutChromium();
 
-let service: ConsoleService;
-
-beforeAll(async () => {
-  if (!isLeftOut) await prepareConsole();
-}, 120_000);
-beforeEach(async () => {
-  service = await serveConsole();
-});
-afterEach(() => service.stop());
+const service = useConsoleService();
 
 describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 60_000 }, () => {
   const openPage = useChromium();

@@ -1,24 +1,16 @@
 // Six connections are all that a browser opens to a host over HTTP/1.1, for all of its tabs, and each tab that is looked at holds one.
 
 import type { Page } from "playwright-core";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import { expectAnswer, expectGone, expectSeen, openConsole, said, say, sessionOf } from "./console-page.ts";
-import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+import { useConsoleService } from "./use-console-service.ts";
 
 const ENDED = /^console: Failed to load resource: net::ERR_/;
 const isLeftOut = await isWithoutChromium();
 
-let service: ConsoleService;
-
-beforeAll(async () => {
-  if (!isLeftOut) await prepareConsole();
-}, 120_000);
-beforeEach(async () => {
-  service = await serveConsole();
-});
-afterEach(() => service.stop());
+const service = useConsoleService();
 
 /** Chromium without a window shows all of its tabs, so the tab is told what it is. */
 async function become(page: Page, state: "hidden" | "visible"): Promise<void> {

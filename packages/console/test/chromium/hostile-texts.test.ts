@@ -2,27 +2,20 @@
 // page's policy never has to refuse anything, because nothing is tried.
 
 import type { Page } from "playwright-core";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import { answers, expectAnswer, expectSeen, openConsole, said, threads } from "./console-page.ts";
-import { ADMIN_KEY, prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+import { ADMIN_KEY } from "./console-service.ts";
 import { HOSTILE_TEXTS } from "./hostile-texts.ts";
+import { useConsoleService } from "./use-console-service.ts";
 
 const isLeftOut = await isWithoutChromium();
 /** What no text may become, in the part of the page that shows it. Pictures of the console's own are in buttons and marks. */
 const FORBIDDEN =
   "script, img, iframe, object, embed, video, audio, style, link, meta, base, math, template, marquee, [srcdoc], [srcset]";
 
-let service: ConsoleService;
-
-beforeAll(async () => {
-  if (!isLeftOut) await prepareConsole();
-}, 120_000);
-beforeEach(async () => {
-  service = await serveConsole();
-});
-afterEach(() => service.stop());
+const service = useConsoleService();
 
 /** What is in the page that texts must not become, as lines. Links lead to the web or a mailbox, or into the console. */
 function findBecome(page: Page): Promise<readonly string[]> {

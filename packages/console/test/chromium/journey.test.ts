@@ -1,7 +1,7 @@
 // What a person does with the console, from the first load on, in Chromium and over the real service.
 
 import type { Page } from "playwright-core";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import {
@@ -17,20 +17,12 @@ import {
   sessionOf,
   threads,
 } from "./console-page.ts";
-import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+import { useConsoleService } from "./use-console-service.ts";
 
 const BROKEN = /^console: Failed to load resource: net::ERR_/;
 const isLeftOut = await isWithoutChromium();
 
-let service: ConsoleService;
-
-beforeAll(async () => {
-  if (!isLeftOut) await prepareConsole();
-}, 120_000);
-beforeEach(async () => {
-  service = await serveConsole();
-});
-afterEach(() => service.stop());
+const service = useConsoleService();
 
 describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () => {
   const openPage = useChromium();

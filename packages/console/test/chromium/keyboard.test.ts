@@ -1,7 +1,7 @@
 // The whole journey without a mouse: everything is reached with Tab, done with Enter, and seen to have the focus.
 
 import type { Page } from "playwright-core";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { settle } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
@@ -15,21 +15,13 @@ import {
   sessionOf,
   threads,
 } from "./console-page.ts";
-import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+import { useConsoleService } from "./use-console-service.ts";
 
 /** Many more than there are things on any page of these tests. */
 const MOST_STOPS = 60;
 const isLeftOut = await isWithoutChromium();
 
-let service: ConsoleService;
-
-beforeAll(async () => {
-  if (!isLeftOut) await prepareConsole();
-}, 120_000);
-beforeEach(async () => {
-  service = await serveConsole();
-});
-afterEach(() => service.stop());
+const service = useConsoleService();
 
 /** What has the focus, by its name; "" for the page itself. */
 function focused(page: Page): Promise<string> {

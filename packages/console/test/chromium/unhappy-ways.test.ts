@@ -1,7 +1,7 @@
 // What a person meets when something does not go as it should: they are told, and nothing takes them where they did not want to go.
 
 import type { Page } from "playwright-core";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import {
@@ -17,20 +17,12 @@ import {
   sessionOf,
   threads,
 } from "./console-page.ts";
-import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
+import { useConsoleService } from "./use-console-service.ts";
 
 const BROKEN = /^console: Failed to load resource: .*404/;
 const isLeftOut = await isWithoutChromium();
 
-let service: ConsoleService;
-
-beforeAll(async () => {
-  if (!isLeftOut) await prepareConsole();
-}, 120_000);
-beforeEach(async () => {
-  service = await serveConsole();
-});
-afterEach(() => service.stop());
+const service = useConsoleService();
 
 /** Holds what is sent on its way to the service, until it is let go. */
 async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; letGo(): void }> {
