@@ -32,7 +32,8 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
     const longest = "x".repeat(transport.maxBytes);
     try {
       transport.start({ onText: (text) => come.push(text), onResumed: () => undefined });
-      await transport.ready();
+      // Who listens later than this is sent has not missed anything: both connections must stand.
+      await Promise.all([transport.ready(), transport.follow()]);
       await transport.send([{ sessionId: null, text: longest }]);
       await expect.poll(() => come, { timeout: 10_000 }).toEqual([longest]);
       await expect(transport.send([{ sessionId: null, text: `${longest}x` }])).rejects.toThrow();
