@@ -174,6 +174,16 @@ export class PostgresServer {
     while ((await this.query(database, waiting)).length < count);
   }
 
+  /**
+   * Until nobody is connected to this database. A client has closed its connection before the server has ended it, and only then is
+   * counted in the server's statistics what was read and written on it.
+   */
+  async untilDeserted(database: string): Promise<void> {
+    const others =
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    while ((await this.query(database, others)).length > 0);
+  }
+
   async #connected<Result>(database: string, work: (client: Client) => Promise<Result>): Promise<Result> {
     const client = new Client({ connectionString: this.url(database) });
     // Where the server ends meanwhile, whoever waits for an answer is told.

@@ -29,8 +29,12 @@ export class LoadConnection {
     return new LoadConnection(socket);
   }
 
-  /** Sends a request; `onAnswer` is called when its answer is complete. One request at a time. */
+  /**
+   * Sends a request; `onAnswer` is called when its answer is complete. One request at a time. Throws when the server has closed the
+   * connection: a request that is never answered would hold up the whole measurement.
+   */
   send(request: string | Buffer, onAnswer: () => void): void {
+    if (this.#socket.destroyed) throw new Error("The server closed a connection that was idle");
     this.#onAnswer = onAnswer;
     this.#socket.write(request, "latin1");
   }

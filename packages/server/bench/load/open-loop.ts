@@ -60,7 +60,8 @@ async function offer(load: OfferedLoad, loop: OpenLoop, started: number): Promis
   };
   const timer = setInterval(() => {
     for (const now = performance.now(); due <= now && due < end; due += interval) {
-      const connection = free.pop();
+      // Whoever has rested longest: a server ends a connection on which nothing has come for some seconds.
+      const connection = free.shift();
       if (connection === undefined) waiting.push(due);
       else send(connection, due);
     }

@@ -176,6 +176,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
         await Promise.all(nodes.map((node) => node.end()));
       }
       expect(await valid()).toEqual([true]);
+      await server.untilDeserted(database);
       const deadlocks = "SELECT deadlocks::integer FROM pg_stat_database WHERE datname = current_database()";
       expect(await server.query(database, deadlocks)).toEqual([{ deadlocks: 0 }]);
     });

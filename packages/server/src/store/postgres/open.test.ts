@@ -66,6 +66,7 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     const database = await server.createDatabase();
     const url = server.url(database);
     await (await openPostgresStore({ url })).close();
+    await server.untilDeserted(database);
     await server.query(database, "SELECT pg_stat_reset()");
     const store = await openPostgresStore({ url });
     for (let count = 0; count < 20; count += 1) await live(store, randomUUID());
@@ -73,6 +74,7 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     await store.sessions.expire({ emptyBefore: 0, unboundBefore: 0, limit: 10 });
     await store.events.trim({ keepCount: 1000, keepAfter: 0, limit: 10 });
     await store.close();
+    await server.untilDeserted(database);
     const read = await server.query(
       database,
       "SELECT relname FROM pg_stat_user_tables WHERE seq_scan > 0 AND n_live_tup + n_dead_tup > 0 ORDER BY relname",
@@ -98,6 +100,7 @@ describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
     );
     for (let count = 0; count < 10; count += 1) expect(await store.actions.list(id, 50)).toHaveLength(57);
     await store.close();
+    await server.untilDeserted(database);
     const [read] = await server.query(
       database,
       "SELECT sum(idx_tup_read)::integer AS entries FROM pg_stat_user_indexes WHERE relname = 'actions'",
