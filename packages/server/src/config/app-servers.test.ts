@@ -1,0 +1,197 @@
+// MCP servers and OpenAPI services of an App.
+
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { loadConfig } from "./load-config.ts";
+import { useAppConfigs } from "./testing/app-configs.ts";
+
+const { inside, app, problems, warnings } = useAppConfigs();
+
+describe("MCP servers", () => {
+  it("are reached by an address or a command, with what may be a key hidden", async () => {
+    const { tools } = await app(
+      {
+        secrets: [{ name: "TOKEN", description: "x" }],
+        mcp: {
+          web: {
+            url: "http://10.0.0.5:3000/mcp?tenant=a",
+            headers: { Authorization: "Bearer {{ secret.TOKEN }}", "X-Key": "k-{{env.MY_KEY}}" },
+          },
+          files: { command: "npx", args: ["server", "/tmp"], env: { KEY: "{{env.MY_KEY}}", PLAIN: "{x}" } },
+          bare: { command: "mcp" },
+        },
+      },
+      { MY_KEY: "sk-1" },
+    );
+    const { web, files, bare } = tools.mcp;
+    expect(web).toMatchObject({ transport: "http", url: "http://10.0.0.5:3000/mcp?tenant=a" });
+    expect(web?.transport === "http" && web.headers.reveal()).toEqual({
+      Authorization: "Bearer {{secret.TOKEN}}",
+      "X-Key": "k-sk-1",
+    });
+    expect(files).toMatchObject({ transport: "stdio", command: "npx", args: ["server", "/tmp"] });
+    expect(files?.transport === "stdio" && files.env.reveal()).toEqual({ KEY: "sk-1", PLAIN: "{x}" });
+    expect(bare).toMatchObject({ transport: "stdio", args: [] });
+    for (const print of [inspect(tools, { depth: null, showHidden: true }), JSON.stringify(tools)]) {
+      expect(print).not.toContain("sk-1");
+    }
+  });
+
+  it("may be wrong in many ways, each told with its place and without a key", async () => {
+    const found = await problems(
+      {
+        secrets: [{ name: "TOKEN", description: "x" }],
+        mcp: {
+          neither: {},
+          both: { url: "http://x.test", command: "npx" },
+          address: { url: "http://user:password@x.test/", header: {} },
+          scheme: { url: "ftp://x.test" },
+          command: { command: " ", args: ["{env.MY_KEY}"], environment: {} },
+          text: "https://x.test",
+          "a/b": { url: "https://x.test" },
+          keys: {
+            url: "https://x.test/{{env.MY_KEY}}",
+            headers: {
+              A: "{{env.NOT_SET}}",
+              B: "{{secret.TOKEM}}",
+              C: "{{MY_KEY}}",
+              D: "{{env.BROKEN}}",
+              "E F": "x",
+              G: "{{sk-live-1}}",
+              H: "{{env.toString}}",
+              I: "Bearer {{secret.TOKEN}",
+              J: "Bearer {secret.TOKEN}",
+              K: "{{secret.TOKEN}} and secret.TOKEN }}",
+            },
+          },
+          process: { command: "npx", args: ["--key={{env.MY_KEY}}"], env: { A: "{{secret.TOKEN}}" } },
+        },
+      },
+      { MY_KEY: "sk-1", BROKEN: "sk-2\nsk-3" },
+    );
+    const url = "must be an http or https URL without user name and password; keys stand in headers.";
+    const none =
+      "has braces {{…}} around something else than a placeholder. There are {{env.NAME}} and {{secret.NAME}}.";
+    const braces = "has a placeholder with braces that do not match. Write {{env.NAME}} or {{secret.NAME}}.";
+    const placeholder = "has a placeholder. They are filled in headers, env and rpcURL alone.";
+    expect(found.toSorted()).toEqual(
+      [
+        'mcp.neither: needs "url" or "command".',
+        "mcp.both.command: is not a known setting. Known here: url, headers.",
+        `mcp.address.url: ${url}`,
+        'mcp.address.header: is not a known setting. Did you mean "headers"?',
+        `mcp.scheme.url: ${url}`,
+        "mcp.command.command: must not be blank.",
+        "mcp.command.environment: is not a known setting. Known here: command, args, env.",
+        "mcp.text: must be an object, not text.",
+        'mcp["a/b"]: must be a name of at most 32 letters, digits, _ and -.',
+        `mcp.keys.url: ${placeholder}`,
+        "mcp.keys.headers.A: {{env.NOT_SET}}: the environment variable NOT_SET is not set.",
+        'mcp.keys.headers.B: {{secret.TOKEM}} is no slot of this App\'s "secrets". Did you mean "TOKEN"?',
+        `mcp.keys.headers.C: ${none}`,
+        `mcp.keys.headers.G: ${none}`,
+        "mcp.keys.headers.H: {{env.toString}}: the environment variable toString is not set.",
+        `mcp.keys.headers.I: ${braces}`,
+        `mcp.keys.headers.J: ${braces}`,
+        `mcp.keys.headers.K: ${braces}`,
+        "mcp.keys.headers.D: with its placeholders filled in must be the value of a header field: one line of Latin-1 text.",
+        'mcp.keys.headers["E F"]: must be the name of a header field.',
+        `mcp.command.args[0]: ${placeholder}`,
+        `mcp.process.args[0]: ${placeholder}`,
+        "mcp.process.env.A: {{secret.TOKEN}} may stand in the headers of an App's mcp and openapi servers alone.",
+      ].toSorted(),
+    );
+  });
+
+  it("with a placeholder in a section that is wrong elsewhere are told once that is mended", async () => {
+    expect(
+      await problems({
+        secrets: "TOKEN",
+        mcp: { a: { url: "http://x.test", headers: { A: "{{secret.X}}" } } },
+      }),
+    ).toEqual(["secrets: must be a list, not text."]);
+  });
+
+  it("keep the variables that they ask for from being called unread", async () => {
+    const section = { mcp: { a: { command: "x", env: { A: "{{env.COLLOQUY_MINE}}" } } } };
+    expect(await warnings(section, { COLLOQUY_MINE: "1" })).toEqual([]);
+  });
+});
+
+describe("OpenAPI services", () => {
+  it("have a document beside the file or at an address", async () => {
+    await writeFile(inside("pets.yaml"), "");
+    const { tools } = await app({
+      secrets: [{ name: "KEY", description: "x" }],
+      openapi: {
+        pets: { document: "./pets.yaml", operations: ["listPets"], headers: { "X-Key": "{{secret.KEY}}" } },
+        shops: { document: "https://shops.test/openapi.json?v=3", baseURL: "http://127.0.0.1:4000" },
+      },
+    });
+    const { pets, shops } = tools.openapi;
+    expect(pets).toMatchObject({
+      document: inside("pets.yaml"),
+      operations: ["listPets"],
+      baseURL: null,
+    });
+    expect(pets?.headers.reveal()).toEqual({ "X-Key": "{{secret.KEY}}" });
+    expect(shops).toMatchObject({
+      document: "https://shops.test/openapi.json?v=3",
+      operations: null,
+      baseURL: "http://127.0.0.1:4000",
+    });
+    expect(shops?.headers.reveal()).toEqual({});
+  });
+
+  it("stand on the directory of the file, wherever that is", async () => {
+    const content = { apps: { defi: { openapi: { here: { document: "colloquy.config.json" } } } } };
+    await writeFile(inside("colloquy.config.json"), JSON.stringify(content));
+    const environment = { COLLOQUY_CONFIG: inside("colloquy.config.json") };
+    const result = await loadConfig({ environment, workingDirectory: tmpdir() });
+    expect(result.ok && result.config.apps["defi"]?.tools.openapi["here"]?.document).toBe(
+      inside("colloquy.config.json"),
+    );
+  });
+
+  it("may not begin with the name of another server: two of their tools could have one name", async () => {
+    const server = { url: "https://x.test" };
+    const service = { document: "http://x.test" };
+    const clash = (name: string) =>
+      `begins with the name of the server "${name}" and "_", so the names of their tools could be mixed up. Choose another one.`;
+    const mcp = { pay_eu: server, pay: server, payment: server, constructor: server };
+    expect(await problems({ mcp, openapi: { pay_us: service, payment_a: service } })).toEqual([
+      `mcp.pay_eu: ${clash("pay")}`,
+      `openapi.pay_us: ${clash("pay")}`,
+      `openapi.payment_a: ${clash("payment")}`,
+    ]);
+    expect(await problems({ mcp: { pay: server, "pay-eu": server }, openapi: { payer: service } })).toEqual(
+      [],
+    );
+  });
+
+  it("may be wrong in many ways", async () => {
+    const found = await problems({
+      mcp: { twice: { command: "x" } },
+      openapi: {
+        gone: { document: "gone.yaml" },
+        scheme: { document: "file:///etc/passwd" },
+        twice: { document: "http://x.test", operations: ["a", "b", "a"] },
+        base: { document: "http://x.test", baseURL: "http://x.test?key=1", operations: [] },
+        none: {},
+      },
+    });
+    expect(found.toSorted()).toEqual(
+      [
+        `openapi.gone.document: There is no file at ${inside("gone.yaml")}.`,
+        "openapi.scheme.document: must be a path, or an http or https URL without user name and password.",
+        'openapi.twice.operations[2]: "a" is in the list already.',
+        "openapi.twice: is also the name of an MCP server, so the names of their tools would be mixed up. Choose another one.",
+        "openapi.base.baseURL: must be an http or https URL without user name, password and query.",
+        "openapi.base.operations: must have at least 1 entry.",
+        "openapi.none.document: must be text, not absent.",
+      ].toSorted(),
+    );
+  });
+});

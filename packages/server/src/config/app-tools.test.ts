@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { useAppConfigs } from "./testing/app-configs.ts";
+
+const { loadModule, app, problems } = useAppConfigs();
+
+describe("tools", () => {
+  it("that come with the service are named in a list or an object", async () => {
+    expect((await app({})).tools.builtIn).toEqual(["current_time", "calculator"]);
+    expect((await app({ tools: [] })).tools.builtIn).toEqual([]);
+    expect((await app({ tools: ["ask_user", "calculator", "calculator"] })).tools.builtIn.toSorted()).toEqual(
+      ["ask_user", "calculator"],
+    );
+    expect((await app({ tools: { ask_user: true } })).tools).toMatchObject({
+      builtIn: ["ask_user"],
+      own: {},
+    });
+  });
+
+  it("are written in a module with the AI SDK, and are left as they are", async () => {
+    const result = await loadModule(
+      "colloquy.config.js",
+      `const weather = { description: "w", inputSchema: { cache: null }, execute: () => 1, state: {} };
+       export default { apps: { defi: {
+         tools: { weather, calculator: true },
+         approvals: { weather: (input) => input.city !== "Basel", calculator: "always" },
+         effects: { weather: "read" },
+       } } };`,
+    );
+    const tools = result.ok ? result.config.apps["defi"]!.tools : null;
+    expect(tools).toMatchObject({ builtIn: ["calculator"], effects: { weather: "read" } });
+    expect(tools?.approvals["calculator"]).toBe("always");
+    expect(tools?.approvals["weather"]).toBeInstanceOf(Function);
+    const { weather } = tools?.own ?? {};
+    expect(weather).toMatchObject({ description: "w" });
+    expect(Object.isFrozen(tools?.own)).toBe(true);
+    for (const part of [weather, weather?.inputSchema]) expect(Object.isFrozen(part)).toBe(false);
+    expect(result.ok && result.warnings).toEqual([]);
+  });
+
+  it("may be wrong in many ways", async () => {
+    expect(await problems({ tools: "calculator" })).toEqual([
+      "tools: must be a list or an object, not text.",
+    ]);
+    const rule =
+      "must be true for a tool that comes with the service, or what tool() of the AI SDK makes, with inputSchema and execute.";
+    expect(
+      await problems({ tools: { calculater: true, "a b": true, weather: {}, calculator: false } }),
+    ).toEqual([
+      'tools["a b"]: must be a tool\'s name: 1 to 64 letters, digits, _ and -.',
+      `tools.weather: ${rule}`,
+      `tools.calculator: ${rule}`,
+      'tools.calculater: is not a tool that comes with the service. Did you mean "calculator"?',
+      'tools["a b"]: is not a tool that comes with the service. Known here: current_time, calculator, ask_user.',
+    ]);
+    const result = await loadModule(
+      "colloquy.config.js",
+      `export default { apps: { defi: {
+         tools: {
+           a: { inputSchema: {}, execute() {}, needsApproval: true },
+           b: { inputSchema: {}, execute() {}, toModelOutput() {}, onInputStart() {}, strict: true },
+         },
+         approvals: { a: true },
+       } } };`,
+    );
+    expect(result.ok ? [] : result.problems.map(({ place }) => place)).toEqual([
+      "apps.defi.approvals.a",
+      "apps.defi.tools.a",
+      "apps.defi.tools.b",
+    ]);
+    expect(result.warnings.slice(1)).toEqual([
+      'colloquy.config.js, apps.defi.tools.b: has "onInputStart", which has no effect here.',
+      'colloquy.config.js, apps.defi.tools.b: has "strict", which has no effect here.',
+    ]);
+  });
+
+  it("that no one has are refused where effects or approvals name them", async () => {
+    const section = {
+      tools: ["calculator"],
+      mcp: { search: { url: "https://search.test/mcp" } },
+      openapi: { pets: { document: "https://pets.test/openapi.json" } },
+      effects: { calculator: "read", search_web: "read", pets_list: "idempotent", pet_list: "read" },
+      approvals: { calculater: "always", wallet_balance: "never" },
+    };
+    expect(await problems(section)).toEqual([
+      "effects.pet_list: no tool of this App has this name. Known here: calculator, search_…, pets_….",
+      'approvals.calculater: no tool of this App has this name. Did you mean "calculator"?',
+      "approvals.wallet_balance: no tool of this App has this name. Known here: calculator, search_…, pets_….",
+    ]);
+    expect(await problems({ approvals: { current_tim: "always" } })).toEqual([
+      'approvals.current_tim: no tool of this App has this name. Did you mean "current_time"?',
+    ]);
+  });
+
+  it("that are wrong where they stand are no unknown names beside that", async () => {
+    const section = {
+      tools: ["calculater"],
+      mcp: { search: "https://search.test/mcp" },
+      wallet: true,
+      approvals: { calculater: "always", search_web: "always", wallet_balance: "always" },
+    };
+    const places = (await problems(section)).map((problem) => problem.split(":")[0]);
+    expect(new Set(places)).toEqual(new Set(["mcp.search", "tools[0]", "wallet"]));
+  });
+
+  it("have effects and approvals out of a few words", async () => {
+    expect(
+      await problems({ effects: { calculator: "pure" }, approvals: { calculator: "sometimes" } }),
+    ).toEqual([
+      'effects.calculator: must be "read", "idempotent" or "unsafe", not "pure".',
+      'approvals.calculator: must be "always", "never", or in a TypeScript or JavaScript file a function of the input.',
+    ]);
+  });
+});

@@ -1,0 +1,40 @@
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { useConfigDirectory } from "./testing/config-directory.ts";
+
+const { write, loaded } = useConfigDirectory();
+
+describe("secrets", () => {
+  it("are in no print of the configuration", async () => {
+    await write("colloquy.config.json", {
+      apps: { default: { models: ["a/b"] } },
+      providers: {
+        a: {
+          kind: "openai-compatible",
+          baseURL: "http://x.test",
+          apiKeyEnv: "A_KEY",
+          headers: { Authorization: "Bearer sk-header" },
+        },
+      },
+    });
+    const masterKey = "sk-master-".repeat(5).slice(0, 43);
+    const config = await loaded({
+      A_KEY: "sk-a",
+      OPENAI_API_KEY: "sk-openai",
+      COLLOQUY_SECRET_KEY: masterKey,
+    });
+    const prints = [
+      inspect(config, { depth: null, showHidden: true }),
+      inspect(config.secrets, { depth: null, showHidden: true, customInspect: false }),
+      JSON.stringify(config),
+      JSON.stringify({ ...config.secrets }),
+    ];
+    for (const print of prints) expect(print).not.toContain("sk-");
+    expect(JSON.parse(JSON.stringify(config))).toMatchObject({
+      secrets: ["providers.openai.apiKey", "providers.a.apiKey", "providers.a.headers.Authorization"],
+    });
+    expect(config.secrets.provider("a").headers).toEqual({ Authorization: "Bearer sk-header" });
+    expect(config.secretKey?.reveal()).toBe(masterKey);
+    expect(config.secrets.provider("nobody")).toEqual({ apiKey: null, headers: {} });
+  });
+});

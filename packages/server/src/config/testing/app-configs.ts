@@ -1,0 +1,59 @@
+// Apps as a configuration file has them, and what becomes of them. `defi` is the App of the tests.
+
+import type { AppSettings } from "../../core/app-settings.ts";
+import type { Config } from "../config.ts";
+import type { Environment } from "../environment.ts";
+import type { LoadedConfig } from "../load-config.ts";
+import { formatProblems } from "../problem.ts";
+import { told, useConfigDirectory } from "./config-directory.ts";
+
+export interface AppConfigs {
+  /** The path of a file beside the configuration. */
+  readonly inside: (name: string) => string;
+  /** What a JSON file comes to: of this text, or with this content. */
+  readonly load: (content: unknown, environment?: Environment) => Promise<LoadedConfig>;
+  /** What a module comes to. */
+  readonly loadModule: (name: string, text: string) => Promise<LoadedConfig>;
+  /** The same as `load`; throws what is wrong. */
+  readonly accepted: (content: unknown, environment?: Environment) => Promise<Config>;
+  /** The App `defi` of this section; throws what is wrong. */
+  readonly app: (section: unknown, environment?: Environment, chains?: unknown) => Promise<AppSettings>;
+  /** Every problem of an App `defi`, as `place: message`, the place without `apps.defi.`. */
+  readonly problems: (section: unknown, environment?: Environment) => Promise<readonly string[]>;
+  readonly warnings: (section: unknown, environment?: Environment) => Promise<readonly string[]>;
+}
+
+export function useAppConfigs(): AppConfigs {
+  const directory = useConfigDirectory();
+  const load: AppConfigs["load"] = async (content, environment) => {
+    await directory.write("colloquy.config.json", content);
+    return directory.load(environment);
+  };
+  const accepted = async (content: unknown, environment?: Environment) => {
+    const result = await load(content, environment);
+    if (!result.ok) throw new Error(formatProblems(result.problems));
+    return result;
+  };
+  return {
+    inside: directory.inside,
+    load,
+    loadModule: async (name, text) => {
+      await directory.write("package.json", { type: "module" });
+      await directory.write(name, text);
+      return directory.load();
+    },
+    accepted: async (content, environment) => (await accepted(content, environment)).config,
+    app: async (section, environment, chains) => {
+      const content = { apps: { defi: section }, ...(chains !== undefined && { chains }) };
+      const { defi } = (await accepted(content, environment)).config.apps;
+      if (defi === undefined) throw new Error("The App is not there.");
+      return defi;
+    },
+    problems: async (section, environment) =>
+      told(await load({ apps: { defi: section } }, environment)).map((problem) =>
+        problem.replace(/^apps\.defi\./, ""),
+      ),
+    warnings: async (section, environment) =>
+      (await accepted({ apps: { defi: section } }, environment)).warnings,
+  };
+}

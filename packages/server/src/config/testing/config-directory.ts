@@ -1,0 +1,52 @@
+// A directory of its own for each test of a file, and what the configuration that stands in it comes to.
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach } from "vitest";
+import type { Config } from "../config.ts";
+import type { Environment } from "../environment.ts";
+import { type LoadedConfig, loadConfig } from "../load-config.ts";
+import { formatProblems } from "../problem.ts";
+
+export interface ConfigDirectory {
+  /** The path of a file of the directory. */
+  readonly inside: (name: string) => string;
+  /** Writes a file: text as it is, anything else as JSON. */
+  readonly write: (name: string, content: unknown) => Promise<void>;
+  readonly load: (environment?: Environment) => Promise<LoadedConfig>;
+  /** Throws what is wrong. */
+  readonly loaded: (environment?: Environment) => Promise<Config>;
+  /** Every problem as `place: message`. */
+  readonly problems: (environment?: Environment) => Promise<readonly string[]>;
+  /** Throws what is wrong. */
+  readonly warnings: (environment?: Environment) => Promise<readonly string[]>;
+}
+
+export function useConfigDirectory(): ConfigDirectory {
+  let directory = "";
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "colloquy-config-"));
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+  const load = (environment: Environment = {}) => loadConfig({ environment, workingDirectory: directory });
+  const accepted = async (environment?: Environment) => {
+    const result = await load(environment);
+    if (!result.ok) throw new Error(formatProblems(result.problems));
+    return result;
+  };
+  return {
+    inside: (name) => join(directory, name),
+    write: (name, content) =>
+      writeFile(join(directory, name), typeof content === "string" ? content : JSON.stringify(content)),
+    load,
+    loaded: async (environment) => (await accepted(environment)).config,
+    problems: async (environment) => told(await load(environment)),
+    warnings: async (environment) => (await accepted(environment)).warnings,
+  };
+}
+
+/** Every problem of a result, as `place: message`. */
+export function told(result: LoadedConfig): string[] {
+  return result.ok ? [] : result.problems.map(({ place, message }) => `${place}: ${message}`);
+}
