@@ -84,7 +84,7 @@ describe("leases of turns that run", () => {
     expect(aborted()).toEqual([true, false]);
   });
 
-  it("that somebody is changing leave their turns alone, and are asked for again four times a second until they are free", async () => {
+  it("that somebody is changing leave their turns alone, and all are asked for again four times a second until they are free", async () => {
     const { clock, store, aborted } = keep(1, 2);
     store.renew = async () => [2];
     store.busy = [1];
@@ -95,9 +95,21 @@ describe("leases of turns that run", () => {
     store.renew = async (_owner, asked) => asked;
     store.busy = [];
     await clock.advance(2_000);
-    expect(store.asked).toEqual([3_250, 3_500, 3_750].map((at) => [at, "me", [1], LEASE_MS]));
+    expect(store.asked).toEqual([3_250, 3_500, 3_750].map((at) => [at, "me", [1, 2], LEASE_MS]));
     await clock.advance(8_000);
     expect(aborted()).toEqual([false, false]);
+  });
+
+  it("that nobody is changing are renewed in time beside one that is changed for too long, however slow the store is", async () => {
+    const { clock, store, aborted } = keep(1, 2);
+    store.renew = async (_owner, asked) => {
+      const isChanging = clock.monotonic() >= 3_000 && clock.monotonic() < 7_000;
+      store.busy = isChanging ? [1] : [];
+      await clock.sleep(1_100);
+      return asked.filter((epoch) => !isChanging || epoch !== 1);
+    };
+    await clock.advance(30_000);
+    expect(aborted()).toEqual([true, false]);
   });
 
   it("that somebody is changing for too long stop their turns, and no others", async () => {

@@ -5,7 +5,7 @@ import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { TurnStore } from "../core/ports/turn-store.ts";
 import { LEASE_MS } from "../core/turn.ts";
-import type { RunningTurn, RunningTurns } from "./running-turns.ts";
+import type { RunningTurns } from "./running-turns.ts";
 
 /** An owner trusts a lease this long from the moment it asked for it. */
 export const HOLD_MS = 8_000;
@@ -32,8 +32,8 @@ export class Leases {
   readonly #options: LeasesOptions;
   #timers: readonly Timer[] = [];
   #renewing = false;
-  /** Epochs whose leases somebody was changing when they were last asked for. */
-  #busy: ReadonlySet<number> = new Set();
+  /** Whether somebody was changing leases when they were last asked for. */
+  #isBusy = false;
   #sweeping = false;
 
   constructor(options: LeasesOptions) {
@@ -65,19 +65,8 @@ export class Leases {
    * is changing goes on while the lease that it had holds. Answers whether the leases of all that run here are fresh.
    */
   async renew(): Promise<boolean> {
-    return await this.#renew(this.#options.running.all());
-  }
-
-  async #renewBusy(): Promise<void> {
-    const busy = this.#busy;
-    if (busy.size === 0) return;
-    this.#busy = new Set();
-    await this.#renew(this.#options.running.all().filter(({ turn }) => busy.has(turn.epoch)));
-  }
-
-  async #renew(turns: readonly RunningTurn[]): Promise<boolean> {
-    const { store, clock, owner, logger, isAlone } = this.#options;
-    const before = turns.filter(({ controller }) => !controller.signal.aborted);
+    const { running, store, clock, owner, logger, isAlone } = this.#options;
+    const before = running.all().filter(({ controller }) => !controller.signal.aborted);
     if (before.length === 0) return true;
     if (this.#renewing) return false;
     this.#renewing = true;
@@ -86,10 +75,10 @@ export class Leases {
       const epochs = before.map(({ turn }) => turn.epoch);
       const { renewed, busy } = await store.renew(owner, epochs, LEASE_MS);
       const fresh = new Set(renewed);
-      this.#busy = new Set(busy);
+      this.#isBusy = busy.length > 0;
       for (const turn of before) {
         if (fresh.has(turn.turn.epoch)) turn.heldUntil = askedAt + HOLD_MS;
-        else if (!this.#busy.has(turn.turn.epoch)) turn.controller.abort();
+        else if (!busy.includes(turn.turn.epoch)) turn.controller.abort();
       }
       return busy.length === 0;
     } catch (error) {
@@ -101,6 +90,13 @@ export class Leases {
     } finally {
       this.#renewing = false;
     }
+  }
+
+  /** Asks for all of them again: were it for those alone, a renewal of the others that comes due meanwhile would be left out. */
+  async #renewBusy(): Promise<void> {
+    if (!this.#isBusy) return;
+    this.#isBusy = false;
+    await this.renew();
   }
 
   /**
