@@ -1,0 +1,198 @@
+// Servers that are down, slow, or have forgotten who we are: a turn goes on without them, and no call is made twice that must not be.
+
+import { describe, expect, it } from "vitest";
+import { until } from "./testing/until.ts";
+import { textResult, useScriptedServer } from "./testing/use-scripted-server.ts";
+
+const scripted = useScriptedServer();
+
+describe("a server that is away", () => {
+  it("is said to be away in turns, tried again with growing pauses, and there when it is back", async () => {
+    await scripted.server.stop();
+    const tools = scripted.open();
+    expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
+    const attempts = () =>
+      tools.logger.lines.filter(({ message }) => message === "an MCP server cannot be reached").length;
+    expect(attempts()).toBe(1);
+    await tools.open();
+    expect(attempts()).toBe(1);
+    await scripted.clock.advance(1_999);
+    await tools.open();
+    expect(attempts()).toBe(1);
+    await scripted.clock.advance(1);
+    await until(() => attempts() === 2);
+    await scripted.server.start();
+    await scripted.clock.advance(4_000);
+    await until(async () => (await tools.open()).definitions[0]?.name === "srv_work");
+    expect(await tools.call("srv_work")).toEqual({ output: "done", isError: false });
+    await tools.registry.close();
+    expect(scripted.clock.timers).toBe(0);
+  });
+
+  it("and was never there answers a call of any of its tools, and says when it is back", async () => {
+    await scripted.server.stop();
+    const tools = scripted.open();
+    const turn = await tools.open();
+    const away = 'The MCP server "srv" cannot be reached at the moment. The tool was not called.';
+    const call = (name: string) => turn.call(name, {}, options);
+    const options = {
+      callId: "1",
+      timeoutMs: 60_000,
+      signal: new AbortController().signal,
+      clock: scripted.clock,
+    };
+    const notThere = expect.stringMatching(
+      /^The tool was not called: .*begin with "srv_".* Their server cannot be reached .* srv_unavailable tells/,
+    );
+    expect(await call("srv_work")).toEqual({ output: notThere, isError: true });
+    expect(await turn.judge("srv_work", {})).toEqual({ kind: "refused", output: notThere, isError: true });
+    expect(await call("srv_unavailable")).toEqual({ output: away, isError: true });
+    expect((await call("other_work")).output).toMatch(/^There is no tool with this name/);
+    await scripted.server.start();
+    await scripted.clock.advance(2_000);
+    await until(async () => (await tools.open()).definitions[0]?.name === "srv_work");
+    expect(await call("srv_unavailable")).toMatchObject({ isError: false });
+    // It was meant for the tool itself, which has not run.
+    expect(await call("srv_work")).toEqual({ output: notThere, isError: true });
+    expect(scripted.server.of("tools/call")).toEqual([]);
+    await tools.registry.close();
+  });
+
+  it("keeps its tools in turns that go on without it, and a call costs one result that says so", async () => {
+    const tools = scripted.open();
+    const { definitions } = await tools.open();
+    await scripted.server.stop();
+    const broken = await tools.call("srv_work");
+    expect(broken.isError).toBe(true);
+    expect(broken.output).toMatch(/^The connection to the MCP server "srv" broke/);
+    expect((await tools.open()).definitions).toBe(definitions);
+    expect((await tools.call("srv_work")).output).toBe(
+      'The MCP server "srv" cannot be reached at the moment. The tool was not called.',
+    );
+    await tools.registry.close();
+  });
+
+  it("that does not answer is waited for five seconds by a turn, once, and thirty by nobody", async () => {
+    scripted.server.before = ({ method }) => (method === "tools/list" ? "answered" : undefined);
+    const tools = scripted.open();
+    const opened = tools.open();
+    let isOpen = false;
+    void opened.then(() => (isOpen = true));
+    await until(() => scripted.server.of("tools/list").length === 1);
+    await scripted.clock.advance(4_999);
+    expect(isOpen).toBe(false);
+    await scripted.clock.advance(1);
+    expect((await opened).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
+    await scripted.clock.advance(25_000);
+    await scripted.server.of("tools/list")[0]!.closed;
+    await tools.registry.close();
+  });
+
+  it("and has not answered before is not waited for again", async () => {
+    scripted.server.before = ({ method }) => (method === "tools/list" ? "answered" : undefined);
+    const tools = scripted.open();
+    const first = tools.open();
+    await until(() => scripted.server.of("tools/list").length === 1);
+    await scripted.clock.advance(30_000);
+    expect((await first).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
+    await scripted.clock.advance(2_000);
+    await until(() => scripted.server.of("tools/list").length === 2);
+    expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
+    await tools.registry.close();
+  });
+
+  it("is told when its session is not needed any more", async () => {
+    scripted.server.before = ({ method }, response) => {
+      if (method === "initialize") response.setHeader("mcp-session-id", "session-1");
+      return undefined;
+    };
+    const tools = scripted.open();
+    await tools.open();
+    await tools.registry.close();
+    expect(scripted.server.of("DELETE").map(({ headers }) => headers["mcp-session-id"])).toEqual([
+      "session-1",
+    ]);
+  });
+
+  it("is not waited for by a turn that ends", async () => {
+    scripted.server.before = () => "answered";
+    const tools = scripted.open();
+    const stop = new AbortController();
+    const opened = tools.open(null, stop.signal);
+    stop.abort();
+    expect((await opened).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
+    await tools.registry.close();
+  });
+
+  /** Gives sessions, and answers with `status` to the first from now on. */
+  async function forgetSession(tools: ReturnType<typeof scripted.open>, status: number): Promise<void> {
+    const giveSession: typeof scripted.server.before = ({ method }, response) => {
+      if (method === "initialize")
+        response.setHeader("mcp-session-id", `session-${scripted.server.of("initialize").length}`);
+      return undefined;
+    };
+    scripted.server.before = giveSession;
+    await tools.open();
+    const first = scripted.server.of("initialize").length;
+    scripted.server.before = (request, response) => {
+      if (request.headers["mcp-session-id"] !== `session-${first}`) return giveSession(request, response);
+      response.writeHead(status).end("no such session");
+      return "answered";
+    };
+    let calls = 0;
+    scripted.server.call = () => textResult(`call ${(calls += 1)}`);
+  }
+
+  it("and has forgotten the session is told who we are again, and a call that may be repeated is", async () => {
+    const tools = scripted.open({}, { srv_work: "idempotent" });
+    await forgetSession(tools, 404);
+    expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
+    await tools.registry.close();
+  });
+
+  it.each([
+    ["nothing is said of", undefined, {}],
+    ["the server calls harmless and the operator does not", { readOnlyHint: true }, { srv_work: "unsafe" }],
+  ] as const)(
+    "and has forgotten the session gets no call again that %s",
+    async (_case, annotations, effects) => {
+      scripted.server.tools = [{ name: "work", annotations, inputSchema: { type: "object" } }];
+      const tools = scripted.open({}, effects);
+      await forgetSession(tools, 404);
+      const { output, isError } = await tools.call("srv_work");
+      expect(isError).toBe(true);
+      expect(output).toMatch(/It may have had its effect\.$/);
+      expect(scripted.server.of("tools/call")).toHaveLength(1);
+      expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
+      await tools.registry.close();
+    },
+  );
+
+  it("and says 400 to a session that it has forgotten has refused the call, and gets a new session", async () => {
+    const tools = scripted.open({}, { srv_work: "idempotent" });
+    await forgetSession(tools, 400);
+    expect((await tools.call("srv_work")).output).toBe(
+      'The MCP server "srv" refused the call with status 400.',
+    );
+    expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
+    await tools.registry.close();
+  });
+
+  it.each([404, 400])(
+    "that gave no session and says %i has refused the call, which is not repeated",
+    async (status) => {
+      scripted.server.before = ({ method }, response) => {
+        if (method !== "tools/call") return undefined;
+        response.writeHead(status).end("no session of the shop");
+        return "answered";
+      };
+      const tools = scripted.open({}, { srv_work: "read" });
+      expect(await tools.call("srv_work")).toEqual({
+        output: `The MCP server "srv" refused the call with status ${status}.`,
+        isError: true,
+      });
+      expect(scripted.server.of("tools/call")).toHaveLength(1);
+      await tools.registry.close();
+    },
+  );
+});

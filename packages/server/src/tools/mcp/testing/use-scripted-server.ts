@@ -1,0 +1,40 @@
+import { afterEach, beforeEach } from "vitest";
+import { ManualClock } from "../../../../test/manual-clock.ts";
+import type { ToolEffect } from "../../../core/ports/tool.ts";
+import { httpServer, mcpTools } from "./opened-mcp.ts";
+import { ScriptedMcp } from "./scripted-mcp.ts";
+import type { McpTools } from "./opened-mcp.ts";
+
+export interface ScriptedServer {
+  readonly server: ScriptedMcp;
+  readonly clock: ManualClock;
+  /** Tools of this server. */
+  readonly open: (
+    headers?: Readonly<Record<string, string>>,
+    effects?: Readonly<Record<string, ToolEffect>>,
+  ) => McpTools;
+}
+
+/** A server of its own for each test of a file, which does what the test says. */
+export function useScriptedServer(): ScriptedServer {
+  let server: ScriptedMcp;
+  let clock: ManualClock;
+  beforeEach(async () => {
+    clock = new ManualClock();
+    server = await new ScriptedMcp().start();
+  });
+  afterEach(() => server.stop());
+  return {
+    get server() {
+      return server;
+    },
+    get clock() {
+      return clock;
+    },
+    open: (headers = {}, effects = {}) =>
+      mcpTools({ srv: httpServer(server.url, headers) }, { clock, effects }),
+  };
+}
+
+/** The result of a call that says this. */
+export const textResult = (text: string) => ({ content: [{ type: "text", text }] });

@@ -1,0 +1,131 @@
+// Turns that no process has a place for: who is told, who takes them, and how many there are.
+
+import { describe, expect, it } from "vitest";
+import { numbers, start } from "./testing/dispatcher-trial.ts";
+
+describe("turns that wait", () => {
+  it("are taken over at the start, those of every other owner by a process that is alone", async () => {
+    const alone = await start();
+    expect(alone.queue.releasedFor).toEqual(["me"]);
+    const { queue } = await start({ isAlone: false });
+    expect(queue.releasedFor).toEqual([null]);
+  });
+
+  it("are told to others where there is no room here, and when this process stops", async () => {
+    const { queue, chat, called, dispatcher } = await start({ total: 1 });
+    chat();
+    await queue.commitAll();
+    expect(called.count).toBe(0);
+    chat();
+    await queue.commitAll();
+    expect(called.count).toBe(1);
+    // Others who are full too must not ring back and forth: what came from them goes no further.
+    for (let n = 0; n < 10; n += 1) dispatcher.look();
+    await queue.commitAll();
+    expect(called.count).toBe(1);
+    const stopping = dispatcher.stop(0);
+    await queue.commitAll();
+    await stopping;
+    expect(called.count).toBe(2);
+  });
+
+  it("are claimed again a second after the store failed, once, and go before chats that come meanwhile", async () => {
+    const { chat, clock, queue, runs, dispatcher, running } = await start();
+    const idleTimers = clock.timers;
+    chat();
+    await queue.commitAll();
+    chat();
+    await queue.commitAll();
+    queue.failures = 1;
+    runs[0]!.end();
+    await queue.commitAll();
+    expect(runs).toHaveLength(0);
+    chat();
+    await queue.commitAll();
+    for (let n = 0; n < 5; n += 1) dispatcher.ring();
+    expect([clock.timers - idleTimers, running.free]).toEqual([1, 1]);
+    await clock.advance(1_000);
+    await queue.commitAll();
+    expect(numbers(runs)).toEqual([2]);
+    expect(clock.timers).toBe(idleTimers);
+  });
+
+  it("run although one of them could not be announced", async () => {
+    let broken = 1;
+    const trial = await start({
+      total: 2,
+      settle: () => {
+        if (broken-- > 0) throw new Error("defect");
+      },
+    });
+    const { chat, queue, runs, running, logged } = trial;
+    chat();
+    chat();
+    await queue.commitAll();
+    chat();
+    chat();
+    await queue.commitAll();
+    for (const run of runs) run.end();
+    await queue.commitAll();
+    expect(numbers(runs)).toEqual([3, 4]);
+    expect(running.free).toBe(0);
+    expect(logged).toContain("a claimed turn could not be announced");
+  });
+
+  it("are counted exactly where an interrupt has dropped some, and the next chat is let in", async () => {
+    const { chat, clock, queue, dispatcher } = await start({ maxWaiting: 2 });
+    for (let n = 0; n < 3; n += 1) chat();
+    await queue.commitAll();
+    const full = async (): Promise<boolean> => {
+      const answer = dispatcher.isFull();
+      await queue.commitAll();
+      return await answer;
+    };
+    expect(await full()).toBe(true);
+    queue.waiting.pop();
+    // A count is good for a second.
+    expect(await full()).toBe(true);
+    await clock.advance(1_000);
+    expect(await full()).toBe(false);
+    chat();
+    await queue.commitAll();
+    await clock.advance(1_000);
+    expect(await full()).toBe(true);
+  });
+
+  it("beyond what is counted keep the house full after a start", async () => {
+    const { queue, dispatcher, clock } = await start({ maxWaiting: 2, total: 1 });
+    queue.waiting.push(...[1, 2, 3, 4].map((number) => ({ number, provider: "p", since: 0 })));
+    const starting = dispatcher.start();
+    await queue.commitAll();
+    await starting;
+    await queue.commitAll();
+    await clock.advance(1_000);
+    const answer = dispatcher.isFull();
+    await queue.commitAll();
+    expect(await answer).toBe(true);
+    expect(queue.waiting).toHaveLength(3);
+  });
+
+  it.each(["before", "after"])("are counted exactly when a claim is asked for %s a count", async (order) => {
+    const { chat, clock, queue, runs, dispatcher } = await start({ maxWaiting: 3 });
+    for (let n = 0; n < 5; n += 1) chat();
+    await queue.commitAll();
+    await clock.advance(1_000);
+    const claim = async (): Promise<void> => {
+      runs[0]!.end();
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    if (order === "before") await claim();
+    const full = dispatcher.isFull();
+    if (order === "after") await claim();
+    await queue.commitAll();
+    // The count stops at three, of which the claim may then have taken one.
+    expect(await full).toBe(true);
+    expect(dispatcher.waiting).toBe(order === "before" ? 3 : 2);
+    await clock.advance(1_000);
+    const again = dispatcher.isFull();
+    await queue.commitAll();
+    expect([await again, dispatcher.waiting, queue.waiting.length]).toEqual([true, 3, 3]);
+  });
+});

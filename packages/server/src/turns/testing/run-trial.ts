@@ -1,0 +1,73 @@
+// One turn that runs: its model says what a test tells it to, and its journal remembers.
+
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { ScriptedModel } from "../../../test/scripted-model.ts";
+import type { ApprovalRule } from "../../core/app-settings.ts";
+import type { PastTurn } from "../../core/ports/turn-store.ts";
+import type { Tool } from "../../core/ports/tool.ts";
+import type { StartedTurn, StepRecord, TokenUsage } from "../../core/turn.ts";
+import { createModelCatalog } from "../../models/catalog.ts";
+import { fixedTools } from "../../tools/testing/fixed-tools.ts";
+import { ModelCaller } from "../model-step.ts";
+import { runTurn, type RunEnd } from "../run.ts";
+import { RecordingJournal } from "./recording-journal.ts";
+import { startedTurn } from "./started-turn.ts";
+import { USUAL_LIMITS } from "./usual-limits.ts";
+
+export interface RunTrial {
+  readonly clock: ManualClock;
+  readonly model: ScriptedModel;
+  readonly journal: RecordingJournal;
+  readonly controller: AbortController;
+  readonly end: Promise<RunEnd>;
+  readonly usage: TokenUsage[];
+}
+
+export interface RunTrialOptions {
+  readonly turn?: Partial<StartedTurn>;
+  readonly tools?: readonly Tool[];
+  readonly before?: readonly PastTurn[];
+  readonly steps?: readonly StepRecord[];
+  readonly limits?: Partial<typeof USUAL_LIMITS>;
+  readonly approvals?: Readonly<Record<string, ApprovalRule>>;
+  readonly onWrite?: RecordingJournal["onWrite"];
+  readonly onOpen?: () => void;
+}
+
+/** Runs a turn with a scripted model, until a test ends it. */
+export function run(options: RunTrialOptions = {}): RunTrial {
+  const clock = new ManualClock();
+  const model = new ScriptedModel();
+  const turn = startedTurn(options.turn);
+  const journal = new RecordingJournal(turn, options.before, options.steps);
+  if (options.onWrite !== undefined) journal.onWrite = options.onWrite;
+  const controller = new AbortController();
+  const usage: TokenUsage[] = [];
+  const tools = fixedTools({ default: options.tools ?? [] }, { approvals: options.approvals ?? {} });
+  const end = runTurn(turn, journal, {
+    models: createModelCatalog({ providers: {}, clock, extraModels: { "test/scripted": model } }),
+    caller: new ModelCaller(),
+    tools: {
+      open: (opening, signal) => {
+        options.onOpen?.();
+        return tools.open(opening, signal);
+      },
+    },
+    clock,
+    limits: { ...USUAL_LIMITS, ...options.limits },
+    instructions: "Be brief.",
+    onUsage: (used) => usage.push(used),
+    onFailure: () => undefined,
+    signal: controller.signal,
+  });
+  end.catch(() => undefined);
+  return { clock, model, journal, controller, end, usage };
+}
+
+/** Waits until it holds, and fails where it does not come to that. */
+export async function until(condition: () => boolean): Promise<void> {
+  for (let round = 0; round < 1_000 && !condition(); round += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  if (!condition()) throw new Error("It did not come to that.");
+}
