@@ -49,7 +49,7 @@ export async function openLocalService(config: Config, options: InsideOptions): 
   if (running !== null) return { url: running, isInside: false, stop: () => Promise.resolve() };
   const inside: Config = {
     ...config,
-    server: { ...config.server, host: "127.0.0.1", loopback: true, port: 0 },
+    server: { ...config.server, host: "127.0.0.1", loopback: true, trustedProxies: [], port: 0 },
   };
   try {
     const server = await buildServer(inside, { logger: SILENT, ...options });

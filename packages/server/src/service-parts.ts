@@ -8,6 +8,7 @@ import { createModels, createTools, providersOf } from "./assistant.ts";
 import { Feed } from "./bus/feed.ts";
 import type { Config } from "./config/config.ts";
 import { restartWarnings } from "./config/restart.ts";
+import { isPublic } from "./core/loopback.ts";
 import type { ProcessGauges } from "./core/ports/admin-service.ts";
 import type { AppKeys } from "./core/ports/app-keys.ts";
 import type { AppCatalog, AppDefinition } from "./core/ports/apps.ts";
@@ -38,7 +39,7 @@ import { buildTurns, type Assistant } from "./turn-parts.ts";
 import { RunningTurns, type Places } from "./turns/running-turns.ts";
 import { generateTitle } from "./turns/utility-model.ts";
 
-/** Streams that one session may have open beyond a loopback bind (contract section 6). */
+/** Streams that one session may have open where others than this machine can come (contract section 6). */
 const MAX_STREAMS_PER_SESSION = 10;
 
 export interface Foundations {
@@ -184,7 +185,7 @@ function buildFeed(
     read: (sessionId) => conversations.position(sessionId),
     isInMemory,
     touch: (used) => store.sessions.touch(used),
-    maxStreamsPerSession: config.server.loopback ? null : MAX_STREAMS_PER_SESSION,
+    maxStreamsPerSession: isPublic(config.server) ? MAX_STREAMS_PER_SESSION : null,
   });
 }
 

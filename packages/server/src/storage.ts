@@ -6,6 +6,7 @@ import { ClusterBus, type ClusterBusOptions } from "./bus/cluster-bus.ts";
 import { InProcessBus } from "./bus/in-process-bus.ts";
 import type { Transport } from "./bus/transport.ts";
 import type { Config } from "./config/config.ts";
+import { isPublic } from "./core/loopback.ts";
 import type { Bus, BusServer } from "./core/ports/bus.ts";
 import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
@@ -67,8 +68,8 @@ async function openShared(
   const node = randomUUID();
   const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotesLost });
   const { openRateCounters } = await import("./store/postgres/rate-counters.ts");
-  // On a loopback bind nothing is limited (contract section 6).
-  const rateCounters = server.loopback ? null : await openRateCounters({ url, node, timers: clock, logger });
+  // Where only this machine can come nothing is limited (contract section 6).
+  const rateCounters = isPublic(server) ? await openRateCounters({ url, node, timers: clock, logger }) : null;
   const kind = natsUrl === null ? "postgresql" : "nats";
   const busServer: BusServer = { kind, check: () => transport.check() };
   return { store, bus, busServer, isAlone: false, rateCounters };

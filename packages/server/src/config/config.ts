@@ -33,7 +33,7 @@ export interface Config {
 export interface ServerConfig {
   /** Name or address to bind to. */
   readonly host: string;
-  /** Whether that can be reached from this machine only; decides about `Host` check, CORS and rate limits. */
+  /** Whether that is an address of this machine only; decides about `Host` check and CORS, and with `trustedProxies` about rate limits. */
   readonly loopback: boolean;
   /** 0 takes a free port. */
   readonly port: number;

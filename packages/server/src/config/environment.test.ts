@@ -38,6 +38,24 @@ describe("the environment", () => {
     expect((await loaded({ HOST })).server.loopback).toBe(loopback);
   });
 
+  it("warns that a wallet's threads can be listed where others come: bound beyond loopback, or behind a proxy", async () => {
+    expect(await warnings({})).toEqual([]);
+    expect(await warnings({ HOST: "0.0.0.0" })).toEqual([
+      expect.stringMatching(/^HOST is 0\.0\.0\.0, .* walletListing to "off"/),
+    ]);
+    expect(await warnings({ COLLOQUY_TRUSTED_PROXIES: "127.0.0.1" })).toEqual([
+      expect.stringMatching(/^COLLOQUY_TRUSTED_PROXIES is set, .* walletListing to "off"/),
+    ]);
+  });
+
+  it("warns of a name that others may ask for by way of a proxy that nobody named", async () => {
+    const unlimited = expect.stringMatching(/COLLOQUY_TRUSTED_PROXIES is not, .* nothing limits requests/);
+    const named = { COLLOQUY_ALLOWED_HOSTS: "chat.example.test" };
+    expect(await warnings(named)).toEqual([unlimited]);
+    expect(await warnings({ COLLOQUY_ALLOWED_HOSTS: "ui.localhost" })).toEqual([]);
+    expect(await warnings({ ...named, COLLOQUY_TRUSTED_PROXIES: "127.0.0.1" })).not.toContainEqual(unlimited);
+  });
+
   it.each([
     ["PORT", "65536"],
     ["PORT", "-1"],

@@ -119,8 +119,14 @@ function parseAdminKey(text: string): Parsed<Hidden<string>> {
 }
 
 function warnings(settings: EnvironmentSettings): readonly string[] {
-  if (settings.allowedHosts.length === 0 || settings.loopback) return [];
-  return ["COLLOQUY_ALLOWED_HOSTS has no effect, because HOST is not a loopback address."];
+  const { allowedHosts, loopback, trustedProxies } = settings;
+  if (allowedHosts.length === 0) return [];
+  if (!loopback) return ["COLLOQUY_ALLOWED_HOSTS has no effect, because HOST is not a loopback address."];
+  if (trustedProxies.length > 0 || allowedHosts.every(isLoopbackName)) return [];
+  return [
+    "COLLOQUY_ALLOWED_HOSTS is set and COLLOQUY_TRUSTED_PROXIES is not, so whoever comes through a proxy on this machine is taken for " +
+      "somebody at this machine: nothing limits requests, or how many admin keys are tried. Name the proxy, 127.0.0.1 where it asks there.",
+  ];
 }
 
 function withoutPrefix(name: string): string {

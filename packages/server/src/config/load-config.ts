@@ -14,6 +14,7 @@ import { readProviders, type Provider, type ProviderReading } from "./providers.
 import { readConfigFile, type FileReading } from "./read-file.ts";
 import { describeIssues, findPrototypeKeys } from "./schema-problems.ts";
 import { createSecrets } from "./secrets.ts";
+import { isPublic } from "../core/loopback.ts";
 
 export type LoadedConfig =
   | {
@@ -149,9 +150,12 @@ function usable({ providers }: ProviderReading): readonly Provider[] {
 }
 
 function exposureWarnings({ server }: Config): readonly string[] {
-  if (server.loopback || server.walletListing === "off") return [];
+  if (!isPublic(server) || server.walletListing === "off") return [];
+  const why = server.loopback
+    ? "COLLOQUY_TRUSTED_PROXIES is set, so others can reach the service through a proxy,"
+    : `HOST is ${server.host}, so other machines can reach the service,`;
   return [
-    `HOST is ${server.host}, so other machines can reach the service, and whoever knows a wallet's address can list ` +
+    `${why} and whoever knows a wallet's address can list ` +
       `the threads of that wallet. Set walletListing to "off" in the configuration file to close the list.`,
   ];
 }

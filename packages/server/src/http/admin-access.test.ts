@@ -192,6 +192,17 @@ describe("wrong keys", () => {
     }
   });
 
+  it("are limited on a loopback bind behind a proxy, for the client and not for the proxy", async () => {
+    const { get } = givenAdmin({ trustedProxies: ["127.0.0.1"] });
+    const from = (address: string, key: object) => get({ ...key, "x-forwarded-for": address });
+    for (let count = 0; count < 10; count += 1) {
+      // What a client claims stands before what the proxy has seen.
+      expect((await from(`10.0.0.${count}, 192.0.2.1`, wrong)).statusCode).toBe(401);
+    }
+    expect((await from("192.0.2.1", RIGHT)).statusCode).toBe(429);
+    expect((await from("192.0.2.2", RIGHT)).statusCode).toBe(200);
+  });
+
   it("are not limited on a loopback bind", async () => {
     const { get } = givenAdmin();
     for (let count = 0; count < 30; count += 1) expect((await get(wrong)).statusCode).toBe(401);

@@ -6,6 +6,7 @@ import type { FastifyRequest, onRequestHookHandler } from "fastify";
 import { Counter, type Registry } from "prom-client";
 import { ServiceError } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
+import { isPublic } from "../core/loopback.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { addressKey, WindowLimiter } from "./rate-limits.ts";
@@ -41,12 +42,12 @@ export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
  */
 export function requireAdminKey(
   key: Hidden<string>,
-  config: Pick<HttpConfig, "loopback" | "rateLimits">,
+  config: Pick<HttpConfig, "loopback" | "trustedProxies" | "rateLimits">,
   clock: Stopwatch,
   note: NoteRefused,
 ): onRequestHookHandler {
   const digest = digestOf(key.reveal());
-  const isLimited = config.rateLimits !== undefined || !config.loopback;
+  const isLimited = config.rateLimits !== undefined || isPublic(config);
   const failures = isLimited ? new WindowLimiter(FAILURES_PER_MINUTE, () => clock.monotonic()) : null;
   return (request, _reply, done) => {
     const refusal = refusalOf(request, digest, failures, note);

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { ServiceError, Unavailable } from "../core/errors.ts";
+import { isPublic } from "../core/loopback.ts";
 import type { KeyGrant } from "../core/ports/app-keys.ts";
 import type { RateCounters } from "../core/ports/rate-counters.ts";
 import type { AdmitNewSession, Readiness } from "../core/ports/services.ts";
@@ -57,7 +58,7 @@ export function createAdmission(
   clock: Stopwatch,
   counters: RateCounters | null,
 ): Admission {
-  const limits = config.rateLimits ?? (config.loopback ? null : CONTRACT_RATE_LIMITS);
+  const limits = config.rateLimits ?? (isPublic(config) ? CONTRACT_RATE_LIMITS : null);
   if (limits === null) {
     const stop = (): void => refuseWhenStopping(readiness);
     const stream = (): null => {

@@ -3,15 +3,15 @@ import type { RateLimits } from "./rate-limits.ts";
 /** What the edge needs to know about where and how the service is run; a part of the service's configuration. */
 export interface HttpConfig {
   /**
-   * Whether the server is bound to a loopback address: opens it to loopback origins, closes it to foreign host names and
-   * lifts the rate limits (contract section 6).
+   * Whether the server is bound to a loopback address: opens it to loopback origins, closes it to foreign host names and, where no proxy
+   * is trusted, lifts the rate limits (contract section 6).
    */
   readonly loopback: boolean;
   /** Origins whose pages may call, as browsers send them (`https://app.example.com`); `*` for any. */
   readonly corsOrigins: readonly string[];
   /** Host names without port that a loopback bind answers to besides loopback names. */
   readonly allowedHosts: readonly string[];
-  /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. */
+  /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. Where there are any, clients come from elsewhere: see `isPublic`. */
   readonly trustedProxies: readonly string[];
   /** Other limits than the contract's. */
   readonly rateLimits?: RateLimits;

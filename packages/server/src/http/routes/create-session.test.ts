@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SESSION, testEdge, WALLET } from "../testing/edge.ts";
+import { SESSION, testEdge, type TestEdge, WALLET } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 import { itNeedsASessionId } from "../testing/session-header.ts";
 
@@ -107,6 +107,25 @@ describe("POST /api/sessions", () => {
     expect((await create(21, "192.0.2.2")).statusCode).toBe(200);
     edge.pass(60_000);
     expect((await create(20, "192.0.2.1")).statusCode).toBe(200);
+  });
+
+  it("is limited on a loopback bind behind a trusted proxy too, and nowhere else there", async () => {
+    const create = async (edge: TestEdge, index: number, client: string) => {
+      const headers = {
+        "x-session-id": `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}`,
+        "x-forwarded-for": client,
+      };
+      return (await edge.send("POST", "/api/sessions", { headers })).statusCode;
+    };
+    const behind = testEdge({ trustedProxies: ["127.0.0.1"] });
+    const alone = testEdge();
+    for (let index = 0; index < 20; index += 1) {
+      expect(await create(behind, index, "192.0.2.1")).toBe(200);
+      expect(await create(alone, index, "192.0.2.1")).toBe(200);
+    }
+    expect(await create(behind, 20, "192.0.2.1")).toBe(429);
+    expect(await create(behind, 21, "192.0.2.2")).toBe(200);
+    expect(await create(alone, 20, "192.0.2.1")).toBe(200);
   });
 
   it("believes X-Forwarded-For of a trusted proxy alone", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Unavailable } from "../../core/errors.ts";
+import type { HttpConfig } from "../http-config.ts";
 import { testEdge, type TestEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
@@ -97,12 +98,15 @@ describe("/api/secrets", () => {
     },
   );
 
-  it("is open for the default App on a loopback bind alone", async () => {
+  it.each<[string, Partial<HttpConfig>]>([
+    ["beyond a loopback bind", { loopback: false }],
+    ["behind a proxy", { trustedProxies: ["127.0.0.1"] }],
+  ])("is open for the default App to this machine alone, and closed %s", async (_where, changes) => {
     const url = "/api/secrets?client_id=web-7";
     const near = edgeWithKey();
     expect((await put(near, { ALCHEMY_KEY: "hunter22" }, url, {})).statusCode).toBe(200);
     expect((await near.send("GET", `${url}&app=default`)).json()).toEqual(["ALCHEMY_KEY"]);
-    const far = edgeWithKey({ loopback: false });
+    const far = edgeWithKey(changes);
     for (const headers of [{}, KEY]) {
       expectProblem(await put(far, { ALCHEMY_KEY: "hunter22" }, url, headers), 403, "secrets_need_key");
       expectProblem(await far.send("GET", url, { headers }), 403, "secrets_need_key");

@@ -2,6 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ServiceError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { isPublic } from "../../core/loopback.ts";
 import { SECRET_MAX } from "../../core/secret-values.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { HEADERS, refusals } from "../operation.ts";
@@ -52,7 +53,7 @@ type Admit = (request: FastifyRequest, named: string | undefined) => Promise<str
 function admission({ access, admission, config }: RouteParts): Admit {
   return async (request, name = DEFAULT_APP) => {
     access.mustOpen(request, name);
-    if (name === DEFAULT_APP && !config.loopback) throw keyNeeded();
+    if (name === DEFAULT_APP && isPublic(config)) throw keyNeeded();
     await admission.secrets(request, name === DEFAULT_APP ? null : request.keyGrant);
     return name;
   };
