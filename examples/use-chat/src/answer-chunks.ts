@@ -1,4 +1,11 @@
-import type { Message, PendingAction, Snapshot } from "@colloquy/client";
+import {
+  messageParts,
+  type Message,
+  type PendingAction,
+  type Snapshot,
+  type ToolCall,
+  type ToolResult,
+} from "@colloquy/client";
 import type { UIMessageChunk } from "ai";
 
 /** The data part of what the assistant asks, where that is more than yes or no: `null` once it is decided. */
@@ -20,31 +27,44 @@ export class AnswerChunks {
       this.#text = "";
       this.#given = new Set(["start"]);
     }
-    chunks.push(
-      ...this.#calls(message),
-      ...this.#actions(message, snapshot),
-      ...this.#grown(message.content),
-    );
+    chunks.push(...this.#parts(message), ...this.#actions(message, snapshot));
     if (isOver(message, snapshot)) chunks.push(...this.#end(message, snapshot));
     return chunks;
   }
 
-  *#calls({ tool_calls = [], tool_results = [] }: Message): Iterable<UIMessageChunk> {
-    for (const { id: toolCallId, name: toolName, arguments: input } of tool_calls) {
-      if (!this.#isNew(`call ${toolCallId}`)) continue;
-      // What is said before and after a call are two texts.
-      yield* this.#closeText();
-      yield {
-        type: "tool-input-available",
-        toolCallId,
-        toolName,
-        input,
-        dynamic: true,
-        providerExecuted: true,
-      };
+  /** What was said and done, in order; results come as soon as their call was given. */
+  *#parts(message: Message): Iterable<UIMessageChunk> {
+    const { content, tool_results: results = [] } = message;
+    let said = 0;
+    for (const part of messageParts(message)) {
+      if (part.kind === "call") {
+        yield* this.#called(part.call);
+        continue;
+      }
+      yield* this.#results(results);
+      said += part.text.length;
+      yield* this.#grown(content.slice(0, said));
     }
-    for (const { call_id: toolCallId, output, is_error } of tool_results) {
-      if (!this.#isNew(`result ${toolCallId}`)) continue;
+    yield* this.#results(results);
+  }
+
+  *#called({ id: toolCallId, name: toolName, arguments: input }: ToolCall): Iterable<UIMessageChunk> {
+    if (!this.#isNew(`call ${toolCallId}`)) return;
+    // What is said before and after a call are two texts.
+    yield* this.#closeText();
+    yield {
+      type: "tool-input-available",
+      toolCallId,
+      toolName,
+      input,
+      dynamic: true,
+      providerExecuted: true,
+    };
+  }
+
+  *#results(results: readonly ToolResult[]): Iterable<UIMessageChunk> {
+    for (const { call_id: toolCallId, output, is_error } of results) {
+      if (!this.#given.has(`call ${toolCallId}`) || !this.#isNew(`result ${toolCallId}`)) continue;
       const common = { toolCallId, dynamic: true, providerExecuted: true } as const;
       if (is_error) yield { type: "tool-output-error", ...common, errorText: words(output) };
       else yield { type: "tool-output-available", ...common, output };

@@ -4,6 +4,7 @@ export type { Decision, SendOptions, StateOptions } from "./conversation-operati
 export { createEventStreamParser, type Frame } from "./event-stream-parser.ts";
 export { fold, type Folded, type SessionUpdate } from "./fold.ts";
 export type { LiveSession } from "./live-session.ts";
+export { messageParts, type MessagePart } from "./message-parts.ts";
 export type { Operations, SecretsOf } from "./operations.ts";
 export type { Connection } from "./session-store.ts";
 export type { ThreadPage } from "./thread-operations.ts";

@@ -20,6 +20,10 @@ export const ToolCall = z.object({
   name: z.string(),
   arguments: Json.meta({ description: "What the model sent as input" }),
   status: ToolCallStatus,
+  text_offset: z.int().min(0).optional().meta({
+    description:
+      "Characters (UTF-16 units) of the message's text that were said before the call; absent where nobody noted it",
+  }),
 });
 export type ToolCall = z.infer<typeof ToolCall>;
 

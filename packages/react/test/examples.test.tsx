@@ -87,6 +87,22 @@ describe.each([
     expect(button("Approve")).toBeUndefined();
   });
 
+  it("shows what was said before a tool was called before it, also after a reload", async () => {
+    globalThis.location.hash = ID;
+    open();
+    await say("6 * 7?");
+    const call = await page.model.next();
+    call.say("Let me see.").callTool("calculator", { expression: "6 * 7" }).finish("tool-calls");
+    await click("Approve");
+    (await page.model.next()).say("It is so.").finish();
+    const isInOrder = (): boolean => /Let me see\..*calculator.*"result": 42.*It is so\./s.test(text());
+    await page.until(isInOrder);
+    cleanup();
+    expect(text()).toBe("");
+    render(<App client={page.client()} />);
+    await page.until(isInOrder);
+  });
+
   it("lets a person answer a question", async () => {
     open();
     await say("Surprise me");

@@ -57,6 +57,34 @@ it("each failed answer has its own reason, and a notice stands on the message be
   expect(after.map(({ notices }) => notices.map(({ code }) => code))).toEqual([[], ["note"], ["later"]]);
 });
 
+it("a call stands where it was made, and the last part is a text: the one that grows", () => {
+  const call = (id: string, offset?: number) =>
+    ({
+      id,
+      name: "walk",
+      arguments: {},
+      status: "running",
+      ...(offset !== undefined && { text_offset: offset }),
+    }) as const;
+  const parts = (content: string, ...tool_calls: ReturnType<typeof call>[]) => {
+    const progress = new Map(tool_calls.map(({ id }) => [id, `progress of ${id}`]));
+    const messages = [message("a", 1, { content, tool_calls })];
+    const [one] = shownMessages([], shown({ messages, progress }));
+    return (threadMessage(one!).content as readonly Record<string, unknown>[]).map((part) =>
+      part["type"] === "text" ? part["text"] : [part["toolCallId"], part["artifact"]],
+    );
+  };
+  const made = (id: string) => [id, expect.objectContaining({ progress: `progress of ${id}` })];
+  expect(parts("Let me see.\n\nDone.", call("b", 11), call("c", 11))).toEqual([
+    "Let me see.",
+    made("b"),
+    made("c"),
+    "Done.",
+  ]);
+  expect(parts("I go.", call("b", 5))).toEqual(["I go.", made("b"), ""]);
+  expect(parts("I went.", call("b"))).toEqual([made("b"), "I went."]);
+});
+
 it("arguments that are no object are shown as text", () => {
   const call = { id: "call", name: "walk", arguments: [1, 2], status: "complete" as const };
   const [one] = shownMessages([], shown({ messages: [message("a", 1, { tool_calls: [call] })] }));

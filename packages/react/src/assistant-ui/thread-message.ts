@@ -1,7 +1,14 @@
 // A message of Colloquy in the shape that assistant-ui shows. Pure.
 
 import type { ThreadMessageLike } from "@assistant-ui/react";
-import type { Message, PendingAction, ToolCall, ToolCallStatus, ToolResult } from "@colloquy/client";
+import {
+  messageParts,
+  type Message,
+  type PendingAction,
+  type ToolCall,
+  type ToolCallStatus,
+  type ToolResult,
+} from "@colloquy/client";
 import type { ShownMessage } from "./shown-messages.ts";
 
 /** The `artifact` of a tool call: what assistant-ui has no field for. */
@@ -24,22 +31,35 @@ export const NOTICE_PART = "colloquy-notice";
 
 export function threadMessage(shown: ShownMessage): ThreadMessageLike {
   const { message, notices } = shown;
-  const said = { type: "text", text: message.content } as const;
   const common = {
     id: message.id,
     createdAt: new Date(message.created_at),
     metadata: { custom: { status: message.status } },
   };
   const told = notices.map((notice) => ({ type: "data", name: NOTICE_PART, data: notice }) as const);
-  if (message.sender === "user") return { ...common, role: "user", content: [...told, said] };
-  const calls = (message.tool_calls ?? []).map((call, at) => toolCallPart(call, shown, at));
-  // The last part is the one that grows.
+  if (message.sender === "user")
+    return { ...common, role: "user", content: [...told, textPart(message.content)] };
   return {
     ...common,
     role: "assistant",
-    content: [...told, ...calls, said],
+    content: [...told, ...answerParts(shown)],
     status: messageStatus(shown),
   };
+}
+
+/** What was said and done, in order. The last part is a text, because that is the one that grows. */
+function answerParts(shown: ShownMessage): readonly Part[] {
+  const { tool_calls: calls = [] } = shown.message;
+  const parts = messageParts(shown.message).map((part, at) => {
+    if (part.kind === "call") return toolCallPart(part.call, shown, calls.indexOf(part.call));
+    // The blank line between two steps is nothing to show between two parts.
+    return textPart(at === 0 ? part.text : part.text.replace(/^\n+/, ""));
+  });
+  return parts.at(-1)?.type === "text" ? parts : [...parts, textPart("")];
+}
+
+function textPart(text: string): { readonly type: "text"; readonly text: string } {
+  return { type: "text", text };
 }
 
 function messageStatus({

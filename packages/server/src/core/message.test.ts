@@ -48,6 +48,12 @@ describe("a message in a snapshot", () => {
     expect(Message.strict().parse(wire)).toEqual(wire);
   });
 
+  it("shows how much was said before a call where that was noted", () => {
+    const wire = toWireMessage({ ...MESSAGE, toolCalls: [{ ...CALL, text_offset: 0 }, CALL] });
+    expect(wire.tool_calls?.map(({ text_offset: offset }) => offset)).toEqual([0, undefined]);
+    expect(Message.strict().parse(wire)).toEqual(wire);
+  });
+
   it("has no calls and results where there are none", () => {
     const wire = toWireMessage({ ...MESSAGE, role: "user", toolCalls: [], toolResults: [] });
     expect(wire.sender).toBe("user");

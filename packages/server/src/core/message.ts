@@ -100,5 +100,12 @@ export function joinStepText(before: string, text: string): string {
 }
 
 function toWireCall(call: ToolCallRecord): ToolCall {
-  return { id: call.id, name: call.name, arguments: call.arguments, status: call.status };
+  const { id, name, status, text_offset: offset } = call;
+  return {
+    id,
+    name,
+    arguments: call.arguments,
+    status,
+    ...(offset !== undefined && { text_offset: offset }),
+  };
 }

@@ -15,7 +15,7 @@ export const EXAMPLE_SESSION = "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11";
 const ASKED = "2026-11-20T12:00:00.000Z";
 const ANSWERED = "2026-11-20T12:00:01.250Z";
 const MESSAGE = "019a9c1e-6b60-7c3e-9a55-2f1d3b7e4c01";
-const CALL = { id: "call_1", name: "calculator", arguments: { expression: "12 * 7" } };
+const CALL = { id: "call_1", name: "calculator", arguments: { expression: "12 * 7" }, text_offset: 0 };
 const RESULT = { call_id: "call_1", name: "calculator", output: 84, is_error: false, duration_ms: 1 };
 
 export const Thread = SessionThread.meta({

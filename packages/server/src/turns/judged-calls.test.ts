@@ -173,7 +173,13 @@ describe("a call whose input its schema makes something else of", () => {
     expect(await approve()).toBe("paid");
     expect(ran).toEqual([shown]);
     const [call] = (await service.snapshot(id)).messages[1]?.tool_calls ?? [];
-    expect(call).toEqual({ id: "c0", name: "pay", arguments: { to: "bob" }, status: "complete" });
+    expect(call).toEqual({
+      id: "c0",
+      name: "pay",
+      arguments: { to: "bob" },
+      status: "complete",
+      text_offset: 0,
+    });
   });
 
   it("is judged by a rule as the tool gets it", async () => {

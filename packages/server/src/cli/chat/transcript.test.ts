@@ -123,6 +123,40 @@ describe("tools", () => {
     expect(transcript.take(snapshot([answered]))).toEqual([]);
   });
 
+  it("stand where they were called, their results behind them, also when all is shown at once", () => {
+    const later = { ...call, id: "c2", name: "walk", arguments: {} };
+    const told = [
+      "Let me see.",
+      '[tool] * look_up {"of":"a\\u200bb"}\n',
+      '[tool]   look_up done in 12 ms: {"is":7}\n',
+      "\n\nAnd now.",
+      "[tool] * walk {}\n",
+      "[tool]   walk done in 12 ms: far\n",
+    ].join("");
+    const steps = [
+      agent("Let me"),
+      agent("Let me see.", { tool_calls: [{ ...call, text_offset: 11 }] }),
+      agent("Let me see.\n\nAnd now.", {
+        tool_calls: [
+          { ...call, text_offset: 11 },
+          { ...later, text_offset: 22 },
+        ],
+        tool_results: [result],
+      }),
+    ];
+    const [, , last] = steps;
+    const over: Message = {
+      ...last!,
+      status: "complete",
+      tool_results: [result, { ...result, call_id: "c2", name: "walk", output: "far" }],
+    };
+    const atOnce = new Transcript();
+    expect(shown(atOnce.take(snapshot([over])))).toBe(told);
+    const growing = new Transcript();
+    const grown = [...steps, over].map((message) => shown(growing.take(snapshot([message])))).join("");
+    expect(grown).toBe(told);
+  });
+
   it("that fail are warned of, and what is long is cut off", () => {
     const transcript = new Transcript();
     const failed = { ...result, output: "x".repeat(1_000), is_error: true, duration_ms: 3_210 };

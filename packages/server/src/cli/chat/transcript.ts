@@ -1,7 +1,7 @@
 // What a person has been shown of a conversation, and what is to be shown next. It is told by comparing snapshots, so that it does not matter
 // whether events came one by one, were missed, or came from a service that began an answer again.
 
-import type { SessionUpdate } from "@colloquy/client";
+import { messageParts, type SessionUpdate } from "@colloquy/client";
 import type { Message, PendingAction, Snapshot, SystemEvent, ToolCall, ToolResult } from "@colloquy/protocol";
 import { harmlessLine, harmlessText, visibleJson } from "../harmless-text.ts";
 
@@ -94,9 +94,7 @@ export class Transcript {
     if (message.sender === "user") return this.#ofUser(message, shown);
     const isOver = message.status !== "streaming" && message.status !== "queued";
     const pieces = [
-      ...(message.tool_calls ?? []).flatMap((call) => calledPieces(call, shown)),
-      ...(message.tool_results ?? []).flatMap((result) => resultPieces(result, shown)),
-      ...textPieces(message.content, isOver, shown),
+      ...answerPieces(message, isOver, shown),
       ...(message.status === "interrupted" ? [line("quiet", "(interrupted)")] : []),
     ];
     shown.isOver = isOver;
@@ -126,6 +124,25 @@ export class Transcript {
 
 /** Codes of notices that end the stream, and stand in no snapshot. */
 const UNSHOWN_NOTICES: ReadonlySet<string> = new Set(["session_deleted", "app_key_invalid"]);
+
+/** What was said and done, in order: a call stands where it was made, and its result, when it is there by then, behind it. */
+function answerPieces(message: Message, isOver: boolean, shown: ShownMessage): readonly Piece[] {
+  const { content, tool_results: results = [] } = message;
+  const pieces: Piece[] = [];
+  let said = 0;
+  for (const part of messageParts(message)) {
+    if (part.kind === "call") pieces.push(...calledPieces(part.call, shown));
+    else {
+      const before = results.filter(({ call_id: id }) => shown.called.has(id));
+      said += part.text.length;
+      pieces.push(
+        ...before.flatMap((result) => resultPieces(result, shown)),
+        ...textPieces(content.slice(0, said), isOver || said < content.length, shown),
+      );
+    }
+  }
+  return [...pieces, ...results.flatMap((result) => resultPieces(result, shown))];
+}
 
 function calledPieces(call: ToolCall, { called }: ShownMessage): readonly Piece[] {
   if (called.has(call.id)) return [];

@@ -49,6 +49,22 @@ describe("a running turn", () => {
     expect([...one.last.settledTurns]).toEqual([1]);
   });
 
+  it("notes of each call how much of the message's text was said before it", () => {
+    const one = new DecidedSession();
+    const turn = one.start("one");
+    one.callTools(turn, "Let me see.", [call("a"), call("b")]);
+    one.callTools(turn, "And 👍🏽.", [call("c")]);
+    one.callTools(turn, "", [call("d")]);
+    one.complete(turn, "Done.");
+    const { content, toolCalls } = one.messages[1]!;
+    expect(toolCalls.map(({ text_offset: offset }) => content.slice(0, offset))).toEqual([
+      "Let me see.",
+      "Let me see.",
+      "Let me see.\n\nAnd 👍🏽.",
+      "Let me see.\n\nAnd 👍🏽.",
+    ]);
+  });
+
   it("keeps calls beyond the limit of a step with a result that says so, and the message once", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
@@ -85,7 +101,8 @@ describe("a running turn", () => {
     ]);
     const message = one.messages[1]!;
     const { refusal: _, ...kept } = refused;
-    expect(message.toolCalls).toEqual([call("a"), { ...kept, status: "failed" }, call("c")]);
+    const made = [call("a"), { ...kept, status: "failed" }, call("c")];
+    expect(message.toolCalls).toEqual(made.map((one) => ({ ...one, text_offset: 0 })));
     expect(message.toolResults).toMatchObject([
       { call_id: "b", output: "There is no such tool.", is_error: true, duration_ms: 0 },
     ]);

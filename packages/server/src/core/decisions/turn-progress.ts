@@ -78,9 +78,11 @@ export function decideStepWithCalls(
 ): boolean {
   if (step.number <= open.turn.steps) return false;
   const waiting = new Set(asked.map(({ callId }) => callId));
+  const content = joinStepText(open.agentMessage.content, step.text);
   const toolCalls: ToolCallRecord[] = [];
   const refused: EndedCall[] = [];
-  for (const [index, { refusal, ...call }] of calls.entries()) {
+  for (const [index, { refusal, ...made }] of calls.entries()) {
+    const call = { ...made, text_offset: content.length };
     const outcome = index < MAX_CALLS ? refusal : { output: TOO_MANY_CALLS, isError: true };
     const ended = outcome === undefined ? null : endCall(call, { ...outcome, durationMs: 0 });
     if (ended !== null) refused.push(ended);
@@ -90,7 +92,7 @@ export function decideStepWithCalls(
   draft.changeMessage(
     {
       ...open.agentMessage,
-      content: joinStepText(open.agentMessage.content, step.text),
+      content,
       toolCalls: [...open.agentMessage.toolCalls, ...toolCalls],
       toolResults: [...open.agentMessage.toolResults, ...refused.map(({ result }) => result)],
     },

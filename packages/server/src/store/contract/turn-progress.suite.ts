@@ -68,7 +68,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
       const { messages } = await load(given.store, id);
       expect(messages[1]).toMatchObject({
         content: "Let me see.\n\nIt is 84.",
-        toolCalls: [{ ...CALL, status: "complete" }],
+        toolCalls: [{ ...CALL, status: "complete", text_offset: "Let me see.".length }],
         toolResults: [
           { call_id: "call-1", name: "calculator", output: { value: 84 }, is_error: false, duration_ms: 3 },
         ],
@@ -129,8 +129,8 @@ export function describeTurnProgress(openStore: OpenStore): void {
       ];
       await given.store.turns.stepWithCalls(turn, step(1, ""), calls, []);
       const message = (await load(given.store, id)).messages[1]!;
-      expect(openCalls(message)).toEqual(calls.slice(1));
-      expect(message.toolCalls[0]).toEqual({ ...CALL, id: "a", status: "failed" });
+      expect(openCalls(message)).toEqual(calls.slice(1).map((call) => ({ ...call, text_offset: 0 })));
+      expect(message.toolCalls[0]).toEqual({ ...CALL, id: "a", status: "failed", text_offset: 0 });
       expect(message.toolResults).toMatchObject([
         { call_id: "a", output: "There is no such tool.", is_error: true },
       ]);
