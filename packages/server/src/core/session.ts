@@ -87,7 +87,7 @@ export function appOf(session: Pick<SessionRecord, "app">): string {
   return session.app ?? DEFAULT_APP;
 }
 
-/** Whether the session counts as the App; any does where none is named. */
-export function countsAs(session: Pick<SessionRecord, "app">, app: string | undefined): boolean {
-  return app === undefined || appOf(session) === app;
+/** Whether the session counts as one of these Apps; any does where none is named. */
+export function countsAs(session: Pick<SessionRecord, "app">, apps: readonly string[] | undefined): boolean {
+  return apps === undefined || apps.includes(appOf(session));
 }

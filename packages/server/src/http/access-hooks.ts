@@ -1,6 +1,6 @@
 // When access is checked, and what a check leaves on the request. What is checked stands in `app-access.ts`.
 
-import type { FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
+import type { FastifyError, FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
 import type { KeyGrant } from "../core/ports/app-keys.ts";
 import type { SessionVersion } from "../core/ports/session-store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
@@ -13,11 +13,18 @@ declare module "fastify" {
     sessionApp: string;
     /** Where the store had that session then; `null` where it was not looked up there. */
     sessionSeen: SessionVersion | null;
+    /** Id of a session of which the store will say whose it is when it does what is asked; `null` for none, and once it is asked. */
+    unseenSession: string | null;
   }
 }
 
 /** What the decorated properties are before a hook has run. */
-export const NO_ACCESS = { keyGrant: null, sessionApp: DEFAULT_APP, sessionSeen: null } as const;
+export const NO_ACCESS = {
+  keyGrant: null,
+  sessionApp: DEFAULT_APP,
+  sessionSeen: null,
+  unseenSession: null,
+} as const;
 
 /** Throws or rejects with a 401; answers at once, without a promise, where nothing can be wrong. */
 type Check = (request: FastifyRequest) => Promise<void> | undefined;
@@ -37,6 +44,19 @@ export function hooks(check: Check): AccessHooks {
       forget(request);
       goOn(check(request), (error) => (error === null ? done() : done(error)));
     },
+  };
+}
+
+/** Of an operation whose store finds out whose session it is. */
+export interface AccessHooksAtWork extends AccessHooks {
+  readonly errorHandler: (error: FastifyError, request: FastifyRequest) => Promise<never>;
+}
+
+/** Passes a refusal on once `look` has found nothing that goes before it. */
+export function refusedBehind(look: Check): AccessHooksAtWork["errorHandler"] {
+  return async (error, request) => {
+    await look(request);
+    throw error;
   };
 }
 

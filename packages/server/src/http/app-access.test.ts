@@ -228,6 +228,55 @@ describe.each([
   });
 });
 
+describe.each([
+  ["POST", "/api/sessions", { public_key: 7 }],
+  ["POST", "/api/interrupt", "not JSON"],
+  ["POST", `/api/actions/${ACTION.id}`, { decision: 7 }],
+  ["GET", `/api/sessions/${SESSION}`, null],
+  ["GET", `/api/sessions/${SESSION}/messages`, null],
+  ["PATCH", `/api/sessions/${SESSION}`, { title: 7 }],
+  ["DELETE", `/api/sessions/${SESSION}`, "not JSON"],
+] as const)("%s %s without a key", (method, url, wrong) => {
+  /** An edge that counts how often it is asked whose session it is. */
+  async function countingEdge(app: string) {
+    const edge = edgeWithApps();
+    await givenSession(edge, app);
+    const { conversations } = edge.services;
+    const looks: string[] = [];
+    const appOf = conversations.appOf.bind(conversations);
+    conversations.appOf = (id) => {
+      looks.push(id);
+      return appOf(id);
+    };
+    return { edge, looks };
+  }
+
+  it("does not ask whose session it is before it is done, where none is needed", async () => {
+    for (const app of ["default", "defi"]) {
+      const { edge, looks } = await countingEdge(app);
+      const payload = bodyOf(method, url);
+      expect((await edge.send(method, url, payload && { payload })).statusCode).toBe(200);
+      expect(looks).toEqual([]);
+    }
+  });
+
+  if (wrong === null) return;
+  it("asks before it says what is wrong with the request", async () => {
+    const options = {
+      payload: wrong,
+      headers: { "content-type": typeof wrong === "string" ? "text/plain" : "application/json" },
+    };
+    for (const [app, status] of [
+      ["default", typeof wrong === "string" ? 415 : 400],
+      ["vault", 401],
+    ] as const) {
+      const { edge, looks } = await countingEdge(app);
+      expect((await edge.send(method, url, options)).statusCode).toBe(status);
+      expect(looks).toEqual([SESSION]);
+    }
+  });
+});
+
 describe("the order of refusals on a session of an App", () => {
   it.each([
     ["GET", "/api/state?user_state=nonsense", undefined],

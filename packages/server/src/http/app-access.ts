@@ -5,13 +5,14 @@
 
 import type { FastifyRequest } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
-import { OtherApp, ServiceError } from "../core/errors.ts";
+import { OtherApp } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { AppKeys } from "../core/ports/app-keys.ts";
 import type { AppCatalog } from "../core/ports/apps.ts";
 import type { ConversationService, StreamAccess } from "../core/ports/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { type AccessHooks, forget, hooks } from "./access-hooks.ts";
+import { type AccessHooks, type AccessHooksAtWork, forget, hooks, refusedBehind } from "./access-hooks.ts";
+import { appForbidden, unknownKey } from "./access-refusals.ts";
 import { appKey, SESSION_HEADER } from "./headers.ts";
 import { KeyedStream } from "./keyed-stream.ts";
 import type { Query } from "./query.ts";
@@ -56,8 +57,13 @@ export class AppAccess {
     await this.requireKeyForSession(request, sessionOfHeader(request));
   });
 
-  /** Hooks of operations on the session that the path names. */
-  readonly ofPath = hooks((request) => this.requireKeyForSession(request, sessionOfPath(request)));
+  /**
+   * As `ofSession`, of operations that are done `underItsApp`. Whose session it is the store finds out when it does the work, so that who sends
+   * no key does not wait for a look of its own; only what is wrong with the request is said behind that look, because 401 goes before it.
+   */
+  readonly ofSessionAtWork = this.#atWork(sessionOfHeader);
+  /** As `ofSessionAtWork`, on the session that the path names. */
+  readonly ofPathAtWork = this.#atWork(sessionOfPath);
 
   /**
    * Hooks of operations on the models of an App: the one that the query names, else that of the session in `X-Session-Id`, else the one that a
@@ -113,25 +119,27 @@ export class AppAccess {
   }
 
   /**
-   * Does what the request asks of the session that its path names, under the App that access was decided for. Where the session has come to
-   * another one by then (which `work` rejects with an OtherApp for, having done nothing) access is decided again, for that one.
+   * Does what the request asks of a session under the Apps that it may use: the one that a hook has seen, else all that ask for no key. Where
+   * the session counts as another one (which `work` rejects with an OtherApp for, having done nothing) access is decided for that one.
    * @throws ServiceError 401 or 403
    */
   async underItsApp<Answer>(
     request: FastifyRequest,
     sessionId: string,
-    work: (app: string) => Promise<Answer>,
+    work: (apps: readonly string[]) => Promise<Answer>,
   ): Promise<Answer> {
-    this.mayUseItsSession(request);
+    const isUnseen = request.unseenSession !== null;
+    request.unseenSession = null;
+    if (!isUnseen) this.mayUseItsSession(request);
     try {
-      return await work(request.sessionApp);
+      return await work(isUnseen ? this.#withoutKey() : [request.sessionApp]);
     } catch (error) {
       if (!(error instanceof OtherApp)) throw error;
     }
     forget(request);
     await this.requireKeyForSession(request, sessionId);
     this.mayUseItsSession(request);
-    return await work(request.sessionApp);
+    return await work([request.sessionApp]);
   }
 
   /**
@@ -153,6 +161,21 @@ export class AppAccess {
     const key = appKey(request.raw);
     if (key === null) return { opens: (app) => !this.#requiresKey(app), refresh: null, askedAt: () => null };
     return new KeyedStream(this.#keys, key, request.keyGrant);
+  }
+
+  #atWork(sessionOf: (request: FastifyRequest) => string | null): AccessHooksAtWork {
+    const check = (request: FastifyRequest): Promise<void> | undefined => {
+      const hasKey = appKey(request.raw) !== null;
+      request.unseenSession = hasKey ? null : sessionOf(request);
+      return hasKey ? this.requireKeyForSession(request, sessionOf(request)) : undefined;
+    };
+    const look = (request: FastifyRequest) => this.requireKeyForSession(request, request.unseenSession);
+    return { ...hooks(check), errorHandler: refusedBehind(look) };
+  }
+
+  /** The Apps whose sessions may be used without a key. */
+  #withoutKey(): readonly string[] {
+    return this.#apps.names().filter((app) => !this.#requiresKey(app));
   }
 
   async #requireForModels(request: FastifyRequest, changes: boolean): Promise<void> {
@@ -224,22 +247,4 @@ function sessionOfHeader({ raw }: FastifyRequest): string | null {
 function sessionOfPath(request: FastifyRequest): string | null {
   const { id } = request.params as { readonly id?: unknown };
   return typeof id === "string" ? parseSessionId(id) : null;
-}
-
-function unknownKey(): ServiceError {
-  return new ServiceError(
-    401,
-    "app_key_invalid",
-    "This App needs a valid key in the header SERVICE-APP-KEY. Use the App default, which needs none, or ask the operator " +
-      "for a key.",
-    { headers: { "www-authenticate": 'ServiceAppKey realm="colloquy", header="SERVICE-APP-KEY"' } },
-  );
-}
-
-function appForbidden(): ServiceError {
-  return new ServiceError(
-    403,
-    "app_forbidden",
-    "The key in the header SERVICE-APP-KEY does not open this App. Send a key that does, or ask the operator for one.",
-  );
 }

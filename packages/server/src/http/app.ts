@@ -94,6 +94,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   app.decorateRequest("keyGrant", NO_ACCESS.keyGrant);
   app.decorateRequest("sessionApp", NO_ACCESS.sessionApp);
   app.decorateRequest("sessionSeen", NO_ACCESS.sessionSeen);
+  app.decorateRequest("unseenSession", NO_ACCESS.unseenSession);
   onEveryRoute(app, methods, log);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("*", { parseAs: "buffer" }, parseBody);

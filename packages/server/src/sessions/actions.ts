@@ -7,6 +7,7 @@ import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors
 import type { ActionStore } from "../core/ports/action-store.ts";
 import type { ActionService, AdmitNewSession } from "../core/ports/services.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
+import { otherApp } from "./other-app.ts";
 import type { Registry } from "./registry.ts";
 
 /** Decided actions that a list holds beside those that are pending. */
@@ -32,21 +33,27 @@ export class Actions implements ActionService {
     return (actions ?? []).map(toWireAction);
   }
 
-  async decide(sessionId: string, actionId: string, answer: ActionAnswer): Promise<Action> {
+  async decide(
+    sessionId: string,
+    actionId: string,
+    answer: ActionAnswer,
+    apps?: readonly string[],
+  ): Promise<Action> {
     const { store, registry, dispatcher } = this.#options;
-    const decision = registry.orReload(sessionId, store.decide(sessionId, actionId, answer));
+    const decision = registry.orReload(sessionId, store.decide(sessionId, actionId, answer, apps));
     // Perhaps it was stored: its turn, if it may go on, must not wait for somebody else to ring.
     decision.catch(() => dispatcher.ring());
     const committed = await decision;
     if (committed === null) throw refusal({ kind: "unknown" });
     const { outcome } = registry.settle(committed);
+    if (outcome.kind === "other_app") throw otherApp(registry, sessionId, apps);
     if ("arrived" in outcome && outcome.arrived > 0) dispatcher.ring(outcome.arrived);
     if (outcome.kind !== "decided") throw refusal(outcome);
     return toWireAction(outcome.action);
   }
 }
 
-function refusal(outcome: Exclude<ActionOutcome, { kind: "decided" }>): ServiceError {
+function refusal(outcome: Exclude<ActionOutcome, { kind: "decided" | "other_app" }>): ServiceError {
   switch (outcome.kind) {
     case "unknown":
       return new NotFound(

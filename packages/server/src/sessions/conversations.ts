@@ -1,6 +1,5 @@
 // The use cases of one conversation: chat, state, interrupt, and making a session exist.
 
-import { createHash, randomUUID } from "node:crypto";
 import type { ChatOutcome } from "../core/decisions/chat.ts";
 import type { PartialText } from "../core/decisions/interrupt.ts";
 import { AppGone, NotFound, throwAfterCommit } from "../core/errors.ts";
@@ -14,7 +13,9 @@ import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { settleChat, type Reservation } from "../turns/dispatching.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
+import { chatInputOf } from "./chat-input.ts";
 import { chatRejection, tooManyWaiting } from "./chat-rejection.ts";
+import { otherApp } from "./other-app.ts";
 import type { Registry } from "./registry.ts";
 import type { Session } from "./session.ts";
 import type { Titles } from "./titles.ts";
@@ -67,11 +68,16 @@ export class Conversations {
     return this.#state(request, admit);
   }
 
-  async interrupt(sessionId: string, admit: AdmitNewSession): Promise<SnapshotView> {
+  async interrupt(
+    sessionId: string,
+    admit: AdmitNewSession,
+    apps?: readonly string[],
+  ): Promise<SnapshotView> {
     const { registry, store } = this.#options;
-    const { session } = await registry.commit(sessionId, admit, (target) =>
-      store.turns.interrupt(target, this.#streamed(sessionId)),
+    const { outcome, session } = await registry.commit(sessionId, admit, (target) =>
+      store.turns.interrupt(target, this.#streamed(sessionId), apps),
     );
+    if (outcome === "other_app") throw otherApp(registry, sessionId, apps);
     return await this.#answerStored(session, sessionId, 0, NEVER);
   }
 
@@ -126,7 +132,9 @@ export class Conversations {
     try {
       const settled = await registry.commit(request.sessionId, admit, (target) =>
         store.turns.chat(target, {
-          ...this.#chatInput(request, app),
+          ...chatInputOf(request, app, this.#options.maxQueued),
+          // Only an interrupt needs the text, and it may be long.
+          streamed: app.onBusy === "interrupt" ? this.#streamed(request.sessionId) : null,
           claim: place.claim,
           fullProviders: place.fullProviders,
         }),
@@ -145,25 +153,6 @@ export class Conversations {
     } finally {
       settleChat(place, outcome);
     }
-  }
-
-  #chatInput(request: ChatRequest, app: AppDefinition) {
-    const { idempotencyKey: key, message } = request;
-    return {
-      app: app.name,
-      messageId: randomUUID(),
-      text: message,
-      publicKey: request.publicKey,
-      userState: request.userState,
-      clientId: request.clientId,
-      onBusy: app.onBusy,
-      maxQueued: this.#options.maxQueued,
-      models: app.models,
-      // Only an interrupt needs the text, and it may be long.
-      streamed: app.onBusy === "interrupt" ? this.#streamed(request.sessionId) : null,
-      idempotency:
-        key === null ? null : { key, digest: createHash("sha256").update(message).digest("base64url") },
-    };
   }
 
   /** What this process has of the text that streams in the session, committed or not. */

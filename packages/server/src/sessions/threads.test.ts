@@ -145,10 +145,12 @@ describe("a thread", () => {
 describe("what is asked of a session under the App that was looked at", () => {
   const RENAMED = "Renamed by somebody else";
   const CASES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
-    ["a look", "sessions.find", () => service.conversations.thread(id, "default")],
-    ["its messages", "sessions.messages", () => service.conversations.messages(id, null, 10, "default")],
-    ["a name", "sessions.rename", () => service.conversations.rename(id, RENAMED, "default")],
-    ["a deletion", "sessions.remove", () => service.conversations.remove(id, "default")],
+    ["a look", "sessions.find", () => service.conversations.thread(id, ["default"])],
+    ["its messages", "sessions.messages", () => service.conversations.messages(id, null, 10, ["default"])],
+    ["a name", "sessions.rename", () => service.conversations.rename(id, RENAMED, ["default"])],
+    ["a deletion", "sessions.remove", () => service.conversations.remove(id, ["default"])],
+    ["a wallet", "sessions.open", () => service.conversations.create(id, "0xa", null, ["default"])],
+    ["an interrupt", "turns.interrupt", () => service.conversations.interrupt(id, null, ["default"])],
   ];
 
   it.each(CASES)(
@@ -162,7 +164,7 @@ describe("what is asked of a session under the App that was looked at", () => {
       };
       await expect(ask()).rejects.toMatchObject({ status: 503, code: "app_changed" });
       expect(isFirst).toBe(false);
-      expect(await service.conversations.thread(id, "defi")).toMatchObject({
+      expect(await service.conversations.thread(id, ["defi"])).toMatchObject({
         title: "New Chat",
         app: "defi",
       });
@@ -180,11 +182,11 @@ describe("what is asked of a session under the App that was looked at", () => {
 
   it("is done where the App is the same, or none was named", async () => {
     await comeTo("defi");
-    expect(await service.conversations.messages(id, null, 10, "defi")).toEqual([]);
-    expect(await service.conversations.rename(id, "Mine", "defi")).toMatchObject({ title: "Mine" });
+    expect(await service.conversations.messages(id, null, 10, ["defi"])).toEqual([]);
+    expect(await service.conversations.rename(id, "Mine", ["defi"])).toMatchObject({ title: "Mine" });
     expect(await service.conversations.rename(id, "Yours")).toMatchObject({ title: "Yours" });
-    await service.conversations.remove(id, "defi");
-    await expect(service.conversations.thread(id, "default")).rejects.toMatchObject({ status: 404 });
+    await service.conversations.remove(id, ["defi"]);
+    await expect(service.conversations.thread(id, ["default"])).rejects.toMatchObject({ status: 404 });
   });
 
   const choiceOf = (app: string) => ({ app, rig: "demo/assistant", utilityModel: null });

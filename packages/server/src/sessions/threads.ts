@@ -1,12 +1,13 @@
 // The use cases of the list of conversations: create, get, list, rename, delete, and the records of one.
 
 import type { PersistedMessage, Thread } from "@colloquy/protocol";
-import { Conflict, InvalidRequest, NotFound, OtherApp, ServiceError } from "../core/errors.ts";
+import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import { toPersistedMessage } from "../core/message.ts";
 import type { AdmitNewSession, ThreadPage } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
 import { appOf, countsAs, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
+import { otherApp } from "./other-app.ts";
 import type { Registry } from "./registry.ts";
 
 export interface ThreadsOptions {
@@ -24,11 +25,17 @@ export class Threads {
     this.#options = options;
   }
 
-  async create(sessionId: string, publicKey: string | null, admit: AdmitNewSession): Promise<Thread> {
+  async create(
+    sessionId: string,
+    publicKey: string | null,
+    admit: AdmitNewSession,
+    apps?: readonly string[],
+  ): Promise<Thread> {
     const { registry, store } = this.#options;
     const { outcome, record } = await registry.commit(sessionId, admit, (target) =>
-      store.sessions.open(target, { userState: null, publicKey }),
+      store.sessions.open(target, { userState: null, publicKey }, apps),
     );
+    if (outcome === "other_app") throw otherApp(registry, sessionId, apps);
     if (outcome === "wallet_mismatch") {
       const detail = "This session is bound to another wallet. Start a new session for this one.";
       throw new Conflict("wallet_mismatch", detail);
@@ -36,10 +43,11 @@ export class Threads {
     return toThread(record);
   }
 
-  async thread(sessionId: string, app?: string): Promise<Thread> {
-    const record = await this.#options.store.sessions.find(sessionId);
+  async thread(sessionId: string, apps?: readonly string[]): Promise<Thread> {
+    const { registry, store } = this.#options;
+    const record = await store.sessions.find(sessionId);
     if (record === null) throw unknownSession();
-    if (!countsAs(record, app)) throw this.#otherApp(sessionId, app);
+    if (!countsAs(record, apps)) throw otherApp(registry, sessionId, apps);
     return toThread(record);
   }
 
@@ -67,20 +75,20 @@ export class Threads {
     return { threads: shown.map(toThread), next };
   }
 
-  async rename(sessionId: string, title: string, app?: string): Promise<Thread> {
+  async rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread> {
     const { registry, store } = this.#options;
     const askedAt = registry.moment();
-    const committed = await registry.orReload(sessionId, store.sessions.rename(sessionId, title, app));
+    const committed = await registry.orReload(sessionId, store.sessions.rename(sessionId, title, apps));
     if (committed === null) throw unknownSession();
-    if (committed.outcome === "other_app") throw this.#otherApp(sessionId, app);
+    if (committed.outcome === "other_app") throw otherApp(registry, sessionId, apps);
     return toThread(registry.settle(committed, askedAt).record);
   }
 
-  async remove(sessionId: string, app?: string): Promise<void> {
+  async remove(sessionId: string, apps?: readonly string[]): Promise<void> {
     const { registry, store } = this.#options;
-    const removed = await registry.orReload(sessionId, store.sessions.remove(sessionId, app));
+    const removed = await registry.orReload(sessionId, store.sessions.remove(sessionId, apps));
     if (removed === null) throw unknownSession();
-    if (removed === "other_app") throw this.#otherApp(sessionId, app);
+    if (removed === "other_app") throw otherApp(registry, sessionId, apps);
     registry.forget(sessionId, removed.life);
     this.#options.dispatcher.abandon(sessionId, removed.life);
   }
@@ -89,22 +97,16 @@ export class Threads {
     sessionId: string,
     after: string | null,
     limit: number,
-    app?: string,
+    apps?: readonly string[],
   ): Promise<readonly PersistedMessage[]> {
-    const messages = await this.#options.store.sessions.messages(sessionId, after, limit, app);
-    if (messages === "other_app") throw this.#otherApp(sessionId, app);
+    const { registry, store } = this.#options;
+    const messages = await store.sessions.messages(sessionId, after, limit, apps);
+    if (messages === "other_app") throw otherApp(registry, sessionId, apps);
     if (messages === null) {
       const detail = "There is no such session, or no message with the id given as `after` in it.";
       throw new NotFound("not_found", detail);
     }
     return messages.map((message) => toPersistedMessage(sessionId, message));
-  }
-
-  /** Whoever looks again must not be told the same by a memory that is behind. */
-  #otherApp(sessionId: string, app: string | undefined): OtherApp {
-    const { registry } = this.#options;
-    if (registry.resident(sessionId)?.app === app) registry.reload(sessionId);
-    return new OtherApp();
   }
 }
 

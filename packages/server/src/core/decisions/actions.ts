@@ -4,6 +4,7 @@ import { ActionResults } from "@colloquy/protocol";
 import type { ActionKind, ActionRecord } from "../action.ts";
 import { sameJson, type JsonValue } from "../json.ts";
 import type { MessageRecord, ToolCallRecord } from "../message.ts";
+import { countsAs } from "../session.ts";
 import type { OpenTurn } from "../turn.ts";
 import { resumeTurn } from "./asking.ts";
 import type { SessionDraft } from "./draft.ts";
@@ -26,7 +27,8 @@ export type ActionOutcome =
   /** `expected`: what the result has to be. */
   | { readonly kind: "invalid"; readonly expected: string }
   | { readonly kind: "decided_otherwise" }
-  | { readonly kind: "cancelled" };
+  | { readonly kind: "cancelled" }
+  | { readonly kind: "other_app" };
 
 /** What the model reads as the result of a call that was not allowed. */
 export const DENIED = "The user denied this call.";
@@ -39,13 +41,18 @@ const EXPECTED: Readonly<Record<ActionKind, string>> = {
   question: '{"answer": "…"} with 1 to 4,096 characters',
 };
 
-/** A person decides; `action` is `null` when the session has none of that id. What is not `decided` or `expired` must leave no trace. */
+/**
+ * A person decides; `action` is `null` when the session has none of that id. What is not `decided` or `expired` must leave no trace. `apps` as
+ * `countsAs` has them.
+ */
 export function decideAction(
   draft: SessionDraft,
   openTurns: readonly OpenTurn[],
   action: ActionRecord | null,
   answer: ActionAnswer,
+  apps?: readonly string[],
 ): ActionOutcome {
+  if (!countsAs(draft.session, apps)) return { kind: "other_app" };
   if (action === null) return { kind: "unknown" };
   if (!isExpectedResult(action.asked.kind, answer))
     return { kind: "invalid", expected: expectedOf(action, answer) };

@@ -1,3 +1,4 @@
+import { countsAs } from "../session.ts";
 import type { OpenTurn } from "../turn.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptTurn } from "./turns.ts";
@@ -9,13 +10,19 @@ export interface PartialText {
   readonly text: string;
 }
 
-/** Stops what runs and drops what waits; on a session that does not work it changes nothing (idempotent). */
+/**
+ * Stops what runs and drops what waits; on a session that does not work it changes nothing (idempotent). Unless `ok`, the draft is void.
+ * `apps` as `countsAs` has them.
+ */
 export function decideInterrupt(
   draft: SessionDraft,
   openTurns: readonly OpenTurn[],
   texts: readonly (PartialText | null)[],
-): void {
+  apps?: readonly string[],
+): "ok" | "other_app" {
+  if (!countsAs(draft.session, apps)) return "other_app";
   if (openTurns.length > 0) interruptOpenTurns(draft, openTurns, texts);
+  return "ok";
 }
 
 /**

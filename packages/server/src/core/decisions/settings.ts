@@ -8,20 +8,26 @@ import type { SessionDraft } from "./draft.ts";
 /** How long a title job belongs to the process that took the chat which created it, in milliseconds. */
 export const TITLE_LEASE_MS = 30_000;
 
-/** What may come along when a session is opened: user state to merge, a wallet to bind. Unless `ok`, the draft is void. */
+/** What may come along when a session is opened: user state to merge, a wallet to bind. Unless `ok`, the draft is void. `apps` as `countsAs` has them. */
 export function decideOpen(
   draft: SessionDraft,
   input: { readonly userState: JsonObject | null; readonly publicKey: string | null },
-): "ok" | "user_state_too_large" | "wallet_mismatch" {
+  apps?: readonly string[],
+): "ok" | "user_state_too_large" | "wallet_mismatch" | "other_app" {
+  if (!countsAs(draft.session, apps)) return "other_app";
   if (input.userState !== null && applyUserState(draft, input.userState) === "too_large") {
     return "user_state_too_large";
   }
   return input.publicKey === null || decideWallet(draft, input.publicKey) ? "ok" : "wallet_mismatch";
 }
 
-/** A title set by the user; it stays whatever a generator says later. Unless `ok`, the draft is void. `app` as `countsAs` has it. */
-export function decideRename(draft: SessionDraft, title: string, app?: string): "ok" | "other_app" {
-  if (!countsAs(draft.session, app)) return "other_app";
+/** A title set by the user; it stays whatever a generator says later. Unless `ok`, the draft is void. `apps` as `countsAs` has them. */
+export function decideRename(
+  draft: SessionDraft,
+  title: string,
+  apps?: readonly string[],
+): "ok" | "other_app" {
+  if (!countsAs(draft.session, apps)) return "other_app";
   const changed = draft.session.title !== title;
   draft.update({ title, titleSource: "user" });
   if (changed) draft.emit({ type: "title_changed", new_title: title });

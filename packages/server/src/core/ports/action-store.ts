@@ -13,8 +13,13 @@ export interface Expired {
 export interface ActionStore {
   /** The session's actions that are pending and its last `limit` others, oldest first; `null` when there is no such session. */
   list(sessionId: string, limit: number): Promise<readonly ActionRecord[] | null>;
-  /** A person decides. `null` when there is no such session. */
-  decide(sessionId: string, actionId: string, answer: ActionAnswer): Promise<Committed<ActionOutcome> | null>;
+  /** A person decides, unless the session counts as none of `apps`. `null` when there is no such session. */
+  decide(
+    sessionId: string,
+    actionId: string,
+    answer: ActionAnswer,
+    apps?: readonly string[],
+  ): Promise<Committed<ActionOutcome> | null>;
   /** Whether an action is pending beyond its time. */
   isAnyDue(): Promise<boolean>;
   /** Everything counts as denied that is pending beyond its time, of up to `limit` sessions, the longest due first. */

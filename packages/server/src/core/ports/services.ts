@@ -85,13 +85,19 @@ export type AdmitNewSession = (() => void | Promise<void>) | null;
 
 /** Conversations: the use cases of the interface specification. */
 export interface ConversationService {
-  create(sessionId: string, publicKey: string | null, admit: AdmitNewSession): Promise<Thread>;
+  /** `apps`, here and below, are those that access was decided for: an OtherApp, and nothing done, when the session counts as none of them by then. */
+  create(
+    sessionId: string,
+    publicKey: string | null,
+    admit: AdmitNewSession,
+    apps?: readonly string[],
+  ): Promise<Thread>;
   chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView>;
   /** Whether a chat of the session was accepted under this `Idempotency-Key`, so that `chat` would add nothing. Creates nothing. */
   isRepeat(sessionId: string, key: string): Promise<boolean>;
   /** Answers at once, without a promise, when the session is in memory and there is nothing to write or wait for. */
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView>;
-  interrupt(sessionId: string, admit: AdmitNewSession): Promise<SnapshotView>;
+  interrupt(sessionId: string, admit: AdmitNewSession, apps?: readonly string[]): Promise<SnapshotView>;
   setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult>;
   listModels(request: WantedApp & { readonly sessionId: string | null }): Promise<readonly string[]>;
   /** Makes the session exist; what every endpoint with a required session id does. */
@@ -104,8 +110,7 @@ export interface ConversationService {
    */
   appOf(sessionId: string): string | Promise<SessionApp>;
 
-  /** `app`, here and below, is the App that access was decided for: an OtherApp when the session counts as another one by then. */
-  thread(sessionId: string, app?: string): Promise<Thread>;
+  thread(sessionId: string, apps?: readonly string[]): Promise<Thread>;
   /** `cursor` as an earlier page gave it; a foreign one is an InvalidRequest. */
   threads(query: {
     readonly publicKey: string;
@@ -114,13 +119,13 @@ export interface ConversationService {
     readonly limit: number;
     readonly cursor: string | null;
   }): Promise<ThreadPage>;
-  rename(sessionId: string, title: string, app?: string): Promise<Thread>;
-  remove(sessionId: string, app?: string): Promise<void>;
+  rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread>;
+  remove(sessionId: string, apps?: readonly string[]): Promise<void>;
   messages(
     sessionId: string,
     after: string | null,
     limit: number,
-    app?: string,
+    apps?: readonly string[],
   ): Promise<readonly PersistedMessage[]>;
 }
 
@@ -128,8 +133,13 @@ export interface ConversationService {
 export interface ActionService {
   /** Those that are pending and the last that were decided, oldest first. Makes the session exist. */
   list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]>;
-  /** Decides an action of the session; the answer has the same shape as a list's. Creates nothing. */
-  decide(sessionId: string, actionId: string, answer: ActionAnswer): Promise<Action>;
+  /** Decides an action of the session; the answer has the same shape as a list's. Creates nothing. `apps` as in `ConversationService`. */
+  decide(
+    sessionId: string,
+    actionId: string,
+    answer: ActionAnswer,
+    apps?: readonly string[],
+  ): Promise<Action>;
 }
 
 /** What clients have entrusted to Apps (contract section 4). No value ever comes back. */

@@ -74,13 +74,14 @@ export interface StreamedText {
   readonly streamed: string | null;
 }
 
-/** Methods that take an `app` do nothing, and answer `other_app`, when the session counts as another one by then. */
+/** Methods that take `apps` do nothing, and answer `other_app`, when the session counts as none of them by then. */
 export interface SessionStore {
   /** The session, created when there is none; merges user state and binds a wallet on the way when they are given. */
   open(
     target: SessionTarget,
     input: { readonly userState: JsonObject | null; readonly publicKey: string | null },
-  ): Promise<Committed<"ok" | "user_state_too_large" | "wallet_mismatch"> | null>;
+    apps?: readonly string[],
+  ): Promise<Committed<"ok" | "user_state_too_large" | "wallet_mismatch" | "other_app"> | null>;
   find(id: string): Promise<SessionRecord | null>;
   /** Where the sessions stand that exist, in no order; one read, whatever their number. */
   versions(ids: readonly string[]): Promise<readonly SessionVersion[]>;
@@ -88,16 +89,16 @@ export interface SessionStore {
   streamedText(id: string): Promise<StreamedText | null>;
   /** Newest activity first. */
   list(query: ThreadQuery): Promise<readonly SessionRecord[]>;
-  rename(id: string, title: string, app?: string): Promise<Committed<"ok" | "other_app"> | null>;
+  rename(id: string, title: string, apps?: readonly string[]): Promise<Committed<"ok" | "other_app"> | null>;
   setModel(target: SessionTarget, choice: ModelChoice): Promise<Committed<"ok" | "app_mismatch"> | null>;
   /** Removes a session with all that belongs to it. Answers the life that ended, `null` when there was none. */
-  remove(id: string, app?: string): Promise<{ readonly life: string } | "other_app" | null>;
+  remove(id: string, apps?: readonly string[]): Promise<{ readonly life: string } | "other_app" | null>;
   /** Up to `limit` messages after the one with id `after` (`null`: from the first); `null` when the session or message is unknown. */
   messages(
     id: string,
     after: string | null,
     limit: number,
-    app?: string,
+    apps?: readonly string[],
   ): Promise<readonly MessageRecord[] | "other_app" | null>;
   /** Notes that sessions were used now. Answers the ids of those that no longer exist in that life. */
   touch(used: readonly { readonly id: string; readonly life: string }[]): Promise<readonly string[]>;

@@ -30,8 +30,15 @@ export interface Renewal {
 
 export interface TurnStore {
   chat(target: SessionTarget, input: ChatInput): Promise<Committed<ChatOutcome> | null>;
-  /** `streamed` is what this process has of the running turn's text, if it runs it. */
-  interrupt(target: SessionTarget, streamed: PartialText | null): Promise<Committed<"ok"> | null>;
+  /**
+   * `streamed` is what this process has of the running turn's text, if it runs it. Does nothing, and answers `other_app`, when the session
+   * counts as none of `apps`.
+   */
+  interrupt(
+    target: SessionTarget,
+    streamed: PartialText | null,
+    apps?: readonly string[],
+  ): Promise<Committed<"ok" | "other_app"> | null>;
 
   /**
    * Starts up to `agentMessageIds.length` runnable turns, the longest waiting first. A turn whose attempts are used up is failed

@@ -61,16 +61,15 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
         body: DecisionBody,
         response: { 200: Action, ...refusals(401, 404, 409, 410, 413, 415, 503, 507) },
       },
-      ...access.ofSession,
+      ...access.ofSessionAtWork,
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
-      access.mayUseItsSession(request);
       const { decision, result } = request.body;
-      return services.actions.decide(sessionId, request.params.id, {
-        decision,
-        result: result ?? null,
-      });
+      const answer = { decision, result: result ?? null };
+      return access.underItsApp(request, sessionId, (apps) =>
+        services.actions.decide(sessionId, request.params.id, answer, apps),
+      );
     },
   );
 }

@@ -19,12 +19,13 @@ export function interruptRoute(app: HttpApp, { services, answers, admission, acc
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         response: { 200: Snapshot, ...refusals(401, 413, 415, 429, 503, 507) },
       },
-      ...access.ofSession,
+      ...access.ofSessionAtWork,
     },
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
-      access.mayUseItsSession(request);
-      const view = await services.conversations.interrupt(sessionId, admission.newSession(request));
+      const view = await access.underItsApp(request, sessionId, (apps) =>
+        services.conversations.interrupt(sessionId, admission.newSession(request), apps),
+      );
       answers.snapshot({ request, reply, route: ROUTE, waitMs: 0 }, view);
     },
   );

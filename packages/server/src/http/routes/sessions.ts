@@ -70,13 +70,14 @@ function createSession(app: HttpApp, { services, admission, access }: RouteParts
         body: CreateBody,
         response: { 200: Thread, ...refusals(401, 409, 413, 415, 429, 503, 507) },
       },
-      ...access.ofSession,
+      ...access.ofSessionAtWork,
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);
-      access.mayUseItsSession(request);
       const publicKey = request.body?.public_key ?? null;
-      return conversations.create(sessionId, publicKey, admission.newSession(request));
+      return access.underItsApp(request, sessionId, (apps) =>
+        conversations.create(sessionId, publicKey, admission.newSession(request), apps),
+      );
     },
   );
 }
@@ -139,11 +140,11 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: Thread, ...refusals(401, 404, 503) },
       },
-      ...access.ofPath,
+      ...access.ofPathAtWork,
     },
     (request) => {
       const { id } = request.params;
-      return access.underItsApp(request, id, (name) => conversations.thread(id, name));
+      return access.underItsApp(request, id, (apps) => conversations.thread(id, apps));
     },
   );
 
@@ -163,13 +164,13 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
           ...refusals(401, 404, 503),
         },
       },
-      ...access.ofPath,
+      ...access.ofPathAtWork,
     },
     async (request, reply) => {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX } = request.query;
-      const messages = await access.underItsApp(request, id, (name) =>
-        conversations.messages(id, after, limit, name),
+      const messages = await access.underItsApp(request, id, (apps) =>
+        conversations.messages(id, after, limit, apps),
       );
       return reply.send([...messages]);
     },
@@ -190,12 +191,12 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         body: RenameBody,
         response: { 200: Thread, ...refusals(401, 404, 413, 415, 503, 507) },
       },
-      ...access.ofPath,
+      ...access.ofPathAtWork,
     },
     (request) => {
       const { id } = request.params;
       const { title } = request.body;
-      return access.underItsApp(request, id, (name) => conversations.rename(id, title, name));
+      return access.underItsApp(request, id, (apps) => conversations.rename(id, title, apps));
     },
   );
 
@@ -211,11 +212,11 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         headers: z.object(HEADERS.sessionKey),
         response: { 200: DeletedThread, ...refusals(401, 404, 503, 507) },
       },
-      ...access.ofPath,
+      ...access.ofPathAtWork,
     },
     async (request) => {
       const { id } = request.params;
-      await access.underItsApp(request, id, (name) => conversations.remove(id, name));
+      await access.underItsApp(request, id, (apps) => conversations.remove(id, apps));
       return { session_id: id, deleted: true as const };
     },
   );

@@ -1,7 +1,8 @@
 import type { Action } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../core/decisions/actions.ts";
-import { ServiceError } from "../../core/errors.ts";
+import { OtherApp, ServiceError } from "../../core/errors.ts";
 import type { ActionService, AdmitNewSession } from "../../core/ports/services.ts";
+import { countsAs } from "../../core/session.ts";
 
 export const ACTION: Action = {
   id: "019a9c1e-6c11-7a02-b3a1-5d0c7f2e9b10",
@@ -21,6 +22,12 @@ export class InMemoryActions implements ActionService {
   readonly last: { list?: string; decide?: readonly [string, string, ActionAnswer] } = {};
   /** What every action is answered with, or why not. */
   answer: Action | ServiceError = ACTION;
+  readonly #appOf: (sessionId: string) => string | null;
+
+  /** `appOf`: the App that a session belongs to. */
+  constructor(appOf: (sessionId: string) => string | null) {
+    this.#appOf = appOf;
+  }
 
   async list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]> {
     await admit?.();
@@ -28,7 +35,13 @@ export class InMemoryActions implements ActionService {
     return this.answer instanceof ServiceError ? [] : [this.answer];
   }
 
-  async decide(sessionId: string, actionId: string, answer: ActionAnswer): Promise<Action> {
+  async decide(
+    sessionId: string,
+    actionId: string,
+    answer: ActionAnswer,
+    apps?: readonly string[],
+  ): Promise<Action> {
+    if (!countsAs({ app: this.#appOf(sessionId) }, apps)) throw new OtherApp();
     this.last.decide = [sessionId, actionId, answer];
     if (this.answer instanceof ServiceError) throw this.answer;
     return this.answer;

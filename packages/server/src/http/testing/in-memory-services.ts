@@ -41,8 +41,13 @@ export class InMemoryConversations implements ConversationService {
   /** Bytes are handed out in this many parts. */
   parts = 1;
 
-  async create(id: string, publicKey: string | null, admit: AdmitNewSession): Promise<Thread> {
-    const session = await this.#make(id, admit);
+  async create(
+    id: string,
+    publicKey: string | null,
+    admit: AdmitNewSession,
+    apps?: readonly string[],
+  ): Promise<Thread> {
+    const session = await this.#made(id, admit, apps);
     session.publicKey ??= publicKey;
     return session.thread;
   }
@@ -76,8 +81,8 @@ export class InMemoryConversations implements ConversationService {
     return this.sessions.has(id) ? this.#view(id) : this.#make(id, admit).then(() => this.#view(id));
   }
 
-  async interrupt(id: string, admit: AdmitNewSession): Promise<SnapshotView> {
-    await this.#make(id, admit);
+  async interrupt(id: string, admit: AdmitNewSession, apps?: readonly string[]): Promise<SnapshotView> {
+    await this.#made(id, admit, apps);
     return this.#view(id);
   }
 
@@ -122,8 +127,8 @@ export class InMemoryConversations implements ConversationService {
     return ["default", ...opened].map((name) => ({ name }));
   }
 
-  async thread(id: string, app?: string): Promise<Thread> {
-    return (await this.#under(app, id)).thread;
+  async thread(id: string, apps?: readonly string[]): Promise<Thread> {
+    return (await this.#under(apps, id)).thread;
   }
 
   async threads(
@@ -137,14 +142,14 @@ export class InMemoryConversations implements ConversationService {
     return { threads, next: end < all.length ? String(end) : null };
   }
 
-  async rename(id: string, title: string, app?: string): Promise<Thread> {
-    const { thread } = await this.#under(app, id);
+  async rename(id: string, title: string, apps?: readonly string[]): Promise<Thread> {
+    const { thread } = await this.#under(apps, id);
     thread.title = title;
     return thread;
   }
 
-  async remove(id: string, app?: string): Promise<void> {
-    await this.#under(app, id);
+  async remove(id: string, apps?: readonly string[]): Promise<void> {
+    await this.#under(apps, id);
     this.sessions.delete(id);
   }
 
@@ -152,9 +157,9 @@ export class InMemoryConversations implements ConversationService {
     id: string,
     after: string | null,
     limit: number,
-    app?: string,
+    apps?: readonly string[],
   ): Promise<readonly PersistedMessage[]> {
-    const { messages } = await this.#under(app, id);
+    const { messages } = await this.#under(apps, id);
     const from = after === null ? 0 : messages.findIndex((message) => message.id === after) + 1;
     return messages.slice(from, from + limit);
   }
@@ -168,10 +173,16 @@ export class InMemoryConversations implements ConversationService {
     return session?.app ?? app ?? keyApp ?? "default";
   }
 
-  async #under(app: string | undefined, id: string): Promise<KeptSession> {
+  async #under(apps: readonly string[] | undefined, id: string): Promise<KeptSession> {
     await this.beforeWork();
     const session = this.#known(id);
-    if (!countsAs(session, app)) throw new OtherApp();
+    if (!countsAs(session, apps)) throw new OtherApp();
+    return session;
+  }
+
+  async #made(id: string, admit: AdmitNewSession, apps: readonly string[] | undefined): Promise<KeptSession> {
+    const session = await this.#make(id, admit);
+    if (!countsAs(session, apps)) throw new OtherApp();
     return session;
   }
 
@@ -238,9 +249,10 @@ export interface InMemoryServices extends Services {
 }
 
 export function inMemoryServices(): InMemoryServices {
+  const conversations = new InMemoryConversations();
   return {
-    conversations: new InMemoryConversations(),
-    actions: new InMemoryActions(),
+    conversations,
+    actions: new InMemoryActions((id) => conversations.sessions.get(id)?.app ?? null),
     updates: new InMemoryUpdates(),
     readiness: new InMemoryReadiness(),
     secrets: new InMemorySecrets(),

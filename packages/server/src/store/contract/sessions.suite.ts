@@ -27,23 +27,41 @@ export function describeSessions(openStore: OpenStore): void {
       const id = newId();
       await chat(given.store, id, "hello", { app: "defi" });
       const before = await everything(given.store, id);
-      expect(await given.store.sessions.rename(id, "Mine", "default")).toMatchObject({
+      expect(await given.store.sessions.rename(id, "Mine", ["default"])).toMatchObject({
         outcome: "other_app",
         events: [],
       });
-      expect(await given.store.sessions.remove(id, "default")).toBe("other_app");
-      expect(await given.store.sessions.messages(id, null, 10, "default")).toBe("other_app");
+      expect(await given.store.sessions.remove(id, ["default"])).toBe("other_app");
+      expect(await given.store.sessions.messages(id, null, 10, ["default"])).toBe("other_app");
+      const wallet = { userState: null, publicKey: "0xa" };
+      const refused = [
+        await given.store.sessions.open(existing(id), wallet, ["default"]),
+        await given.store.turns.interrupt(existing(id), null, ["default"]),
+        await given.store.actions.decide(id, randomUUID(), { decision: "deny", result: null }, ["default"]),
+      ];
+      for (const answer of refused) expect(answer).toMatchObject({ created: false, events: [] });
+      expect(refused.map((answer) => answer?.outcome)).toEqual([
+        "other_app",
+        "other_app",
+        { kind: "other_app" },
+      ]);
       expect(await everything(given.store, id)).toEqual(before);
-      expect(await given.store.sessions.messages(id, null, 10, "defi")).toHaveLength(1);
-      expect(await given.store.sessions.rename(id, "Mine", "defi")).toMatchObject({ outcome: "ok" });
-      expect(await given.store.sessions.remove(id, "defi")).toMatchObject({ life: before.session.life });
-      expect(await given.store.sessions.remove(id, "defi")).toBeNull();
+      expect(await given.store.sessions.messages(id, null, 10, ["default", "defi"])).toHaveLength(1);
+      expect(await given.store.sessions.rename(id, "Mine", ["default", "defi"])).toMatchObject({
+        outcome: "ok",
+      });
+      expect(await given.store.sessions.remove(id, ["default", "defi"])).toMatchObject({
+        life: before.session.life,
+      });
+      expect(await given.store.sessions.remove(id, ["default", "defi"])).toBeNull();
       const nobodys = newId();
       await given.store.sessions.open(target(nobodys), NOTHING);
-      expect(await given.store.sessions.rename(nobodys, "Mine", "defi")).toMatchObject({
+      expect(await given.store.sessions.rename(nobodys, "Mine", ["defi"])).toMatchObject({
         outcome: "other_app",
       });
-      expect(await given.store.sessions.rename(nobodys, "Mine", "default")).toMatchObject({ outcome: "ok" });
+      expect(await given.store.sessions.rename(nobodys, "Mine", ["default"])).toMatchObject({
+        outcome: "ok",
+      });
     });
 
     it("begins a session as its birth says", async () => {

@@ -34,12 +34,12 @@ export function actionsOf(calls: Calls): ActionStore {
         if (session === undefined) return null;
         return (await shown.all(connection, session.key, limit)).map(toAction);
       }),
-    decide: (sessionId, actionId, given) =>
+    decide: (sessionId, actionId, given, apps) =>
       calls.change(sessionId, { turns: true, action: actionId }, (transaction, at) =>
         transaction.change(
           at,
           { id: sessionId, birth: null, load: false },
-          (draft, state) => decideAction(draft, state.openTurns(), state.action(actionId), given),
+          (draft, state) => decideAction(draft, state.openTurns(), state.action(actionId), given, apps),
           ({ kind }) => kind !== "decided" && kind !== "expired",
         ),
       ),

@@ -23,7 +23,7 @@ const gone = prepare<[readonly string[], readonly string[]], { readonly id: stri
 /** Answers a call that failed with `error` without writing. Rejects with the error where that is not the full disk, or the call has to write. */
 export async function openWithoutWriting(
   calls: Calls,
-  [target, input]: Asked<"open">,
+  [target, input, apps]: Asked<"open">,
   error: unknown,
 ): Promise<Answer<"open">> {
   if (!isFull(error)) throw error;
@@ -37,7 +37,7 @@ export async function openWithoutWriting(
     const draft = new SessionDraft(session, session.updatedAt, () => {
       throw error;
     });
-    const outcome = decideOpen(draft, input);
+    const outcome = decideOpen(draft, input, apps);
     if (outcome === "ok" && draft.session !== session) throw error;
     return { outcome, session, created: false, events: [], loaded: target.load ? state.load() : null };
   });

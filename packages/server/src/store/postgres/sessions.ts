@@ -23,12 +23,12 @@ export function sessionsOf(calls: Calls): SessionStore {
       }),
     ...versionsWith(calls),
     list: listWith(calls),
-    rename: (id, title, app) =>
+    rename: (id, title, apps) =>
       calls.change(id, {}, (transaction, at) =>
         transaction.change(
           at,
           existing(id),
-          (draft) => decideRename(draft, title, app),
+          (draft) => decideRename(draft, title, apps),
           (outcome) => outcome !== "ok",
         ),
       ),
@@ -41,14 +41,14 @@ export function sessionsOf(calls: Calls): SessionStore {
           (outcome) => outcome !== "ok",
         ),
       ),
-    remove: (id, app) =>
+    remove: (id, apps) =>
       calls.alone(ofSession(id), async (connection, _at, patience) => {
         const [row] = await lockSessions(connection, { ids: [id] }, patience);
         if (row === undefined) {
           const isHeld = patience === "passes over" && (await byId.get(connection, id)) !== undefined;
           return isHeld ? PASSED_OVER : null;
         }
-        if (!countsAs(row, app)) return "other_app";
+        if (!countsAs(row, apps)) return "other_app";
         await removeSessions(connection, [row.key]);
         return { life: row.life };
       }),
@@ -87,17 +87,17 @@ function joinPieces(json: string | null): string {
 }
 
 function openWith(calls: Calls): SessionStore["open"] {
-  return (target, input) =>
+  return (target, input, apps) =>
     calls
       .change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
         transaction.change(
           at,
           target,
-          (draft) => decideOpen(draft, input),
+          (draft) => decideOpen(draft, input, apps),
           (outcome) => outcome !== "ok",
         ),
       )
-      .catch((error: unknown) => openWithoutWriting(calls, [target, input], error));
+      .catch((error: unknown) => openWithoutWriting(calls, [target, input, apps], error));
 }
 
 const OF_APPS = `public_key = $1 AND coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])`;
@@ -128,11 +128,11 @@ const messagesAfter = prepare<[number, number, number], MessageRow>(
 );
 
 function messagesWith(calls: Calls): SessionStore["messages"] {
-  return (id, after, limit, app) =>
+  return (id, after, limit, apps) =>
     calls.read(ofSession(id), async (connection) => {
       const session = await byId.get(connection, id);
       if (session === undefined) return null;
-      if (!countsAs(session, app)) return "other_app";
+      if (!countsAs(session, apps)) return "other_app";
       const position = after === null ? 0 : (await positionOf.get(connection, session.key, after))?.position;
       if (position === undefined) return null;
       return (await messagesAfter.all(connection, session.key, position, limit)).map(toMessage);

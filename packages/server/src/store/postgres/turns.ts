@@ -18,15 +18,18 @@ import { queueOf } from "./queue.ts";
 export function turnsOf(calls: Calls, claimAgainMs?: number): TurnStore {
   return {
     chat: chatWith(calls),
-    interrupt: (target, streamed) =>
+    interrupt: (target, streamed, apps) =>
       calls.change(
         target.id,
         { turns: true, streamed: true, all: target.load, epochs: 1, mayBegin: target.birth !== null },
         (transaction, at) =>
-          transaction.change(at, target, (draft, state) => {
-            decideInterrupt(draft, state.openTurns(), [streamed, state.checkpointed()]);
-            return "ok";
-          }),
+          transaction.change(
+            at,
+            target,
+            (draft, state) =>
+              decideInterrupt(draft, state.openTurns(), [streamed, state.checkpointed()], apps),
+            (outcome) => outcome !== "ok",
+          ),
       ),
     ...queueOf(calls, claimAgainMs),
     history: historyWith(calls),

@@ -30,14 +30,14 @@ export function prepareActions(database: DatabaseSync, transaction: Transaction)
       const session = facts.sessionById(sessionId);
       return session === null ? null : shown.all(session.key, limit).map(toAction);
     },
-    decide: (at, sessionId, actionId, given) =>
+    decide: (at, sessionId, actionId, given, apps) =>
       change(
         at,
         { id: sessionId, birth: null, load: false },
         (draft) => {
           const row = byId.get(draft.session.key, actionId);
           const action = row === undefined ? null : toAction(row);
-          return decideAction(draft, facts.openTurns(draft.session), action, given);
+          return decideAction(draft, facts.openTurns(draft.session), action, given, apps);
         },
         ({ kind }) => kind !== "decided" && kind !== "expired",
       ),

@@ -27,11 +27,11 @@ export function prepareAnswersWithoutWriting(
     "SELECT 1 FROM sessions WHERE id = ? AND life = ?",
   );
   return {
-    "sessions.open": (at, target, input) => {
+    "sessions.open": (at, target, input, apps) => {
       const session = facts.sessionById(target.id);
       if (session === null) return target.birth === null ? { value: null } : null;
       const change = draft(session, at);
-      const outcome = decideOpen(change, input);
+      const outcome = decideOpen(change, input, apps);
       if (outcome === "ok" && change.session !== session) return null;
       const loaded = target.load ? facts.load(session) : null;
       return { value: { outcome, session, created: false, events: [], loaded } };

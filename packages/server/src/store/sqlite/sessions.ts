@@ -19,21 +19,21 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
   const remove = prepareRemoval(database);
   const existing = (id: string) => ({ id, birth: null, load: false });
   return {
-    open: (at, target, input) =>
+    open: (at, target, input, apps) =>
       change(
         at,
         target,
-        (draft) => decideOpen(draft, input),
+        (draft) => decideOpen(draft, input, apps),
         (outcome) => outcome !== "ok",
       ),
     find: (_at, id) => facts.sessionById(id),
     ...prepareVersions(database, transaction),
     list: prepareList(database),
-    rename: (at, id, title, app) =>
+    rename: (at, id, title, apps) =>
       change(
         at,
         existing(id),
-        (draft) => decideRename(draft, title, app),
+        (draft) => decideRename(draft, title, apps),
         (outcome) => outcome !== "ok",
       ),
     setModel: (at, target, choice) =>
@@ -43,10 +43,10 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
         (draft) => (decideModel(draft, choice) ? "ok" : "app_mismatch"),
         (outcome) => outcome !== "ok",
       ),
-    remove: (_at, id, app) => {
+    remove: (_at, id, apps) => {
       const session = facts.sessionById(id);
       if (session === null) return null;
-      if (!countsAs(session, app)) return "other_app";
+      if (!countsAs(session, apps)) return "other_app";
       remove(session.key);
       return { life: session.life };
     },
@@ -114,10 +114,10 @@ function prepareMessages(
     database,
     "SELECT * FROM messages WHERE session_key = ? AND position > ? ORDER BY position LIMIT ?",
   );
-  return (_at, id, after, limit, app) => {
+  return (_at, id, after, limit, apps) => {
     const session = facts.sessionById(id);
     if (session === null) return null;
-    if (!countsAs(session, app)) return "other_app";
+    if (!countsAs(session, apps)) return "other_app";
     const position = after === null ? 0 : positionOf.get(session.key, after)?.position;
     return position === undefined ? null : page.all(session.key, position, limit).map(toMessage);
   };

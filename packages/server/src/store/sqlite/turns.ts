@@ -24,12 +24,17 @@ export function prepareTurns(database: DatabaseSync, transaction: Transaction): 
   const { facts, change } = transaction;
   return {
     chat: prepareChat(database, transaction),
-    interrupt: (at, target, streamed) =>
-      change(at, target, (draft) => {
-        const openTurns = facts.openTurns(draft.session);
-        decideInterrupt(draft, openTurns, [streamed, facts.checkpointed(openTurns, draft.session)]);
-        return "ok";
-      }),
+    interrupt: (at, target, streamed, apps) =>
+      change(
+        at,
+        target,
+        (draft) => {
+          const openTurns = facts.openTurns(draft.session);
+          const texts = [streamed, facts.checkpointed(openTurns, draft.session)];
+          return decideInterrupt(draft, openTurns, texts, apps);
+        },
+        (outcome) => outcome !== "ok",
+      ),
     ...prepareQueue(database, transaction),
     history: prepareHistory(database, transaction),
     ...prepareProgress(database, transaction),
