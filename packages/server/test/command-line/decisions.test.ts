@@ -1,5 +1,7 @@
 // What the assistant asks of the person at the terminal: approvals, questions, transactions and signatures of a wallet.
 
+import { type TypedDataDefinition, verifyTypedData } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import {
   type LocalChain,
@@ -171,6 +173,51 @@ describe("a wallet", () => {
     expect(sent.prompt.at(-1)).toContain(hash);
     sent.callTool("wallet_request_transaction", { to: bob, value_wei: "6" }).finish("tool-calls");
     await user.shows(/"value":"6"[^\n]*\nIts hash when it is sent, or n:$/);
+    user.enter("n");
+    const denied = await model.next();
+    expect(denied.prompt.at(-1)).toContain("denied");
+    denied.say("As you like.").finish();
+    await user.shows(/As you like\.\n>$/);
+  });
+
+  it("signs elsewhere what stands on the screen, and the signature is pasted; or it is denied", async () => {
+    const wallet = privateKeyToAccount(generatePrivateKey());
+    const typed_data = (text: string) => ({
+      domain: { name: "Notes", chainId: localChainId },
+      primaryType: "Note",
+      types: {
+        EIP712Domain: [
+          { name: "name", type: "string" },
+          { name: "chainId", type: "uint256" },
+        ],
+        Note: [{ name: "text", type: "string" }],
+      },
+      message: { text },
+    });
+    const user = sit(["chat", "--wallet", wallet.address]);
+    await user.shows(PROMPT);
+    user.enter("sign my note");
+    const hidden = "It is mine\u200B \u202E漢";
+    (await model.next())
+      .callTool("wallet_request_signature", { typed_data: typed_data(hidden) })
+      .finish("tool-calls");
+    await user.shows(/paste the signature here\.\nThe signature \(0x…\), or n:$/);
+    const [, shown = ""] = /sign this typed data with your wallet: (\{[^\n]+\})\n/.exec(user.text) ?? [];
+    const signed = JSON.parse(shown) as TypedDataDefinition;
+    expect(signed.message).toEqual({ text: hidden });
+    user.enter("yes");
+    await user.shows(/A signature is 0x and hexadecimal digits\.[^\n]*\nThe signature[^\n]*$/);
+    const signature = await wallet.signTypedData(signed);
+    user.type(`\u001B[200~${signature}\u001B[201~`);
+    user.enter("");
+    await user.shows(/\(wallet_request_signature: approved\)/);
+    const told = await model.next();
+    const [, pasted] = /"signature":"(0x[0-9a-f]+)"/.exec(told.prompt.at(-1) ?? "") ?? [];
+    expect(pasted).toBe(signature);
+    expect(await verifyTypedData({ ...signed, address: wallet.address, signature })).toBe(true);
+    const again = { typed_data: typed_data("Another") };
+    told.callTool("wallet_request_signature", again).finish("tool-calls");
+    await user.shows(/"Another"[\s\S]*\nThe signature \(0x…\), or n:$/);
     user.enter("n");
     const denied = await model.next();
     expect(denied.prompt.at(-1)).toContain("denied");

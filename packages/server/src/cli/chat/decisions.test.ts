@@ -16,7 +16,7 @@ function action(kind: PendingAction["kind"], request: object): PendingAction {
 const approval = action("approval", { tool: "transfer", input: { amount: 5 } });
 const question = action("question", { question: "Which one?", choices: ["red", "green"] });
 const openQuestion = action("question", { question: "Which one?", choices: [] });
-const transaction = action("wallet_transaction", { to: ADDRESS, value: "5", data: "0x", chain_id: 1 });
+const transaction = action("wallet_transaction", { to: ADDRESS, value: "5", data: "0x1234", chain_id: 1 });
 const signature = action("wallet_signature", { typed_data: { message: { to: "Bob" } } });
 
 describe("what is asked", () => {
@@ -26,8 +26,9 @@ describe("what is asked", () => {
     expect(askedAction(question).prompt).toContain("A number, or your answer");
     expect(askedAction(openQuestion).prompt).toContain("Your answer");
     const told = askedAction(transaction).explanation;
-    for (const fact of [ADDRESS, '"value":"5"', '"chain_id":1']) expect(told).toContain(fact);
-    expect(askedAction(signature).explanation).toContain('{"message":{"to":"Bob"}}');
+    for (const fact of [ADDRESS, '"value":"5"', '"data":"0x1234"', '"chain_id":1']) expect(told).toContain(fact);
+    expect(askedAction(signature).explanation).toContain('{"message":{"to":"Bob"}}\n');
+    expect(askedAction(signature).explanation).toContain("eth_signTypedData_v4");
   });
 
   it("hides nothing in what is approved or signed: every invisible character is written out", () => {
@@ -54,6 +55,7 @@ describe("an answer", () => {
     [approval, "y", { decision: "approve" }],
     [approval, " YES ", { decision: "approve" }],
     [approval, "n", { decision: "deny" }],
+    [approval, "No", { decision: "deny" }],
     [question, "2", { decision: "approve", result: { answer: "green" } }],
     [question, "3", { decision: "approve", result: { answer: "3" } }],
     [question, "0", { decision: "approve", result: { answer: "0" } }],
@@ -73,6 +75,7 @@ describe("an answer", () => {
     [approval, ""],
     [approval, "maybe"],
     [approval, "yn"],
+    [approval, "not now"],
     [question, "  "],
     [question, "x".repeat(5_000)],
     [transaction, ""],

@@ -37,7 +37,10 @@ export function askedAction(action: PendingAction): AskedAction {
     }
     case "wallet_signature":
       return {
-        explanation: `The assistant wants you to sign this typed data with your wallet: ${visibleJson(action.request.typed_data)}`,
+        explanation: [
+          `The assistant wants you to sign this typed data with your wallet: ${visibleJson(action.request.typed_data)}`,
+          "A signature can move money as a transaction can. To sign, give all of it to your wallet (eth_signTypedData_v4), and paste the signature here.",
+        ].join("\n"),
         prompt: "The signature (0x…), or n: ",
       };
   }
