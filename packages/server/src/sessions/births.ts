@@ -15,6 +15,12 @@ export function newBirth(model: string): SessionBirth {
   return { life: random.slice(0, 8) + random.slice(9, 13), model };
 }
 
+/** What a transaction answers that may create its session: `null` would be a defect. */
+export function surelyMade<Made>(made: Made | null): Made {
+  if (made === null) throw new Error("A transaction that may create its session has not");
+  return made;
+}
+
 export class Births {
   readonly #isThere: (id: string) => Promise<boolean>;
   readonly #underWay = new Map<string, Promise<End>>();

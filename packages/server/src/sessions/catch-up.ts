@@ -34,10 +34,13 @@ export class CatchUp {
     this.#options = options;
   }
 
-  /** Brings the session to where the store was at some moment after this call, or when it was `seen`. Rejects as the store does. */
+  /**
+   * Brings the session to where the store was at some moment after this call, or when it was `seen`, if that is of the session's life: what
+   * was seen before the session was taken from memory may be of the life before. Rejects as the store does.
+   */
   async toNow(session: Session, seen: SessionVersion | null = null): Promise<Caught> {
     for (let look = 0; look < MAX_LOOKS; look += 1) {
-      const known = look === 0 ? seen : null;
+      const known = look === 0 && seen?.life === session.life ? seen : null;
       const version = known ?? (await this.#options.versions.of(session.id));
       if (version === null || version.life !== session.life) return "gone";
       session.noteEpoch(version.epoch);

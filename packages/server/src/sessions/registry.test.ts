@@ -255,6 +255,43 @@ describe("a store that others change too", () => {
   });
 });
 
+describe("a session that was seen before it was deleted", () => {
+  const stateOf = (seen: SessionVersion | null, waitMs = 0) =>
+    service.conversations.state(
+      { sessionId: id, userState: null, waitMs, signal: new AbortController().signal, seen },
+      NOBODY,
+    );
+  const seenNow = async (): Promise<SessionVersion | null> => {
+    const found = await service.conversations.appOf(id);
+    return typeof found === "string" ? null : found.seen;
+  };
+  beforeEach(async () => {
+    await service.close();
+    service = await ofSeveral(0);
+    await talk();
+  });
+
+  it("is not created again without asking who may", async () => {
+    const seen = await seenNow();
+    await service.conversations.remove(id);
+    await expect(stateOf(seen)).rejects.toMatchObject({ status: 429 });
+    expect(await service.store.sessions.find(id)).toBeNull();
+  });
+
+  it("ends nothing of the life that has followed it", async () => {
+    const seen = await seenNow();
+    await service.conversations.remove(id);
+    await service.say(id, "two");
+    const call = await service.model.next();
+    const session = service.registry.inMemory(id)!;
+    const waiting = stateOf(null, 30_000);
+    await until(() => session.hasWaiters);
+    expect(parse(await stateOf(seen)).messages).toHaveLength(2);
+    call.say("hi").finish();
+    expect(lines(parse(await waiting).messages)).toEqual(["user complete: two", "agent complete: hi"]);
+  });
+});
+
 describe("a life that is over", () => {
   it("is noticed when its use is noted: who asks gets the next life, who reads hears that it is gone", async () => {
     await talk();

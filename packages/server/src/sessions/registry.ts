@@ -8,7 +8,7 @@ import type { AdmitNewSession } from "../core/ports/services.ts";
 import type { Committed, SessionStore, SessionTarget, SessionVersion } from "../core/ports/session-store.ts";
 import type { SessionBirth, SessionRecord } from "../core/session.ts";
 import type { StreamingText } from "./answer-text.ts";
-import { Births, newBirth } from "./births.ts";
+import { Births, newBirth, surelyMade } from "./births.ts";
 import { LiveSessions, type LiveSessionsOptions } from "./live-sessions.ts";
 import { loadUndisturbed } from "./load-undisturbed.ts";
 import { isNoted, momentOf, type Moment } from "./noted-use.ts";
@@ -55,7 +55,8 @@ export class Registry {
     this.#loads = new SessionLoads({
       births: this.#births,
       current: (id) => this.#live.current(id),
-      open: (id) => this.#open(id),
+      find: (id) => this.#load(id, false),
+      open: async (id) => surelyMade(await this.#load(id, true)),
     });
     this.#idleCheck = options.clock.every(IDLE_CHECK_MS, () => options.cache.dropIdle());
   }
@@ -106,12 +107,7 @@ export class Registry {
 
   /** The live session of an id that exists, loaded if need be; `null`, and nothing created, when it does not. */
   async find(id: string): Promise<Session | null> {
-    return await loadUndisturbed(async () => {
-      const session = await this.#live.current(id);
-      if (session !== null) return session;
-      const committed = await this.#options.store.open({ id, birth: null, load: true }, NOTHING_NEW);
-      return committed === null ? null : ((await this.#upTo(this.settle(committed))) ?? "disturbed");
-    });
+    return (await this.#live.current(id)) ?? (await this.#load(id, false));
   }
 
   /**
@@ -123,11 +119,7 @@ export class Registry {
     admit: AdmitNewSession,
     transaction: (target: SessionTarget) => Promise<Committed<Outcome> | null>,
   ): Promise<Settled<Outcome>> {
-    const make = async () => {
-      const made = await this.#commit(id, newBirth(this.#options.defaultModel()), transaction);
-      if (made !== null) return made;
-      throw new Error("A transaction that may create its session has not");
-    };
+    const make = async () => surelyMade(await this.#commit(id, this.#birth(), transaction));
     if (admit === null || this.resident(id) !== null) return await make();
     if (this.inMemory(id) !== null) {
       // Others may have deleted it: then it has to be created, for which somebody has to be asked.
@@ -199,7 +191,7 @@ export class Registry {
     this.#mend(session, note.kind === "moved" ? note.head : (note.events.at(-1)?.number ?? 0));
   }
 
-  /** As in `LiveSessions`, and the next one too. */
+  /** As in `LiveSessions`; so is `reloadAsking`. */
   reload(id: string): void {
     this.#live.reload(id);
   }
@@ -236,15 +228,20 @@ export class Registry {
     return momentOf(this.#options.clock);
   }
 
-  async #open(id: string): Promise<Session> {
+  #birth(): SessionBirth {
+    return newBirth(this.#options.defaultModel());
+  }
+
+  /** Loads the session. One that does not exist is created where it `mayBegin`, else the answer is `null`. */
+  async #load(id: string, mayBegin: boolean): Promise<Session | null> {
     const askedAt = this.moment();
-    const opened = await loadUndisturbed(async () => {
-      const { session } = await this.commit(id, null, (target) =>
+    const loaded = await loadUndisturbed(async () => {
+      const settled = await this.#commit(id, mayBegin ? this.#birth() : null, (target) =>
         this.#options.store.open({ ...target, load: true }, NOTHING_NEW),
       );
-      return session ?? "disturbed";
+      return settled === null ? null : (settled.session ?? "disturbed");
     });
-    opened.noteUse(askedAt);
-    return opened;
+    loaded?.noteUse(askedAt);
+    return loaded;
   }
 }
