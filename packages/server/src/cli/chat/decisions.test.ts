@@ -26,7 +26,8 @@ describe("what is asked", () => {
     expect(askedAction(question).prompt).toContain("A number, or your answer");
     expect(askedAction(openQuestion).prompt).toContain("Your answer");
     const told = askedAction(transaction).explanation;
-    for (const fact of [ADDRESS, '"value":"5"', '"data":"0x1234"', '"chain_id":1']) expect(told).toContain(fact);
+    for (const fact of [ADDRESS, '"value":"5"', '"data":"0x1234"', '"chain_id":1'])
+      expect(told).toContain(fact);
     expect(askedAction(signature).explanation).toContain('{"message":{"to":"Bob"}}\n');
     expect(askedAction(signature).explanation).toContain("eth_signTypedData_v4");
   });
@@ -47,6 +48,10 @@ describe("what is asked", () => {
       action("question", { question: "\u001B[2JWhich\u202E?", choices: ["r\u0007ed\nand\u001B]52;c;x"] }),
     );
     expect(asked.explanation).toBe("The assistant asks: ␛[2JWhich\uFFFD?\n  1. r␇ed and␛]52;c;x");
+    const hostile = { tool: "a\u001B]0;b\u0007\n\u202Ec", input: {} };
+    expect(askedAction(action("approval", hostile)).explanation).toBe(
+      "The assistant wants to call a␛]0;b␇ \uFFFDc with {}",
+    );
   });
 });
 

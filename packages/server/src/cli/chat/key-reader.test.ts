@@ -50,6 +50,15 @@ describe("while a line is edited", () => {
       expect(told.map((one) => /"(.*)"/.exec(one)?.[1]).join("")).toBe("é漢👍");
     }
   });
+
+  it("goes on with it, whenever an earlier one is said to have ended", async () => {
+    const { reader, told, edit, type } = keyboard();
+    const end = reader.edit({ onKeys: () => told.push("the earlier one"), onText: () => undefined });
+    await edit();
+    end();
+    type("now");
+    expect(told).toEqual(['keys "now"']);
+  });
 });
 
 describe("while no line is edited", () => {

@@ -63,6 +63,14 @@ describe("what is remembered", () => {
     expect(await ids("http://elsewhere")).toEqual(["two"]);
   });
 
+  it("is listed no longer once it is forgotten, until it is held again", async () => {
+    for (const id of ["one", "two"]) await threads.remember(thread(id));
+    await threads.remember(thread("one", { forgotten: true }));
+    expect(await ids()).toEqual(["two"]);
+    await threads.remember(thread("one"));
+    expect(await ids()).toEqual(["one", "two"]);
+  });
+
   it("outlives lines that make no sense, such as half a line of a full disk", async () => {
     await threads.remember(thread("one"));
     await writeFile(path, '{"service":"half\nnull\n[]\n{"session_id":7}\n', { flag: "a" });

@@ -61,8 +61,8 @@ describe("an answer that grows", () => {
   it("says so when it begins again and is another one", () => {
     const transcript = new Transcript();
     transcript.take(snapshot([agent("The sum is 12")]));
-    expect(shown(transcript.take(snapshot([agent("It comes to")])))).toBe(
-      "[quiet] (the answer begins again)\nIt comes to",
+    expect(shown(transcript.take(snapshot([agent("It comes to\u001B")])))).toBe(
+      "[quiet] (the answer begins again)\nIt comes to␛",
     );
   });
 
@@ -96,6 +96,11 @@ describe("what was typed here", () => {
     const transcript = new Transcript();
     transcript.typed("hello");
     transcript.untyped();
+    expect(shown(transcript.take(snapshot([user("u1", "hello")])))).toBe("[user] > hello\n");
+  });
+
+  it("and what others say drives no terminal, and stands behind a sign on each of its lines", () => {
+    const transcript = new Transcript();
     expect(shown(transcript.take(snapshot([user("u1", "hello\nyou\u001B")])))).toBe(
       "[user] > hello\n> you␛\n",
     );
@@ -162,6 +167,10 @@ describe("tools", () => {
     const failed = { ...result, output: "x".repeat(1_000), is_error: true, duration_ms: 3_210 };
     const told = shown(transcript.take(snapshot([agent("", { tool_results: [failed] })])));
     expect(told).toMatch(/^\[warning\] {3}look_up failed in 3\.2 s: x{400}…\n$/);
+    const halved = { ...failed, output: `${"x".repeat(399)}👍👍` };
+    expect(shown(new Transcript().take(snapshot([agent("", { tool_results: [halved] })])))).toMatch(
+      /x{399}\uFFFD…\n$/,
+    );
   });
 
   it("drive no terminal by their names and results", () => {
@@ -174,6 +183,8 @@ describe("tools", () => {
     expect(shown(transcript.take(snapshot([hostile])))).toBe(
       '[tool] * a␛]0;b␇ \uFFFDc {"of":"a\\u200bb"}\n[tool]   a␛]0;b␇ \uFFFDc done in 12 ms: ␛]8;;http://x.test␇link\uFFFD\n',
     );
+    const update = { type: "tool_update", name, progress: { of: "\u202E" } };
+    expect(shown(transcript.pass(update as never))).toBe('[tool]   a␛]0;b␇ \uFFFDc: {"of":"\\u202e"}\n');
   });
 });
 
@@ -183,7 +194,7 @@ describe("what happens beside the messages", () => {
 
   it("is told once: notices, errors, and what became of what was asked", () => {
     const transcript = new Transcript();
-    const action = { id: "p1", tool: "transfer" } as unknown as Snapshot["pending_actions"][number];
+    const action = { id: "p1", tool: "transfer\u001B" } as unknown as Snapshot["pending_actions"][number];
     transcript.take(snapshot([], { pending_actions: [action] }));
     const told = snapshot([], {
       system_events: [
@@ -195,9 +206,19 @@ describe("what happens beside the messages", () => {
       ],
     });
     expect(shown(transcript.take(told))).toBe(
-      "[warning] A notice␛[2J\n[error] An error\n[quiet] (transfer: approved)\n[quiet] (what was asked: expired)\n",
+      "[warning] A notice␛[2J\n[error] An error\n[quiet] (transfer␛: approved)\n[quiet] (what was asked: expired)\n",
     );
     expect(transcript.take(told)).toEqual([]);
+  });
+
+  it("ends the stream and stands in no snapshot: that is told when it comes, and nothing twice", () => {
+    const transcript = new Transcript();
+    const notice = (code: string, level: string) =>
+      ({ type: "system_notice", code, level, message: `About it\u001B` }) as never;
+    expect(shown(transcript.pass(notice("session_deleted", "warning")))).toBe("[warning] About it␛\n");
+    expect(shown(transcript.pass(notice("app_key_invalid", "error")))).toBe("[error] About it␛\n");
+    // The snapshot has every other notice.
+    expect(transcript.pass(notice("wallet_differs", "warning"))).toEqual([]);
   });
 
   it("of a conversation that is gone on with is not told again; of its messages the last ten are", () => {

@@ -61,6 +61,8 @@ describe("completion in bash", () => {
     expect(await offered("colloquy sessions list --status processing --l")).toEqual(["--limit"]);
     expect(await offered("colloquy keys create --e")).toEqual(["--expires"]);
     expect(await offered("colloquy completion ")).toEqual(expect.arrayContaining(["bash", "zsh", "fish"]));
+    expect(await offered("colloquy import README.m")).toEqual(["README.md"]);
+    expect(await offered("colloquy import --rep")).toEqual(["--replace"]);
   });
 });
 
