@@ -100,11 +100,15 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       const session = newSession();
       await chat(nginx.url, session, "tell-nobody");
       await send(nginx.url, "GET", `/api/sessions/${session}`);
+      await send(nginx.url, "GET", `/api/admin/sessions/${session}/messages`);
+      await send(nginx.url, "POST", `/api/admin/sessions/${session}/interrupt`);
+      await send(nginx.url, "GET", `/API/Admin//sessions/${session}`);
       const { headers } = await send(nginx.url, "GET", "/api/sessions?public_key=0xsecret");
       // It writes when the answer is through, which its client may know first.
       await expect.poll(() => nginx.logged(), { timeout: 10_000 }).toContain(headers["x-request-id"]);
       const logged = await nginx.logged();
       expect(logged).toContain("GET /api/sessions/... ");
+      expect(logged).toContain("GET /api/admin/sessions/... ");
       for (const secret of ["tell-nobody", session, "0xsecret"]) expect(logged).not.toContain(secret);
     });
   });

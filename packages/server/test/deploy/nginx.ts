@@ -26,6 +26,12 @@ export class Nginx {
 
   /** Starts it in front of three nodes, given as `host:port`. */
   static async start(nodes: readonly [string, string, string]): Promise<Nginx> {
+    const places = nodes.map((node, index) => [`server node-${index + 1}:8080 `, `server ${node} `] as const);
+    return Nginx.startWith(await readFile(SETTINGS, "utf8"), places);
+  }
+
+  /** Starts it with settings that were made of those in `deploy/`; `places` says what stands in them, and what is to stand there here. */
+  static async startWith(original: string, places: readonly (readonly [string, string])[]): Promise<Nginx> {
     const program = await findProgram("nginx");
     if (program === null) throw new Error("There is no nginx here: apt-get install nginx");
     const folder = await mkdtemp(join(tmpdir(), "colloquy-nginx-"));
@@ -36,20 +42,17 @@ export class Nginx {
     const port = await freePort();
     const temporary = TEMPORARY.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join("\n");
     const given: readonly (readonly [string, string])[] = [
-      ...nodes.map((node, index) => [`server node-${index + 1}:8080 `, `server ${node} `] as const),
+      ...places,
       ["listen 80;", `listen 127.0.0.1:${port};`],
       ["/var/log/nginx/", `${logs}/`],
       ["/run/nginx.pid", join(folder, "nginx.pid")],
       ["worker_processes auto;", "worker_processes 1;"],
       ["http {", `http {\n${temporary}`],
     ];
-    const settings = given.reduce(
-      (text, [from, to]) => {
-        if (!text.includes(from)) throw new Error(`deploy/nginx.conf does not say "${from}"`);
-        return text.replaceAll(from, to);
-      },
-      await readFile(SETTINGS, "utf8"),
-    );
+    const settings = given.reduce((text, [from, to]) => {
+      if (!text.includes(from)) throw new Error(`deploy/nginx.conf does not say "${from}"`);
+      return text.replaceAll(from, to);
+    }, original);
     await writeFile(join(folder, "nginx.conf"), settings);
     const child = spawn(program, ["-p", folder, "-c", join(folder, "nginx.conf"), "-g", "daemon off;"], {
       stdio: "ignore",

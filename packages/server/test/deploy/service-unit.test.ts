@@ -72,6 +72,13 @@ describe.skipIf(await isWithout("systemd-analyze"))("the unit for systemd", () =
     expect(await readFile(join(ROOT, "docs/operations.md"), "utf8")).toContain(steps);
   });
 
+  it("makes the file of its settings as the guide does: whose commands read it as the service's user", async () => {
+    const guide = await readFile(join(ROOT, "docs/guides/operating.md"), "utf8");
+    const made = /install (-m \S+ .*\/etc\/colloquy\.env)/;
+    expect(made.exec(UNIT)?.[1]).toBe("-m 640 -g colloquy /dev/null /etc/colloquy.env");
+    expect(made.exec(guide)?.[1]).toBe(made.exec(UNIT)?.[1]);
+  });
+
   it.skipIf(isUntraced)(
     "allows every call to the system that the service makes",
     async () => {

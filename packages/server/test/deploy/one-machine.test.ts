@@ -1,0 +1,148 @@
+// The first section of docs/guides/operating.md, gone through: its own lines make the settings of the service and of nginx, which stands
+// in front of it on the same machine. Whoever asks from another address of the loopback is another client.
+
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { newSession } from "../black-box/client.ts";
+import { Program } from "../black-box/server.ts";
+import { isWithout } from "../programs.ts";
+import { ROOT } from "./dockerfile.ts";
+import { Nginx } from "./nginx.ts";
+
+const run = promisify(execFile);
+const GUIDE = await readFile(join(ROOT, "docs/guides/operating.md"), "utf8");
+const NAME = "chat.example.com";
+
+const isLeftOut = (await isWithout("nginx")) || (await isWithout("openssl"));
+
+describe.skipIf(isLeftOut)("one machine, as the guide has it", () => {
+  let program: Program;
+  let nginx: Nginx;
+  let adminKey: string;
+  const streams = new Agent();
+  beforeAll(async () => {
+    const settings = await environmentOfTheGuide();
+    adminKey = settings["COLLOQUY_ADMIN_KEY"] ?? "";
+    program = await Program.start(JSON.parse(lineOf(/^echo '(\{.*\})' \|/m)) as object, settings);
+    const original = await shell(lineOf(/^(sed -e .*nginx\.conf) \|$/m).replace("/opt/colloquy", ROOT));
+    nginx = await Nginx.startWith(original, [["127.0.0.1:8080 ", `${new URL(program.url).host} `]]);
+  });
+  afterAll(async () => {
+    streams.destroy();
+    await nginx.stop();
+    await program.remove();
+  });
+
+  /** What is answered to a client at this address, which asks for the name that people type. */
+  function ask(client: string, path: string, call: Call = {}): Promise<Answered> {
+    const { method = "GET", headers = {}, host = NAME, keep = false } = call;
+    return new Promise((resolve, reject) => {
+      const { port } = new URL(nginx.url);
+      const outgoing = request({
+        host: "127.0.0.1",
+        port,
+        path,
+        method,
+        localAddress: client,
+        agent: keep ? streams : new Agent(),
+        headers: { host, ...headers },
+      });
+      outgoing.once("error", reject).once("response", (response) => {
+        const status = response.statusCode ?? 0;
+        if (keep && status === 200) return resolve({ status, code: null });
+        response.toArray().then((chunks: Buffer[]) => {
+          const text = Buffer.concat(chunks).toString("utf8");
+          resolve({ status, code: status < 400 ? null : (JSON.parse(text) as { code: string }).code });
+        }, reject);
+      });
+      outgoing.end();
+    });
+  }
+
+  it("is answered by the name that people type, and by no other", async () => {
+    const headers = { "x-session-id": newSession() };
+    expect(await ask("127.0.0.2", "/api/state", { headers })).toEqual({ status: 200, code: null });
+    const rebound = await ask("127.0.0.2", "/api/state", { headers, host: "evil.example.net" });
+    expect(rebound).toEqual({ status: 403, code: "host_not_allowed" });
+  });
+
+  it("lists no wallet's conversations", async () => {
+    const headers = { "x-session-id": newSession() };
+    const listed = await ask("127.0.0.2", "/api/sessions?public_key=0xsomebody", { headers });
+    expect(listed).toEqual({ status: 403, code: "wallet_listing_off" });
+  });
+
+  it("lets an address begin 20 sessions a minute, whatever it says of itself, and others theirs", async () => {
+    const begin = (client: string, claimed: string) =>
+      ask(client, "/api/sessions", {
+        method: "POST",
+        headers: { "x-session-id": newSession(), "x-forwarded-for": claimed },
+      });
+    for (let count = 0; count < 20; count += 1) {
+      expect((await begin("127.0.0.3", `192.0.2.${count}`)).status).toBe(200);
+    }
+    expect(await begin("127.0.0.3", "192.0.2.20")).toEqual({ status: 429, code: "rate_limited" });
+    expect((await begin("127.0.0.4", "127.0.0.3")).status).toBe(200);
+  });
+
+  it("lets an address try ten wrong admin keys a minute, and then no other", async () => {
+    const overview = (client: string, key: string, claimed: string) =>
+      ask(client, "/api/admin/overview", {
+        headers: { authorization: `Bearer ${key}`, "x-forwarded-for": claimed },
+      });
+    for (let count = 0; count < 10; count += 1) {
+      const wrong = await overview("127.0.0.5", `a-guess-of-sixteen-${count}`, `192.0.2.${count}`);
+      expect(wrong).toEqual({ status: 401, code: "admin_key_invalid" });
+    }
+    expect((await overview("127.0.0.5", adminKey, "192.0.2.99")).status).toBe(429);
+    expect((await overview("127.0.0.6", adminKey, "127.0.0.5")).status).toBe(200);
+  });
+
+  it("keeps ten streams of a session open, and no eleventh", async () => {
+    const headers = { "x-session-id": newSession(), accept: "text/event-stream" };
+    const stream = () => ask("127.0.0.7", "/api/updates", { headers, keep: true });
+    for (let count = 0; count < 10; count += 1) expect((await stream()).status).toBe(200);
+    expect(await stream()).toEqual({ status: 429, code: "too_many_streams" });
+  });
+
+  it("keeps the secrets of the App that has no key to those at the machine itself", async () => {
+    const secrets = await ask("127.0.0.8", "/api/secrets?client_id=somebody");
+    expect(secrets).toEqual({ status: 403, code: "secrets_need_key" });
+  });
+});
+
+interface Call {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly host?: string;
+  /** Leaves what is answered open. */
+  readonly keep?: boolean;
+}
+
+interface Answered {
+  readonly status: number;
+  /** Of the problem document, `null` for a success. */
+  readonly code: string | null;
+}
+
+/** What the guide writes into `/etc/colloquy.env`, with keys of this run. */
+async function environmentOfTheGuide(): Promise<Readonly<Record<string, string>>> {
+  const block = /sudo tee \/etc\/colloquy\.env >\/dev\/null (<<END\n[\s\S]*?\nEND\n)/.exec(GUIDE)?.[1];
+  if (block === undefined) throw new Error("The guide does not write /etc/colloquy.env");
+  const lines = (await shell(`cat ${block}`)).trim().split("\n");
+  return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]));
+}
+
+function lineOf(pattern: RegExp): string {
+  const [, line] = pattern.exec(GUIDE) ?? [];
+  if (line === undefined) throw new Error(`The guide has no line like ${pattern.source}`);
+  return line;
+}
+
+async function shell(command: string): Promise<string> {
+  return (await run("sh", ["-ec", command])).stdout;
+}
