@@ -4,8 +4,6 @@ import { z } from "zod";
 import { Json } from "./json.ts";
 import { Timestamp } from "./timestamp.ts";
 
-const Hexadecimal = z.string().regex(/^0x(?:[0-9a-fA-F]{2})*$/);
-
 const asked = {
   id: z.uuid(),
   tool: z.string().meta({ description: "Name of the tool that was called" }),
@@ -78,11 +76,3 @@ export const ResolvedAction = z.object({
   result: Json,
 });
 export type ResolvedAction = z.infer<typeof ResolvedAction>;
-
-/** What comes with an approval, by the kind of the action; a denial carries nothing. */
-export const ActionResults = {
-  approval: z.null(),
-  wallet_transaction: z.strictObject({ transaction_hash: z.string().regex(/^0x[0-9a-fA-F]{64}$/) }),
-  wallet_signature: z.strictObject({ signature: Hexadecimal.min(4).max(16_386) }),
-  question: z.strictObject({ answer: z.string().min(1).max(4096) }),
-} as const;

@@ -1,7 +1,8 @@
 // What the assistant asks, in words, and what a person's answer to it means.
 
 import type { Decision } from "@colloquy/client";
-import { ActionResults, type PendingAction } from "@colloquy/protocol";
+import type { PendingAction } from "@colloquy/protocol";
+import { isActionResult } from "@colloquy/protocol/action-results";
 import { harmlessLine, harmlessText, visibleJson } from "../harmless-text.ts";
 
 export interface AskedAction {
@@ -56,13 +57,13 @@ export function readDecision(action: PendingAction, answer: string): Decision | 
       if (/^(?:y|yes)$/i.test(text)) return { decision: "approve" };
       return { problem: "Answer y or n." };
     case "wallet_transaction": {
-      const result = ActionResults.wallet_transaction.safeParse({ transaction_hash: text });
-      if (result.success) return { decision: "approve", result: result.data };
+      const result = { transaction_hash: text };
+      if (isActionResult(action.kind, result)) return { decision: "approve", result };
       return { problem: "A hash is 0x and 64 hexadecimal digits. Answer n if you do not send it." };
     }
     case "wallet_signature": {
-      const result = ActionResults.wallet_signature.safeParse({ signature: text });
-      if (result.success) return { decision: "approve", result: result.data };
+      const result = { signature: text };
+      if (isActionResult(action.kind, result)) return { decision: "approve", result };
       return { problem: "A signature is 0x and hexadecimal digits. Answer n if you do not sign it." };
     }
   }
@@ -71,7 +72,7 @@ export function readDecision(action: PendingAction, answer: string): Decision | 
 function readAnswer(choices: readonly string[], text: string): Decision | { readonly problem: string } {
   if (text === "/deny") return { decision: "deny" };
   const chosen = /^\d{1,3}$/.test(text) ? choices[Number(text) - 1] : undefined;
-  const result = ActionResults.question.safeParse({ answer: chosen ?? text });
-  if (result.success) return { decision: "approve", result: result.data };
+  const result = { answer: chosen ?? text };
+  if (isActionResult("question", result)) return { decision: "approve", result };
   return { problem: text === "" ? "Say something, or /deny." : "An answer has at most 4,096 characters." };
 }

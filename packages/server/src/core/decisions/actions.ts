@@ -1,6 +1,6 @@
 // What becomes of an action that waits for a person: it is decided exactly once, by a person or by time.
 
-import { ActionResults } from "@colloquy/protocol";
+import { isActionResult } from "@colloquy/protocol/action-results";
 import type { ActionKind, ActionRecord } from "../action.ts";
 import { sameJson, type JsonValue } from "../json.ts";
 import type { MessageRecord, ToolCallRecord } from "../message.ts";
@@ -92,7 +92,7 @@ function isDue(action: ActionRecord, at: number): boolean {
 }
 
 function isExpectedResult(kind: ActionKind, { decision, result }: ActionAnswer): boolean {
-  return decision === "deny" ? result === null : ActionResults[kind].safeParse(result).success;
+  return decision === "deny" ? result === null : isActionResult(kind, result);
 }
 
 function expectedOf({ asked }: ActionRecord, { decision }: ActionAnswer): string {

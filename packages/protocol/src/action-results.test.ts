@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { isActionResult } from "./action-results.ts";
+
+const hash = (digits: number) => ({ transaction_hash: `0x${"aF".repeat(digits / 2)}` });
+const signature = (bytes: number) => ({ signature: `0x${"aF".repeat(bytes)}` });
+const answer = (length: number) => ({ answer: "a".repeat(length) });
+
+describe("what comes with an approval", () => {
+  it.each([
+    ["approval", null],
+    ["wallet_transaction", hash(64)],
+    ["wallet_signature", signature(1)],
+    ["wallet_signature", signature(65)],
+    ["wallet_signature", signature(8_192)],
+    ["question", answer(1)],
+    ["question", answer(4_096)],
+  ] as const)("can be, of %s: %o", (kind, result) => {
+    expect(isActionResult(kind, result)).toBe(true);
+  });
+
+  it.each([
+    ["approval", {}],
+    ["approval", "yes"],
+    ["approval", undefined],
+    ["wallet_transaction", null],
+    ["wallet_transaction", {}],
+    ["wallet_transaction", hash(62)],
+    ["wallet_transaction", hash(66)],
+    ["wallet_transaction", { transaction_hash: "a".repeat(66) }],
+    ["wallet_transaction", { transaction_hash: `${hash(64).transaction_hash}\n` }],
+    ["wallet_transaction", { transaction_hash: [hash(64).transaction_hash] }],
+    ["wallet_transaction", { ...hash(64), more: 1 }],
+    ["wallet_transaction", [hash(64).transaction_hash]],
+    ["wallet_signature", signature(0)],
+    ["wallet_signature", signature(8_193)],
+    ["wallet_signature", { signature: "0xabc" }],
+    ["wallet_signature", { signature: "0xzz" }],
+    ["wallet_signature", { ...signature(65), answer: "a" }],
+    ["wallet_signature", hash(64)],
+    ["question", answer(0)],
+    ["question", answer(4_097)],
+    ["question", { answer: 5 }],
+    ["question", { ...answer(1), more: null }],
+    ["question", ["a"]],
+    ["question", "a"],
+  ] as const)("cannot be, of %s: %o", (kind, result) => {
+    expect(isActionResult(kind, result)).toBe(false);
+  });
+});
