@@ -37,7 +37,8 @@ export class ColloquyError extends Error {
 /** The error that an answer other than a success stands for. Reads the body. */
 export async function errorOf(response: Response): Promise<ColloquyError> {
   const { status, headers } = response;
-  const problem = readProblem(await response.text());
+  // A body that breaks off takes nothing from what the status says.
+  const problem = readProblem(await response.text().catch(() => ""));
   const retryAfter = headers.get("retry-after");
   return new ColloquyError(problem?.detail ?? `The answer has the status ${status}.`, {
     code: problem?.code ?? "http_error",

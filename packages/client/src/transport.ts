@@ -86,8 +86,10 @@ export class Transport {
   /** Opens a request without a limit of time; its body is the caller's to read. Throws a `ColloquyError` unless it succeeds. */
   async open(request: Request): Promise<Response> {
     const response = await this.#send(request, request.signal);
-    if (!response.ok) throw await errorOf(response);
-    return response;
+    if (response.ok) return response;
+    const error = await errorOf(response);
+    request.signal?.throwIfAborted();
+    throw error;
   }
 
   async #once<Body>(request: Request): Promise<Answer<Body> | null> {

@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../server/test/manual-clock.ts";
 import { createClient, ColloquyError, type Client, type ClientOptions } from "../src/index.ts";
+import { Transport } from "../src/transport.ts";
 import { message, SESSION, snapshot } from "./snapshots.ts";
 
 type Answer = (message: IncomingMessage, response: ServerResponse) => void;
@@ -48,6 +49,11 @@ const json =
     response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 const reset: Answer = (_message, response) => void response.socket?.resetAndDestroy();
 const silent: Answer = () => undefined;
+/** An error whose body breaks off. */
+const brokenOff: Answer = (_message, response) => {
+  response.writeHead(503, { "content-type": "application/problem+json", "content-length": "99" });
+  response.write('{"code":', () => response.socket?.resetAndDestroy());
+};
 const unavailable = (retryAfter?: string): Answer =>
   json(
     { code: "store_unavailable", detail: "Later." },
@@ -129,6 +135,21 @@ describe("an error", () => {
     });
   });
 
+  it("whose body breaks off is told as what it is, and who follows a session goes on", async () => {
+    answers = [brokenOff];
+    const failed = await outcome(client({ retries: 0 }).listModels());
+    expect(failed).toMatchObject({ name: "ColloquyError", code: "http_error", status: 503 });
+    const stream: Answer = (message, response) =>
+      (message.url?.startsWith("/api/updates") ? brokenOff : json(snapshot()))(message, response);
+    answers = [stream];
+    const session = client().session(SESSION);
+    const leave = session.subscribe(() => undefined);
+    await until(() => ["polling", "failed"].includes(session.getConnection().state), 50);
+    expect(session.getConnection()).toMatchObject({ state: "polling", error: { code: "http_error" } });
+    leave();
+    session.stop();
+  });
+
   it("tells when a success is none of the service's", async () => {
     answers = [(_message, response) => response.end("<html>Log in</html>")];
     expect(
@@ -178,6 +199,7 @@ describe("a message", () => {
     ["nothing is answered in time", [silent, silent]],
     ["a proxy has no service behind it", [json({}, 502), json({}, 504)]],
     ["the service is not ready", [unavailable("1"), unavailable()]],
+    ["an error breaks off in its body", [brokenOff, brokenOff]],
   ])("is sent again under the same key when %s", async (_name, failures) => {
     answers = [...failures, json(said)];
     expect(await outcome(client().sendMessage(SESSION, "Hi"))).toEqual(said);
@@ -298,6 +320,26 @@ describe("what is aborted", () => {
       expect(await asking).toEqual(new Error("Enough"));
       expect(clock.timers).toBe(0);
     }
+  });
+
+  it("throws that reason also where an error's body is under way", async () => {
+    const begun: Answer = (_message, response) => response.writeHead(503).write("{");
+    answers = [begun];
+    const { port } = server.address() as AddressInfo;
+    const timing = { after: clock.after.bind(clock), random: () => 0, onWake: () => () => undefined };
+    const abort = new AbortController();
+    let isAnswered = false;
+    const own: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      isAnswered = true;
+      return response;
+    };
+    const baseUrl = `http://127.0.0.1:${port}`;
+    const transport = new Transport({ baseUrl, headers: {}, fetch: own, timing, retries: 0 });
+    const opening = transport.open({ path: "/x", signal: abort.signal }).catch((error: unknown) => error);
+    await until(() => isAnswered);
+    abort.abort(new Error("Enough"));
+    expect(await opening).toEqual(new Error("Enough"));
   });
 
   it("is not begun", async () => {
