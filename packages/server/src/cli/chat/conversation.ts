@@ -1,4 +1,4 @@
-// A conversation in a terminal: who may write on the screen, what Ctrl-C means at the moment, and when it is the person's turn.
+// A conversation in a terminal: who may write on the screen, and when it is the person's turn.
 
 import { ColloquyError, type LiveSession } from "@colloquy/client";
 import type { PendingAction } from "@colloquy/protocol";
@@ -7,6 +7,7 @@ import { harmlessLine } from "../harmless-text.ts";
 import { type ChatPlace, rememberThread } from "./chat-place.ts";
 import { askedAction, readDecision } from "./decisions.ts";
 import { FollowedSession } from "./followed-session.ts";
+import { Interruption } from "./interruption.ts";
 import { Screen } from "./screen.ts";
 import { runSlashCommand } from "./slash-commands.ts";
 import { Terminal } from "./terminal.ts";
@@ -19,12 +20,8 @@ export class Conversation {
   readonly #terminal: Terminal;
   readonly #screen: Screen;
   #followed: FollowedSession;
-  /** Of what is being asked of the service; Ctrl-C ends the waiting. */
-  #request: AbortController | null = null;
+  readonly #interruption: Interruption;
   #ended: ExitCode | null = null;
-  #isInterrupting = false;
-  /** Ctrl-C came while a message was on its way: if it got there, its answer is to be stopped. */
-  #isToBeInterrupted = false;
   #remembered = "";
 
   constructor(parts: CommandParts, place: ChatPlace, session: LiveSession, isInside: boolean) {
@@ -32,8 +29,12 @@ export class Conversation {
     this.place = place;
     this.#isInside = isInside;
     this.#screen = new Screen(parts.host.stdout);
+    this.#interruption = new Interruption({
+      onLeave: (code) => this.leave(code),
+      onFailure: (error) => this.#notInterrupted(error),
+    });
     this.#terminal = new Terminal(parts.host, {
-      onInterrupt: () => this.#interrupt(),
+      onInterrupt: () => this.#interruption.press(this.session),
       onEnd: (code) => this.leave(code),
     });
     this.#followed = this.#follow(session);
@@ -58,14 +59,16 @@ export class Conversation {
     }
   }
 
+  /** Whatever is waited for is not waited for any more: it may never come. */
   leave(code: ExitCode = 0): void {
     this.#ended ??= code;
-    this.#request?.abort(new Error("left"));
-    this.#followed.wake();
+    this.#interruption.giveUp("left");
+    this.#followed.stop();
   }
 
   /** Goes on in another conversation. */
   async open(session: LiveSession): Promise<void> {
+    if (this.#ended !== null) return;
     this.#followed.stop();
     this.#followed = this.#follow(session);
     await this.#begin();
@@ -122,10 +125,10 @@ export class Conversation {
     const [action] = snapshot.pending_actions;
     if (action !== undefined) return await this.#decide(action);
     if (snapshot.is_processing) {
-      if (this.#isToBeInterrupted) this.#interrupt();
+      if (this.#interruption.isUnwanted(snapshot)) this.#interruption.press(this.session);
       return await this.#followed.changed();
     }
-    this.#isInterrupting = false;
+    this.#interruption.forget();
     await this.#talk();
   }
 
@@ -137,9 +140,9 @@ export class Conversation {
     if (entry.kind === "withdrawn" || entry.text.trim() === "") return;
     if (entry.text.startsWith("/")) return await runSlashCommand(this, entry.text);
     const { publicKey } = this.place;
-    this.#isToBeInterrupted = false;
-    await this.try((signal) =>
-      this.#followed.send(entry.text, { signal, ...(publicKey !== null && { publicKey }) }),
+    await this.try(
+      (signal) => this.#followed.send(entry.text, { signal, ...(publicKey !== null && { publicKey }) }),
+      entry.text,
     );
   }
 
@@ -152,8 +155,8 @@ export class Conversation {
       const entry = await this.#ask({ prompt, isMessage: false }, isGone);
       if (entry.kind === "withdrawn") return;
       if (entry.kind === "interrupt") {
-        this.#interrupt();
-        return await this.#followed.until(isGone);
+        this.#interruption.press(this.session);
+        return await this.#followed.until(() => isGone() || this.#interruption.hasFailed);
       }
       if (entry.kind === "end") return this.leave();
       const decision = readDecision(action, entry.text);
@@ -162,7 +165,9 @@ export class Conversation {
         continue;
       }
       const decided = await this.try((signal) => this.session.resolve(action.id, decision, { signal }));
-      if (decided !== null) return await this.#followed.until(isGone);
+      if (decided === null) continue;
+      this.#interruption.forget();
+      return await this.#followed.until(isGone);
     }
   }
 
@@ -191,36 +196,29 @@ export class Conversation {
     }
   }
 
-  /** Asks the service for something. `null` when that failed or was given up, which is said. */
-  async try<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result | null> {
-    const request = new AbortController();
-    this.#request = request;
+  /** Asks the service for something, such as to take a message. `null` when that failed or was given up, which is said. */
+  async try<Result>(
+    work: (signal: AbortSignal) => Promise<Result>,
+    message: string | null = null,
+  ): Promise<Result | null> {
+    const signal = this.#interruption.begin(message);
     try {
-      return await work(request.signal);
+      return await work(signal);
     } catch (error) {
-      if (request.signal.aborted) this.say("quiet", "(given up)");
+      if (signal.aborted) this.say("quiet", "(given up)");
       else if (error instanceof ColloquyError || error instanceof CommandFailure)
         this.say("error", harmlessLine(error.message));
       else throw error;
       return null;
     } finally {
-      this.#request = null;
+      this.#interruption.end();
     }
   }
 
-  /** Ctrl-C while nothing is typed: stops what is going on, and leaves when that does not help. */
-  #interrupt(): void {
-    if (this.#request !== null) {
-      this.#isToBeInterrupted = true;
-      return this.#request.abort(new Error("given up"));
-    }
-    this.#isToBeInterrupted = false;
-    const isBusy = this.session.getSnapshot()?.is_processing === true;
-    if (!isBusy || this.#isInterrupting) return this.leave(isBusy ? 130 : 0);
-    this.#isInterrupting = true;
-    void this.session.interrupt().catch((error: unknown) => {
-      if (this.#ended === null) this.say("error", error instanceof Error ? error.message : String(error));
-    });
+  #notInterrupted(error: unknown): void {
+    if (this.#ended !== null) return;
+    this.say("error", error instanceof Error ? error.message : String(error));
+    this.#followed.wake();
   }
 
   /** What has changed of what the list of conversations shows. */

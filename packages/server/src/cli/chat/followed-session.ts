@@ -45,28 +45,25 @@ export class FollowedSession {
 
   /** Sends what was typed; answers when its effect has come here. */
   async send(text: string, options: SendOptions): Promise<void> {
-    this.#transcript.typed(text);
     const before = this.#stateChanges;
-    try {
-      const sent = await this.session.send(text, options);
-      const own = sent.messages.findLast(({ sender }) => sender === "user")?.id;
-      await this.until(() => {
-        const snapshot = this.session.getSnapshot();
-        const at = snapshot?.messages.findIndex(({ id }) => id === own) ?? -1;
-        if (snapshot === null || at < 0) return false;
-        // Its event comes before that of the work which it begins.
-        const hasBegun = snapshot.is_processing || this.#stateChanges > before;
-        return (
-          hasBegun ||
-          snapshot.messages
-            .slice(at)
-            .some(({ sender, status }) => sender === "agent" && status !== "streaming")
-        );
-      });
-    } catch (error) {
+    this.#transcript.typed(text);
+    const sent = await this.session.send(text, options).catch((error: unknown) => {
       this.#transcript.untyped();
       throw error;
-    }
+    });
+    const own = sent.messages.findLast(({ sender }) => sender === "user")?.id;
+    const hasEffect = (): boolean => {
+      const snapshot = this.session.getSnapshot();
+      const at = snapshot?.messages.findIndex(({ id }) => id === own) ?? -1;
+      if (snapshot === null || at < 0) return false;
+      // Its event comes before that of the work which it begins.
+      const hasBegun = snapshot.is_processing || this.#stateChanges > before;
+      return (
+        hasBegun ||
+        snapshot.messages.slice(at).some(({ sender, status }) => sender === "agent" && status !== "streaming")
+      );
+    };
+    await this.until(hasEffect, options.signal);
   }
 
   /** Resolves when something has happened. */
@@ -74,9 +71,18 @@ export class FollowedSession {
     return this.#changed.promise;
   }
 
-  /** Resolves when it holds, or when nothing will happen any more. */
-  async until(condition: () => boolean): Promise<void> {
-    while (!condition() && this.#failure === null && !this.#end.signal.aborted) await this.changed();
+  /** Resolves when it holds, or when nothing will happen any more; `stop` ends it, too. Throws when the signal comes before. */
+  async until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
+    const look = (): void => this.wake();
+    signal?.addEventListener("abort", look);
+    try {
+      while (!condition() && this.#failure === null && !this.#end.signal.aborted) {
+        signal?.throwIfAborted();
+        await this.changed();
+      }
+    } finally {
+      signal?.removeEventListener("abort", look);
+    }
   }
 
   /** Whoever waits shall look again. */

@@ -1,0 +1,99 @@
+// What Ctrl-C does to `colloquy chat` whatever the service does: who wants to leave can, and nobody else's answer is stopped.
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
+import { FaultProxy } from "../../../client/test/fault-proxy.ts";
+import { PROMPT, useSeats } from "./seats.ts";
+import { Service } from "./service.ts";
+import { CTRL_C, type TerminalUser } from "./terminal.ts";
+
+// Processes are started one after the other, on machines that do much else.
+vi.setConfig({ testTimeout: 90_000 });
+
+const WALLET = "0x52908400098527886E0F7030069857D2E4169EE7";
+const AWAY = "(the service cannot be reached; trying again)";
+
+let service: Service;
+let proxy: FaultProxy;
+beforeAll(async () => {
+  const app = { models: ["demo/assistant"], approvals: { calculator: "always" } };
+  service = await Service.start({ config: { apps: { default: app } } });
+});
+afterAll(() => service.remove());
+beforeEach(async () => void (proxy = await FaultProxy.start(service.url)));
+afterEach(() => proxy.stop());
+const { sit, lastId } = useSeats(() => service);
+
+/** At a terminal behind the proxy, where something can be typed. */
+async function seated(...parameters: readonly string[]): Promise<TerminalUser> {
+  const user = sit(["chat", "--url", proxy.url, ...parameters]);
+  await user.shows(PROMPT);
+  return user;
+}
+
+/** What becomes of requests from now on. Resolves with the first that asks for such a path. */
+function plan(path: RegExp, fault: FaultProxy["plan"]): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  proxy.plan = (request) => {
+    if (path.test(request.path)) resolve();
+    return fault(request);
+  };
+  return promise;
+}
+
+it("leaves a question when the service is away and Ctrl-C comes twice", async () => {
+  const user = await seated();
+  user.enter("what is 3 * 4?");
+  await user.shows(/Allow it\? \[y\/n\]$/);
+  const asked = plan(/\/interrupt$/, () => "refuse");
+  proxy.cut();
+  await user.shows(AWAY);
+  user.type(CTRL_C);
+  await asked;
+  user.type(CTRL_C);
+  expect(await user.exits()).toBe(130);
+});
+
+it("asks again where the service did not stop the turn that asks", async () => {
+  const user = await seated();
+  user.enter("what is 3 * 4?");
+  await user.shows(/Allow it\? \[y\/n\]$/);
+  proxy.plan = ({ path }) => (path.endsWith("/interrupt") ? { status: 400 } : null);
+  user.type(CTRL_C);
+  await user.shows(/Allow it\? \[y\/n\] ?\n[\s\S]*400[\s\S]*\nAllow it\? \[y\/n\]$/);
+  user.enter("y");
+  await user.shows(/3 \* 4 = 12\.\n>$/);
+  expect(user.text).not.toContain("(interrupted)");
+});
+
+it("gives up a message that is stored and whose answer does not come; the next Ctrl-C leaves", async () => {
+  const user = await seated();
+  user.enter("count to 2");
+  await user.shows(/\n1 2\n>$/);
+  const id = await lastId();
+  const heldBack = ({ method }: { readonly method: string }) => (method === "GET" ? "refuse" : null);
+  void plan(/./, heldBack);
+  proxy.cut();
+  await user.shows(AWAY);
+  user.enter("count to 3");
+  const { client } = service;
+  const last = async () => (await client.getState(id)).messages.at(-1)?.content;
+  await vi.waitUntil(async () => (await last()) === "1 2 3", { timeout: 30_000 });
+  user.type(CTRL_C);
+  await user.shows(/\(given up\)\n>$/);
+  user.type(CTRL_C);
+  expect(await user.exits()).toBe(0);
+});
+
+it("does not stop what somebody else asks after a list was given up", async () => {
+  const user = await seated("--wallet", WALLET);
+  user.enter("count to 2");
+  await user.shows(/\n1 2\n>$/);
+  const asked = plan(/sessions$/, ({ path }) => (path.endsWith("/sessions") ? "swallow" : null));
+  user.enter("/threads");
+  await asked;
+  user.type(CTRL_C);
+  await user.shows("(given up)");
+  await service.client.sendMessage(await lastId(), "count to 40");
+  await user.shows(/> count to 40\n[\s\S]*38 39 40\n>$/);
+  expect(user.text).not.toContain("(interrupted)");
+});
