@@ -14,8 +14,9 @@ export interface WalletThreadsOptions {
 }
 
 /**
- * The conversations that the service has of a wallet. They are fetched when somebody shows them, and again after what is done to one of them
- * here. One request at a time, so that an older answer never comes after a newer one.
+ * The conversations that the service has of a wallet. They are fetched when somebody shows them, and again when something is said in one here;
+ * what is named or removed here changes what is known. One request at a time, so that an older answer never comes after a newer one, and an
+ * answer that was on its way during such a change is thrown away.
  */
 export class WalletThreadList implements ThreadList {
   readonly #options: WalletThreadsOptions;
@@ -25,6 +26,8 @@ export class WalletThreadList implements ThreadList {
   #work: Promise<void> = Promise.resolve();
   #refresh: Promise<void> | null = null;
   #hasBegun = false;
+  /** Counts what was named or removed here. */
+  #changes = 0;
 
   constructor(options: WalletThreadsOptions) {
     this.#options = options;
@@ -44,7 +47,7 @@ export class WalletThreadList implements ThreadList {
     this.#hasBegun = true;
     this.#refresh ??= this.#after(() => {
       this.#refresh = null;
-      return this.#renew();
+      return this.#renew(Math.max(this.#options.pageSize, this.#state.threads.length));
     });
     return this.#refresh;
   };
@@ -53,7 +56,10 @@ export class WalletThreadList implements ThreadList {
     this.#after(async () => {
       if (this.#next === null) return;
       const { client, publicKey, pageSize } = this.#options;
+      const changes = this.#changes;
+      const wanted = this.#state.threads.length + pageSize;
       const page = await client.listThreads(publicKey, { limit: pageSize, cursor: this.#next });
+      if (changes !== this.#changes) return await this.#renew(wanted);
       const known = new Set(this.#state.threads.map(({ session_id }) => session_id));
       const more = page.threads.filter(({ session_id }) => !known.has(session_id));
       this.#learn([...this.#state.threads, ...more], page.next);
@@ -68,16 +74,30 @@ export class WalletThreadList implements ThreadList {
   };
 
   readonly put = (entry: ThreadEntry): void => {
+    this.#changes += 1;
     this.#set({ threads: withThread(this.#state.threads, entry) });
   };
 
   readonly drop = (id: string): void => {
+    this.#changes += 1;
     this.#set({ threads: withoutThread(this.#state.threads, id) });
   };
 
-  async #renew(): Promise<void> {
-    const { client, publicKey, pageSize } = this.#options;
-    const wanted = Math.max(pageSize, this.#state.threads.length);
+  /** Fetches so many from the top. */
+  async #renew(wanted: number): Promise<void> {
+    let changes: number;
+    let fetched: { readonly threads: readonly ThreadEntry[]; readonly next: string | null };
+    do {
+      changes = this.#changes;
+      fetched = await this.#fetch(wanted);
+    } while (changes !== this.#changes);
+    this.#learn(fetched.threads, fetched.next);
+  }
+
+  async #fetch(
+    wanted: number,
+  ): Promise<{ readonly threads: readonly ThreadEntry[]; readonly next: string | null }> {
+    const { client, publicKey } = this.#options;
     const threads: ThreadEntry[] = [];
     let cursor: string | null = null;
     do {
@@ -89,7 +109,7 @@ export class WalletThreadList implements ThreadList {
       threads.push(...page.threads);
       cursor = page.next;
     } while (cursor !== null && threads.length < wanted);
-    this.#learn(threads, cursor);
+    return { threads, next: cursor };
   }
 
   #learn(threads: readonly ThreadEntry[], next: string | null): void {
