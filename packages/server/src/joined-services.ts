@@ -1,4 +1,4 @@
-// Everything that routes may ask of conversations, from the three that do it.
+// Everything that routes and administration may ask of conversations, from the three that do it.
 
 import type { Config } from "./config/config.ts";
 import type { AppCatalog } from "./core/ports/apps.ts";
@@ -20,7 +20,12 @@ export interface JoinedParts {
   readonly apps: AppCatalog;
 }
 
-export function joinServices(parts: JoinedParts): ConversationService {
+export interface JoinedServices extends ConversationService {
+  /** As `interrupt`, whatever the App; creates nothing, and does nothing where there is no such session. */
+  interruptExisting(sessionId: string): Promise<void>;
+}
+
+export function joinServices(parts: JoinedParts): JoinedServices {
   const { config, store, single, registry, dispatcher, apps } = parts;
   const walletListing = config.server.walletListing === "on";
   const threads = new Threads({ store, registry, dispatcher, walletListing });
@@ -30,6 +35,7 @@ export function joinServices(parts: JoinedParts): ConversationService {
     isRepeat: (sessionId, key) => store.jobs.isKeyUsed(sessionId, key),
     state: (request, admit) => single.state(request, admit),
     interrupt: (sessionId, admit, apps) => single.interrupt(sessionId, admit, apps),
+    interruptExisting: (sessionId) => single.interruptExisting(sessionId),
     ensure: async (sessionId, admit) => void (await single.ensure(sessionId, admit)),
     create: (sessionId, publicKey, admit, apps) => threads.create(sessionId, publicKey, admit, apps),
     thread: (sessionId, apps) => threads.thread(sessionId, apps),

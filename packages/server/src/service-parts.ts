@@ -15,11 +15,11 @@ import type { AppCatalog, AppDefinition } from "./core/ports/apps.ts";
 import type { Bus } from "./core/ports/bus.ts";
 import type { Clock } from "./core/ports/clock.ts";
 import type { Logger } from "./core/ports/logger.ts";
-import type { ActionService, ConversationService } from "./core/ports/services.ts";
+import type { ActionService } from "./core/ports/services.ts";
 import type { SecretVault } from "./core/ports/secret-vault.ts";
 import type { Store } from "./core/ports/store.ts";
 import { DEFAULT_APP } from "./core/session.ts";
-import { joinServices } from "./joined-services.ts";
+import { joinServices, type JoinedServices } from "./joined-services.ts";
 import { createOtherProcesses } from "./other-processes.ts";
 import { listenToOtherNodes } from "./sessions/other-nodes.ts";
 import { createServiceMetrics } from "./metrics.ts";
@@ -58,7 +58,7 @@ export interface Foundations {
 }
 
 export interface ServiceParts {
-  readonly conversations: ConversationService;
+  readonly conversations: JoinedServices;
   readonly actions: ActionService;
   readonly apps: AppCatalog;
   readonly keys: AppKeys;

@@ -3,7 +3,6 @@
 import type { ConversationService } from "../core/ports/services.ts";
 import type { AdminService } from "../core/ports/admin-service.ts";
 import type { KeyService } from "../core/ports/key-service.ts";
-import { NotFound } from "../core/errors.ts";
 import { listApps, type AdminAppsOptions } from "./apps.ts";
 import { createOverview, type OverviewOptions } from "./overview.ts";
 import { Reports } from "./reports.ts";
@@ -12,7 +11,10 @@ import { toAdminKey, toIssuedKey } from "./wire.ts";
 
 export interface AdministrationOptions extends OverviewOptions {
   readonly limits: AdminSessionsOptions["limits"];
-  readonly conversations: Pick<ConversationService, "messages" | "interrupt" | "remove">;
+  readonly conversations: Pick<ConversationService, "messages" | "remove"> & {
+    /** Creates nothing, and does nothing where there is no such session. */
+    interruptExisting(sessionId: string): Promise<void>;
+  };
   readonly catalog: AdminAppsOptions["catalog"];
   readonly tools: AdminAppsOptions["tools"];
   readonly keys: KeyService;
@@ -29,9 +31,7 @@ export function createAdministration(options: AdministrationOptions): AdminServi
     session: (id, page) => sessions.withTurns(id, page),
     messages: (id, after, limit) => conversations.messages(id, after, limit),
     interrupt: async (id) => {
-      await sessions.one(id);
-      // Between the two it may have gone: then it must not come back empty.
-      await conversations.interrupt(id, refuseNewSession);
+      await conversations.interruptExisting(id);
       return await sessions.one(id);
     },
     remove: (id) => conversations.remove(id),
@@ -46,8 +46,4 @@ export function createAdministration(options: AdministrationOptions): AdminServi
     revokeKey: async (id) => toAdminKey(await keys.revoke(id)),
     rotateKey: async (id, overlapMs) => toIssuedKey(await keys.rotate(id, overlapMs)),
   };
-}
-
-function refuseNewSession(): never {
-  throw new NotFound("session_deleted", "The session was deleted meanwhile.");
 }

@@ -81,6 +81,15 @@ export class Conversations {
     return await this.#answerStored(session, sessionId, 0, NEVER);
   }
 
+  async interruptExisting(sessionId: string): Promise<void> {
+    const { registry, store } = this.#options;
+    const askedAt = registry.moment();
+    const target = { id: sessionId, birth: null, load: false };
+    const stopped = store.turns.interrupt(target, this.#streamed(sessionId));
+    const committed = await registry.orReload(sessionId, stopped);
+    if (committed !== null) registry.settle(committed, askedAt);
+  }
+
   /** Makes the session exist; answers where it stands. */
   async ensure(sessionId: string, admit: AdmitNewSession): Promise<SessionPosition> {
     return positionOf(await this.#options.registry.get(sessionId, admit));

@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BeforeCall } from "../../test/intercepted-store.ts";
+import { newId, startService, type TestService } from "../../test/service.ts";
+import { buildAdmin } from "../admin-parts.ts";
+import { Hidden } from "../core/hidden.ts";
+import type { AdminService } from "../core/ports/admin-service.ts";
+import { createReadiness } from "../readiness.ts";
+
+let service: TestService;
+let admin: AdminService;
+let before: BeforeCall;
+let id: string;
+beforeEach(async () => {
+  before = () => undefined;
+  service = await startService({ beforeCall: (method, parameters) => before(method, parameters) });
+  const { store, clock, config } = service;
+  const built = buildAdmin({
+    config: { ...config, adminKey: new Hidden("administration-test-key-0123456789") },
+    storage: { store, busServer: { kind: "in-process", check: null } },
+    parts: service,
+    readiness: createReadiness(store),
+    clock,
+  });
+  admin = built!.service;
+  id = newId();
+  await service.say(id, "one");
+  await service.model.next();
+});
+afterEach(() => service.close());
+
+describe("an operator's interrupt", () => {
+  it("stops the turn that runs, whether its session is in memory or not", async () => {
+    expect(await admin.interrupt(id)).toMatchObject({ status: "idle", turn: { state: "interrupted" } });
+    expect(await service.snapshot(id)).toMatchObject({ is_processing: false, status: "interrupted" });
+    await service.evict();
+    expect(service.registry.inMemory(id)).toBeNull();
+    expect(await admin.interrupt(id)).toMatchObject({ status: "idle", turn: { state: "interrupted" } });
+  });
+
+  it.each([true, false])(
+    "creates nothing when the session is deleted on the way (in memory: %s)",
+    async (isResident) => {
+      const deleted = Promise.withResolvers<void>();
+      before = (method) => {
+        if (method !== "turns.interrupt") return undefined;
+        before = () => undefined;
+        const removed = isResident ? service.store.sessions.remove(id) : service.conversations.remove(id);
+        void removed.then(() => deleted.resolve());
+        return deleted.promise;
+      };
+      await expect(admin.interrupt(id)).rejects.toMatchObject({ status: 404 });
+      await deleted.promise;
+      expect(await service.store.sessions.find(id)).toBeNull();
+    },
+  );
+});
