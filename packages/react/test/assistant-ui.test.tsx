@@ -1,219 +1,14 @@
-import { openPage, type Page } from "./harness.tsx";
-import {
-  AssistantRuntimeProvider,
-  ComposerPrimitive,
-  MessagePrimitive,
-  ThreadListItemPrimitive,
-  ThreadListPrimitive,
-  ThreadPrimitive,
-  useAui,
-  useAuiState,
-  type DataMessagePartProps,
-  type TextMessagePartProps,
-  type ToolCallMessagePartProps,
-} from "@assistant-ui/react";
+import { button, click, messages, shown, threads, useChatPage } from "./chat-page.tsx";
+import { Chat } from "./chat-parts.tsx";
 import { fireEvent, screen } from "@testing-library/react";
-import { tool } from "ai";
-import { Profiler, type ReactNode } from "react";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { z } from "zod";
-import { Hidden } from "../../server/src/core/hidden.ts";
-import {
-  NOTICE_PART,
-  useColloquyRuntime,
-  type ColloquyRuntimeOptions,
-  type ToolArtifact,
-} from "../src/assistant-ui/index.ts";
-import { memoryThreads, type Notice } from "../src/index.ts";
+import type { ReactNode } from "react";
+import { describe, expect, it } from "vitest";
+import { memoryThreads } from "../src/index.ts";
 
 const ID = "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c";
 
-let page: Page;
-/** What was on its way, and what became of it. */
-let sent: string[];
-let errors: { readonly message: string; readonly text: string | null }[];
-/** Each message that was rendered, as often as it was. */
-let rendered: string[];
-/** Ends the tool `walk`. */
-let arrive: () => void;
-
-beforeEach(async () => {
-  const arrived = Promise.withResolvers<void>();
-  arrive = arrived.resolve;
-  const walk = tool({
-    description: "Walks",
-    inputSchema: z.object({ to: z.string() }),
-    async *execute({ to }) {
-      // What was yielded is progress as soon as something comes after it.
-      yield { steps: 7 };
-      yield { steps: 8 };
-      await arrived.promise;
-      yield `At ${to}`;
-    },
-  });
-  const currency = { symbol: "ETH", decimals: 18 };
-  const rpcURL = new Hidden("http://127.0.0.1:1");
-  page = await openPage({
-    builtIn: ["calculator", "ask_user"],
-    own: { walk },
-    wallet: { chains: [{ id: 1, name: "Ethereum", rpcURL, currency, contracts: null }] },
-  });
-  errors = [];
-  sent = [];
-  rendered = [];
-});
-afterEach(async () => {
-  await page.stop();
-});
-
-function Text({ text, status }: TextMessagePartProps): ReactNode {
-  return <p data-status={status.type}>{text}</p>;
-}
-
-function NoticeLine({ data }: DataMessagePartProps<Notice>): ReactNode {
-  return <small>{data.code}</small>;
-}
-
-function Tool(props: ToolCallMessagePartProps): ReactNode {
-  const { toolName, argsText, result, isError, status, approval, interrupt, respondToApproval, resume } =
-    props;
-  const { progress, action, status: own, duration_ms } = props.artifact as ToolArtifact;
-  const isFailed = String(isError ?? false);
-  return (
-    <fieldset
-      aria-label={toolName}
-      data-status={status.type}
-      data-own={own}
-      data-error={isFailed}
-      data-took={duration_ms}
-    >
-      <code>{argsText}</code>
-      <output>{result === undefined ? "" : JSON.stringify(result)}</output>
-      <i>{progress === null ? "" : JSON.stringify(progress)}</i>
-      <b>{action?.kind}</b>
-      {approval?.options?.map(({ id, label }) => (
-        <button key={id} onClick={() => void respondToApproval({ optionId: id })}>
-          {label}
-        </button>
-      ))}
-      {approval && (
-        <>
-          <em>{approval.prompt}</em>
-          <button onClick={() => void respondToApproval({ approved: true }).catch(() => undefined)}>
-            Approve
-          </button>
-          <button onClick={() => void respondToApproval({ approved: false })}>Deny</button>
-          <button onClick={() => void respondToApproval({ text: "Neither", approved: true })}>Answer</button>
-        </>
-      )}
-      {interrupt && (
-        <>
-          <button onClick={() => resume({ decision: "deny" })}>Refuse</button>
-          <button onClick={() => mistaken(() => resume({ signature: "0x" }))}>Mistake</button>
-        </>
-      )}
-    </fieldset>
-  );
-}
-
-/** What a program is told that calls it wrong. */
-function mistaken(call: () => void): void {
-  try {
-    call();
-  } catch (error) {
-    errors.push({ message: (error as Error).message, text: null });
-  }
-}
-
-function Message(): ReactNode {
-  // All of it, so that a message is rendered again when it is another object.
-  const { id, role, status } = useAuiState((state) => state.message);
-  const reason = status?.type === "incomplete" ? JSON.stringify(status.error ?? status.reason) : "";
-  return (
-    <Profiler id={id} onRender={() => void rendered.push(id)}>
-      <MessagePrimitive.Root data-role={role} data-status={status?.type} data-reason={reason}>
-        <MessagePrimitive.Parts
-          components={{ Text, tools: { Fallback: Tool }, data: { by_name: { [NOTICE_PART]: NoticeLine } } }}
-        />
-      </MessagePrimitive.Root>
-    </Profiler>
-  );
-}
-
-/** Sends what waits behind the answer in progress, and does not go before it. */
-function Later(): ReactNode {
-  const aui = useAui();
-  return <button onClick={() => aui.composer().send({ steer: false })}>Later</button>;
-}
-
-function ThreadRow(): ReactNode {
-  const aui = useAui();
-  const id = useAuiState((state) => state.threadListItem.id);
-  return (
-    <ThreadListItemPrimitive.Root data-thread={id}>
-      <ThreadListItemPrimitive.Trigger>
-        <ThreadListItemPrimitive.Title />
-      </ThreadListItemPrimitive.Trigger>
-      <button onClick={() => aui.threadListItem().rename("Renamed")}>Rename</button>
-      <ThreadListItemPrimitive.Delete>Delete</ThreadListItemPrimitive.Delete>
-    </ThreadListItemPrimitive.Root>
-  );
-}
-
-function Chat(options: ColloquyRuntimeOptions): ReactNode {
-  const runtime = useColloquyRuntime({
-    ...options,
-    onSend: (text, arrival) => {
-      sent.push(`${text} leaves`);
-      const note = (end: string) => () => void sent.push(`${text} ${end}`);
-      arrival.then(note("arrives"), note("is lost"));
-    },
-    onError: ({ message }, { text }) => void errors.push({ message, text }),
-  });
-  return (
-    <AssistantRuntimeProvider runtime={runtime}>
-      <nav>
-        <ThreadListPrimitive.New>New thread</ThreadListPrimitive.New>
-        <ThreadListPrimitive.Items components={{ ThreadListItem: ThreadRow }} />
-      </nav>
-      <ThreadPrimitive.Root>
-        <main>
-          <ThreadPrimitive.Messages components={{ Message }} />
-        </main>
-        <ComposerPrimitive.Root>
-          <ComposerPrimitive.Input aria-label="Message" />
-          <ComposerPrimitive.Send>Send</ComposerPrimitive.Send>
-          <Later />
-          <ComposerPrimitive.Cancel>Stop</ComposerPrimitive.Cancel>
-        </ComposerPrimitive.Root>
-      </ThreadPrimitive.Root>
-    </AssistantRuntimeProvider>
-  );
-}
-
-const until = (condition: () => boolean): Promise<void> => page.until(condition);
-const button = (name: string): HTMLButtonElement =>
-  [...document.querySelectorAll("button")].find(({ textContent }) => textContent === name)!;
-const click = (name: string): void => void fireEvent.click(button(name));
-const messages = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>("main > div")];
-const shown = (): string[] => messages().map((message) => message.querySelector("p")?.textContent ?? "");
-const group = (name: string): HTMLElement => document.querySelector(`fieldset[aria-label="${name}"]`)!;
-/** What an element of the tool call shows; `undefined` before the call is there. */
-const within = (name: string, element: string): string | undefined =>
-  document.querySelector(`fieldset[aria-label="${name}"] ${element}`)?.textContent ?? undefined;
-const threads = (): string[] =>
-  [...document.querySelectorAll<HTMLElement>("[data-thread]")].map(
-    (row) => row.querySelector("button")?.textContent ?? "",
-  );
-
-async function say(text: string, through = "Send"): Promise<void> {
-  const input = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Message" });
-  fireEvent.change(input, { target: { value: text } });
-  await until(() => !button("Send").disabled);
-  click(through);
-}
-
-const isLive = (): Promise<void> => until(() => page.proxy.streams === 1);
+const page = useChatPage();
+const { errors, isLive, rendered, say, sent, until } = page;
 
 describe("a thread", () => {
   it("shows an answer as it grows, and renders the growing message alone", async () => {
@@ -225,7 +20,7 @@ describe("a thread", () => {
     await until(() => shown().join("|") === "Hi|Hel");
     expect(messages()[1]!.dataset["status"]).toBe("running");
     expect(messages()[1]!.querySelector("p")!.dataset["status"]).toBe("running");
-    rendered = [];
+    rendered.length = 0;
     const [user] = messages();
     call.say("lo");
     await until(() => shown().join("|") === "Hi|Hello");
@@ -235,6 +30,25 @@ describe("a thread", () => {
     await until(() => messages()[1]!.dataset["status"] === "complete");
     expect(sent).toEqual(["Hi leaves", "Hi arrives"]);
     expect((await page.direct.getState(ID)).user_state).toEqual({ place: "home" });
+  });
+
+  it("sends what was given at last, and tells it to whom listens at last", async () => {
+    const told: string[] = [];
+    const chat = (name: string): ReactNode => (
+      <Chat
+        sessionId={ID}
+        sendOptions={{ userState: { name } }}
+        onSend={(text) => void told.push(`${text}, heard by ${name}`)}
+      />
+    );
+    const { rerender } = page.show(chat("one"));
+    await isLive();
+    rerender(chat("another"));
+    await say("Hi");
+    (await page.model.next()).say("Hello").finish();
+    await until(() => shown().join("|") === "Hi|Hello");
+    expect(told).toEqual(["Hi, heard by another"]);
+    expect((await page.direct.getState(ID)).user_state).toEqual({ name: "another" });
   });
 
   it("has the newest messages alone when it is asked for so many, and the others as soon as more are wanted", async () => {
@@ -252,132 +66,6 @@ describe("a thread", () => {
     rerender(<Chat sessionId={ID} />);
     await until(() => shown().length === 4);
     expect(shown()).toEqual(["One", "One it is", "Two", "Two it is"]);
-  });
-});
-
-describe("a tool call", () => {
-  it("is shown with its input, its progress and its result", async () => {
-    page.show(<Chat sessionId={ID} />);
-    await isLive();
-    await say("Walk home");
-    (await page.model.next()).say("I go.").callTool("walk", { to: "home" }).finish("tool-calls");
-    await until(() => within("walk", "i") === '{"steps":7}');
-    const call = group("walk");
-    expect(within("walk", "code")).toBe('{"to":"home"}');
-    expect(call.dataset).toMatchObject({ status: "running", own: "running", error: "false" });
-    expect(call.dataset["took"]).toBeUndefined();
-    arrive();
-    await until(() => call.dataset["own"] === "complete");
-    expect(call.dataset["took"]).toMatch(/^\d+$/);
-    expect(call.dataset).toMatchObject({ status: "complete", error: "false" });
-    expect(within("walk", "output")).toBe('"At home"');
-    expect(within("walk", "i")).toBe("");
-    (await page.model.next()).say(" I am there.").finish();
-    await until(() => messages()[1]!.dataset["status"] === "complete");
-    const parts = [...messages()[1]!.children].map(
-      (part) => part.getAttribute("aria-label") ?? part.textContent,
-    );
-    expect(parts).toEqual(["I go.", "walk", " I am there."]);
-  });
-
-  it("that is stopped has no progress any more", async () => {
-    page.show(<Chat sessionId={ID} />);
-    await isLive();
-    await say("Walk home");
-    (await page.model.next()).callTool("walk", { to: "home" }).finish("tool-calls");
-    await until(() => within("walk", "i") === '{"steps":7}');
-    click("Stop");
-    await until(() => messages()[1]!.dataset["status"] === "incomplete");
-    expect(within("walk", "i")).toBe("");
-  });
-
-  it("that fails is an error", async () => {
-    page.show(<Chat sessionId={ID} />);
-    await isLive();
-    await say("Walk");
-    (await page.model.next()).callTool("walk", { to: 5 }).finish("tool-calls");
-    (await page.model.next()).say("No.").finish();
-    await until(() => messages()[1]?.dataset["status"] === "complete");
-    expect(group("walk").dataset).toMatchObject({ own: "failed", error: "true" });
-    expect(within("walk", "output")).toContain("to");
-  });
-});
-
-describe("what the assistant asks", () => {
-  async function askFor(name: string, input: unknown): Promise<void> {
-    page.show(<Chat sessionId={ID} />);
-    await isLive();
-    await say("Do it");
-    (await page.model.next()).callTool(name, input).finish("tool-calls");
-    await until(() => (within(name, "b") ?? "") !== "");
-    expect(messages()[1]!.dataset["status"]).toBe("requires-action");
-  }
-
-  async function outcomeOf(name: string): Promise<string> {
-    await until(() => within(name, "output") !== "");
-    expect(group(name).querySelector("button")).toBeNull();
-    expect(errors).toEqual([]);
-    return within(name, "output") ?? "";
-  }
-
-  it("is approved", async () => {
-    await askFor("calculator", { expression: "6 * 7" });
-    click("Approve");
-    expect(await outcomeOf("calculator")).toContain("42");
-  });
-
-  it("is denied", async () => {
-    await askFor("calculator", { expression: "6 * 7" });
-    click("Deny");
-    expect(await outcomeOf("calculator")).not.toContain("42");
-    expect(group("calculator").dataset["error"]).toBe("true");
-  });
-
-  it("is answered by a choice", async () => {
-    await askFor("ask_user", { question: "Tea or coffee?", choices: ["Tea", "Coffee"] });
-    expect(within("ask_user", "em")).toBe("Tea or coffee?");
-    click("Coffee");
-    expect(await outcomeOf("ask_user")).toContain("Coffee");
-  });
-
-  it("is answered in words of one's own", async () => {
-    await askFor("ask_user", { question: "Tea or coffee?", choices: ["Tea", "Coffee"] });
-    click("Answer");
-    expect(await outcomeOf("ask_user")).toContain("Neither");
-  });
-
-  it("of a wallet is decided by what the interrupt is resumed with", async () => {
-    const typed_data = {
-      types: {
-        EIP712Domain: [{ name: "chainId", type: "uint256" }],
-        Note: [{ name: "text", type: "string" }],
-      },
-      primaryType: "Note",
-      domain: { chainId: 1 },
-      message: { text: "Hello" },
-    };
-    await askFor("wallet_request_signature", { typed_data });
-    expect(within("wallet_request_signature", "b")).toBe("wallet_signature");
-    click("Mistake");
-    expect(errors.splice(0)).toMatchObject([
-      { message: expect.stringContaining("{ decision, result }") as string },
-    ]);
-    click("Refuse");
-    await outcomeOf("wallet_request_signature");
-    expect(group("wallet_request_signature").dataset["error"]).toBe("true");
-  });
-
-  it("and somebody else has decided is reported", async () => {
-    await askFor("calculator", { expression: "6 * 7" });
-    const [action] = (await page.direct.getState(ID)).pending_actions;
-    page.proxy.plan = ({ path }) => (path.startsWith("/api/actions/") ? { status: 409, body: "{}" } : null);
-    click("Approve");
-    await until(() => errors.length === 1);
-    expect(errors[0]!.text).toBeNull();
-    page.proxy.plan = () => null;
-    await page.direct.decideAction(ID, action!.id, { decision: "deny" });
-    await until(() => group("calculator").dataset["error"] === "true");
-    expect(group("calculator").querySelector("button")).toBeNull();
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Message, SystemEvent } from "@colloquy/client";
+import type { Message, PendingAction, SystemEvent } from "@colloquy/client";
 import { expect, it } from "vitest";
 import { shownMessages, type Shown } from "./shown-messages.ts";
 import { threadMessage } from "./thread-message.ts";
@@ -17,6 +17,15 @@ const event = (id: string, second: number, type: SystemEvent["type"] = "notice")
   type,
   created_at: at(second),
   payload: { level: type === "error" ? "error" : "warning", code: id, message: `About ${id}` },
+});
+const action = (call_id: string): PendingAction => ({
+  id: `of ${call_id}`,
+  call_id,
+  tool: "walk",
+  kind: "approval",
+  request: { tool: "walk", input: {} },
+  created_at: at(1),
+  expires_at: at(9),
 });
 const shown = (parts: Partial<Shown>): Shown => ({
   messages: [],
@@ -37,6 +46,25 @@ it("a message that nothing has changed for is the same object", () => {
   const noticed = shownMessages(told, shown({ messages, system_events: [event("n", 1)] }));
   expect(noticed[0]).not.toBe(told[0]);
   expect(shownMessages(noticed, shown({ messages, system_events: [event("n", 1)] }))).toBe(noticed);
+});
+
+it("a message is another object when something is asked about it, or why it failed is told", () => {
+  const call = { id: "call", name: "walk", arguments: {}, status: "running" } as const;
+  const messages = [message("a", 1, { status: "failed" }), message("b", 2, { tool_calls: [call] })];
+  const first = shownMessages([], shown({ messages }));
+  const asked = shownMessages(first, shown({ messages, pending_actions: [action("call")] }));
+  expect([asked[0] === first[0], asked[1] === first[1]]).toEqual([true, false]);
+  const told = shownMessages(first, shown({ messages, system_events: [event("why", 2, "error")] }));
+  expect([told[0] === first[0], told[1] === first[1]]).toEqual([false, true]);
+});
+
+it("what is asked stands on the message whose call it is about", () => {
+  const [one, other] = ["one", "other"].map(
+    (id) => ({ id, name: "walk", arguments: {}, status: "running" }) as const,
+  );
+  const messages = [message("a", 1, { tool_calls: [one!] }), message("b", 2, { tool_calls: [other!] })];
+  const after = shownMessages([], shown({ messages, pending_actions: [action("other"), action("one")] }));
+  expect(after.map(({ actions }) => actions.map(({ call_id }) => call_id))).toEqual([["one"], ["other"]]);
 });
 
 it("each failed answer has its own reason, and a notice stands on the message before it", () => {

@@ -1,0 +1,163 @@
+// A conversation with the components of assistant-ui, plain enough to be read by a test.
+
+import {
+  AssistantRuntimeProvider,
+  ComposerPrimitive,
+  MessagePrimitive,
+  ThreadListItemPrimitive,
+  ThreadListPrimitive,
+  ThreadPrimitive,
+  useAui,
+  useAuiState,
+  type DataMessagePartProps,
+  type TextMessagePartProps,
+  type ToolCallMessagePartProps,
+} from "@assistant-ui/react";
+import { createContext, Profiler, useContext, type ReactNode } from "react";
+import {
+  NOTICE_PART,
+  useColloquyRuntime,
+  type ColloquyRuntimeOptions,
+  type ToolArtifact,
+} from "../src/assistant-ui/index.ts";
+import type { Notice } from "../src/index.ts";
+
+/** What happens to a page beside what it shows. */
+export interface Told {
+  /** Messages that were on their way, and what became of them. */
+  readonly sent: string[];
+  readonly errors: { readonly message: string; readonly text: string | null }[];
+  /** Each message that was rendered, as often as it was. */
+  readonly rendered: string[];
+}
+
+/** What the components below tell of. */
+export const ToldContext = createContext<Told>({ sent: [], errors: [], rendered: [] });
+
+function Text({ text, status }: TextMessagePartProps): ReactNode {
+  return <p data-status={status.type}>{text}</p>;
+}
+
+function NoticeLine({ data }: DataMessagePartProps<Notice>): ReactNode {
+  return <small>{data.code}</small>;
+}
+
+function Tool(props: ToolCallMessagePartProps): ReactNode {
+  const { toolName, argsText, result, isError, status, approval, interrupt, respondToApproval, resume } =
+    props;
+  const { progress, action, status: own, duration_ms } = props.artifact as ToolArtifact;
+  const { errors } = useContext(ToldContext);
+  /** What a program is told that calls it wrong. */
+  const mistaken = (call: () => void): void => {
+    try {
+      call();
+    } catch (error) {
+      errors.push({ message: (error as Error).message, text: null });
+    }
+  };
+  const isFailed = String(isError ?? false);
+  return (
+    <fieldset
+      aria-label={toolName}
+      data-status={status.type}
+      data-own={own}
+      data-error={isFailed}
+      data-took={duration_ms}
+    >
+      <code>{argsText}</code>
+      <output>{result === undefined ? "" : JSON.stringify(result)}</output>
+      <i>{progress === null ? "" : JSON.stringify(progress)}</i>
+      <b>{action?.kind}</b>
+      {approval?.options?.map(({ id, label }) => (
+        <button key={id} onClick={() => void respondToApproval({ optionId: id })}>
+          {label}
+        </button>
+      ))}
+      {approval && (
+        <>
+          <em>{approval.prompt}</em>
+          <button onClick={() => void respondToApproval({ approved: true }).catch(() => undefined)}>
+            Approve
+          </button>
+          <button onClick={() => void respondToApproval({ approved: false })}>Deny</button>
+          <button onClick={() => void respondToApproval({ text: "Neither", approved: true })}>Answer</button>
+        </>
+      )}
+      {interrupt && (
+        <>
+          <button onClick={() => resume({ decision: "deny" })}>Refuse</button>
+          <button onClick={() => mistaken(() => resume({ signature: "0x" }))}>Mistake</button>
+        </>
+      )}
+    </fieldset>
+  );
+}
+
+function Message(): ReactNode {
+  const { rendered } = useContext(ToldContext);
+  // All of it, so that a message is rendered again when it is another object.
+  const { id, role, status } = useAuiState((state) => state.message);
+  const reason = status?.type === "incomplete" ? JSON.stringify(status.error ?? status.reason) : "";
+  return (
+    <Profiler id={id} onRender={() => void rendered.push(id)}>
+      <MessagePrimitive.Root data-role={role} data-status={status?.type} data-reason={reason}>
+        <MessagePrimitive.Parts
+          components={{ Text, tools: { Fallback: Tool }, data: { by_name: { [NOTICE_PART]: NoticeLine } } }}
+        />
+      </MessagePrimitive.Root>
+    </Profiler>
+  );
+}
+
+/** Sends what waits behind the answer in progress, and does not go before it. */
+function Later(): ReactNode {
+  const aui = useAui();
+  return <button onClick={() => aui.composer().send({ steer: false })}>Later</button>;
+}
+
+function ThreadRow(): ReactNode {
+  const aui = useAui();
+  const id = useAuiState((state) => state.threadListItem.id);
+  return (
+    <ThreadListItemPrimitive.Root data-thread={id}>
+      <ThreadListItemPrimitive.Trigger>
+        <ThreadListItemPrimitive.Title />
+      </ThreadListItemPrimitive.Trigger>
+      <button onClick={() => aui.threadListItem().rename("Renamed")}>Rename</button>
+      <ThreadListItemPrimitive.Delete>Delete</ThreadListItemPrimitive.Delete>
+    </ThreadListItemPrimitive.Root>
+  );
+}
+
+/** A conversation with the components of assistant-ui, and the list of all. */
+export function Chat(options: ColloquyRuntimeOptions): ReactNode {
+  const { sent, errors } = useContext(ToldContext);
+  const runtime = useColloquyRuntime({
+    onSend: (text, arrival) => {
+      sent.push(`${text} leaves`);
+      const note = (end: string) => () => void sent.push(`${text} ${end}`);
+      arrival.then(note("arrives"), note("is lost"));
+    },
+    onError: ({ message }, { text }) => void errors.push({ message, text }),
+    ...options,
+  });
+  return (
+    <AssistantRuntimeProvider runtime={runtime}>
+      <nav>
+        <ThreadListPrimitive.New>New thread</ThreadListPrimitive.New>
+        <ThreadListPrimitive.Items components={{ ThreadListItem: ThreadRow }} />
+      </nav>
+      <ThreadPrimitive.Root>
+        <main>
+          <ThreadPrimitive.Messages components={{ Message }} />
+        </main>
+        <ComposerPrimitive.Root>
+          <ComposerPrimitive.Input aria-label="Message" />
+          <ComposerPrimitive.Send>Send</ComposerPrimitive.Send>
+          <Later />
+          <ComposerPrimitive.Cancel>Stop</ComposerPrimitive.Cancel>
+        </ComposerPrimitive.Root>
+      </ThreadPrimitive.Root>
+    </AssistantRuntimeProvider>
+  );
+}
