@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BARE_ENVIRONMENT } from "../test/bare-environment.ts";
 
 const MAIN = fileURLToPath(import.meta.resolve("./main.ts"));
 const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
@@ -35,7 +36,7 @@ async function startWithLog(log: number) {
   const port = await freePort();
   const started = spawn(process.execPath, [MAIN], {
     cwd: directory,
-    env: { PATH: process.env["PATH"], PORT: String(port) },
+    env: { ...BARE_ENVIRONMENT, PORT: String(port) },
     stdio: ["ignore", log, "pipe"],
   });
   child = started;

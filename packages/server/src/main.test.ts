@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BARE_ENVIRONMENT } from "../test/bare-environment.ts";
 
 const MAIN = fileURLToPath(import.meta.resolve("./main.ts"));
 const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
@@ -46,7 +47,7 @@ function start(
 ): Started {
   const child = spawn(process.execPath, [MAIN, ...parameters], {
     cwd: directory,
-    env: { PATH: process.env["PATH"], PORT: "0", ...environment },
+    env: { ...BARE_ENVIRONMENT, PORT: "0", ...environment },
   });
   children.push(child);
   let output = "";

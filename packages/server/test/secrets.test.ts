@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openAdministration } from "../src/administration.ts";
 import { openVault } from "../src/master-keys.ts";
 import { LEAKS } from "../src/tools/testing/leaky-tool.ts";
+import { BARE_ENVIRONMENT } from "./bare-environment.ts";
 import { newSession, send, settled, type Answer, type Call } from "./black-box/client.ts";
 
 const MAIN = join(import.meta.dirname, "../src/main.ts");
@@ -67,7 +68,7 @@ afterEach(async () => {
 
 function program(...parameters: readonly string[]): ChildProcess {
   const environment = {
-    PATH: process.env["PATH"],
+    ...BARE_ENVIRONMENT,
     PORT: "0",
     COLLOQUY_CONFIG: "colloquy.config.mjs",
     COLLOQUY_LOG_LEVEL: "trace",

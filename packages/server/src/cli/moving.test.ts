@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BARE_ENVIRONMENT } from "../../test/bare-environment.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { openAdministration } from "../administration.ts";
 import type { Store } from "../core/ports/store.ts";
@@ -66,7 +67,7 @@ describe("migrate", () => {
     const main = join(import.meta.dirname, "../main.ts");
     const environment = {
       cwd: root,
-      env: { PATH: process.env["PATH"], COLLOQUY_DATA_DIR: join(root, "new") },
+      env: { ...BARE_ENVIRONMENT, COLLOQUY_DATA_DIR: join(root, "new") },
     };
     const killed = spawn(process.execPath, [main, ...between("data", "new")], environment);
     await once(killed.stderr, "data");

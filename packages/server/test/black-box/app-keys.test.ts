@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { BARE_ENVIRONMENT } from "../bare-environment.ts";
 import { expectProblem, expectSnapshot, newSession, send } from "./client.ts";
 import { NODES } from "./processes.ts";
 import { Program } from "./server.ts";
@@ -23,7 +24,7 @@ afterAll(() => program.remove());
 async function keys(...parameters: readonly string[]): Promise<Record<string, string>> {
   const { stdout } = await promisify(execFile)(process.execPath, [MAIN, "keys", ...parameters, "--json"], {
     cwd: program.directory,
-    env: { PATH: process.env["PATH"], ...program.environment },
+    env: { ...BARE_ENVIRONMENT, ...program.environment },
   });
   return JSON.parse(stdout) as Record<string, string>;
 }

@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client } from "pg";
+import { BARE_ENVIRONMENT } from "../bare-environment.ts";
 import { RoundRobin } from "../round-robin.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
@@ -44,7 +45,7 @@ class OneProcess implements Processes {
     const child = spawn(process.execPath, [MAIN], {
       cwd: directory,
       env: {
-        PATH: process.env["PATH"],
+        ...BARE_ENVIRONMENT,
         HOST: "127.0.0.1",
         PORT: "0",
         COLLOQUY_DATA_DIR: join(directory, "data"),

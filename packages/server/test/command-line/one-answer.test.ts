@@ -3,6 +3,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { BARE_ENVIRONMENT } from "../bare-environment.ts";
 import { useSeats } from "./seats.ts";
 import { Service } from "./service.ts";
 import { CTRL_C, MAIN } from "./terminal.ts";
@@ -78,7 +79,7 @@ it.each([
 it("leaves quietly when who reads the answer has read enough", async () => {
   const program = `"${process.execPath}" "${MAIN}" chat "count to 2000" < /dev/null`;
   const line = `{ ${program}; echo "left with $?" >&2; } | head -c 20`;
-  const options = { cwd: service.directory, env: { PATH: process.env["PATH"], ...service.environment } };
+  const options = { cwd: service.directory, env: { ...BARE_ENVIRONMENT, ...service.environment } };
   const { stdout, stderr } = await promisify(execFile)("/bin/sh", ["-c", line], options);
   expect({ stdout, stderr }).toEqual({ stdout: "1 2 3 4 5 6 7 8 9 10", stderr: "left with 0\n" });
 });

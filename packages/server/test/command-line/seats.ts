@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
+import { BARE_ENVIRONMENT } from "../bare-environment.ts";
 import { MAIN, type TerminalOptions, TerminalUser } from "./terminal.ts";
 
 /** What is entered next is a message. */
@@ -59,7 +60,7 @@ export function useSeats(place: () => Place): Seats {
     },
     run(parameters, input = "") {
       const { directory, environment } = place();
-      const env = { PATH: process.env["PATH"], XDG_STATE_HOME: state, ...environment };
+      const env = { ...BARE_ENVIRONMENT, XDG_STATE_HOME: state, ...environment };
       const { promise, resolve } = Promise.withResolvers<Ended>();
       const child = execFile(
         process.execPath,

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
+import { BARE_ENVIRONMENT } from "../bare-environment.ts";
 
 export const MAIN = join(import.meta.dirname, "../../src/main.ts");
 export const CTRL_C = "\u0003";
@@ -46,7 +47,7 @@ export class TerminalUser {
       rows,
       cwd: directory,
       env: {
-        PATH: process.env["PATH"],
+        ...BARE_ENVIRONMENT,
         HOME: directory,
         XDG_STATE_HOME: options.state ?? join(directory, "state"),
         COLLOQUY: `${process.execPath} ${MAIN}`,
