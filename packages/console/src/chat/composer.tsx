@@ -1,6 +1,7 @@
 import { ComposerPrimitive, ThreadPrimitive, useAui, useAuiState } from "@assistant-ui/react";
 import { ArrowUp, Square } from "lucide-react";
 import { useEffect, type ReactNode } from "react";
+import { useConnection } from "../connection/connection.tsx";
 import { useMediaQuery } from "../design/use-media-query.ts";
 import { loadDraft, saveDraft } from "./drafts.ts";
 import styles from "./composer.module.css";
@@ -54,11 +55,12 @@ export function Composer({
 
 /** Takes up what was written here before, and keeps what is being written. */
 function useDraft(draftOf: string | null): void {
+  const { storage } = useConnection();
   const aui = useAui();
   const text = useAuiState(({ composer }) => composer.text);
   useEffect(() => {
-    const draft = loadDraft(window.sessionStorage, draftOf);
+    const draft = loadDraft(storage, draftOf);
     if (draft !== "" && aui.composer().getState().text === "") aui.composer().setText(draft);
-  }, [aui, draftOf]);
-  useEffect(() => saveDraft(window.sessionStorage, draftOf, text), [draftOf, text]);
+  }, [storage, aui, draftOf]);
+  useEffect(() => saveDraft(storage, draftOf, text), [storage, draftOf, text]);
 }

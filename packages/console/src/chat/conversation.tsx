@@ -1,8 +1,8 @@
-import { AssistantRuntimeProvider, type AssistantRuntime } from "@assistant-ui/react";
+import { AssistantRuntimeProvider } from "@assistant-ui/react";
 import { useSession, type SessionView } from "@colloquy/react";
 import { useColloquyRuntime } from "@colloquy/react/assistant-ui";
 import { Code } from "lucide-react";
-import { useEffect, useState, type ReactNode } from "react";
+import { useEffect, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { IconButton } from "../design/button.tsx";
 import { goTo } from "../shell/use-route.ts";
@@ -11,23 +11,22 @@ import { useDocumentTitle } from "../shell/use-document-title.ts";
 import { Announcer } from "./announcer.tsx";
 import type { ChatPageProps } from "./chat-page.tsx";
 import { ConnectionBar } from "./connection-bar.tsx";
-import { failureOf, type Failure } from "./failure.ts";
-import { useLeaving } from "./leaving-message.tsx";
+import { failureOf } from "./failure.ts";
 import { ModelPicker } from "./model-picker.tsx";
 import { SessionIdContext } from "./session-id.tsx";
 import { Thread } from "./thread.tsx";
 import { useNewestMessages } from "./use-newest-messages.ts";
+import { useHearing, useLeaving } from "./use-outbox.ts";
 import { Welcome } from "./welcome.tsx";
 import styles from "./thread.module.css";
 
 /** A conversation that the service has, live. */
 export function Conversation(props: ChatPageProps & { readonly sessionId: string }): ReactNode {
   const { sessionId, menu, isDeveloping, onDevelop, onKeyWanted } = props;
-  const [failure, setFailure] = useState<Failure | null>(null);
   const { snapshot, connection, session } = useSession(sessionId);
-  const [leaving, noteLeaving] = useLeaving();
+  const leaving = useLeaving(sessionId);
   const messages = useNewestMessages(snapshot?.messages.length ?? null);
-  const runtime = useConversationRuntime(sessionId, messages.newest, setFailure, noteLeaving);
+  const { runtime, failure, setFailure } = useConversationRuntime(sessionId, messages.newest);
   const title = snapshot?.title ?? "Conversation";
   useDocumentTitle(title);
   useFollowedApp(snapshot?.app ?? null, (snapshot?.messages.length ?? 0) > 0);
@@ -88,30 +87,20 @@ function Beginning({
 }
 
 /** assistant-ui over this session; what fails is told, and what was not sent is given back. */
-function useConversationRuntime(
-  sessionId: string,
-  newest: number,
-  onFailure: (failure: Failure) => void,
-  onSend: (text: string, sent: Promise<unknown>) => void,
-): AssistantRuntime {
+function useConversationRuntime(sessionId: string, newest: number) {
+  const { outbox } = useConnection();
   const runtime = useColloquyRuntime({
     sessionId,
     newest,
     onSessionChange: (id) => goTo({ page: "chat", sessionId: id }),
-    onSend,
+    onSend: (text, sent) => outbox.hand(sessionId, text, sent),
     onError: (error, { text }) => {
-      onFailure(failureOf(text === null ? "That did not work" : "Your message was not sent", error));
-      // The composer takes back by itself what was sent while nothing ran, after this.
-      if (text !== null) setTimeout(() => giveBack(runtime, text), 0);
+      // The outbox tells of what was not sent.
+      if (text === null) outbox.tell(sessionId, failureOf("That did not work", error));
     },
   });
-  return runtime;
-}
-
-/** What was not sent goes back to where it was written, without losing what is being written there by now. */
-function giveBack({ thread: { composer } }: AssistantRuntime, text: string): void {
-  const written = composer.getState().text;
-  if (!written.includes(text)) composer.setText(written === "" ? text : `${text}\n\n${written}`);
+  const [failure, setFailure] = useHearing(sessionId, runtime);
+  return { runtime, failure, setFailure };
 }
 
 /** A conversation belongs to its App for good, so what is sent goes there, and so does the next one. */

@@ -6,6 +6,7 @@ import {
   useExternalStoreRuntime,
   type AppendMessage,
 } from "@assistant-ui/react";
+import type { LiveSession } from "@colloquy/client";
 import { useColloquy, useThreads } from "@colloquy/react";
 import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
@@ -14,8 +15,7 @@ import { useDocumentTitle } from "../shell/use-document-title.ts";
 import { goTo } from "../shell/use-route.ts";
 import { AppPicker } from "./app-picker.tsx";
 import type { ChatPageProps } from "./chat-page.tsx";
-import { loadDraft, saveDraft } from "./drafts.ts";
-import { failureOf, type Failure } from "./failure.ts";
+import { useHearing } from "./use-outbox.ts";
 import { ModelPicker } from "./model-picker.tsx";
 import { SENDING } from "./sending-state.tsx";
 import { Thread } from "./thread.tsx";
@@ -26,7 +26,7 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
   const [id] = useState(() => client.session().id);
   const [model, setModel] = useState<string | null>(null);
   useDocumentTitle("New chat");
-  const { begin, sending, failure, setFailure } = useBeginning(id, model);
+  const { begin, sending } = useBeginning(id, model);
   const runtime = useExternalStoreRuntime({
     messages: sending === null ? [] : [sending],
     // Nobody answers yet, and what is said next has to come after it.
@@ -39,6 +39,7 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
     }),
     onNew: (message) => begin(textOf(message)),
   });
+  const [failure, setFailure] = useHearing(null, runtime);
   return (
     <AssistantRuntimeProvider runtime={runtime}>
       <TopBar menu={menu} title="New chat" />
@@ -63,22 +64,18 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
 function useBeginning(id: string, model: string | null) {
   const { session, publicKey } = useColloquy();
   const { refresh } = useThreads();
-  const { remember } = useConnection();
+  const { outbox, remember } = useConnection();
   const isHere = useIsHere();
   const [sending, setSending] = useState<{ readonly text: string } | null>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
   const begin = useCallback(
     async (text: string): Promise<void> => {
       setSending({ text });
-      setFailure(null);
+      const sent = said(session(id), text, { model, publicKey });
+      outbox.hand(null, text, sent);
       try {
-        const begun = session(id);
-        if (model !== null) await begun.setModel(model);
-        await begun.send(text, publicKey === null ? {} : { publicKey });
-      } catch (error) {
-        if (!isHere.current) keepForLater(text);
+        await sent;
+      } catch {
         setSending(null);
-        setFailure(failureOf("Your message was not sent", error));
         // The text goes back to where it was written.
         throw new MessageNotSentError("not sent");
       }
@@ -88,9 +85,18 @@ function useBeginning(id: string, model: string | null) {
       if (isHere.current) goTo({ page: "chat", sessionId: id }, { replace: true });
       else if (publicKey === null) remember(id, text);
     },
-    [session, id, model, publicKey, refresh, isHere, remember],
+    [session, id, model, publicKey, refresh, outbox, isHere, remember],
   );
-  return { begin, sending, failure, setFailure };
+  return { begin, sending };
+}
+
+async function said(
+  session: LiveSession,
+  text: string,
+  { model, publicKey }: { readonly model: string | null; readonly publicKey: string | null },
+): Promise<void> {
+  if (model !== null) await session.setModel(model);
+  await session.send(text, publicKey === null ? {} : { publicKey });
 }
 
 /** Whether the page that asks is still shown. */
@@ -101,12 +107,6 @@ function useIsHere(): { readonly current: boolean } {
     return () => void (isHere.current = false);
   }, []);
   return isHere;
-}
-
-/** What was not sent stands in the composer of the next new chat, unless something stands there. */
-function keepForLater(text: string): void {
-  const { sessionStorage } = window;
-  if (loadDraft(sessionStorage, null) === "") saveDraft(sessionStorage, null, text);
 }
 
 function textOf({ content }: AppendMessage): string {

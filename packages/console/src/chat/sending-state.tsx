@@ -7,7 +7,7 @@ import styles from "./message.module.css";
 export const SENDING = "sending";
 
 /** Milliseconds that a message may take without a word about it, and with one word. */
-const SHORT_MS = 400;
+export const SHORT_MS = 400;
 const LONG_MS = 2_000;
 
 /** Counts from when it is first shown. */

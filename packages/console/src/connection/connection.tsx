@@ -3,11 +3,13 @@
 import { createClient, type Client } from "@colloquy/client";
 import { ColloquyProvider, localThreads } from "@colloquy/react";
 import { createContext, use, useCallback, useMemo, useState, type ReactNode } from "react";
+import { Outbox } from "../chat/outbox.ts";
 import { recordedFetch } from "../developer/recorded-fetch.ts";
 import { RequestLog } from "../developer/request-log.ts";
 import { watchAway } from "./away.ts";
 import { withReleasedStreams } from "./released-streams.ts";
 import { loadSettings, saveSettings, type Settings } from "./settings.ts";
+import { nameHere, tabStorage, type Kept } from "./tab-storage.ts";
 
 export interface Connection extends Settings {
   /** Of the App and key above; another one when these change. */
@@ -15,6 +17,10 @@ export interface Connection extends Settings {
   /** The calls that the client has made, and those that are made with `fetch`. */
   readonly requests: RequestLog;
   readonly fetch: typeof globalThis.fetch;
+  /** Keeps what the tab has for this service. */
+  readonly storage: Kept;
+  /** What is on its way to the service. */
+  readonly outbox: Outbox;
   /** Takes what was entered, until the tab is closed. */
   readonly change: (entered: Partial<Settings>) => void;
   /** Puts a conversation into this browser's own list, by what was said first in it, though no page has shown it yet. */
@@ -28,7 +34,9 @@ const ConnectionContext = createContext<Connection | null>(null);
 
 /** Gives `useConnection` to everything below. */
 export function ConnectionProvider({ children }: { readonly children: ReactNode }): ReactNode {
-  const [settings, setSettings] = useState(() => loadSettings(window.sessionStorage));
+  const [storage] = useState(() => tabStorage(window));
+  const [outbox] = useState(() => new Outbox(storage));
+  const [settings, setSettings] = useState(() => loadSettings(storage));
   const { app, key } = settings;
   const [requests] = useState(() => new RequestLog());
   const [away] = useState(() => watchAway(window.document));
@@ -44,14 +52,17 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
       }),
     [app, key, fetch],
   );
-  const [threads] = useState(() => localThreads());
-  const change = useCallback((entered: Partial<Settings>) => {
-    setSettings((before) => {
-      const after = { ...before, ...entered };
-      saveSettings(window.sessionStorage, after);
-      return after;
-    });
-  }, []);
+  const [threads] = useState(() => localThreads({ key: nameHere("colloquy.threads", window.location) }));
+  const change = useCallback(
+    (entered: Partial<Settings>) => {
+      setSettings((before) => {
+        const after = { ...before, ...entered };
+        saveSettings(storage, after);
+        return after;
+      });
+    },
+    [storage],
+  );
   const remember = useCallback(
     (session_id: string, firstMessage: string) => {
       const title = firstMessage.slice(0, TITLE_LENGTH);
@@ -61,8 +72,8 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
     [threads],
   );
   const connection = useMemo(
-    () => ({ ...settings, client, requests, fetch, change, remember }),
-    [settings, client, requests, fetch, change, remember],
+    () => ({ ...settings, client, requests, fetch, storage, outbox, change, remember }),
+    [settings, client, requests, fetch, storage, outbox, change, remember],
   );
   return (
     <ConnectionContext value={connection}>

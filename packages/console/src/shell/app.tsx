@@ -4,6 +4,7 @@
 import { Menu } from "lucide-react";
 import { Suspense, useEffect, useRef, useState, type ReactNode } from "react";
 import { ChatPage } from "../chat/chat-page.tsx";
+import { MissedBar } from "../chat/missed-bar.tsx";
 import { IconButton } from "../design/button.tsx";
 import { Dialog } from "../design/dialog.tsx";
 import { useMediaQuery } from "../design/use-media-query.ts";
@@ -54,6 +55,7 @@ export function App(): ReactNode {
         </Dialog>
       )}
       <main ref={content} tabIndex={-1} className={styles["content"]}>
+        <MissedBar />
         <ErrorBoundary key={sessionId ?? route.page}>
           {route.page === "operate" ? (
             <OperatePage view={route.view} menu={menu} />
