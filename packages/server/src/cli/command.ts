@@ -5,6 +5,7 @@ import type { Administration, DatabaseNeed } from "../administration.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { harmlessJson } from "./harmless-text.ts";
 
 /** 0: done. 1: could not. 2: the arguments or the configuration are wrong. 130 and 143: ended by Ctrl-C, by SIGTERM or SIGHUP. */
 export type ExitCode = 0 | 1 | 2 | 130 | 143;
@@ -90,5 +91,5 @@ export function printLine({ output }: CommandParts, line: string): void {
 
 /** What `--json` prints: one document. */
 export function printJson(parts: CommandParts, value: unknown): void {
-  printLine(parts, JSON.stringify(value, null, 2));
+  printLine(parts, harmlessJson(value, 2));
 }

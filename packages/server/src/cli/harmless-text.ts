@@ -5,6 +5,10 @@
 const REORDERING = /[\u202A-\u202E\u2066-\u2069]/g;
 /** Everything that terminals obey, but line feed and tab: the C0 and C1 controls and DEL. */
 const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g;
+/** What terminals obey or turn around, and JSON does not write as a number by itself. */
+const UNESCAPED = /[\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g;
+/** No sign, or none that can be seen: controls, formats, what nobody has defined, spaces but the common one, what fonts leave out, empty Braille. */
+const INVISIBLE = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 const PICTURES = 0x2400;
 const DELETE = 0x7f;
 
@@ -25,13 +29,18 @@ export function harmlessLine(text: string): string {
 
 /** JSON in which everything can be seen: whatever a terminal would not show as it is, or show as nothing, is written as its number. */
 export function visibleJson(value: unknown): string {
-  return (JSON.stringify(value) ?? "null").replaceAll(
-    /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}]/gu,
-    (character) =>
-      [...Array(character.length).keys()]
-        .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
-        .join(""),
-  );
+  return (JSON.stringify(value) ?? "null").replaceAll(INVISIBLE, escaped);
+}
+
+/** JSON of the same value, in which nothing drives a terminal or changes the order of what is read. Throws like `JSON.stringify`. */
+export function harmlessJson(value: unknown, indentation = 0): string {
+  return (JSON.stringify(value, null, indentation) ?? "null").replaceAll(UNESCAPED, escaped);
+}
+
+function escaped(character: string): string {
+  return [...Array(character.length).keys()]
+    .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
+    .join("");
 }
 
 function pictureOf(character: string): string {

@@ -9,7 +9,7 @@ import { CommandFailure, type CommandParts, type ExitCode } from "./command.ts";
 import { addCompletionCommand } from "./completion/completion-command.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
-import { harmlessLine } from "./harmless-text.ts";
+import { harmlessLine, harmlessText } from "./harmless-text.ts";
 import { addImportCommand } from "./import.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addMigrateCommand } from "./migrate.ts";
@@ -84,7 +84,7 @@ function createProgram({ version, output, errors, columns }: CommandParts): Comm
 function explain(error: unknown, { errors }: CommandParts): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof CommandFailure) {
-    errors.write(`${error.message}\n`);
+    errors.write(`${harmlessText(error.message)}\n`);
     return error.exitCode;
   }
   if (error instanceof ColloquyError) {
@@ -92,6 +92,6 @@ function explain(error: unknown, { errors }: CommandParts): ExitCode {
     return 1;
   }
   const reason = error instanceof ServiceError ? error.detail : String(error);
-  errors.write(`Colloquy: ${reason.replace(/^Error: /, "")}\n`);
+  errors.write(`Colloquy: ${harmlessText(reason.replace(/^Error: /, ""))}\n`);
   return 1;
 }

@@ -3,6 +3,7 @@
 import type { LiveSession, SessionUpdate } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
 import type { CommandParts, ExitCode } from "../command.ts";
+import { harmlessJson, harmlessLine } from "../harmless-text.ts";
 import { type ChatPlace, rememberThread } from "./chat-place.ts";
 import { Screen } from "./screen.ts";
 import { Transcript } from "./transcript.ts";
@@ -61,6 +62,8 @@ async function follow(
   const updates = session.updates({ signal });
   const sent = await session.send(question, { signal, ...(publicKey !== null && { publicKey }) });
   const own = sent.messages.findLast(({ sender }) => sender === "user")?.id;
+  // It stands behind a turn that waits for a person: nothing will come.
+  if (sent.pending_actions.length > 0) return sent;
   let isThere = false;
   for await (const update of updates) {
     const snapshot = session.getSnapshot() ?? sent;
@@ -117,7 +120,7 @@ function textPrinter({ host }: CommandParts): Printer {
 function jsonPrinter({ output }: CommandParts): Printer {
   return {
     begin() {},
-    print: (update) => output.write(`${JSON.stringify(update)}\n`),
+    print: (update) => output.write(`${harmlessJson(update)}\n`),
     end() {},
   };
 }
@@ -126,7 +129,7 @@ function outcomeOf({ errors }: CommandParts, snapshot: Snapshot, question: strin
   const [action] = snapshot.pending_actions;
   if (action !== undefined) {
     errors.write(
-      `Colloquy: The assistant asks for a decision about ${action.tool}. Go on in a terminal: colloquy chat --session ${snapshot.session_id}\n`,
+      `Colloquy: The assistant asks for a decision about ${harmlessLine(action.tool)}. Go on in a terminal: colloquy chat --session ${harmlessLine(snapshot.session_id)}\n`,
     );
     return 1;
   }
@@ -138,5 +141,5 @@ function outcomeOf({ errors }: CommandParts, snapshot: Snapshot, question: strin
 }
 
 function warn({ errors }: CommandParts, error: unknown): void {
-  errors.write(`Warning: ${error instanceof Error ? error.message : String(error)}\n`);
+  errors.write(`Warning: ${harmlessLine(error instanceof Error ? error.message : String(error))}\n`);
 }

@@ -3,7 +3,7 @@
 import { ColloquyError, type LiveSession } from "@colloquy/client";
 import type { PendingAction } from "@colloquy/protocol";
 import { CommandFailure, type CommandParts, type ExitCode } from "../command.ts";
-import { harmlessLine } from "../harmless-text.ts";
+import { harmlessLine, harmlessText } from "../harmless-text.ts";
 import { type ChatPlace, rememberThread } from "./chat-place.ts";
 import { askedAction, readDecision } from "./decisions.ts";
 import { FollowedSession } from "./followed-session.ts";
@@ -84,9 +84,9 @@ export class Conversation {
     return this.#parts.host.stdout.columns || 80;
   }
 
-  /** Writes a line, above what is being typed. */
+  /** Writes a line, above what is being typed; nothing in it drives the terminal, whoever wrote it. */
   say(tone: Tone | null, text: string): void {
-    this.#above(() => this.#screen.line(tone, text));
+    this.#above(() => this.#screen.line(tone, harmlessText(text)));
   }
 
   #follow(session: LiveSession): FollowedSession {
@@ -217,7 +217,7 @@ export class Conversation {
 
   #notInterrupted(error: unknown): void {
     if (this.#ended !== null) return;
-    this.say("error", error instanceof Error ? error.message : String(error));
+    this.say("error", harmlessLine(error instanceof Error ? error.message : String(error)));
     this.#followed.wake();
   }
 

@@ -48,7 +48,11 @@ export class LineEditor {
     };
     question.signal.addEventListener("abort", onAbort, { once: true });
     this.#asked = { ...question, answer: resolve };
-    if (!question.isMessage) this.#keys.forget();
+    if (!question.isMessage) {
+      // What was typed before it was there, also for another one, is no answer to it.
+      this.#keys.forget();
+      this.#kept.delete(false);
+    }
     this.show();
     try {
       return await promise;
@@ -107,7 +111,7 @@ export class LineEditor {
     this.#leave({ kind: "line", text });
   }
 
-  /** What is typed is dropped; where nothing is, whoever asks decides. */
+  /** What is typed of a message is dropped; where nothing is, and at a question, whoever asks decides. */
   #interrupted({ isMessage }: Asked, edited: Interface): void {
     if (isMessage && edited.line !== "") edited.write(null, { ctrl: true, name: "e" });
     if (isMessage && edited.line !== "") edited.write(null, { ctrl: true, name: "u" });

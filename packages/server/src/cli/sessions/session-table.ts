@@ -15,21 +15,21 @@ interface Column {
   readonly of: (session: ListedSession) => string;
 }
 
-const TITLE: Column = { head: "TITLE", of: ({ title }) => harmlessLine(title) };
+const TITLE: Column = { head: "TITLE", of: ({ title }) => title };
 /** The last ones give way first where a terminal is narrow. */
 const COLUMNS: readonly Column[] = [
   { head: "ID", of: ({ session_id }) => session_id },
   { head: "STATUS", of: ({ status }) => status },
   { head: "USED", of: ({ used_at }) => used_at.slice(0, 16).replace("T", " ") },
-  { head: "APP", of: ({ app }) => harmlessLine(app) },
+  { head: "APP", of: ({ app }) => app },
   { head: "MESSAGES", of: ({ message_count: count }) => String(count) },
 ];
 
 /** Lines that fit so many columns; `null` where nothing has to fit. */
 export function sessionTable(sessions: readonly ListedSession[], columns: number | null): readonly string[] {
-  const rows = COLUMNS.map(({ head, of }) => [head, ...sessions.map(of)]);
+  const rows = COLUMNS.map(({ head, of }) => [head, ...sessions.map((session) => harmlessLine(of(session)))]);
   const widths = rows.map((cells) => Math.max(...cells.map(textWidth)));
-  const titles = [TITLE.head, ...sessions.map(TITLE.of)];
+  const titles = [TITLE.head, ...sessions.map((session) => harmlessLine(TITLE.of(session)))];
   let shown = widths.length;
   const left = (): number =>
     (columns ?? 0) - widths.slice(0, shown).reduce((sum, width) => sum + width + GAP, 0);
@@ -44,8 +44,8 @@ export function sessionTable(sessions: readonly ListedSession[], columns: number
 /** Where not even an id and a title stand in one line. */
 function blocks(sessions: readonly ListedSession[], columns: number): readonly string[] {
   return sessions.flatMap((session) => [
-    session.session_id,
-    fitted(`  ${session.status}, ${harmlessLine(session.title)}`, columns),
+    harmlessLine(session.session_id),
+    fitted(`  ${harmlessLine(`${session.status}, ${session.title}`)}`, columns),
   ]);
 }
 
@@ -56,16 +56,18 @@ export function describeSession(
 ): void {
   const facts: readonly (readonly [string, string | null])[] = [
     ["Session", session.session_id],
-    ["Title", harmlessLine(session.title)],
+    ["Title", session.title],
     ["Status", session.status],
-    ["App", harmlessLine(session.app)],
-    ["Model", harmlessLine(session.model)],
-    ["Wallet", session.public_key === null ? null : harmlessLine(session.public_key)],
+    ["App", session.app],
+    ["Model", session.model],
+    ["Wallet", session.public_key],
     ["Created", session.created_at],
     ["Changed", session.updated_at],
     ["Used", session.used_at],
   ];
-  for (const [name, value] of facts) if (value !== null) printLine(parts, `${name.padEnd(9)}${value}`);
+  for (const [name, value] of facts) {
+    if (value !== null) printLine(parts, `${name.padEnd(9)}${harmlessLine(value)}`);
+  }
   printLine(parts, "");
   const screen = new Screen(parts.host.stdout, parts.output);
   screen.write(new Transcript().replay(messages));
