@@ -1,11 +1,10 @@
 import type { PendingAction } from "@colloquy/client";
 import { useState, type ReactNode } from "react";
-import { useConnection } from "../connection/connection.tsx";
 import { Button } from "../design/button.tsx";
 import { wholeUnits } from "../wallet/amount.ts";
 import { browserWallet, sendTransaction } from "../wallet/browser-wallet.ts";
-import { SigningAccount } from "./signing-account.tsx";
 import type { DecisionState } from "./use-decision.ts";
+import { WalletDecision } from "./wallet-decision.tsx";
 import styles from "./action-card.module.css";
 
 const HASH = "0x[0-9a-fA-F]{64}";
@@ -18,7 +17,6 @@ export function TransactionRequest({
   readonly action: Extract<PendingAction, { kind: "wallet_transaction" }>;
   readonly decision: DecisionState;
 }): ReactNode {
-  const { wallet: expected } = useConnection();
   const wallet = browserWallet();
   const { to, value, data, chain_id } = action.request;
   return (
@@ -44,25 +42,14 @@ export function TransactionRequest({
           </>
         )}
       </dl>
-      {wallet !== null && <SigningAccount address={expected} />}
-      <div className={styles["buttons"]}>
-        {wallet !== null && (
-          <Button
-            look="primary"
-            disabled={decision.isBusy}
-            onClick={() =>
-              decision.approveWith(async () => ({
-                transaction_hash: await sendTransaction(wallet, action.request, expected),
-              }))
-            }
-          >
-            Send with the wallet
-          </Button>
-        )}
-        <Button disabled={decision.isBusy} onClick={decision.deny}>
-          Deny
-        </Button>
-      </div>
+      <WalletDecision
+        wallet={wallet}
+        doing="Send with the wallet"
+        decision={decision}
+        ask={async (asked, expected) => ({
+          transaction_hash: await sendTransaction(asked, action.request, expected),
+        })}
+      />
       <SentElsewhere isOpen={wallet === null} decision={decision} />
     </>
   );

@@ -9,10 +9,11 @@ export interface DecisionState {
   readonly failure: string | null;
   readonly deny: () => void;
   /** Approves with what `work` comes to. It may ask a wallet, and throws an Error with a sentence for the person. */
-  readonly approveWith: (work: () => Promise<Result> | Result) => void;
+  readonly approveWith: (work: () => Promise<DecisionResult> | DecisionResult) => void;
 }
 
-type Result = Extract<Decision, { decision: "approve" }>["result"];
+/** What an approval comes with. */
+export type DecisionResult = Extract<Decision, { decision: "approve" }>["result"];
 
 /** One decision of an action, and how far it is. */
 export function useDecision(actionId: string, onDecided: () => void): DecisionState {

@@ -82,44 +82,42 @@ function Overview({ overview }: { readonly overview: AdminOverview }): ReactNode
 }
 
 function StoreAndBus({ store, bus }: Pick<AdminOverview, "store" | "bus">): ReactNode {
+  const roundTrip = bus.kind === "in-process" ? "nothing: it needs no server" : measured(bus.round_trip_ms);
   return (
     <div className={styles["pair"]}>
-      <section>
-        <h3>Store</h3>
-        <Health
-          name={STORES[store.kind]}
-          isGood={store.is_healthy}
-          good="healthy"
-          bad="unhealthy"
-          problems={store.problems}
-        />
-        <Facts
-          facts={[
-            ["A read takes", measured(store.read_ms)],
-            ["A commit takes", measured(store.commit_ms)],
-            ["Its clock is ahead by", measured(store.clock_ahead_ms)],
-          ]}
-        />
-      </section>
-      <section>
-        <h3>Bus</h3>
-        <Health
-          name={BUSES[bus.kind]}
-          isGood={bus.is_healthy}
-          good="healthy"
-          bad="unhealthy"
-          problems={bus.problems}
-        />
-        <Facts
-          facts={[
-            [
-              "A round trip takes",
-              bus.kind === "in-process" ? "nothing: it needs no server" : measured(bus.round_trip_ms),
-            ],
-          ]}
-        />
-      </section>
+      <Backing
+        heading="Store"
+        name={STORES[store.kind]}
+        state={store}
+        facts={[
+          ["A read takes", measured(store.read_ms)],
+          ["A commit takes", measured(store.commit_ms)],
+          ["Its clock is ahead by", measured(store.clock_ahead_ms)],
+        ]}
+      />
+      <Backing heading="Bus" name={BUSES[bus.kind]} state={bus} facts={[["A round trip takes", roundTrip]]} />
     </div>
+  );
+}
+
+/** One of what the service stands on: what it is, whether it works, and how fast. */
+function Backing({
+  heading,
+  name,
+  state: { is_healthy, problems },
+  facts,
+}: {
+  readonly heading: string;
+  readonly name: string;
+  readonly state: Pick<AdminOverview["store"], "is_healthy" | "problems">;
+  readonly facts: readonly (readonly [string, string])[];
+}): ReactNode {
+  return (
+    <section>
+      <h3>{heading}</h3>
+      <Health name={name} isGood={is_healthy} good="healthy" bad="unhealthy" problems={problems} />
+      <Facts facts={facts} />
+    </section>
   );
 }
 

@@ -126,6 +126,8 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
       },
     );
     await expectSeen(card(page).getByText('"cups": "3"'));
+    await expectSeen(card(page).getByText("A signature can move money as a transaction can."));
+    await expectSeen(card(page).getByText("The wallet’s chosen account signs."));
     await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
     (await service.model.next()).say("Signed.").finish();
     await expectAnswer(page, /Signed\./);
@@ -134,6 +136,18 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     expect(JSON.parse(String(signing?.params?.[1]))).toMatchObject(TYPED_DATA);
     expect(calls.map(({ method }) => method)).toContain("wallet_switchEthereumChain");
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { signature: SIGNATURE } });
+  });
+
+  it("is a signature that cannot be given where the browser has no wallet: that is said, and it can be denied", async () => {
+    const { page } = await asked("wallet_request_signature", { typed_data: TYPED_DATA });
+    await expectSeen(
+      card(page).getByText("This browser has no wallet. Open this conversation where you have one."),
+    );
+    expect(await card(page).getByRole("button", { name: "Sign with the wallet" }).count()).toBe(0);
+    await card(page).getByRole("button", { name: "Deny" }).click();
+    (await service.model.next()).say("Then not.").finish();
+    await expectAnswer(page, /Then not\./);
+    expect(await outcome(page)).toMatchObject({ is_error: true });
   });
 
   it("is a signature that the person declines in the wallet, and may be given still", async () => {
@@ -155,14 +169,22 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
   it("is a transaction, sent by the wallet of the browser", async () => {
     const { page, calls } = await asked(
       "wallet_request_transaction",
-      { to: ACCOUNT, value_ether: "0.25" },
+      { to: ACCOUNT, value_ether: "0.25", data: "0x1234" },
       ({ method }) => {
         if (method === "eth_requestAccounts") return [ACCOUNT];
         return method === "eth_chainId" ? "0x1" : HASH;
       },
     );
-    await expectSeen(card(page).getByText("0.25"));
+    // All that the wallet will be asked for, before it is asked.
+    const facts = await card(page).locator("dl").innerText();
+    expect(facts.split("\n")).toEqual([
+      ...["To", ACCOUNT],
+      ...["Amount", "0.25 in the chain’s currency (250000000000000000 wei)"],
+      ...["Chain", "1"],
+      ...["Data", "0x1234"],
+    ]);
     await expectSeen(card(page).getByText("The wallet’s chosen account signs."));
+    await expectSeen(card(page).getByText(/^Without an answer by .*\d.*, this counts as denied\.$/));
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
     (await service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);
@@ -171,6 +193,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
       from: ACCOUNT,
       to: ACCOUNT,
       value: "0x3782dace9d90000",
+      data: "0x1234",
       chainId: "0x1",
     });
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { transaction_hash: HASH } });
@@ -178,7 +201,15 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
 
   it("is a transaction that was sent elsewhere, where the browser has no wallet", async () => {
     const { page } = await asked("wallet_request_transaction", { to: ACCOUNT, value_ether: "0.25" });
-    await card(page).getByRole("textbox", { name: "Hash of the transaction" }).fill(HASH);
+    const hash = card(page).getByRole("textbox", { name: "Hash of the transaction" });
+    await hash.fill(HASH.slice(0, -1));
+    await card(page).getByRole("button", { name: "It is sent" }).click();
+    // What is no hash stays where it was typed, and nobody is told.
+    expect(
+      await hash.evaluate((input) => (input as { matches(rule: string): boolean }).matches(":invalid")),
+    ).toBe(true);
+    expect((await service.direct.getState(await sessionOf(page))).pending_actions).toHaveLength(1);
+    await hash.fill(HASH);
     await card(page).getByRole("button", { name: "It is sent" }).click();
     (await service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);
