@@ -6,6 +6,7 @@ import {
   type AdminSessionDetail,
   type AdminSessionPage,
 } from "@colloquy/protocol";
+import { byUse } from "../core/by-use.ts";
 import { InvalidRequest, NotFound } from "../core/errors.ts";
 import type { AdminService, AdminSessionQuery } from "../core/ports/admin-service.ts";
 import type { AdminStore, SeenSession, UsePlace } from "../core/ports/admin-store.ts";
@@ -145,10 +146,6 @@ function matcherOf({ status, app, search }: AdminSessionQuery, at: number, limit
       session.publicKey?.toLowerCase() === words ||
       session.id === words) &&
     (status === null || sessionStatus(session, at, limits) === status);
-}
-
-function byUse(left: UsePlace, right: UsePlace): number {
-  return right.usedAt - left.usedAt || right.key - left.key;
 }
 
 function formatCursor({ usedAt, key }: UsePlace): string {

@@ -93,15 +93,6 @@ export function toSeenSession(row: SeenSessionRow): SeenSession {
   };
 }
 
-/** The first `limit` of several lists that are each in the order of `used`. */
-export function newestUse(lists: readonly (readonly SeenSession[])[], limit: number): readonly SeenSession[] {
-  return lists.flat().toSorted(byUse).slice(0, limit);
-}
-
-function byUse(left: UsePlace, right: UsePlace): number {
-  return right.usedAt - left.usedAt || right.key - left.key;
-}
-
 /** What is counted beside owners; counts stop at the limit that stands for `limit`. */
 export function countAsked(limit: string): string {
   return `SELECT

@@ -90,6 +90,25 @@ function describeSessionsByUse(openStore: OpenStore): void {
       expect(ids(rest)).toEqual(ids(all.slice(2)));
     });
 
+    it("are the newest of many Apps, however few of each are among them", async () => {
+      const { store, clock } = given;
+      const opened: string[] = [];
+      for (let count = 0; count < 60; count += 1) {
+        await clock.advance(count % 3);
+        const [id, app] = [randomUUID(), `app-${(count * count) % 23}`];
+        await chat(store, id, "hello", { app, publicKey: count % 2 === 0 ? null : "0xaa" });
+        opened.push(id);
+      }
+      const seen: string[] = [];
+      let after: UsePlace | null = null;
+      do {
+        const page: readonly SeenSession[] = await store.admin.used({ app: null, after, limit: 20 });
+        after = page.at(-1) ?? null;
+        seen.push(...ids(page));
+      } while (after !== null);
+      expect(seen).toEqual(opened.toReversed());
+    });
+
     it("are those of one App where it is named; one without an App counts as the default one's", async () => {
       const opened = await openAll();
       const of = async (app: string) => ids(await given.store.admin.used({ app, after: null, limit: 100 }));

@@ -4,7 +4,6 @@ import {
   BEFORE_ALL,
   countAsked,
   listsOf,
-  newestUse,
   SEE_ENDED,
   seeSessions,
   seeTurns,
@@ -32,20 +31,36 @@ const owners = prepare<[number | null], StoredCounts["owners"][number]>(
   `SELECT owner, count(*) AS running FROM leases WHERE expires_at > ${timeGiven("$1")} GROUP BY owner ORDER BY owner`,
 );
 
-const byApp = (app: string) =>
-  listsOf(app, "$1::text").map((condition) => ({
-    read: prepare<[string, number, number, number], SeenSessionRow>(
-      `${SEE_SESSIONS} WHERE ${condition} AND s.used_at <= $2::bigint AND (s.used_at < $2::bigint OR s.key < $3::bigint)
-         AND $1::text IS NOT NULL
-       ORDER BY s.used_at DESC, s.key DESC LIMIT $4::bigint`,
-    ),
-    count: prepare<[string, number], { readonly count: number }>(
+const countsOf = (app: string) =>
+  listsOf(app, "$1::text").map((condition) =>
+    prepare<[string, number], { readonly count: number }>(
       `SELECT count(*) AS count FROM (SELECT 1 FROM sessions s WHERE ${condition} AND $1::text IS NOT NULL LIMIT $2::bigint) AS few`,
     ),
-  }));
-const ofDefault = byApp("default");
-const ofOther = byApp("other");
-const listsFor = (app: string) => (app === "default" ? ofDefault : ofOther);
+  );
+const countsOfDefault = countsOf("default");
+const countsOfOther = countsOf("other");
+
+/** The first places of each list of an App by use, behind a place. */
+const placesOf = (app: string, parameter: string) =>
+  listsOf(app, parameter)
+    .map(
+      (condition) => `(SELECT s.used_at, s.key FROM sessions s
+        WHERE ${condition} AND s.used_at <= $2::bigint AND (s.used_at < $2::bigint OR s.key < $3::bigint)
+        ORDER BY s.used_at DESC, s.key DESC LIMIT $4::bigint)`,
+    )
+    .join(" UNION ALL ");
+// Which sessions they are is found out first, so that no more of them are read with their turns than are shown.
+const used = prepare<[readonly string[], number, number, number], SeenSessionRow>(
+  `${SEE_SESSIONS} WHERE s.key = ANY (ARRAY(
+     SELECT key FROM (
+       SELECT p.used_at, p.key FROM unnest($1::text[]) AS named (app)
+         CROSS JOIN LATERAL (${placesOf("other", "named.app")}) AS p
+         WHERE named.app <> 'default'
+       UNION ALL SELECT d.used_at, d.key FROM (${placesOf("default", "")}) AS d
+         WHERE 'default' = ANY ($1::text[])
+     ) AS places ORDER BY used_at DESC, key DESC LIMIT $4::bigint))
+   ORDER BY s.used_at DESC, s.key DESC`,
+);
 
 const open = prepare<[number, number], SeenSessionRow>(
   `${SEE_SESSIONS} WHERE s.key IN (
@@ -100,7 +115,7 @@ function sessionListsWith(calls: Calls): Pick<AdminStore, "apps" | "used" | "ope
         const counted: { readonly app: string; readonly sessions: number }[] = [];
         for (const app of await namesIn(connection)) {
           let sessions = 0;
-          for (const { count } of listsFor(app))
+          for (const count of app === "default" ? countsOfDefault : countsOfOther)
             sessions += (await count.get(connection, app, limit))?.count ?? 0;
           if (sessions > 0) counted.push({ app, sessions: Math.min(limit, sessions) });
         }
@@ -109,13 +124,8 @@ function sessionListsWith(calls: Calls): Pick<AdminStore, "apps" | "used" | "ope
     used: ({ app, after, limit }) =>
       calls.read("admin", async (connection) => {
         const { usedAt, key } = after ?? BEFORE_ALL;
-        const lists = [];
-        for (const name of app === null ? await namesIn(connection) : [app]) {
-          for (const { read } of listsFor(name)) {
-            lists.push((await read.all(connection, name, usedAt, key, limit)).map(toSeenSession));
-          }
-        }
-        return newestUse(lists, limit);
+        const apps = app === null ? await namesIn(connection) : [app];
+        return (await used.all(connection, apps, usedAt, key, limit)).map(toSeenSession);
       }),
     open: ({ below, limit }) =>
       calls.look(null, async (connection) =>

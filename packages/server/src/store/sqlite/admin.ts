@@ -1,11 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AdminStore, SeenSession, StoredCounts } from "../../core/ports/admin-store.ts";
+import type { AdminStore, StoredCounts, UsePlace } from "../../core/ports/admin-store.ts";
 import {
   APPS_OF_SESSIONS,
   BEFORE_ALL,
   countAsked,
   listsOf,
-  newestUse,
   SEE_ENDED,
   seeSessions,
   seeTurns,
@@ -19,6 +18,7 @@ import {
   type SeenTurnRow,
 } from "../admin-rows.ts";
 import type { Synchronous } from "./calls.ts";
+import { newestPlaces, type ReadPlaces } from "./newest-places.ts";
 import { prepare } from "./statement.ts";
 
 const HINTS = { openTurns: "INDEXED BY turns_open", pendingActions: "INDEXED BY actions_pending" };
@@ -52,9 +52,10 @@ function prepareSessionLists(
 ): Pick<Admin, "apps" | "used" | "open"> {
   const byApp = (app: string) =>
     listsOf(app, "?1").map((condition) => ({
-      read: prepare<[string, number, number, number], SeenSessionRow>(
+      read: prepare<[string, number, number, number], UsePlace>(
         database,
-        `${SEE_SESSIONS} WHERE ${condition} AND s.used_at <= ?2 AND (s.used_at < ?2 OR s.key < ?3) AND ?1 IS NOT NULL
+        `SELECT s.used_at AS usedAt, s.key FROM sessions s
+         WHERE ${condition} AND s.used_at <= ?2 AND (s.used_at < ?2 OR s.key < ?3) AND ?1 IS NOT NULL
          ORDER BY s.used_at DESC, s.key DESC LIMIT ?4`,
       ),
       count: prepare<[string, number], { readonly count: number }>(
@@ -70,6 +71,7 @@ function prepareSessionLists(
      ORDER BY session_key DESC LIMIT ?`,
   );
   const byKey = prepare<[number], SeenSessionRow>(database, `${SEE_SESSIONS} WHERE s.key = ?`);
+  const seen = (key: number) => byKey.all(key).map(toSeenSession);
   return {
     apps: (_at, limit) =>
       names().flatMap((app) => {
@@ -81,16 +83,17 @@ function prepareSessionLists(
         return sessions === 0 ? [] : [{ app, sessions }];
       }),
     used: (_at, { app, after, limit }) => {
-      const { usedAt, key } = after ?? BEFORE_ALL;
       const lists = (app === null ? names() : [app]).flatMap((name) =>
-        listsFor(name).map(({ read }) => read.all(name, usedAt, key, limit).map(toSeenSession)),
+        listsFor(name).map(
+          ({ read }): ReadPlaces =>
+            ({ usedAt, key }, most) =>
+              read.all(name, usedAt, key, most),
+        ),
       );
-      return newestUse(lists, limit);
+      return newestPlaces(lists, after ?? BEFORE_ALL, limit).flatMap(({ key }) => seen(key));
     },
     open: (_at, { below, limit }) =>
-      openKeys
-        .all(below ?? Number.MAX_SAFE_INTEGER, limit)
-        .flatMap(({ session_key }): SeenSession[] => byKey.all(session_key).map(toSeenSession)),
+      openKeys.all(below ?? Number.MAX_SAFE_INTEGER, limit).flatMap(({ session_key: key }) => seen(key)),
   };
 }
 

@@ -1,0 +1,6 @@
+import type { UsePlace } from "./ports/admin-store.ts";
+
+/** Orders sessions by their last use, newest first, and of the same moment the youngest first. */
+export function byUse(left: UsePlace, right: UsePlace): number {
+  return right.usedAt - left.usedAt || right.key - left.key;
+}
