@@ -91,10 +91,7 @@ export function buildHttp(parts: HttpParts): HttpApp {
   });
   refuseProtocolExtras(app.server, nextId);
   app.decorateRequest("startedAt", UNTIMED);
-  app.decorateRequest("keyGrant", NO_ACCESS.keyGrant);
-  app.decorateRequest("sessionApp", NO_ACCESS.sessionApp);
-  app.decorateRequest("sessionSeen", NO_ACCESS.sessionSeen);
-  app.decorateRequest("unseenSession", NO_ACCESS.unseenSession);
+  for (const [name, value] of Object.entries(NO_ACCESS)) app.decorateRequest(name, value);
   onEveryRoute(app, methods, log);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("*", { parseAs: "buffer" }, parseBody);

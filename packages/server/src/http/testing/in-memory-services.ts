@@ -2,7 +2,7 @@
 // through the running program by the black-box suite.
 
 import { randomUUID } from "node:crypto";
-import type { PersistedMessage, Snapshot, Thread } from "@colloquy/protocol";
+import type { PersistedMessage, Thread } from "@colloquy/protocol";
 import { InvalidRequest, NotFound, OtherApp } from "../../core/errors.ts";
 import { countsAs } from "../../core/session.ts";
 import type {
@@ -19,16 +19,7 @@ import { InMemoryApps, InMemoryKeys } from "./in-memory-keys.ts";
 import { InMemoryReadiness } from "./in-memory-readiness.ts";
 import { InMemorySecrets } from "./in-memory-secrets.ts";
 import { InMemoryUpdates } from "./in-memory-updates.ts";
-
-const EPOCH = "2026-11-20T12:00:00.000Z";
-
-interface KeptSession {
-  /** The App that it belongs to. */
-  app: string | null;
-  readonly thread: { -readonly [Name in keyof Thread]: Thread[Name] };
-  publicKey: string | null;
-  readonly messages: PersistedMessage[];
-}
+import { EPOCH, keptSession, snapshotOf, type KeptSession } from "./kept-session.ts";
 
 export class InMemoryConversations implements ConversationService {
   readonly sessions = new Map<string, KeptSession>();
@@ -47,7 +38,7 @@ export class InMemoryConversations implements ConversationService {
     admit: AdmitNewSession,
     apps?: readonly string[],
   ): Promise<Thread> {
-    const session = await this.#made(id, admit, apps);
+    const session = await this.#make(id, admit, apps);
     session.publicKey ??= publicKey;
     return session.thread;
   }
@@ -82,7 +73,7 @@ export class InMemoryConversations implements ConversationService {
   }
 
   async interrupt(id: string, admit: AdmitNewSession, apps?: readonly string[]): Promise<SnapshotView> {
-    await this.#made(id, admit, apps);
+    await this.#make(id, admit, apps);
     return this.#view(id);
   }
 
@@ -180,61 +171,30 @@ export class InMemoryConversations implements ConversationService {
     return session;
   }
 
-  async #made(id: string, admit: AdmitNewSession, apps: readonly string[] | undefined): Promise<KeptSession> {
-    const session = await this.#make(id, admit);
-    if (!countsAs(session, apps)) throw new OtherApp();
-    return session;
-  }
-
   #known(id: string): KeptSession {
     const session = this.sessions.get(id);
     if (session === undefined) throw new NotFound("session_not_found", "There is no such session.");
     return session;
   }
 
-  async #make(id: string, admit: AdmitNewSession): Promise<KeptSession> {
+  async #make(id: string, admit: AdmitNewSession, apps?: readonly string[]): Promise<KeptSession> {
     const known = this.sessions.get(id);
+    if (known !== undefined && !countsAs(known, apps)) throw new OtherApp();
     if (known !== undefined) return known;
     await admit?.();
-    const thread = {
-      session_id: id,
-      title: "New Chat",
-      app: "default",
-      created_at: EPOCH,
-      updated_at: EPOCH,
-    };
-    const session: KeptSession = { app: null, thread, publicKey: null, messages: [] };
+    const session = keptSession(id);
     this.sessions.set(id, session);
     return session;
   }
 
   #view(id: string): SnapshotView {
-    const { thread, messages } = this.#known(id);
-    const snapshot: Snapshot = {
-      messages: messages.map((message) => ({
-        sender: "user",
-        content: message.content,
-        id: message.id,
-        created_at: EPOCH,
-        status: "complete",
-      })),
-      system_events: [],
-      pending_actions: [],
-      title: thread.title,
-      is_processing: false,
-      user_state: null,
-      session_id: id,
-      app: "default",
-      status: "idle",
-      model: "demo/assistant",
-      last_event_id: `life-${messages.length}`,
-    };
-    const bytes = Buffer.from(JSON.stringify(snapshot));
+    const session = this.#known(id);
+    const bytes = Buffer.from(JSON.stringify(snapshotOf(session)));
     const size = Math.ceil(bytes.length / this.parts);
     const parts = Array.from({ length: this.parts }, (_, part) =>
       bytes.subarray(part * size, (part + 1) * size),
     );
-    return { parts, length: bytes.length, etag: `"${bytes.length}-${messages.length}"` };
+    return { parts, length: bytes.length, etag: `"${bytes.length}-${session.messages.length}"` };
   }
 }
 
