@@ -21,8 +21,8 @@ const isDue = prepare<[number | null], { readonly due: boolean }>(
   `SELECT EXISTS (SELECT 1 FROM actions WHERE status = 'pending'
      AND expires_at <= coalesce($1::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)) AS due`,
 );
-const due = prepare<[number, number], { readonly session_key: number }>(
-  `SELECT session_key FROM actions WHERE status = 'pending' AND expires_at <= $1
+const due = prepare<[number, number], { readonly id: string }>(
+  `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM actions WHERE status = 'pending' AND expires_at <= $1
    GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT $2`,
 );
 
@@ -47,18 +47,17 @@ export function actionsOf(calls: Calls): ActionStore {
       calls.look("actions", async (connection, at) => (await isDue.get(connection, at))?.due ?? false),
     expire: (limit) =>
       calls.alone("actions", async (connection, at) => {
-        const keys = (await due.all(connection, at, limit)).map(({ session_key }) => session_key);
-        if (keys.length === 0) return [];
+        const ids = (await due.all(connection, at, limit)).map(({ id }) => id);
+        if (ids.length === 0) return [];
         const transaction = await Transaction.begin(connection, {
-          sessions: { keys },
+          sessions: new Map(ids.map((id) => [id, [{ turns: true }]])),
           // One that somebody holds is looked at again a second later.
           patience: "passes over",
-          needsOf: () => [{ turns: true }],
           epochs: 0,
-          births: [],
+          births: new Set(),
         });
-        const expired = keys.flatMap((key) => {
-          const state = transaction.byKey(key);
+        const expired = ids.flatMap((id) => {
+          const state = transaction.byId(id);
           if (state === null) return [];
           const draft = transaction.draft(state, at);
           const arrived = decideExpiry(draft, state.openTurns());

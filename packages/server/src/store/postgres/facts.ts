@@ -1,4 +1,5 @@
-// What the database knows of sessions that a transaction has locked: few statements, whatever the number of sessions and of calls.
+// What the database knows of sessions: few statements, whatever the number of sessions and of calls. They name sessions by their ids, so that
+// they can be sent behind the statement that locks these, before anybody here knows which of them there are.
 
 import type { SystemEventRecord } from "../../core/system-event.ts";
 import {
@@ -13,10 +14,9 @@ import {
   type SessionRow,
   type TurnRow,
 } from "../rows.ts";
-import { listsOf, unnest, type Row } from "./bulk.ts";
 import type { Connection } from "./connections.ts";
 import { SessionState } from "./session-state.ts";
-import { prepare } from "./statement.ts";
+import { prepare, type Statement } from "./statement.ts";
 import { ACTION, MESSAGE, TURN, of } from "./columns.ts";
 import { together } from "./together.ts";
 
@@ -37,169 +37,179 @@ export interface Needs {
   readonly epochs?: number;
 }
 
-type OfSession<RowType> = RowType & { readonly session_key: number };
+/** What the calls to sessions have to know of them, by their ids. */
+export type NeedsOfSessions = ReadonlyMap<string, readonly Needs[]>;
 
-const turnCounts = prepare<
-  [readonly number[]],
-  { readonly session_key: number; readonly open_turns: number; readonly waits: boolean }
->(
+/** Adds what was read to the states of sessions, by their keys. What was read of others counts for nothing: they were not locked. */
+export type AddFacts = (states: ReadonlyMap<number, SessionState>) => void;
+
+interface OfSession {
+  readonly session_key: number;
+}
+type ReadByIds<Row> = Statement<[readonly string[]], Row & OfSession>;
+
+// The keys of sessions as a list that is made first: each statement then reads its own table by an index, as if they had been known.
+const SESSIONS = "ARRAY(SELECT key FROM sessions WHERE id = ANY($1::text[]))";
+/** Only a session that is processing has turns that have not ended (contract section 3): the others need no look. */
+const PROCESSING = "ARRAY(SELECT key FROM sessions WHERE id = ANY($1::text[]) AND status = 'processing')";
+
+const turnCounts: ReadByIds<{ readonly open_turns: number; readonly waits: boolean }> = prepare(
   `SELECT session_key, count(*) AS open_turns, bool_or(state = 'waiting') AS waits FROM turns
-   WHERE session_key = ANY($1::bigint[]) AND ended_at IS NULL GROUP BY session_key`,
+   WHERE session_key = ANY(${PROCESSING}) AND ended_at IS NULL GROUP BY session_key`,
 );
 // One statement for the turns and their leases: every write of a turn needs both.
-const openTurns = prepare<
-  [readonly number[]],
-  OfSession<TurnRow> & { readonly [Column in keyof LeaseRow]: LeaseRow[Column] | null }
->(
-  `SELECT ${TURN}, (SELECT taken_at FROM leases WHERE leases.session_key = turns.session_key) AS taken_at,
-     (SELECT expires_at FROM leases WHERE leases.session_key = turns.session_key) AS expires_at
-   FROM turns WHERE session_key = ANY($1::bigint[]) AND ended_at IS NULL`,
-);
-const messagesOfOpenTurns = prepare<[readonly number[]], OfSession<MessageRow>>(
+const openTurns: ReadByIds<TurnRow & { readonly [Column in keyof LeaseRow]: LeaseRow[Column] | null }> =
+  prepare(
+    `SELECT ${TURN}, (SELECT taken_at FROM leases WHERE leases.session_key = turns.session_key) AS taken_at,
+       (SELECT expires_at FROM leases WHERE leases.session_key = turns.session_key) AS expires_at
+     FROM turns WHERE session_key = ANY(${PROCESSING}) AND ended_at IS NULL`,
+  );
+const messagesOfOpenTurns: ReadByIds<MessageRow> = prepare(
   `SELECT ${of("m", MESSAGE)} FROM turns t
    JOIN messages m ON m.session_key = t.session_key AND m.position IN (t.user_position, t.agent_position)
-   WHERE t.session_key = ANY($1::bigint[]) AND t.ended_at IS NULL`,
+   WHERE t.session_key = ANY(${PROCESSING}) AND t.ended_at IS NULL`,
 );
-const pendingActions = prepare<[readonly number[]], OfSession<ActionRow>>(
-  `SELECT ${ACTION} FROM actions WHERE session_key = ANY($1::bigint[]) AND status = 'pending'`,
+const pendingActions: ReadByIds<ActionRow> = prepare(
+  `SELECT ${ACTION} FROM actions WHERE session_key = ANY(${PROCESSING}) AND status = 'pending'`,
 );
-const streamedText = prepare<
-  [readonly number[]],
-  { readonly session_key: number; readonly turn: number; readonly offset: number; readonly text: string }
->(
-  `SELECT session_key, turn, "offset", text FROM checkpoints WHERE session_key = ANY($1::bigint[])
-   ORDER BY session_key, turn, "offset"`,
+const streamedText: ReadByIds<{ readonly turn: number; readonly offset: number; readonly text: string }> =
+  prepare(
+    `SELECT session_key, turn, "offset", text FROM checkpoints WHERE session_key = ANY(${PROCESSING})
+     ORDER BY session_key, turn, "offset"`,
+  );
+const allMessages: ReadByIds<MessageRow> = prepare(
+  `SELECT ${MESSAGE} FROM messages WHERE session_key = ANY(${SESSIONS})`,
 );
-const allMessages = prepare<[readonly number[]], OfSession<MessageRow>>(
-  `SELECT ${MESSAGE} FROM messages WHERE session_key = ANY($1::bigint[])`,
-);
-const systemEvents = prepare<
-  [readonly number[]],
-  { readonly session_key: number; readonly number: number; readonly item: string }
->(
-  "SELECT session_key, number, item FROM system_events WHERE session_key = ANY($1::bigint[]) ORDER BY session_key, number",
-);
-const WANTED = { session_key: "bigint", wanted: "text" } as const;
-const usedKeys = prepare<
-  ReturnType<typeof listsOf>,
-  {
-    readonly session_key: number;
-    readonly key: string;
-    readonly digest: string;
-    readonly turn: number;
-    readonly at: number;
-  }
->(
-  `SELECT k.session_key, k.key, k.digest, k.turn, k.at FROM ${unnest(WANTED, 1)} AS w (session_key, wanted)
-   JOIN idempotency_keys k ON k.session_key = w.session_key AND k.key = w.wanted`,
-);
-const namedActions = prepare<ReturnType<typeof listsOf>, OfSession<ActionRow>>(
-  `SELECT ${of("a", ACTION)} FROM ${unnest(WANTED, 1)} AS w (session_key, wanted)
-   JOIN actions a ON a.session_key = w.session_key AND a.id = w.wanted`,
+const systemEvents: ReadByIds<{ readonly number: number; readonly item: string }> = prepare(
+  `SELECT session_key, number, item FROM system_events WHERE session_key = ANY(${SESSIONS}) ORDER BY session_key, number`,
 );
 
-/** The states of locked sessions, by key. `needsOf` answers what the calls to a session have to know. */
-export async function readStates(
-  connection: Connection,
-  rows: readonly SessionRow[],
-  needsOf: (row: SessionRow) => readonly Needs[],
-): Promise<ReadonlyMap<number, SessionState>> {
-  const states = new Map<number, SessionState>();
-  for (const row of rows) {
-    const session = toSession(row);
-    states.set(row.key, new SessionState(session, session));
-  }
-  const wanted = rows.map((row) => ({ row, needs: needsOf(row) }));
-  const stateOf = ({ session_key }: { readonly session_key: number }): SessionState => {
-    const state = states.get(session_key);
-    if (state === undefined) throw new Error(`The session ${session_key} was not locked`);
-    return state;
-  };
-  await together([
-    ...readTurns(connection, wanted, stateOf),
-    ...readAll(connection, wanted, stateOf),
-    ...readNamed(connection, wanted, stateOf),
+type ReadNamed<Row> = Statement<[readonly string[], readonly string[]], Row & OfSession>;
+const NAMED = "unnest($1::text[], $2::text[]) AS w (id, name)";
+const KEY = "(SELECT key FROM sessions WHERE sessions.id = w.id)";
+
+const usedKeys: ReadNamed<{
+  readonly key: string;
+  readonly digest: string;
+  readonly turn: number;
+  readonly at: number;
+}> = prepare(
+  `SELECT k.session_key, k.key, k.digest, k.turn, k.at FROM ${NAMED}
+   JOIN idempotency_keys k ON k.session_key = ${KEY} AND k.key = w.name`,
+);
+const namedActions: ReadNamed<ActionRow> = prepare(
+  `SELECT ${of("a", ACTION)} FROM ${NAMED} JOIN actions a ON a.session_key = ${KEY} AND a.id = w.name`,
+);
+
+/** Reads what has to be known of sessions. All of it is sent when this returns its promise. */
+export async function readFacts(connection: Connection, needs: NeedsOfSessions): Promise<AddFacts> {
+  const facts = await together([
+    ...readTurns(connection, needs),
+    ...readAll(connection, needs),
+    ...readNamed(connection, needs),
   ]);
+  return (states) => facts.forEach((add) => add(states));
+}
+
+/** The states of sessions with what was read of them, by key. */
+export function statesOf(rows: readonly SessionRow[], addFacts: AddFacts): ReadonlyMap<number, SessionState> {
+  const sessions = rows.map(toSession);
+  const states = new Map(sessions.map((session) => [session.key, new SessionState(session, session)]));
+  addFacts(states);
   return states;
 }
 
-type Wanted = readonly { readonly row: SessionRow; readonly needs: readonly Needs[] }[];
-type StateOf = (row: { readonly session_key: number }) => SessionState;
-
-/** What is to be known of open turns. Only a session that is processing has any (contract section 3): the others need no look. */
-function readTurns(connection: Connection, wanted: Wanted, stateOf: StateOf): Promise<void>[] {
-  const keysOf = (isWanted: (needs: Needs) => boolean): readonly number[] =>
-    wanted
-      .filter(({ row, needs }) => row.status === "processing" && needs.some(isWanted))
-      .map(({ row }) => row.key);
-  const turns = keysOf((needs) => needs.turns === true || needs.all === true);
-  const streamed = keysOf((needs) => needs.streamed === true || needs.all === true);
-  const read = new Set(turns);
-  const counted = keysOf((needs) => needs.turnCount === true).filter((key) => !read.has(key));
+function readTurns(connection: Connection, wanted: NeedsOfSessions): Promise<AddFacts>[] {
+  const turns = idsOf(wanted, (needs) => needs.turns === true || needs.all === true);
+  const whole = new Set(idsOf(wanted, ({ all }) => all === true));
+  const streamed = idsOf(wanted, (needs) => needs.streamed === true || needs.all === true);
+  const isRead = new Set(turns);
+  const counted = idsOf(wanted, (needs) => needs.turnCount === true).filter((id) => !isRead.has(id));
+  const read = reader(connection);
   return [
-    ifAny(counted, async () => {
-      for (const row of await turnCounts.all(connection, counted)) {
-        stateOf(row).addTurnCount({ openTurns: row.open_turns, waits: row.waits });
-      }
+    read(turnCounts, counted, (state, row) =>
+      state.addTurnCount({ openTurns: row.open_turns, waits: row.waits }),
+    ),
+    read(openTurns, turns, (state, { expires_at, ...row }) => {
+      state.addTurn(toTurn(row));
+      if (expires_at !== null) state.addLease(toLease({ ...row, expires_at }));
     }),
-    ifAny(turns, async () => {
-      for (const { expires_at, ...row } of await openTurns.all(connection, turns)) {
-        stateOf(row).addTurn(toTurn(row));
-        if (expires_at !== null) stateOf(row).addLease(toLease({ ...row, expires_at }));
-      }
-    }),
-    ifAny(turns, async () => {
-      for (const row of await messagesOfOpenTurns.all(connection, turns)) {
-        stateOf(row).addMessage(toMessage(row));
-      }
-    }),
-    ifAny(turns, async () => {
-      for (const row of await pendingActions.all(connection, turns)) stateOf(row).addAction(toAction(row));
-    }),
-    ifAny(streamed, async () => {
-      for (const row of await streamedText.all(connection, streamed)) {
-        stateOf(row).addCheckpoint(row.turn, row.offset, row.text);
-      }
+    read(
+      messagesOfOpenTurns,
+      turns.filter((id) => !whole.has(id)),
+      (state, row) => state.addMessage(toMessage(row)),
+    ),
+    read(pendingActions, turns, (state, row) => state.addAction(toAction(row))),
+    read(streamedText, streamed, (state, row) => state.addCheckpoint(row.turn, row.offset, row.text)),
+  ];
+}
+
+function readAll(connection: Connection, wanted: NeedsOfSessions): Promise<AddFacts>[] {
+  const ids = idsOf(wanted, ({ all }) => all === true);
+  const read = reader(connection);
+  return [
+    read(allMessages, ids, (state, row) => state.addMessage(toMessage(row))),
+    read(systemEvents, ids, (state, row) => {
+      const item = JSON.parse(row.item) as SystemEventRecord["item"];
+      state.addSystemEvents([{ number: row.number, item }]);
     }),
   ];
 }
 
-function readAll(connection: Connection, wanted: Wanted, stateOf: StateOf): Promise<void>[] {
-  const keys = wanted.filter(({ needs }) => needs.some(({ all }) => all === true)).map(({ row }) => row.key);
+function readNamed(connection: Connection, wanted: NeedsOfSessions): Promise<AddFacts>[] {
+  const keys = namesOf(wanted, ({ idempotencyKey }) => idempotencyKey);
+  const actions = namesOf(wanted, ({ action }) => action);
   return [
-    ifAny(keys, async () => {
-      for (const row of await allMessages.all(connection, keys)) stateOf(row).addMessage(toMessage(row));
-    }),
-    ifAny(keys, async () => {
-      for (const row of await systemEvents.all(connection, keys)) {
-        const item = JSON.parse(row.item) as SystemEventRecord["item"];
-        stateOf(row).addSystemEvents([{ number: row.number, item }]);
-      }
-    }),
+    ifAny(keys, async () =>
+      adding(await usedKeys.all(connection, ...listsOf(keys)), (state, row) =>
+        state.addUsedKey(row.key, { digest: row.digest, turn: row.turn, at: row.at }),
+      ),
+    ),
+    ifAny(actions, async () =>
+      adding(await namedActions.all(connection, ...listsOf(actions)), (state, row) =>
+        state.addAction(toAction(row)),
+      ),
+    ),
   ];
 }
 
-function readNamed(connection: Connection, wanted: Wanted, stateOf: StateOf): Promise<void>[] {
-  const namesOf = (nameIn: (needs: Needs) => string | null | undefined): readonly Row[] =>
-    wanted.flatMap(({ row, needs }) =>
-      [...new Set(needs.map(nameIn))].flatMap((name) => (typeof name === "string" ? [[row.key, name]] : [])),
-    );
-  const keys = namesOf(({ idempotencyKey }) => idempotencyKey);
-  const actions = namesOf(({ action }) => action);
-  return [
-    ifAny(keys, async () => {
-      for (const row of await usedKeys.all(connection, ...listsOf(keys, 2))) {
-        stateOf(row).addUsedKey(row.key, { digest: row.digest, turn: row.turn, at: row.at });
-      }
-    }),
-    ifAny(actions, async () => {
-      for (const row of await namedActions.all(connection, ...listsOf(actions, 2))) {
-        stateOf(row).addAction(toAction(row));
-      }
-    }),
-  ];
+function idsOf(wanted: NeedsOfSessions, isWanted: (needs: Needs) => boolean): readonly string[] {
+  return [...wanted].flatMap(([id, needs]) => (needs.some(isWanted) ? [id] : []));
 }
 
-async function ifAny(wanted: readonly unknown[], read: () => Promise<void>): Promise<void> {
-  if (wanted.length > 0) await read();
+type Named = readonly [id: string, name: string];
+
+function namesOf(
+  wanted: NeedsOfSessions,
+  nameIn: (needs: Needs) => string | null | undefined,
+): readonly Named[] {
+  return [...wanted].flatMap(([id, needs]) =>
+    [...new Set(needs.map(nameIn))].flatMap((name): Named[] =>
+      typeof name === "string" ? [[id, name]] : [],
+    ),
+  );
+}
+
+function listsOf(named: readonly Named[]): [readonly string[], readonly string[]] {
+  return [named.map(([id]) => id), named.map(([, name]) => name)];
+}
+
+type Add<Row> = (state: SessionState, row: Row) => void;
+
+function reader(connection: Connection) {
+  return <Row>(statement: ReadByIds<Row>, ids: readonly string[], add: Add<Row & OfSession>) =>
+    ifAny(ids, async () => adding(await statement.all(connection, ids), add));
+}
+
+async function ifAny(wanted: readonly unknown[], read: () => Promise<AddFacts>): Promise<AddFacts> {
+  return wanted.length > 0 ? await read() : () => undefined;
+}
+
+function adding<Row extends OfSession>(rows: readonly Row[], add: Add<Row>): AddFacts {
+  return (states) => {
+    for (const row of rows) {
+      const state = states.get(row.session_key);
+      if (state !== undefined) add(state, row);
+    }
+  };
 }

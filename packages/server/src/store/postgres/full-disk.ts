@@ -8,8 +8,9 @@ import type { SessionStore } from "../../core/ports/session-store.ts";
 import type { SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { SESSION } from "./columns.ts";
-import { readStates } from "./facts.ts";
+import { readFacts, statesOf } from "./facts.ts";
 import { prepare } from "./statement.ts";
+import { together } from "./together.ts";
 
 type Asked<Method extends keyof SessionStore> = Parameters<SessionStore[Method]>;
 type Answer<Method extends keyof SessionStore> = Awaited<ReturnType<SessionStore[Method]>>;
@@ -28,10 +29,12 @@ export async function openWithoutWriting(
 ): Promise<Answer<"open">> {
   if (!isFull(error)) throw error;
   return await calls.read(ofSession(target.id), async (connection) => {
-    const row = await byId.get(connection, target.id);
-    if (row === undefined && target.birth === null) return null;
-    const rows = row === undefined ? [] : [row];
-    const [state] = (await readStates(connection, rows, () => [{ all: target.load }])).values();
+    const [rows, addFacts] = await together([
+      byId.all(connection, target.id),
+      readFacts(connection, new Map([[target.id, [{ all: target.load }]]])),
+    ]);
+    const [state] = statesOf(rows, addFacts).values();
+    if (state === undefined && target.birth === null) return null;
     if (state === undefined) throw error;
     const { session } = state;
     const draft = new SessionDraft(session, session.updatedAt, () => {

@@ -113,11 +113,10 @@ function commitTogether(
   }
   const births = changes.filter((change) => change.needs.mayBegin === true).map(({ sessionId }) => sessionId);
   const locked = {
-    sessions: { ids: [...needs.keys()] },
+    sessions: needs,
     patience,
-    needsOf: ({ id }: { readonly id: string }) => needs.get(id) ?? [],
     epochs: changes.reduce((sum, change) => sum + (change.needs.epochs ?? 0), 0),
-    births: [...new Set(births)],
+    births: new Set(births),
   };
   return repeated(() =>
     connections.write(async (connection) => {

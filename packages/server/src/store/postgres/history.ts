@@ -4,7 +4,6 @@ import type { TurnIdentity } from "../../core/turn.ts";
 import {
   charactersOf,
   toMessage,
-  toSession,
   toStep,
   type MessageRow,
   type SessionRow,
@@ -13,7 +12,7 @@ import {
 } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
-import { readStates } from "./facts.ts";
+import { readFacts, statesOf } from "./facts.ts";
 import { prepare } from "./statement.ts";
 import { MESSAGE, SESSION, STEP, TURN } from "./columns.ts";
 import { together } from "./together.ts";
@@ -56,11 +55,13 @@ export function historyWith(calls: Calls): TurnStore["history"] {
 }
 
 async function mayWrite(connection: Connection, identity: TurnIdentity): Promise<boolean> {
-  const row = await byKey.get(connection, identity.sessionKey);
-  if (row === undefined) return false;
-  const states = await readStates(connection, [row], () => [{ turns: true }]);
-  const openTurns = states.get(row.key)?.openTurns() ?? [];
-  return turnThatRuns(toSession(row), openTurns, identity) !== null;
+  const { sessionId, sessionKey } = identity;
+  const [rows, addFacts] = await together([
+    byKey.all(connection, sessionKey),
+    readFacts(connection, new Map([[sessionId, [{ turns: true }]]])),
+  ]);
+  const state = statesOf(rows, addFacts).get(sessionKey);
+  return state !== undefined && turnThatRuns(state.session, state.openTurns(), identity) !== null;
 }
 
 async function readTurns(

@@ -66,11 +66,12 @@ export function queueOf(calls: Calls, claimAgainMs = CLAIM_AGAIN_MS): Queue {
 }
 
 interface RunnableRow {
+  readonly id: string;
   readonly session_key: number;
   readonly number: number;
 }
 
-const RUNNABLE = `SELECT t.session_key, t.number FROM turns t JOIN sessions s ON s.key = t.session_key
+const RUNNABLE = `SELECT s.id, t.session_key, t.number FROM turns t JOIN sessions s ON s.key = t.session_key
   WHERE t.runnable = 1 AND split_part(s.model, '/', 1) <> ALL($1::text[])`;
 const LONGEST_WAITING = "ORDER BY t.enqueued_at, t.session_key, t.number LIMIT $2";
 const lockRunnable = prepare<[readonly string[], number], RunnableRow>(
@@ -127,14 +128,13 @@ async function claimRows(
 ): Promise<readonly Committed<StartedTurn | null>[]> {
   if (rows.length === 0) return [];
   const transaction = await Transaction.begin(connection, {
-    sessions: { keys: rows.map(({ session_key }) => session_key) },
+    sessions: new Map(rows.map(({ id }) => [id, [{ turns: true }]])),
     patience: "passes over",
-    needsOf: () => [{ turns: true }],
     epochs: rows.length,
-    births: [],
+    births: new Set(),
   });
-  const claimed = rows.flatMap(({ session_key, number }, index) => {
-    const state = transaction.byKey(session_key);
+  const claimed = rows.flatMap(({ id, number }, index) => {
+    const state = transaction.byId(id);
     const openTurns = state?.openTurns() ?? [];
     const open = openTurns.find(({ turn }) => turn.number === number && turn.runnable);
     const agentMessageId = agentMessageIds[index];

@@ -5,6 +5,7 @@ import type { SessionRow } from "../rows.ts";
 import { SESSION } from "./columns.ts";
 import type { Connection } from "./connections.ts";
 import { prepare } from "./statement.ts";
+import { together } from "./together.ts";
 
 export type SoughtSessions = { readonly ids: readonly string[] } | { readonly keys: readonly number[] };
 
@@ -36,24 +37,39 @@ export function lockSessions(
 /** Sets the locks of lives that begin apart from others in the database. */
 const BIRTHS = 20_482;
 
-// A row that is being inserted is seen by nobody else, who would wait for it at the end of a transaction, with the locks of all others.
-const lockBirth = prepare<[readonly string[]]>(
-  `SELECT pg_advisory_xact_lock(${BIRTHS}, hash) FROM
-     (SELECT DISTINCT hashtext(id) AS hash FROM unnest($1::text[]) AS born (id) ORDER BY hash) AS hashes`,
-);
-
-/** Waits until nobody else begins a life of these sessions, and keeps others from it until the end of the transaction. */
-export async function lockBirths(connection: Connection, ids: readonly string[]): Promise<void> {
-  await lockBirth.run(connection, ids);
+/** Whether there is no session whose id is `column`: one look into the index, however many sessions there are. */
+export function isAbsent(column: string): string {
+  return `(SELECT 1 FROM sessions WHERE sessions.id = ${column}) IS NULL`;
 }
 
+/** Tries to be who begins the life of the session whose id is `column`, until the end of the transaction. */
+export function triesBirth(column: string): string {
+  return `pg_try_advisory_xact_lock(${BIRTHS}, hashtext(${column}))`;
+}
+
+// A row that is being inserted is seen by nobody else, who would wait for it at the end of a transaction, with the locks of all others.
+const lockBirths = prepare<[readonly string[]]>(
+  `SELECT pg_advisory_xact_lock(${BIRTHS}, hash) FROM
+     (SELECT DISTINCT hashtext(id) AS hash FROM unnest($1::text[]) AS born (id) WHERE ${isAbsent("born.id")} ORDER BY hash) AS hashes`,
+);
+
 /**
- * What of the sessions that were sought and not locked ($`sought`) somebody else holds, as a list of ids: those that are there all the same,
- * and those that somebody begins the life of while this transaction wants to, too ($`births`); the births of the others are its own.
+ * As `lockSessions`, where those of `births` begin their life if there are none: whoever waits does so too until nobody else begins one of
+ * them, and keeps others from it. All of it is sent when this returns its promise.
  */
-export function heldAmong(sought: string, births: string): string {
-  return `ARRAY(
-    SELECT id FROM sessions WHERE id = ANY(${sought}::text[])
-    UNION ALL
-    SELECT id FROM unnest(${births}::text[]) AS born (id) WHERE NOT pg_try_advisory_xact_lock(${BIRTHS}, hashtext(id)))`;
+export async function lockOrBegin(
+  connection: Connection,
+  ids: readonly string[],
+  births: readonly string[],
+  patience: Patience,
+): Promise<readonly SessionRow[]> {
+  const locked = lockSessions(connection, { ids }, patience);
+  if (patience === "passes over" || births.length === 0) return await locked;
+  // Whoever was about to begin the life of one of them has done so behind the second lock, and then it is there for the third.
+  const [, , rows] = await together([
+    locked,
+    lockBirths.run(connection, births),
+    lockSessions(connection, { ids }, patience),
+  ]);
+  return rows;
 }

@@ -7,13 +7,12 @@ import type { MessageRecord } from "../../core/message.ts";
 import type { Committed, SessionTarget } from "../../core/ports/session-store.ts";
 import { newSession, type SessionRecord } from "../../core/session.ts";
 import type { OpenTurn, TurnIdentity } from "../../core/turn.ts";
-import type { SessionRow } from "../rows.ts";
 import { Changes } from "./changes.ts";
 import type { TransactionName } from "./commit.ts";
 import type { Connection } from "./connections.ts";
-import { readStates, type Needs } from "./facts.ts";
+import { readFacts, statesOf, type NeedsOfSessions } from "./facts.ts";
 import { takeNumbers, type Numbers } from "./numbers.ts";
-import { lockBirths, lockSessions, type Patience, type SoughtSessions } from "./session-locks.ts";
+import { lockOrBegin, type Patience } from "./session-locks.ts";
 import { SessionState, type UsedKey } from "./session-state.ts";
 import { together } from "./together.ts";
 
@@ -21,13 +20,12 @@ export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
 
 /** Which sessions a transaction locks, and what its calls have to know of them. */
 export interface Locked {
-  readonly sessions: SoughtSessions;
+  readonly sessions: NeedsOfSessions;
   readonly patience: Patience;
-  readonly needsOf: (row: Pick<SessionRow, "id" | "key">) => readonly Needs[];
   /** Epochs that the calls take at most. */
   readonly epochs: number;
   /** Ids of the sessions that begin their life where there is none. */
-  readonly births: readonly string[];
+  readonly births: ReadonlySet<string>;
 }
 
 export class Transaction {
@@ -38,8 +36,6 @@ export class Transaction {
   readonly #numbers: Numbers;
   readonly #byKey: Map<number, SessionState>;
   readonly #byId: Map<string, SessionState>;
-  /** Keys of lives that a call wanted to begin here and another one may. */
-  readonly #unborn = new Map<string, number>();
 
   private constructor(numbers: Numbers, states: ReadonlyMap<number, SessionState>) {
     this.at = numbers.at;
@@ -49,30 +45,26 @@ export class Transaction {
     this.#byId = new Map(Array.from(states.values(), (state) => [state.session.id, state]));
   }
 
+  /**
+   * Locks and reads in one round trip. The server runs a statement when the one before has ended, and each sees what was committed until
+   * then (READ COMMITTED): so time, epochs and all that is read are from behind the locks.
+   */
   static async begin(connection: Connection, locked: Locked): Promise<Transaction> {
-    const { sessions, patience } = locked;
-    let rows = await lockSessions(connection, sessions, patience);
-    const unborn = missingOf(locked.births, rows);
-    if (patience === "waits" && unborn.length > 0) {
-      // Whoever was about to begin the life of one of them has done so behind this lock.
-      [, rows] = await together([
-        lockBirths(connection, unborn),
-        lockSessions(connection, sessions, patience),
-      ]);
-    }
-    // Epochs are taken behind the locks, so that whoever locks a session later has a higher one.
-    const births = missingOf(locked.births, rows);
-    const missing = patience === "passes over" && "ids" in sessions ? missingOf(sessions.ids, rows) : [];
-    const [numbers, states] = await together([
-      takeNumbers(connection, { epochs: locked.epochs, keys: births.length, missing, births }),
-      readStates(connection, rows, locked.needsOf),
+    const { sessions, patience, epochs, births } = locked;
+    const ids = [...sessions.keys()];
+    const existing = ids.filter((id) => !births.has(id));
+    const [rows, numbers, addFacts] = await together([
+      lockOrBegin(connection, ids, [...births], patience),
+      takeNumbers(connection, { epochs, existing, births: [...births] }),
+      readFacts(connection, sessions),
     ]);
-    return new Transaction(numbers, states);
+    return new Transaction(numbers, statesOf(rows, addFacts));
   }
 
   /** Whether somebody else holds a session, so that nothing is known of it here. */
   isHeld(id: string): boolean {
-    return this.#numbers.held.includes(id);
+    const { absent, unborn } = this.#numbers;
+    return !this.#byId.has(id) && !absent.has(id) && (unborn.get(id) ?? null) === null;
   }
 
   byId(id: string): SessionState | null {
@@ -171,13 +163,8 @@ export class Transaction {
   }
 
   #keyFor(id: string): number {
-    const key = this.#unborn.get(id) ?? this.#numbers.takeKey();
-    this.#unborn.set(id, key);
+    const key = this.#numbers.unborn.get(id) ?? null;
+    if (key === null) throw new Error(`The session ${id} was not to begin its life in this transaction`);
     return key;
   }
-}
-
-function missingOf(ids: readonly string[], rows: readonly SessionRow[]): readonly string[] {
-  const locked = new Set(rows.map(({ id }) => id));
-  return ids.filter((id) => !locked.has(id));
 }

@@ -1,0 +1,212 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import type { Store } from "../../core/ports/store.ts";
+import {
+  NOTHING,
+  chat,
+  chatInput,
+  complete,
+  existing,
+  load,
+  record,
+  startTurn,
+  target,
+} from "../contract/scenario.suite.ts";
+import { Connections, type Connection } from "./connections.ts";
+import type { Needs } from "./facts.ts";
+import { openPostgresStore } from "./open.ts";
+import { send } from "./statement.ts";
+import { Transaction, type Locked } from "./transaction.ts";
+
+describe.skipIf(await isWithoutPostgres())("a transaction", () => {
+  let server: PostgresServer;
+  let database: string;
+  let store: Store;
+  let connections: Connections;
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    database = await server.createDatabase();
+    const url = server.url(database);
+    store = await openPostgresStore({ url });
+    connections = new Connections({ url });
+  });
+  afterEach(async () => {
+    await connections.end();
+    await store.close();
+  });
+
+  /** A session whose turn has ended, and the statements with which somebody else has it run again. */
+  async function endedTurn() {
+    const id = randomUUID();
+    const turn = await startTurn(store, id, "hello");
+    await complete(store, turn, "the whole answer");
+    const key = turn.sessionKey;
+    const again = `
+      UPDATE sessions SET status = 'processing' WHERE key = ${key};
+      UPDATE turns SET state = 'running', ended_at = NULL WHERE session_key = ${key};
+      UPDATE messages SET status = 'streaming', content = 'said by then' WHERE session_key = ${key} AND position = 2;
+      INSERT INTO idempotency_keys (session_key, key, digest, turn, at) VALUES (${key}, 'k', 'd', 1, 9e15::bigint)`;
+    return { id, again };
+  }
+
+  /** Asks while somebody else holds what `again` changes, and lets him commit when it waits. */
+  async function askedMeanwhile<Answer>(again: string, ask: () => Promise<Answer>): Promise<Answer> {
+    let answer: Promise<Answer> | undefined;
+    await server.holding(database, again, async (run) => {
+      answer = ask();
+      await server.untilWaiting(database);
+      await run("COMMIT");
+    });
+    return await answer!;
+  }
+
+  it("reads what was committed while it waited for its lock: turns, their messages, and all that a snapshot shows", async () => {
+    const { id, again } = await endedTurn();
+    const committed = await askedMeanwhile(again, () => store.turns.interrupt(existing(id, true), null));
+    expect(committed?.session.status).toBe("interrupted");
+    expect(committed?.loaded?.messages.map(({ content, status }) => [content, status])).toEqual([
+      ["hello", "complete"],
+      ["said by then", "interrupted"],
+    ]);
+    expect((await load(store, id)).messages).toEqual(committed?.loaded?.messages);
+  });
+
+  it("counts the turns and finds the keys that were committed while it waited for its lock", async () => {
+    const { id, again } = await endedTurn();
+    const busy = await askedMeanwhile(again, () =>
+      store.turns.chat(existing(id), chatInput("next", { onBusy: "reject" })),
+    );
+    expect(busy?.outcome).toEqual({ kind: "rejected", reason: "session_busy" });
+    const replayed = await chat(store, id, "next", { idempotency: { key: "k", digest: "d" } });
+    expect(replayed.outcome).toEqual({ kind: "replayed", turn: 1 });
+  });
+
+  it("has its time from behind the lock", async () => {
+    const id = randomUUID();
+    await store.sessions.open(target(id), NOTHING);
+    let released = 0;
+    const hold = `SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`;
+    await server.holding(database, hold, async (run) => {
+      const renamed = store.sessions.rename(id, "waits");
+      await server.untilWaiting(database);
+      const { rows } = (await run(
+        "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
+      )) as { readonly rows: readonly [{ readonly now: number }] };
+      released = rows[0].now;
+      await run("COMMIT");
+      await renamed;
+    });
+    expect((await record(store, id)).updatedAt).toBeGreaterThanOrEqual(released);
+  });
+
+  it("begins a session that is not there, and no other one", async () => {
+    const [there, birth, nobodys] = [randomUUID(), randomUUID(), randomUUID()];
+    await store.sessions.open(target(there), NOTHING);
+    await begun({ births: [there, birth], others: [nobodys] }, (transaction) => {
+      expect([there, birth, nobodys].map((id) => transaction.isHeld(id))).toEqual([false, false, false]);
+      expect(transaction.byId(there)).not.toBeNull();
+      expect([birth, nobodys].map((id) => transaction.byId(id))).toEqual([null, null]);
+      const born = transaction.change(0, target(birth), () => "ok");
+      expect(born?.created).toBe(true);
+    });
+  });
+
+  it("passes over a session that somebody begins, but none that is only asked for", async () => {
+    const [birth, other] = [randomUUID(), randomUUID()];
+    await begun({ births: [birth], others: [] }, async () => {
+      await begun({ births: [birth], others: [other] }, (transaction) => {
+        expect([birth, other].map((id) => transaction.isHeld(id))).toEqual([true, false]);
+      });
+      await begun({ births: [], others: [birth] }, (transaction) => {
+        expect(transaction.isHeld(birth)).toBe(false);
+      });
+    });
+  });
+
+  it("has the session that somebody else has begun while it waited", async () => {
+    const [model, birth] = [randomUUID(), randomUUID()];
+    await store.sessions.open(target(model), NOTHING);
+    let begins: Promise<number> | undefined;
+    // As whoever begins a life does: its lock, then its row.
+    const hold = `
+      SELECT pg_advisory_xact_lock(20482, hashtext('${birth}'));
+      INSERT INTO sessions SELECT (jsonb_populate_record(s, jsonb_build_object('id', '${birth}', 'key', 77))).*
+      FROM sessions s WHERE id = '${model}'`;
+    await server.holding(database, hold, async (run) => {
+      begins = begun({ births: [birth], others: [], patience: "waits" }, (transaction) => {
+        expect(transaction.isHeld(birth)).toBe(false);
+        expect(transaction.byId(birth)?.session.key).toBe(77);
+      });
+      await server.untilWaiting(database);
+      await run("COMMIT");
+    });
+    await begins;
+  });
+
+  it.each(["waits", "passes over"] as const)("locks and reads in one round trip (%s)", async (patience) => {
+    const id = randomUUID();
+    await startTurn(store, id, "hello");
+    const needs = { turns: true, streamed: true, all: true, idempotencyKey: "k", action: randomUUID() };
+    const rounds = await begun(
+      { births: [id, randomUUID()], others: [randomUUID()], needs, patience },
+      (transaction) => expect(transaction.byId(id)?.openTurns()).toHaveLength(1),
+    );
+    expect(rounds).toBe(1);
+  });
+
+  /** Begins a transaction, which is undone. Answers after how many answers it has sent something. */
+  async function begun(
+    {
+      births,
+      others,
+      needs = {},
+      patience = "passes over",
+    }: {
+      readonly births: readonly string[];
+      readonly others: readonly string[];
+      readonly needs?: Needs;
+      readonly patience?: Locked["patience"];
+    },
+    work: (transaction: Transaction) => unknown,
+  ): Promise<number> {
+    return await connections.use(async (connection) => {
+      const counted = countingRounds(connection);
+      const begin = send(counted.connection, "BEGIN");
+      const transaction = await Transaction.begin(counted.connection, {
+        sessions: new Map([...births, ...others].map((id) => [id, [needs]])),
+        patience,
+        epochs: 1,
+        births: new Set(births),
+      });
+      await begin;
+      const rounds = counted.rounds();
+      await work(transaction);
+      await send(connection, "ROLLBACK");
+      return rounds;
+    });
+  }
+});
+
+/** A connection that counts how often something is sent after something was answered. */
+function countingRounds(connection: Connection): { readonly connection: Connection; rounds(): number } {
+  let rounds = 0;
+  let hasAnswered = true;
+  const query = (...given: unknown[]): unknown => {
+    if (hasAnswered) rounds += 1;
+    hasAnswered = false;
+    const [config, callback] = given as [unknown, (error: Error | null, result: unknown) => void];
+    return (connection.query as (...parameters: unknown[]) => unknown)(
+      config,
+      (error: Error | null, result: unknown) => {
+        hasAnswered = true;
+        callback(error, result);
+      },
+    );
+  };
+  return { connection: { query } as unknown as Connection, rounds: () => rounds };
+}
