@@ -2,14 +2,14 @@
 // next one begins, so that a turn that is run again after a crash goes on where it was and repeats nothing that had ended.
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { TOO_MANY_CALLS } from "../core/decisions/turn-progress.ts";
-import { waitsForPerson, type StepCall, type ToolCallRecord } from "../core/message.ts";
+import { waitsForPerson, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { ModelCatalog } from "../core/ports/model.ts";
 import type { ToolRegistry, TurnTools } from "../core/ports/tool.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
 import { MAX_CALLS, type StartedTurn, type StepRecord, type TokenUsage } from "../core/turn.ts";
 import { OutputBudget } from "./answer-outputs.ts";
+import { callsOfStep, refusedAsTooMany } from "./calls-of-step.ts";
 import { HistoryWindow, historyBudget } from "./history.ts";
 import { instructionsFor } from "./instructions.ts";
 import type { TurnFailure, TurnJournal } from "./journal.ts";
@@ -163,29 +163,14 @@ class TurnRun {
     record: StepRecord,
     step: Extract<ModelStep, { kind: "finished" }>,
   ): Promise<ToolResults | RunEnd> {
-    const { definitions } = this.#options.tools;
-    const calls = step.calls.map((call): StepCall => {
-      // A tool that is not offered now may be there when the turn is run again: what it does nobody knows.
-      const effect = definitions.find(({ name }) => name === call.name)?.effect ?? "unsafe";
-      return {
-        id: call.id,
-        name: call.name,
-        arguments: call.input,
-        status: "running",
-        effect,
-        step: record.number,
-        ...(call.refusal !== null && { refusal: { output: call.refusal, isError: true } }),
-      };
-    });
+    const calls = callsOfStep(step, record.number, this.#options.tools.definitions);
     this.#callIds.push(...calls.map(({ id }) => id));
     this.#argumentBytes += argumentBytes(calls);
     const judged = await this.#judge(calls.slice(0, MAX_CALLS));
     if (judged === null) return "stopped";
-    const refusal = { output: TOO_MANY_CALLS, isError: true };
-    const beyond = calls.slice(MAX_CALLS).map((call): StepCall => ({ ...call, refusal }));
     const { asked } = judged;
     const waiting = new Set(asked.map(({ callId }) => callId));
-    const placed = [...placeCalls(judged.calls, waiting), ...beyond];
+    const placed = [...placeCalls(judged.calls, waiting), ...refusedAsTooMany(calls.slice(MAX_CALLS))];
     if (!(await this.#journal.stepWithCalls(record, placed, asked))) return "stopped";
     const results = await this.#runCalls(
       placed.filter((call) => call.refusal === undefined && !waiting.has(call.id)),
