@@ -123,16 +123,19 @@ export class LiveSession {
     this.#store.stop();
   }
 
-  async #learn(options: Abortable, ask: (signal: AbortSignal) => Promise<Snapshot>): Promise<Snapshot> {
-    const snapshot = await this.#request(options, ask);
-    this.#store.learn(snapshot);
-    return snapshot;
+  #learn(options: Abortable, ask: (signal: AbortSignal) => Promise<Snapshot>): Promise<Snapshot> {
+    return this.#request(options, ask, (snapshot) => this.#store.learn(snapshot));
   }
 
-  async #request<Result>(options: Abortable, ask: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  async #request<Result>(
+    options: Abortable,
+    ask: (signal: AbortSignal) => Promise<Result>,
+    learn: (result: Result) => void = () => undefined,
+  ): Promise<Result> {
     const { signal, release } = linkedAbort(this.#requests.signal, options.signal);
     try {
       const result = await ask(signal);
+      learn(result);
       this.#store.hurry();
       return result;
     } finally {

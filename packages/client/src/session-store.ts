@@ -11,7 +11,7 @@ import type { Snapshot } from "./wire.ts";
 export interface Connection {
   /**
    * `idle`: nobody listens. `connecting`, `live` (by the stream), `polling` (the stream does not get through), `waiting` (to try again).
-   * `failed`: refused; it is tried again when somebody begins to listen. `deleted`: there is nothing to follow any more.
+   * `failed`: refused; it is tried again when somebody begins to listen, or another request has succeeded. `deleted`: there is nothing to follow any more.
    */
   readonly state: FollowingState | "idle" | "failed" | "deleted";
   /** Why it waits, polls or has failed, where that is known. */
@@ -84,9 +84,10 @@ export class SessionStore {
     await this.#followed?.begun.passed(signal);
   }
 
-  /** Something was done that may have changed the session. */
+  /** A request has succeeded: it may have changed the session, and what was refused may be let through now. */
   hurry(): void {
     this.#followed?.following.hurry();
+    this.#follow();
   }
 
   /** Takes a snapshot that came as an answer. Who follows gets there by events, in their order. */

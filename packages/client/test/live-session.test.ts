@@ -411,6 +411,24 @@ describe("a session that cannot be followed", () => {
     await served.until(() => state() === "live");
   });
 
+  it.each<[string, () => Promise<unknown>]>([
+    ["refresh", () => session.refresh()],
+    ["interrupt", () => session.interrupt()],
+    ["rename", () => session.rename("Renamed")],
+    ["setModel", () => session.setModel("demo/assistant")],
+  ])("because it was refused is tried again after %s was not", async (_name, ask) => {
+    await served.direct.createSession(session.id);
+    served.proxy.plan = () => ({ status: 401, body: JSON.stringify({ code: "no", detail: "No." }) });
+    session.subscribe(() => undefined);
+    await served.until(() => state() === "failed");
+    await expect(ask()).rejects.toMatchObject({ code: "no" });
+    expect(state()).toBe("failed");
+    served.proxy.plan = () => null;
+    await ask();
+    await served.until(() => state() === "live");
+    expect(session.getSnapshot()).toEqual(await served.direct.getState(session.id));
+  });
+
   it("because somebody deleted it says so, and does not make it anew", async () => {
     const { updates, ended } = record();
     await served.until(() => state() === "live");
