@@ -57,8 +57,9 @@ export class HeldSession {
 
   #follow(): void {
     if (this.#leave !== null) {
-      // Whoever comes to a session that was refused tries it again.
-      if (this.session.getConnection().state !== "failed") return;
+      // Whoever comes to a session that was refused, or stopped, tries it again.
+      const { state } = this.session.getConnection();
+      if (state !== "failed" && state !== "idle") return;
       this.#leave();
     }
     this.#leave = this.session.subscribe(() => {
@@ -90,7 +91,10 @@ export class HeldSession {
     void loop()
       .catch(() => undefined)
       .finally(() => {
-        if (this.#reading === reading) this.#reading = null;
+        if (this.#reading !== reading) return;
+        this.#reading = null;
+        // Somebody has stopped the session, which forgets its listeners: those who show it here have not left.
+        if (this.session.getConnection().state === "idle") this.#follow();
       });
   }
 

@@ -3,6 +3,7 @@ import type { ColloquyError } from "@colloquy/client";
 import { useMemo } from "react";
 import { useColloquy } from "../colloquy-provider.tsx";
 import { useThreads } from "../use-threads.ts";
+import { useLatest } from "./use-latest.ts";
 
 /** The list of threads for assistant-ui. `show` switches to another session. */
 export function useThreadListAdapter(
@@ -11,6 +12,9 @@ export function useThreadListAdapter(
   report: (error: ColloquyError | Error) => void,
 ): ExternalStoreThreadListAdapter {
   const { client } = useColloquy();
+  // As the list has it.
+  const threadId = current.toLowerCase();
+  const latest = useLatest(threadId);
   const { threads, isLoading, rename, remove } = useThreads();
   const shown = useMemo(
     () => threads.map(({ session_id: id, title }) => ({ id, title, status: "regular" as const })),
@@ -24,7 +28,7 @@ export function useThreadListAdapter(
         throw error;
       });
     return {
-      threadId: current,
+      threadId,
       threads: shown,
       isLoading,
       onSwitchToNewThread: showNew,
@@ -32,8 +36,9 @@ export function useThreadListAdapter(
       onRename: (id, title) => reported(rename(id, title)),
       onDelete: async (id) => {
         await reported(remove(id));
-        if (id === current) showNew();
+        // The person may be elsewhere by now.
+        if (id.toLowerCase() === latest.current) showNew();
       },
     };
-  }, [client, current, shown, isLoading, rename, remove, show, report]);
+  }, [client, threadId, latest, shown, isLoading, rename, remove, show, report]);
 }
