@@ -1,7 +1,8 @@
 import { openPage, type Page } from "./harness.tsx";
 import { createClient, type Action } from "@colloquy/client";
+import { version as domVersion } from "react-dom";
 import { renderToString } from "react-dom/server";
-import { useEffect, type ReactNode } from "react";
+import { useEffect, version, type ReactNode } from "react";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   ColloquyProvider,
@@ -57,6 +58,11 @@ async function talk(id: string, text: string): Promise<void> {
   (await page.model.next()).say("Yes.").finish();
   await sending;
 }
+
+it("runs on the React that is asked for", () => {
+  const wanted = process.env["TEST_REACT"] ?? "19";
+  expect([version, domVersion].map((text) => text.split(".")[0])).toEqual([wanted, wanted]);
+});
 
 describe("useSession", () => {
   it("shows an answer as it grows", async () => {

@@ -13,8 +13,15 @@ import { buildPackage as buildReact } from "../build/build-package.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../../..");
-/** What such a project installs itself. */
-const INSTALLED = ["react", "react-dom", "@assistant-ui/react", "@types/react", "@types/react-dom"];
+/** What such a project installs itself, and where it is here. */
+const REACT = process.env["TEST_REACT"] === "18" ? "test/react18/node_modules" : "node_modules";
+const INSTALLED = {
+  react: REACT,
+  "react-dom": REACT,
+  "@types/react": REACT,
+  "@types/react-dom": REACT,
+  "@assistant-ui/react": "node_modules",
+};
 
 let folder: string;
 let project: string;
@@ -24,10 +31,10 @@ beforeAll(async () => {
   project = join(folder, "project");
   await install("client", buildClient);
   await install("react", buildReact);
-  for (const name of INSTALLED) {
+  for (const [name, place] of Object.entries(INSTALLED)) {
     const link = join(project, "node_modules", name);
     await mkdir(dirname(link), { recursive: true });
-    await symlink(join(ROOT, "node_modules", name), link);
+    await symlink(join(ROOT, place, name), link);
   }
   await writeFile(join(project, "package.json"), '{ "type": "module" }');
 }, 120_000);
@@ -59,6 +66,12 @@ async function check(...sources: readonly string[]): Promise<string> {
     moduleResolution: "bundler",
     jsx: "react-jsx",
     types: [],
+    // For assistant-ui too, which is linked from a place that has another React.
+    paths: {
+      react: ["./node_modules/@types/react"],
+      "react/*": ["./node_modules/@types/react/*"],
+      "react-dom": ["./node_modules/@types/react-dom"],
+    },
     skipLibCheck: false,
   };
   // What the declarations of @radix-ui/primitive, which assistant-ui brings along, take from those of Node; nothing else is wrong with them.

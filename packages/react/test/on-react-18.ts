@@ -1,0 +1,38 @@
+// `npm run test:react18`: the tests of this package, where whoever asks for React, assistant-ui too, gets the one of test/react18. Run, it starts
+// them; loaded first by each of their processes, it does that.
+
+import { spawn } from "node:child_process";
+import { registerHooks } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const REACT = /^(?:react|react-dom|scheduler)\//;
+
+if (import.meta.main) runTests();
+else replaceReact();
+
+function runTests(): void {
+  const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
+  const env = { ...process.env, TEST_REACT: "18", NODE_OPTIONS: `--import=${import.meta.url}` };
+  const tests = spawn(process.execPath, [vitest, "run", "packages/react"], {
+    cwd: ROOT,
+    env,
+    stdio: "inherit",
+  });
+  tests.on("close", (code) => void (process.exitCode = code ?? 1));
+}
+
+function replaceReact(): void {
+  const usual = `${pathToFileURL(join(ROOT, "node_modules")).href}/`;
+  const wanted = `${pathToFileURL(join(ROOT, "test/react18/node_modules")).href}/`;
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const resolved = nextResolve(specifier, context);
+      const { url } = resolved;
+      return url.startsWith(usual) && REACT.test(url.slice(usual.length))
+        ? { ...resolved, url: wanted + url.slice(usual.length) }
+        : resolved;
+    },
+  });
+}
