@@ -1,8 +1,12 @@
 import { useRef, useState, type ReactNode } from "react";
-import { useConnection } from "../connection/connection.tsx";
+import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
 import { Picker } from "../design/picker.tsx";
 
-const DEFAULT = "default";
+/** The Apps that a key opens. */
+interface Opened {
+  readonly key: string | null;
+  readonly names: readonly string[];
+}
 
 /**
  * Chooses the App of a new conversation, among those that the key opens. Not there without a key, which opens the default one alone. The
@@ -10,13 +14,13 @@ const DEFAULT = "default";
  */
 export function AppPicker(): ReactNode {
   const { client, app, key, change } = useConnection();
-  const [opened, setOpened] = useState<readonly string[]>([]);
+  const [opened, setOpened] = useState<Opened>({ key: null, names: [] });
   const asked = useRef<string | null>(null);
   const ask = (): void => {
     if (key === null || asked.current === key) return;
     asked.current = key;
     client.listApps().then(
-      (apps) => setOpened(apps.map(({ name }) => name)),
+      (apps) => setOpened({ key, names: apps.map(({ name }) => name) }),
       // The settings say what is wrong with a key.
       () => {
         asked.current = null;
@@ -24,14 +28,14 @@ export function AppPicker(): ReactNode {
     );
   };
   if (key === null && app === null) return null;
-  const current = app ?? DEFAULT;
+  const current = app ?? DEFAULT_APP;
   return (
     <Picker
       label="App"
       value={current}
-      choices={[...new Set([current, DEFAULT, ...opened])]}
+      choices={[...new Set([current, DEFAULT_APP, ...(opened.key === key ? opened.names : [])])]}
       onReach={ask}
-      onPick={(name) => change({ app: name === DEFAULT ? null : name })}
+      onPick={(name) => change({ app: name === DEFAULT_APP ? null : name })}
     />
   );
 }

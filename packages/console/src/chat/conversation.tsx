@@ -103,12 +103,10 @@ function useConversationRuntime(sessionId: string, newest: number) {
   return { runtime, failure, setFailure };
 }
 
-/** A conversation belongs to its App for good, so what is sent goes there, and so does the next one. */
+/** A conversation belongs to its App for good, so what is sent goes there, whichever the next one is begun with. */
 function useFollowedApp(sessionApp: string | null, isBegun: boolean): void {
-  const { app, change } = useConnection();
+  const { follow } = useConnection();
   useEffect(() => {
-    if (isBegun && sessionApp !== null && sessionApp !== (app ?? "default")) {
-      change({ app: sessionApp === "default" ? null : sessionApp });
-    }
-  }, [isBegun, sessionApp, app, change]);
+    if (isBegun) follow(sessionApp);
+  }, [isBegun, sessionApp, follow]);
 }

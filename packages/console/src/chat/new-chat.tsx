@@ -8,7 +8,7 @@ import {
 } from "@assistant-ui/react";
 import type { LiveSession } from "@colloquy/client";
 import { useColloquy, useThreads } from "@colloquy/react";
-import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { TopBar } from "../shell/top-bar.tsx";
 import { useDocumentTitle } from "../shell/use-document-title.ts";
@@ -22,9 +22,7 @@ import { Thread } from "./thread.tsx";
 import { Welcome } from "./welcome.tsx";
 
 export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">): ReactNode {
-  const { client } = useColloquy();
-  const [id] = useState(() => client.session().id);
-  const [model, setModel] = useState<string | null>(null);
+  const [{ id, model }, setModel] = useChosen();
   useDocumentTitle("New chat");
   const { begin, sending } = useBeginning(id, model);
   const runtime = useExternalStoreRuntime({
@@ -58,6 +56,25 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
       />
     </AssistantRuntimeProvider>
   );
+}
+
+/** What a conversation begins with. */
+interface Chosen {
+  readonly app: string | null;
+  readonly id: string;
+  /** `null` for the App's default. */
+  readonly model: string | null;
+}
+
+/** Another App has other models, and a session whose model was chosen belongs to its App already: so each App begins anew. */
+function useChosen(): readonly [Chosen, (model: string) => void] {
+  const { client } = useColloquy();
+  const { app, follow } = useConnection();
+  const [last, setChosen] = useState<Chosen | null>(null);
+  useLayoutEffect(() => follow(null), [follow]);
+  const chosen = last?.app === app ? last : { app, id: client.session().id, model: null };
+  if (chosen !== last) setChosen(chosen);
+  return [chosen, (model) => setChosen({ ...chosen, model })];
 }
 
 /** Sends the first message, and goes to the conversation that comes of it. */

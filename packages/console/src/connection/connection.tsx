@@ -12,8 +12,10 @@ import { loadSettings, saveSettings, type Settings } from "./settings.ts";
 import { nameHere, tabStorage, type Kept } from "./tab-storage.ts";
 
 export interface Connection extends Settings {
-  /** Of the App and key above; another one when these change. */
+  /** Of the key above, and of the App of the conversation that is open or else of the next one; another one when these change. */
   readonly client: Client;
+  /** Says which App the conversation that is open belongs to, `null` for none. What is sent goes there. */
+  readonly follow: (app: string | null) => void;
   /** The calls that the client has made, and those that are made with `fetch`. */
   readonly requests: RequestLog;
   readonly fetch: typeof globalThis.fetch;
@@ -27,6 +29,8 @@ export interface Connection extends Settings {
   readonly remember: (sessionId: string, firstMessage: string) => void;
 }
 
+/** The App of who names none. */
+export const DEFAULT_APP = "default";
 /** Until the service's own title is known. */
 const TITLE_LENGTH = 60;
 
@@ -37,7 +41,10 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   const [storage] = useState(() => tabStorage(window));
   const [outbox] = useState(() => new Outbox(storage));
   const [settings, setSettings] = useState(() => loadSettings(storage));
-  const { app, key } = settings;
+  const { key } = settings;
+  const [followed, follow] = useState<string | null>(null);
+  // Named even where it is the default one: what names none goes to the App of the key in some calls.
+  const app = followed ?? settings.app ?? DEFAULT_APP;
   const [requests] = useState(() => new RequestLog());
   const [away] = useState(() => watchAway(window.document));
   const fetch = useMemo(() => withReleasedStreams(recordedFetch({ log: requests }), away), [requests, away]);
@@ -47,7 +54,7 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
         // Where the page is: the service may stand under a path of its host.
         baseUrl: new URL(".", window.location.href).href,
         fetch,
-        ...(app !== null && { app }),
+        app,
         ...(key !== null && { key }),
       }),
     [app, key, fetch],
@@ -72,8 +79,8 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
     [threads],
   );
   const connection = useMemo(
-    () => ({ ...settings, client, requests, fetch, storage, outbox, change, remember }),
-    [settings, client, requests, fetch, storage, outbox, change, remember],
+    () => ({ ...settings, client, follow, requests, fetch, storage, outbox, change, remember }),
+    [settings, client, follow, requests, fetch, storage, outbox, change, remember],
   );
   return (
     <ConnectionContext value={connection}>

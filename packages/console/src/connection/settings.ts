@@ -2,7 +2,7 @@
 // shared machine, and they never stand in an address.
 
 export interface Settings {
-  /** The App of the conversation that is open, and of a new one; `null` for the service's default. */
+  /** The App of the next conversation; `null` for the service's default. */
   readonly app: string | null;
   /** Key of the App, where it asks for one. */
   readonly key: string | null;

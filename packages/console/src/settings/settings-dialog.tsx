@@ -1,6 +1,6 @@
 import { createClient } from "@colloquy/client";
 import { useState, type ReactNode } from "react";
-import { useConnection } from "../connection/connection.tsx";
+import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
 import { Button } from "../design/button.tsx";
 import { Dialog } from "../design/dialog.tsx";
 import { DialogButtons, DialogFailure, Field } from "../design/dialog-parts.tsx";
@@ -75,7 +75,7 @@ async function openedApp(
   const baseUrl = new URL(".", window.location.href).href;
   const client = createClient({ baseUrl, fetch, ...(key !== null && { key }) });
   const names = (await client.listApps()).map(({ name }) => name);
-  const others = names.filter((name) => name !== "default");
+  const others = names.filter((name) => name !== DEFAULT_APP);
   if (app === null) return others[0] ?? null;
   if (!names.includes(app)) {
     throw new Error(
@@ -84,7 +84,7 @@ async function openedApp(
         : `This key does not open an App “${app}”. It opens: ${others.join(", ") || "none"}.`,
     );
   }
-  return app === "default" ? null : app;
+  return app === DEFAULT_APP ? null : app;
 }
 
 function orNull(text: string): string | null {
