@@ -1,0 +1,39 @@
+// Node runs these sources as they stand: each module must load by itself, with nothing but its types erased.
+
+import { execFile } from "node:child_process";
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const PACKAGES = join(import.meta.dirname, "../..");
+/** What does its work as soon as it is loaded: the program itself, which other tests start, and a thread. */
+const AT_WORK = ["server/src/main.ts", "server/src/store/sqlite/worker.ts"];
+
+const modules = globSync("{protocol,client,server}/src/**/*.ts", {
+  cwd: PACKAGES,
+  exclude: (path) => /\.(?:test|suite)\.ts$/.test(path) || path.endsWith(".d.ts"),
+}).filter((path) => !AT_WORK.includes(path));
+
+const LOAD = `
+  for (const path of process.argv.slice(1)) {
+    try {
+      await import(path);
+    } catch (error) {
+      console.log(path + ": " + error);
+    }
+  }
+  console.log("tried " + (process.argv.length - 1));
+`;
+
+it("every module loads", async () => {
+  expect(modules.length).toBeGreaterThan(400);
+  const paths = modules.map((path) => join(PACKAGES, path));
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    "--input-type=module",
+    "--eval",
+    LOAD,
+    ...paths,
+  ]);
+  expect(stdout.trim().split("\n")).toEqual([`tried ${modules.length}`]);
+});

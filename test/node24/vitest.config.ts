@@ -1,0 +1,74 @@
+// The tests that `npm run test:node24` runs on Node 24. What is decided by our own code alone shows nothing there that it has not shown on
+// Node 26: only what Node itself decides is run again. Whatever turns out to differ between versions of Node gets a line here.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { defineConfig } from "vitest/config";
+import base from "../../vitest.config.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+const SERVER = "packages/server";
+const CLIENT = "packages/client/test";
+
+/** Files, and folders with all that is below them. */
+const DECIDED_BY_NODE = [
+  // Whether every module loads as it stands, with its types erased, and configuration files of every kind do.
+  `${SERVER}/test/modules.test.ts`,
+  `${SERVER}/src/config/import-anew.test.ts`,
+  `${SERVER}/src/config/define-config.test.ts`,
+  // The process: arguments, exit codes, signals, how it stops, what it prints, and what becomes of it when its log or its disk cannot be used.
+  `${SERVER}/src/main.test.ts`,
+  `${SERVER}/src/broken-log.test.ts`,
+  `${SERVER}/test/stopping.test.ts`,
+  `${SERVER}/test/full-disk.test.ts`,
+  `${SERVER}/test/command-line/one-answer.test.ts`,
+  `${SERVER}/src/cli/completion`,
+  // node:sqlite, in its worker thread.
+  `${SERVER}/src/store/sqlite`,
+  `${SERVER}/src/storage.test.ts`,
+  // What comes in over HTTP: the parser, the streams, connections that break off, and a service that is killed and comes back.
+  `${SERVER}/src/http/app.test.ts`,
+  `${SERVER}/src/http/parser-errors.test.ts`,
+  `${SERVER}/src/http/event-stream.test.ts`,
+  `${SERVER}/src/http/json-text.test.ts`,
+  `${SERVER}/src/http/console.test.ts`,
+  `${SERVER}/src/http/routes/subscribe.test.ts`,
+  `${SERVER}/test/black-box/send-message.test.ts`,
+  `${SERVER}/test/black-box/subscribe.test.ts`,
+  `${SERVER}/test/black-box/interrupt.test.ts`,
+  `${SERVER}/test/black-box/refusals.test.ts`,
+  `${SERVER}/test/black-box/restart.test.ts`,
+  // What goes out: fetch, its agents and its streams, to models, tools, databases and other nodes.
+  `${SERVER}/src/tools/outbound`,
+  `${SERVER}/src/tools/mcp/bounded-fetch.test.ts`,
+  `${SERVER}/src/tools/mcp/everything.test.ts`,
+  `${SERVER}/src/tools/mcp/stdio-transport.test.ts`,
+  `${SERVER}/test/providers/conversations.test.ts`,
+  `${SERVER}/src/store/postgres/open.test.ts`,
+  `${SERVER}/src/bus/postgres-transport.test.ts`,
+  `${SERVER}/src/bus/nats-transport.test.ts`,
+  // Cryptography.
+  `${SERVER}/src/apps/secrets`,
+  `${SERVER}/src/apps/keys`,
+  // The client as it is published, in programs of Node.
+  "packages/client/src",
+  `${CLIENT}/package.test.ts`,
+  `${CLIENT}/live-session.test.ts`,
+  `${CLIENT}/following.test.ts`,
+  `${CLIENT}/requests.test.ts`,
+];
+
+const missing = DECIDED_BY_NODE.filter((path) => !existsSync(join(ROOT, path)));
+if (missing.length > 0) {
+  throw new Error(`test/node24/vitest.config.ts names what is not there: ${missing.join(", ")}`);
+}
+
+export default defineConfig({
+  ...base,
+  root: ROOT,
+  test: {
+    ...base.test,
+    include: DECIDED_BY_NODE.map((path) => (path.endsWith(".ts") ? path : `${path}/**/*.test.ts`)),
+  },
+});
