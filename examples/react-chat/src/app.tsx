@@ -36,12 +36,27 @@ function Assistant({ children }: { readonly children: ReactNode }): ReactNode {
   );
 }
 
-/** Which conversation is shown: a page that is loaded again shows the same one. What stands behind the `#` is sent to no server. */
+/**
+ * Which conversation is shown: a page that is loaded again shows the same one, and Back the one before. What stands behind the `#` is sent to
+ * no server.
+ */
 function useSessionInAddress(): [string, (id: string) => void] {
   const { client } = useColloquy();
-  const [id, setId] = useState(() => globalThis.location.hash.slice(1) || client.session().id);
+  const [id, setId] = useState(() => inAddress() ?? client.session().id);
   useEffect(() => {
-    globalThis.location.hash = id;
+    const named = inAddress();
+    // An address without an id is none to come back to.
+    if (named === null) globalThis.history.replaceState(null, "", `#${id}`);
+    else if (named !== id) globalThis.location.hash = id;
   }, [id]);
+  useEffect(() => {
+    const follow = (): void => setId(inAddress() ?? client.session().id);
+    globalThis.addEventListener("hashchange", follow);
+    return () => globalThis.removeEventListener("hashchange", follow);
+  }, [client]);
   return [id, setId];
+}
+
+function inAddress(): string | null {
+  return globalThis.location.hash.slice(1) || null;
 }

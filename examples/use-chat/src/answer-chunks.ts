@@ -128,7 +128,8 @@ function failureOf({ created_at }: Message, events: Snapshot["system_events"]): 
   return events.find((event) => event.type === "error" && event.created_at >= created_at)?.payload["message"];
 }
 
-function words(value: unknown): string {
+/** Why something has failed. */
+export function words(value: unknown): string {
   return typeof value === "string"
     ? value
     : JSON.stringify(value ?? "The assistant could not finish this answer.");

@@ -11,7 +11,8 @@ export function App({ client }: { readonly client: Client }): ReactNode {
   const [error, setError] = useState<string | null>(null);
   useEffect(() => {
     const end = new AbortController();
-    globalThis.location.hash = id;
+    // In its place, so that Back leads away from the page, and to no address without the id.
+    globalThis.history.replaceState(null, "", `#${id}`);
     client
       .getState(id, { signal: end.signal })
       .then((snapshot) => setMessages(uiMessages(snapshot.messages)))

@@ -49,6 +49,7 @@ function answer(
   signal: AbortSignal | undefined,
 ): ReadableStream<UIMessageChunk> {
   const chunks = new AnswerChunks();
+  /** Takes away what listens. */
   let leave = (): void => undefined;
   let isOpen = true;
   return new ReadableStream<UIMessageChunk>({
@@ -56,32 +57,32 @@ function answer(
       const end = (): void => {
         isOpen = false;
         leave();
-        signal?.removeEventListener("abort", stop);
         controller.close();
       };
       const look = (): void => {
         if (!isOpen) return;
-        const { error } = session.getConnection();
-        if (session.getConnection().state === "failed") {
-          controller.enqueue({
-            type: "error",
-            errorText: error?.message ?? "The session cannot be followed.",
-          });
-          return end();
-        }
         const snapshot = session.getSnapshot();
         const message = snapshot === null ? undefined : find(snapshot);
-        if (snapshot === null || message === undefined) return;
-        for (const chunk of chunks.next(message, snapshot)) controller.enqueue(chunk);
-        if (isOver(message, snapshot)) end();
+        if (snapshot !== null && message !== undefined) {
+          for (const chunk of chunks.next(message, snapshot)) controller.enqueue(chunk);
+          if (isOver(message, snapshot)) return end();
+        }
+        const errorText = endOf(session);
+        if (errorText === null) return;
+        controller.enqueue({ type: "error", errorText });
+        end();
       };
       const stop = (): void => {
         if (!isOpen) return;
         controller.enqueue({ type: "abort" });
         end();
       };
-      leave = session.subscribe(look);
+      const unsubscribe = session.subscribe(look);
       signal?.addEventListener("abort", stop);
+      leave = () => {
+        unsubscribe();
+        signal?.removeEventListener("abort", stop);
+      };
       if (signal?.aborted === true) stop();
       else look();
     },
@@ -90,6 +91,13 @@ function answer(
       leave();
     },
   });
+}
+
+/** Why nothing more will come of the session; `null` while something may. */
+function endOf(session: LiveSession): string | null {
+  const { state, error } = session.getConnection();
+  if (state === "deleted") return "Somebody has deleted this conversation.";
+  return state === "failed" ? (error?.message ?? "The session cannot be followed.") : null;
 }
 
 /** The first one after the message. Another tab that speaks meanwhile is not thought of. */

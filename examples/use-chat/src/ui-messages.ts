@@ -1,5 +1,6 @@
 import { messageParts, type Message, type ToolCall, type ToolResult } from "@colloquy/client";
-import type { UIMessage } from "ai";
+import type { DynamicToolUIPart, UIMessage } from "ai";
+import { words } from "./answer-chunks.ts";
 
 /** A conversation as the AI SDK has it, to begin with. What is being answered is left out: that comes by resuming. */
 export function uiMessages(messages: readonly Message[]): UIMessage[] {
@@ -19,14 +20,11 @@ export function uiMessages(messages: readonly Message[]): UIMessage[] {
 function toolPart(
   { id: toolCallId, name: toolName, arguments: input }: ToolCall,
   results: readonly ToolResult[],
-) {
-  const output = results.find(({ call_id }) => call_id === toolCallId)?.output ?? null;
-  return {
-    type: "dynamic-tool",
-    toolName,
-    toolCallId,
-    state: "output-available",
-    input,
-    output,
-  } as const;
+): DynamicToolUIPart {
+  const call = { type: "dynamic-tool", toolName, toolCallId, input, providerExecuted: true } as const;
+  const result = results.find(({ call_id }) => call_id === toolCallId);
+  // Of an answer that was stopped before.
+  if (result === undefined) return { ...call, state: "input-available" };
+  if (result.is_error) return { ...call, state: "output-error", errorText: words(result.output) };
+  return { ...call, state: "output-available", output: result.output };
 }

@@ -3,6 +3,7 @@
 import { openPage, type Page } from "./harness.tsx";
 import { cleanup, fireEvent, render } from "@testing-library/react";
 import { execFile } from "node:child_process";
+import { getEventListeners } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { StrictMode } from "react";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { App as ReactChat } from "../../../examples/react-chat/src/app.tsx";
 import { App as UseChat } from "../../../examples/use-chat/src/app.tsx";
+import { ColloquyTransport } from "../../../examples/use-chat/src/colloquy-transport.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const ID = "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c";
@@ -119,13 +121,35 @@ describe.each([
     open();
     await say("Hi");
     (await page.model.next()).fail(new Error("broken"));
-    const id = (): string =>
-      globalThis.location.hash.slice(1) || (localStorage.getItem("colloquy.threads")?.slice(16, 52) ?? "");
+    const id = (): string => globalThis.location.hash.slice(1);
     await page.until(() => button("Stop") === undefined && id() !== "");
     const { system_events } = await page.direct.getState(id(), { wait: 10 });
     const [error] = system_events;
     await page.until(() => text().includes(error!.payload["message"] as string));
     expect(error!.type).toBe("error");
+  });
+
+  it("shows a call that was not made alike before and after a reload", async () => {
+    globalThis.location.hash = ID;
+    open();
+    await say("6 * 7?");
+    (await page.model.next()).callTool("calculator", { expression: "6 * 7" }).finish("tool-calls");
+    await click("Deny");
+    (await page.model.next()).say("As you like.").finish();
+    await page.until(() => text().includes("As you like.") && button("Stop") === undefined);
+    const before = document.querySelector("[role=log], .thread")!.textContent;
+    expect(before).toContain("denied");
+    cleanup();
+    render(<App client={page.client()} />);
+    await page.until(() => text().includes("As you like."));
+    expect(document.querySelector("[role=log], .thread")!.textContent).toBe(before);
+  });
+
+  it("leaves the page's history with one entry for it, which names the conversation", async () => {
+    const entries = history.length;
+    open();
+    await page.until(() => /^#[0-9a-f-]{36}$/.test(globalThis.location.hash));
+    expect(history.length).toBe(entries);
   });
 
   it("can be built", { timeout: 120_000 }, async () => {
@@ -162,4 +186,45 @@ describe.each([
     expect(globalThis.location.hash).toBe(`#${ID}`);
     expect(page.asked("POST /api/interrupt")).toBe(0);
   });
+});
+
+it("examples/react-chat shows the conversation that its address names, also after Back", async () => {
+  render(<ReactChat client={page.page} />);
+  await say("First");
+  (await page.model.next()).say("One").finish();
+  await page.until(() => text().includes("One") && button("Stop") === undefined);
+  const first = globalThis.location.hash;
+  await click("New conversation");
+  await page.until(() => globalThis.location.hash !== first && !text().includes("One"));
+  const second = globalThis.location.hash;
+  history.back();
+  await page.until(() => globalThis.location.hash === first && text().includes("One"));
+  history.forward();
+  await page.until(() => globalThis.location.hash === second && !text().includes("One"));
+  globalThis.location.hash = "";
+  await page.until(() => globalThis.location.hash.length === 37 && globalThis.location.hash !== second);
+  expect(globalThis.location.hash).not.toBe(first);
+});
+
+it("examples/use-chat ends an answer whose conversation somebody has deleted, and says so", async () => {
+  globalThis.location.hash = ID;
+  render(<UseChat client={page.page} />);
+  await say("Count");
+  (await page.model.next()).say("One");
+  await page.until(() => text().includes("One") && button("Stop") !== undefined);
+  await page.direct.deleteThread(ID);
+  await page.until(() => button("Stop") === undefined);
+  expect(document.querySelector("[role=alert]")?.textContent).toContain("deleted");
+});
+
+it("examples/use-chat leaves nothing at a signal whose answer nobody reads any more", async () => {
+  await page.direct.sendMessage(ID, "Count");
+  const call = await page.model.next();
+  const abort = new AbortController();
+  const transport = new ColloquyTransport(page.page);
+  const stream = await transport.reconnectToStream({ chatId: ID, abortSignal: abort.signal });
+  expect(getEventListeners(abort.signal, "abort")).toHaveLength(1);
+  await stream?.cancel();
+  expect(getEventListeners(abort.signal, "abort")).toHaveLength(0);
+  call.finish();
 });
