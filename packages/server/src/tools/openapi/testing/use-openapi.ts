@@ -1,0 +1,122 @@
+// OpenAPI sources with documents and services of a test.
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach } from "vitest";
+import { ManualClock } from "../../../../test/manual-clock.ts";
+import type { OpenApiSettings } from "../../../core/app-settings.ts";
+import { Hidden } from "../../../core/hidden.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { SecretMissing, type ToolContext } from "../../../core/ports/tool.ts";
+import { createOutbound, type Outbound } from "../../outbound/outbound.ts";
+import { startTestServer, type TestServer } from "../../outbound/testing/test-servers.ts";
+import { toolTurn } from "../../testing/tool-turn.ts";
+import type { SourceTool, ToolSource } from "../../tool-source.ts";
+import { planOpenApi } from "../openapi-source.ts";
+
+interface Line {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly message: string;
+}
+
+export interface OpenApiTrial {
+  readonly clock: ManualClock;
+  readonly outbound: Outbound;
+  readonly log: Line[];
+  /** A source that is called `pets`. */
+  readonly open: (settings: Partial<OpenApiSettings>) => ToolSource;
+  /** A file with this document; what every document has, it has too. */
+  readonly documentWith: (document: JsonObject) => Promise<string>;
+  readonly startServer: (answer: Parameters<typeof startTestServer>[1]) => Promise<[TestServer, string]>;
+  /** Is called after the test. */
+  readonly closeLater: (close: () => unknown) => void;
+}
+
+export function useOpenApi(): OpenApiTrial {
+  const log: Line[] = [];
+  const opened: Array<() => unknown> = [];
+  let clock: ManualClock;
+  let outbound: Outbound;
+  let folder: string;
+  beforeEach(async () => {
+    clock = new ManualClock();
+    outbound = createOutbound({ clock });
+    folder = await mkdtemp(join(tmpdir(), "openapi-"));
+    log.length = 0;
+  });
+  afterEach(async () => {
+    await outbound.close();
+    await Promise.all(opened.splice(0).map((close) => close()));
+    await rm(folder, { recursive: true });
+  });
+  const closeLater = (close: () => unknown): void => void opened.push(close);
+  const write = (fields: object, message: string): void => void log.push({ fields: { ...fields }, message });
+  const logger = { debug: write, info: write, warn: write, error: write };
+  return {
+    get clock() {
+      return clock;
+    },
+    get outbound() {
+      return outbound;
+    },
+    log,
+    closeLater,
+    open: (settings) => {
+      const complete = {
+        document: "",
+        baseURL: null,
+        operations: null,
+        headers: new Hidden({}),
+        ...settings,
+      };
+      const source = planOpenApi("pets", complete, { outbound, clock, logger, random: () => 1 }).create();
+      closeLater(() => source.close());
+      return source;
+    },
+    documentWith: async (document) => {
+      const path = join(folder, "document.json");
+      const info = { title: "Test", version: "1" };
+      await writeFile(path, JSON.stringify({ openapi: "3.1.0", info, paths: {}, ...document }));
+      return path;
+    },
+    startServer: async (answer) => {
+      const server = await startTestServer("127.0.0.1", answer);
+      closeLater(() => server.stop());
+      return [server, `http://127.0.0.1:${server.port}`];
+    },
+  };
+}
+
+const noSecret = (name: string): string => {
+  throw new SecretMissing(name);
+};
+
+export function list(
+  source: ToolSource,
+  signal = new AbortController().signal,
+): Promise<readonly SourceTool[]> {
+  return source.list({ turn: toolTurn(), secret: noSecret }, signal);
+}
+
+export function namesOf(tools: readonly SourceTool[]): readonly string[] {
+  return tools.map(({ name }) => name);
+}
+
+export async function call(
+  tool: SourceTool | undefined,
+  input: JsonObject,
+  of: Partial<ToolContext> = {},
+): Promise<unknown> {
+  const context = {
+    callId: "call-1",
+    signal: new AbortController().signal,
+    turn: toolTurn(),
+    progress: () => undefined,
+  };
+  if (tool === undefined) throw new Error("There is no such tool.");
+  return tool.execute(input, { ...context, secret: noSecret, ...of });
+}
+
+export const named = (tools: readonly SourceTool[], name: string): SourceTool | undefined =>
+  tools.find((tool) => tool.name === name);
