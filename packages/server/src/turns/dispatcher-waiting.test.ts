@@ -50,6 +50,15 @@ describe("turns that wait", () => {
     expect(clock.timers).toBe(idleTimers);
   });
 
+  it("are all taken by a process that has heard of one of them, where others may have added more", async () => {
+    const { queue, runs, dispatcher } = await start({ total: 9, isAlone: false });
+    await queue.commitAll();
+    queue.waiting.push(...[1, 2, 3].map((number) => ({ number, provider: "p", since: 0 })));
+    dispatcher.ring(1);
+    await queue.commitAll();
+    expect(numbers(runs)).toEqual([1, 2, 3]);
+  });
+
   it("run although one of them could not be announced", async () => {
     let broken = 1;
     const trial = await start({

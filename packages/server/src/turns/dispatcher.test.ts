@@ -77,6 +77,19 @@ describe("a chat", () => {
     expect(dispatcher.reserve().claim).not.toBeNull();
   });
 
+  it.each([2, 32, 64, 65, 100])(
+    "starts at once during a claim of one turn where %i may run: a claim takes no more places than turns may be there",
+    async (total) => {
+      const { chat, queue, runs, dispatcher, running } = await start({ total });
+      await queue.commitAll();
+      dispatcher.ring(1);
+      expect([queue.pending, running.free]).toEqual([1, total - 1]);
+      chat();
+      await queue.commitAll();
+      expect([numbers(runs), queue.pending, running.free]).toEqual([[1], 0, total - 1]);
+    },
+  );
+
   it("does not overtake those that a claim under way leaves behind", async () => {
     const { chat, queue, runs } = await start({ total: 70 });
     for (let n = 0; n < 150; n += 1) chat();

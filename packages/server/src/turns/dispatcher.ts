@@ -151,10 +151,11 @@ export class Dispatcher {
     this.#claiming = true;
     try {
       while (this.#unasked > 0 && !this.#stopped) {
-        const places = running.promise(running.limitsProviders ? 1 : CLAIM_AT_ONCE);
+        const expected = this.#unasked;
+        const places = running.promise(running.limitsProviders ? 1 : Math.min(expected, CLAIM_AT_ONCE));
         if (places === 0) return this.#callOthers();
         // No more than wait at all, and the count is never too low.
-        this.#left = Math.max(0, Math.min(this.#unasked, this.waiting) - places);
+        this.#left = Math.max(0, Math.min(expected, this.waiting) - places);
         this.#unasked = 0;
         const askedAt = clock.monotonic();
         const fullProviders = running.fullProviders(places);
@@ -171,6 +172,7 @@ export class Dispatcher {
         // Nothing may stand between the answer and this: one more step, and a delete that was committed behind the claim
         // would be announced before it.
         this.#take(claimed, places, askedAt);
+        if (claimed.length === places) this.#unasked += this.#beyond(expected - places);
         this.#left = 0;
         if (claimed.length < places) await this.#count.correct();
       }
@@ -180,6 +182,13 @@ export class Dispatcher {
     } finally {
       this.#claiming = false;
     }
+  }
+
+  /** Runnable turns beyond a claim that got all it asked for: more than expected where one before passed over providers, or others add some. */
+  #beyond(expected: number): number {
+    const { running, isAlone } = this.#options;
+    if (running.limitsProviders) return Number.POSITIVE_INFINITY;
+    return isAlone ? expected : Math.max(1, expected);
   }
 
   #claimLater(): void {
@@ -196,7 +205,7 @@ export class Dispatcher {
     const { running, settle, logger } = this.#options;
     const started = claimed.filter(({ outcome }) => outcome !== null).length;
     // Behind a turn that was failed instead of started, the next one of its session may start now.
-    this.#unasked += claimed.length === places ? Number.POSITIVE_INFINITY : claimed.length - started;
+    this.#unasked += claimed.length - started;
     this.#count.take(claimed.length);
     running.unpromise(places - started);
     for (const committed of claimed) {
