@@ -1,5 +1,6 @@
 import { useRef, useState, type ReactNode } from "react";
 import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
+import { openedApps } from "../connection/opened-apps.ts";
 import { Picker } from "../design/picker.tsx";
 
 /** The Apps that a key opens. */
@@ -10,7 +11,7 @@ interface Opened {
 
 /**
  * Chooses the App of a new conversation, among those that the key opens. Not there without a key, which opens the default one alone. The
- * service is asked when somebody is about to choose: its answer opens a session, which every load of the page would leave behind.
+ * service is asked when somebody is about to choose, because most who load the page do not.
  */
 export function AppPicker(): ReactNode {
   const { client, app, key, change } = useConnection();
@@ -19,8 +20,8 @@ export function AppPicker(): ReactNode {
   const ask = (): void => {
     if (key === null || asked.current === key) return;
     asked.current = key;
-    client.listApps().then(
-      (apps) => setOpened({ key, names: apps.map(({ name }) => name) }),
+    openedApps(client).then(
+      (names) => setOpened({ key, names }),
       // The settings say what is wrong with a key.
       () => {
         asked.current = null;

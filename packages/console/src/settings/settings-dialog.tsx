@@ -1,6 +1,7 @@
 import { createClient } from "@colloquy/client";
 import { useState, type ReactNode } from "react";
 import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
+import { openedApps } from "../connection/opened-apps.ts";
 import { Button } from "../design/button.tsx";
 import { Dialog } from "../design/dialog.tsx";
 import { DialogButtons, DialogFailure, Field } from "../design/dialog-parts.tsx";
@@ -74,7 +75,7 @@ async function openedApp(
 ): Promise<string | null> {
   const baseUrl = new URL(".", window.location.href).href;
   const client = createClient({ baseUrl, fetch, ...(key !== null && { key }) });
-  const names = (await client.listApps()).map(({ name }) => name);
+  const names = await openedApps(client);
   const others = names.filter((name) => name !== DEFAULT_APP);
   if (app === null) return others[0] ?? null;
   if (!names.includes(app)) {

@@ -77,6 +77,23 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await expectApp(page, "default");
   });
 
+  it("who saves a key and picks an App leaves no session behind", async () => {
+    const { page } = await openPage(service.url);
+    const done: string[] = [];
+    page.on("requestfinished", (request) => {
+      const { pathname } = new URL(request.url());
+      if (/^\/api\/(?:control\/apps|sessions\/)/.test(pathname)) done.push(request.method());
+    });
+    await openConsole(page);
+    await enter(page, { key });
+    await app(page).focus();
+    await app(page).selectOption("default");
+    // Each list, and what it has made.
+    await expect.poll(() => done.toSorted()).toEqual(["DELETE", "DELETE", "GET", "GET"]);
+    const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
+    expect((await admin.listSessions()).sessions).toEqual([]);
+  });
+
   it("a model that was picked is let go with its App", async () => {
     const { page } = await openPage(service.url);
     await openConsole(page);
