@@ -210,7 +210,6 @@ describe("what a turn writes", () => {
 
   it("is refused once the turn was interrupted, its session deleted, or somebody else has taken it over", async () => {
     await one.service.conversations.interrupt(one.id, null);
-    expect(await one.journal.history(1_000)).toBeNull();
     expect(await one.journal.stepWithCalls(step(1, "x"), [], [])).toBe(false);
     expect(await one.journal.complete(step(1, "x"))).toBe(false);
     expect(await one.journal.fail({ code: "c", message: "m" })).toBe(false);
@@ -251,5 +250,31 @@ describe("what a turn writes", () => {
     one.journal.say("tw");
     expect(await one.journal.fail({ code: "model_failed", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
+  });
+});
+
+describe("the past of a turn", () => {
+  it("is not asked of the store where the turn is its session's first and has finished no step", async () => {
+    const past = await one.journal.history(1_000);
+    expect(one.callsOf("turns.history")).toEqual([]);
+    const stored = await one.service.store.turns.history(one.turn, 1_000);
+    expect(stored).toMatchObject(past!);
+    expect(past).toMatchObject([{ userMessage: { content: "hello" } }]);
+  });
+
+  it("is asked of the store behind a finished step, and in every other turn", async () => {
+    await one.journal.stepWithCalls(step(1, "one"), [call("a")], []);
+    expect(await one.journalOf({ ...one.turn, stepsDone: 1 }).history(1_000)).toMatchObject([
+      { steps: [{ number: 1 }] },
+    ]);
+    await one.service.conversations.interrupt(one.id, null);
+    await one.service.say(one.id, "again");
+    await one.next();
+    expect(await one.journal.history(1_000)).toMatchObject([
+      { number: 1, state: "interrupted" },
+      { number: 2, userMessage: { content: "again" } },
+    ]);
+    await one.service.conversations.interrupt(one.id, null);
+    expect(await one.journal.history(1_000)).toBeNull();
   });
 });

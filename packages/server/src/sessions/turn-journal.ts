@@ -69,6 +69,10 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   async history(maxCharacters: number): Promise<readonly PastTurn[] | null> {
+    return pastOfBeginning(this.#turn) ?? (await this.#stored(maxCharacters));
+  }
+
+  async #stored(maxCharacters: number): Promise<readonly PastTurn[] | null> {
     return await this.#persist(
       () => this.#options.store.history(this.#turn, maxCharacters),
       (turns) => turns,
@@ -223,4 +227,15 @@ export class StoredTurnJournal implements TurnJournal {
     this.#saved = 0;
     this.#step += 1;
   }
+}
+
+/** What the store would answer of a session's first turn that has finished no step; `null` of any other, of which the store has to be asked. */
+function pastOfBeginning({
+  turn,
+  stepsDone,
+  userText,
+  agentMessage,
+}: StartedTurn): readonly PastTurn[] | null {
+  if (turn > 1 || stepsDone > 0) return null;
+  return [{ number: turn, state: "running", userMessage: { content: userText }, agentMessage, steps: [] }];
 }

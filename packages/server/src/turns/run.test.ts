@@ -116,7 +116,7 @@ describe("a turn", () => {
     const past: PastTurn = {
       number: 0,
       state: "complete",
-      userMessage: { ...before, role: "user", content: "before" },
+      userMessage: { content: "before" },
       agentMessage: { ...before, toolCalls: [call] },
       steps: [],
     };

@@ -15,7 +15,7 @@ import type { Committed, SessionTarget } from "./session-store.ts";
 export interface PastTurn {
   readonly number: number;
   readonly state: TurnState;
-  readonly userMessage: MessageRecord;
+  readonly userMessage: Pick<MessageRecord, "content">;
   /** `null` for a turn that has not started; those that an interrupt dropped unanswered are left out. */
   readonly agentMessage: MessageRecord | null;
   readonly steps: readonly StepRecord[];
