@@ -16,7 +16,7 @@ afterEach(() => rm(built, { recursive: true, force: true }));
 async function build(round: string): Promise<readonly string[]> {
   const [entryFileNames, chunkFileNames] = [`assets/[name]-${round}.js`, `assets/[name]-${round}.js`];
   await buildConsole(built, {
-    build: { minify: false, rollupOptions: { output: { entryFileNames, chunkFileNames } } },
+    build: { rollupOptions: { output: { entryFileNames, chunkFileNames } } },
   });
   return (await readdir(join(built, "assets"))).filter((file) => file.includes(`-${round}.js`));
 }
