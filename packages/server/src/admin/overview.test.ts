@@ -4,15 +4,16 @@ import { interceptStore } from "../../test/intercepted-store.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { Unavailable } from "../core/errors.ts";
 import type { Store } from "../core/ports/store.ts";
-import { createReadiness } from "../readiness.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { createOverview } from "./overview.ts";
 
 let clock: ManualClock;
 let store: Store;
+let readiness: { stopping: boolean };
 
 beforeEach(async () => {
   clock = new ManualClock();
+  readiness = { stopping: false };
   const onFatal = (error: Error): never => {
     throw error;
   };
@@ -31,10 +32,10 @@ function overviewOf({ reads, commits, bus }: Given): () => Promise<AdminOverview
   return createOverview({
     version: "1.2.3",
     node: "node-1",
-    store: interceptStore(store, () => reads?.()),
+    store: { ...interceptStore(store, () => reads?.()), probe: () => (commits ?? store.probe)() },
     storeKind: "sqlite",
     bus: { kind: "nats", check: bus },
-    readiness: createReadiness({ probe: () => (commits ?? store.probe)() }),
+    readiness,
     gauges: {
       liveSessions: () => 1,
       snapshotBytes: () => 2,
@@ -94,5 +95,13 @@ describe("the overview", () => {
     });
     expect(overview.store.read_ms).not.toBeNull();
     expect(overview.store.problems).toEqual(overview.problems);
+  });
+
+  it("says of a service that stops that it is not ready, and nothing else of its store", async () => {
+    readiness.stopping = true;
+    const { is_ready, problems, store } = await overviewOf({ reads: null, commits: null, bus: fails })();
+    expect({ is_ready, problems }).toEqual({ is_ready: false, problems: ["It is being stopped."] });
+    expect(store).toMatchObject({ is_healthy: true, problems: [] });
+    expect(store.commit_ms).not.toBeNull();
   });
 });

@@ -17,10 +17,10 @@ export interface OverviewOptions {
   readonly version: string;
   /** Id of this process, under which it owns turns. */
   readonly node: string;
-  readonly store: Pick<Store, "admin" | "turns">;
+  readonly store: Pick<Store, "admin" | "turns" | "probe">;
   readonly storeKind: AdminOverview["store"]["kind"];
   readonly bus: BusServer;
-  readonly readiness: Readiness;
+  readonly readiness: Pick<Readiness, "stopping">;
   readonly gauges: ProcessGauges;
   readonly clock: Pick<Clock, "now" | "monotonic" | "after">;
 }
@@ -30,18 +30,19 @@ export function createOverview(options: OverviewOptions): () => Promise<AdminOve
   const { version, node, readiness, gauges, clock } = options;
   const startedAt = timeText(clock.now());
   return async () => {
-    const [store, everywhere, bus] = await Promise.all([
+    const [look, everywhere, bus] = await Promise.all([
       lookAtStore(options),
       countEverywhere(options),
       lookAtBus(options),
     ]);
+    const problems = [...(readiness.stopping ? ["It is being stopped."] : []), ...look.commitProblems];
     return {
       version,
       time: timeText(clock.now()),
       started_at: startedAt,
       node,
-      is_ready: store.readiness.length === 0 && !readiness.stopping,
-      problems: [...store.readiness],
+      is_ready: problems.length === 0,
+      problems,
       here: {
         sessions_in_memory: gauges.liveSessions(),
         snapshot_bytes: gauges.snapshotBytes(),
@@ -49,32 +50,31 @@ export function createOverview(options: OverviewOptions): () => Promise<AdminOve
         running_turns: gauges.runningTurns(),
       },
       everywhere,
-      store: store.health,
+      store: look.store,
       bus,
     };
   };
 }
 
-async function lookAtStore({ store, storeKind, readiness, clock }: OverviewOptions) {
+async function lookAtStore({ store, storeKind, clock }: OverviewOptions) {
   const [read, commit] = await Promise.all([
     timed(clock, async () => ({ there: await store.admin.now(), here: clock.now() })),
-    // Readiness is whether a commit reaches the disk.
-    timed(clock, () => readiness.problems()),
+    timed(clock, () => store.probe()),
   ]);
   const aheadMs = read.ok ? Math.round(read.value.there - (read.value.here - read.ms / 2)) : null;
-  const problems = commit.ok
-    ? commit.value
-    : ["The store takes no writes in time. Look at the database and at the log."];
   const unread = "The store cannot be read. Look at the database and at the log.";
+  const unwritten =
+    "The store takes no writes, or not in time. Look at the disk or the database, and at the log.";
+  const commitProblems = commit.ok ? [] : [unwritten];
   const health = {
     kind: storeKind,
-    is_healthy: read.ok && problems.length === 0,
-    problems: [...(read.ok ? [] : [unread]), ...problems],
+    is_healthy: read.ok && commit.ok,
+    problems: [...(read.ok ? [] : [unread]), ...commitProblems],
     read_ms: read.ok ? read.ms : null,
-    commit_ms: commit.ok && problems.length === 0 ? commit.ms : null,
+    commit_ms: commit.ok ? commit.ms : null,
     clock_ahead_ms: aheadMs,
   };
-  return { health, readiness: problems };
+  return { store: health, commitProblems };
 }
 
 /** `null` where the store cannot be read. */
