@@ -45,7 +45,7 @@ export function toAdminTurn({ turn, lease }: SeenTurn, at: number, stuck: string
     accepted_at: timeText(turn.enqueuedAt),
     started_at: timeOrNull(turn.startedAt),
     ended_at: timeOrNull(turn.endedAt),
-    ran_ms: turn.ranMs + ranInAttempt(turn, at),
+    ran_ms: turn.ranMs + ranInAttempt(turn, lease, at),
     owner: lease?.owner ?? null,
     lease_expires_at: timeOrNull(lease?.expiresAt ?? null),
     error: turn.failure,

@@ -37,7 +37,7 @@ export function whyStuck(
   if (at - lease.expiresAt > SWEPT_MS) {
     return "The lease of the process that ran it has run out, and no process has taken it over.";
   }
-  const ranMs = turn.ranMs + ranInAttempt(turn, at);
+  const ranMs = turn.ranMs + ranInAttempt(turn, lease, at);
   return ranMs > turnMs + LATE_MS ? "It has run for longer than a turn may (limits.turnMs)." : null;
 }
 

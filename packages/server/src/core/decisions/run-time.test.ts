@@ -30,13 +30,18 @@ describe("the time that a turn has run in the attempt under way", () => {
   const running = { state: "running", runnable: false, attemptAt: 1_000 } as const;
 
   it("is what has passed since it was started last", () => {
-    expect(ranInAttempt(running, 4_500)).toBe(3_500);
-    expect(ranInAttempt(running, 500)).toBe(0);
+    expect(ranInAttempt(running, null, 4_500)).toBe(3_500);
+    expect(ranInAttempt(running, null, 500)).toBe(0);
+  });
+
+  it("ends with its lease, however long nobody finds that its owner has died", () => {
+    expect(ranInAttempt(running, { expiresAt: 11_000 }, 10_000)).toBe(9_000);
+    expect(ranInAttempt(running, { expiresAt: 11_000 }, 60 * 60 * 1000)).toBe(10_000);
   });
 
   it("is nothing for a turn that nobody runs, and where nobody knows when it was started", () => {
-    expect(ranInAttempt({ ...running, runnable: true }, 4_500)).toBe(0);
-    expect(ranInAttempt({ ...running, state: "waiting" }, 4_500)).toBe(0);
-    expect(ranInAttempt({ ...running, attemptAt: null }, 4_500)).toBe(0);
+    expect(ranInAttempt({ ...running, runnable: true }, null, 4_500)).toBe(0);
+    expect(ranInAttempt({ ...running, state: "waiting" }, null, 4_500)).toBe(0);
+    expect(ranInAttempt({ ...running, attemptAt: null }, null, 4_500)).toBe(0);
   });
 });

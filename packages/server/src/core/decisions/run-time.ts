@@ -12,10 +12,15 @@ export function ranUnder(lease: Lease | null, at: number): number {
   return Math.max(0, Math.min(at, lease.expiresAt) - lease.takenAt);
 }
 
-/** Milliseconds that a turn has run until `at` in the attempt under way; 0 where none is, or nobody knows when it began. */
+/**
+ * Milliseconds that a turn has run until `at` in the attempt under way; 0 where none is, or nobody knows when it began. Where the lease is
+ * known that it runs under, not beyond its end, as `ranUnder` has it.
+ */
 export function ranInAttempt(
   { state, runnable, attemptAt }: Pick<TurnRecord, "state" | "runnable" | "attemptAt">,
+  lease: Pick<Lease, "expiresAt"> | null,
   at: number,
 ): number {
-  return state === "running" && !runnable && attemptAt !== null ? Math.max(0, at - attemptAt) : 0;
+  if (state !== "running" || runnable || attemptAt === null) return 0;
+  return Math.max(0, Math.min(at, lease?.expiresAt ?? at) - attemptAt);
 }

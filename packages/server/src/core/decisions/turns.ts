@@ -135,7 +135,7 @@ export function failTurn(
 /** Records the end of a turn: nobody needs to decide for it any more. Whoever calls it moves the session's status and the queue on. */
 export function endTurn(draft: SessionDraft, { turn, actions }: OpenTurn, end: Partial<TurnRecord>): void {
   for (const action of actions) draft.resolveAction(action, "cancelled", null);
-  const ranMs = turn.ranMs + ranInAttempt(turn, draft.at);
+  const ranMs = turn.ranMs + ranInAttempt(turn, null, draft.at);
   draft.changeTurn({ ...turn, ...end, ranMs, runnable: false, behindWaiting: false, endedAt: draft.at });
   draft.settledTurns.add(turn.number);
 }
