@@ -21,7 +21,7 @@ export function Approval({
       </h2>
       <JsonText label="With this input" text={JSON.stringify(input)} />
       <div className={styles["buttons"]}>
-        <Button look="primary" disabled={decision.isBusy} onClick={() => decision.approveWith(() => null)}>
+        <Button look="primary" disabled={decision.isBusy} onClick={() => decision.approveWith(null)}>
           Approve
         </Button>
         <Button disabled={decision.isBusy} onClick={decision.deny}>

@@ -17,7 +17,7 @@ export function Question({
 }): ReactNode {
   const [text, setText] = useState("");
   const { question, choices } = action.request;
-  const answer = (given: string): void => decision.approveWith(() => ({ answer: given }));
+  const answer = (given: string): void => decision.approveWith({ answer: given });
   return (
     <>
       <h2 className={styles["question"]} dir="auto">

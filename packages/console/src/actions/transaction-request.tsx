@@ -70,7 +70,7 @@ function SentElsewhere({
         className={styles["answer"]}
         onSubmit={(event) => {
           event.preventDefault();
-          decision.approveWith(() => ({ transaction_hash: hash.trim() }));
+          decision.approveWith({ transaction_hash: hash.trim() });
         }}
       >
         <input

@@ -3,7 +3,8 @@ import { useConnection } from "../connection/connection.tsx";
 import { Button } from "../design/button.tsx";
 import type { BrowserWallet } from "../wallet/browser-wallet.ts";
 import { SigningAccount } from "./signing-account.tsx";
-import type { DecisionResult, DecisionState } from "./use-decision.ts";
+import type { DecisionState } from "./use-decision.ts";
+import { resultText, type WalletResult } from "./wallet-results.ts";
 import styles from "./action-card.module.css";
 
 /** What a person can do with a request to the wallet: have the wallet of the browser do it, where there is one, or deny. */
@@ -19,20 +20,26 @@ export function WalletDecision({
   readonly doing: string;
   readonly decision: DecisionState;
   /** `expected` is the account that the page is connected to, `null` for whichever the wallet has. */
-  readonly ask: (wallet: BrowserWallet, expected: string | null) => Promise<DecisionResult>;
+  readonly ask: (wallet: BrowserWallet, expected: string | null) => Promise<WalletResult>;
 }): ReactNode {
   const { wallet: expected } = useConnection();
   return (
     <>
-      {wallet !== null && <SigningAccount address={expected} />}
+      {wallet !== null && decision.given === null && <SigningAccount address={expected} />}
+      {decision.given !== null && (
+        <p>
+          The wallet has done this, and is not asked again: <code>{resultText(decision.given)}</code>. The
+          service does not know of it yet.
+        </p>
+      )}
       <div className={styles["buttons"]}>
         {wallet !== null && (
           <Button
             look="primary"
             disabled={decision.isBusy}
-            onClick={() => decision.approveWith(() => ask(wallet, expected))}
+            onClick={() => decision.approveByWallet(() => ask(wallet, expected))}
           >
-            {doing}
+            {decision.given === null ? doing : "Tell the service"}
           </Button>
         )}
         <Button disabled={decision.isBusy} onClick={decision.deny}>

@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import type { WatchedPage } from "../../../../test/browser/watched-page.ts";
 import {
   answers,
   expectAnswer,
@@ -26,6 +27,11 @@ const TYPED_DATA = {
   types: { Order: [{ name: "cups", type: "uint256" }] },
   message: { cups: "3" },
 };
+const PAYMENT = { to: ACCOUNT, value_ether: "0.25" };
+const payingWallet: WalletAnswer = ({ method }) => {
+  if (method === "eth_requestAccounts") return [ACCOUNT];
+  return method === "eth_chainId" ? "0x1" : HASH;
+};
 const isLeftOut = await isWithoutChromium();
 
 const service = useConsoleService();
@@ -39,14 +45,14 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     tool: string,
     input: object,
     wallet: WalletAnswer | null = null,
-  ): Promise<{ page: Page; calls: readonly WalletCall[] }> {
-    const { page, context } = await openPage(service.url);
+  ): Promise<{ page: Page; calls: readonly WalletCall[]; expectTrouble: WatchedPage["expectTrouble"] }> {
+    const { page, context, expectTrouble } = await openPage(service.url);
     const calls = wallet === null ? [] : await givePageWallet(context, wallet);
     await openConsole(page);
     await say(page, "Please");
     (await service.model.next()).callTool(tool, input).finish("tool-calls");
     await expectSeen(card(page));
-    return { page, calls };
+    return { page, calls, expectTrouble };
   }
 
   /** What became of the one call, as it is kept. */
@@ -194,6 +200,67 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
       chainId: "0x1",
     });
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { transaction_hash: HASH } });
+  });
+
+  it("is a transaction that is sent once, though the service could not be told of it at first", async () => {
+    const { page, calls, expectTrouble } = await asked("wallet_request_transaction", PAYMENT, payingWallet);
+    expectTrouble(/429/);
+    await page.route("**/api/actions/*", (route) =>
+      route.fulfill({
+        status: 429,
+        contentType: "application/problem+json",
+        body: JSON.stringify({ code: "rate_limited", status: 429, detail: "Too many requests." }),
+      }),
+    );
+    await card(page).getByRole("button", { name: "Send with the wallet" }).click();
+    const told = card(page).getByRole("alert");
+    await expectSeen(told.getByText(HASH));
+    await expectSeen(told.getByText("Too many requests."));
+    await page.reload();
+    await expectSeen(card(page).getByText(HASH));
+    await page.unroute("**/api/actions/*");
+    await card(page).getByRole("button", { name: "Tell the service" }).click();
+    (await service.model.next()).say("Sent.").finish();
+    await expectAnswer(page, /Sent\./);
+    expect(calls.filter(({ method }) => method === "eth_sendTransaction")).toHaveLength(1);
+    expect(await outcome(page)).toMatchObject({ output: { transaction_hash: HASH } });
+    expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain(HASH);
+  });
+
+  it("is a transaction that is not sent when it was decided elsewhere by then", async () => {
+    const { page, calls } = await asked("wallet_request_transaction", PAYMENT, payingWallet);
+    const id = await sessionOf(page);
+    const [action] = (await service.direct.getState(id)).pending_actions;
+    // Between the click and the wallet.
+    await page.route("**/api/state*", async (route) => {
+      await service.direct.decideAction(id, action!.id, { decision: "deny" });
+      await route.continue();
+    });
+    await card(page).getByRole("button", { name: "Send with the wallet" }).click();
+    (await service.model.next()).say("Then not.").finish();
+    await expectAnswer(page, /Then not\./);
+    await expectGone(card(page));
+    expect(calls).toEqual([]);
+  });
+
+  it("is a transaction that was sent too late, whose hash is told all the same", async () => {
+    const late = Promise.withResolvers<void>();
+    const { page, expectTrouble } = await asked("wallet_request_transaction", PAYMENT, async (call) => {
+      if (call.method === "eth_sendTransaction") await late.promise;
+      return payingWallet(call);
+    });
+    expectTrouble(/409/);
+    const id = await sessionOf(page);
+    const [action] = (await service.direct.getState(id)).pending_actions;
+    const asking = page.waitForResponse(/api\/state/);
+    await card(page).getByRole("button", { name: "Send with the wallet" }).click();
+    await asking;
+    await service.direct.decideAction(id, action!.id, { decision: "deny" });
+    await expectGone(card(page));
+    late.resolve();
+    await expectSeen(page.getByRole("alert").getByText(`The wallet has done it (${HASH})`));
+    (await service.model.next()).say("Then not.").finish();
+    await expectAnswer(page, /Then not\./);
   });
 
   it("is a transaction that was sent elsewhere, where the browser has no wallet", async () => {

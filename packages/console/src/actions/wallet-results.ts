@@ -1,0 +1,45 @@
+// What a wallet gave for an action, until the service has it: a transaction that is sent must not be sent again because the service could
+// not be told of it, also not after the page was loaded again.
+
+import type { Kept } from "../connection/tab-storage.ts";
+
+export type WalletResult = { readonly transaction_hash: string } | { readonly signature: string };
+
+const PREFIX = "colloquy.given.";
+
+/** `null` where the wallet has given nothing yet. */
+export function keptResult(storage: Kept, actionId: string): WalletResult | null {
+  try {
+    const kept: unknown = JSON.parse(storage.getItem(`${PREFIX}${actionId}`) ?? "null");
+    return isResult(kept) ? kept : null;
+  } catch {
+    return null;
+  }
+}
+
+export function keepResult(storage: Kept, actionId: string, result: WalletResult): void {
+  try {
+    storage.setItem(`${PREFIX}${actionId}`, JSON.stringify(result));
+  } catch {
+    // Full or forbidden: then the card that asked for it has it, as long as it is shown.
+  }
+}
+
+export function forgetResult(storage: Kept, actionId: string): void {
+  try {
+    storage.removeItem(`${PREFIX}${actionId}`);
+  } catch {
+    // Then nothing was kept.
+  }
+}
+
+/** What was done, to find it again in the wallet or on the chain. */
+export function resultText(result: WalletResult): string {
+  return "signature" in result ? result.signature : result.transaction_hash;
+}
+
+function isResult(value: unknown): value is WalletResult {
+  if (typeof value !== "object" || value === null) return false;
+  const { transaction_hash, signature } = value as Readonly<Record<string, unknown>>;
+  return typeof transaction_hash === "string" || typeof signature === "string";
+}
