@@ -1,0 +1,204 @@
+// Streams that break, fall silent or never come through: the session is followed all the same, and nothing is lost or doubled.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it, vi } from "vitest";
+import { readText, told, useLiveSession } from "./use-live-session.ts";
+
+const live = useLiveSession();
+const { isIdle, lastContent, record, state, truth } = live;
+
+describe("a stream that breaks", () => {
+  it("is resumed after a pause, and nothing is lost or doubled", async () => {
+    const { updates } = record();
+    await live.served.until(() => state() === "live");
+    await live.session.send("Hi");
+    const call = await live.served.model.next();
+    call.say("one ");
+    await live.served.until(() => lastContent() === "one ");
+    live.served.proxy.cut();
+    await live.served.until(() => state() === "waiting");
+    call.say("two ");
+    await live.served.clock.advance(900);
+    expect(state()).toBe("waiting");
+    await live.served.until(() => state() === "live", 100);
+    await live.served.until(() => lastContent() === "one two ");
+    call.say("three").finish();
+    await live.served.until(isIdle);
+    expect(readText(updates)).toBe("one two three");
+    expect(told(updates)).toEqual([
+      "message_created user complete: Hi",
+      "message_created agent streaming: ",
+      "message_completed agent complete: one two three",
+    ]);
+    expect(live.served.proxy.heads.at(-1)?.["last-event-id"]).toMatch(/-\d+$/);
+    expect(live.session.getSnapshot()).toEqual(await truth());
+  });
+
+  it("is tried after pauses that grow, at most 30 seconds, and at once when the network is back", async () => {
+    live.session.subscribe(() => undefined);
+    await live.served.until(() => state() === "live");
+    live.served.proxy.plan = () => "refuse";
+    live.served.proxy.cut();
+    const pauses: number[] = [];
+    for (let turn = 0; turn < 7; turn += 1) {
+      await live.served.until(() => state() === "waiting");
+      const seen = live.served.proxy.seen.length;
+      let ms = 0;
+      while (live.served.proxy.seen.length === seen) {
+        await live.served.clock.advance(250);
+        ms += 250;
+        await sleep(2);
+      }
+      pauses.push(ms);
+      await live.served.until(() => state() === "waiting" && live.served.proxy.seen.length >= seen + 2);
+    }
+    expect(pauses.map((ms) => Math.round(ms / 1000))).toEqual([1, 2, 4, 8, 15, 15, 15]);
+    expect(live.session.getConnection().error).toMatchObject({ code: "network_failed", status: 0 });
+    live.served.proxy.plan = () => null;
+    live.served.wake();
+    await live.served.until(() => state() === "live");
+    // A stream that has lasted makes what was before forgotten.
+    await live.served.clock.advance(5_000);
+    live.served.proxy.cut();
+    await live.served.until(() => state() === "waiting");
+    await live.served.clock.advance(1_000);
+    await live.served.until(() => state() === "live");
+  });
+
+  it("is given up when it says nothing for 40 seconds", async () => {
+    live.session.subscribe(() => undefined);
+    await live.served.until(() => state() === "live");
+    await live.served.clock.advance(39_000);
+    expect(state()).toBe("live");
+    await live.served.until(() => state() !== "live", 500);
+    await live.served.until(() => state() === "live", 100);
+  });
+
+  it("has a snapshot fetched when events are missing, and tells what must have happened", async () => {
+    const { updates } = record();
+    await live.served.until(() => state() === "live");
+    live.served.proxy.plan = () => "refuse";
+    live.served.proxy.cut();
+    await live.served.until(() => state() === "waiting");
+    // The session begins a new life meanwhile: nothing can be replayed.
+    await live.served.direct.deleteThread(live.session.id);
+    const sending = live.served.direct.sendMessage(live.session.id, "Hi", { wait: true });
+    (await live.served.model.next()).say("Hello").finish();
+    await sending;
+    live.served.proxy.plan = () => null;
+    await live.served.until(() => state() === "live", 500);
+    await live.served.until(() => lastContent() === "Hello");
+    await live.served.until(() => live.session.getSnapshot()?.title === "Hi");
+    expect(told(updates)).toEqual([
+      "message_created user complete: Hi",
+      "message_created agent complete: Hello",
+      "message_completed agent complete: Hello",
+    ]);
+    expect(live.session.getSnapshot()).toEqual(await truth());
+  });
+});
+
+describe("where streams are blocked", () => {
+  const blocked = (
+    fault: "swallow" | 0 | { status: number; headers?: Record<string, string>; body?: string },
+  ) => {
+    live.served.proxy.plan = ({ path }) => (path === "/api/updates" ? fault : null);
+  };
+
+  it.each([
+    ["nothing gets through", "swallow"],
+    ["the connection breaks before the first byte", 0],
+    [
+      "something else answers",
+      { status: 200, headers: { "content-type": "text/html" }, body: "<p>Portal</p>" },
+    ],
+    [
+      "there are too many",
+      { status: 429, headers: { "content-type": "application/problem+json" }, body: "{}" },
+    ],
+  ] as const)(
+    "because %s, the session is polled, and followed again when they are not",
+    async (_name, fault) => {
+      blocked(fault);
+      const { updates } = record();
+      await live.served.until(() => state() === "polling", 100);
+      await live.session.send("Hi");
+      const call = await live.served.model.next();
+      call.say("one ");
+      await live.served.until(() => lastContent() === "one ", 100);
+      call.say("two ");
+      await live.served.until(() => lastContent() === "one two ", 100);
+      live.served.proxy.plan = () => null;
+      await live.served.until(() => state() === "live", 100);
+      call.say("three").finish();
+      await live.served.until(isIdle);
+      expect(readText(updates)).toBe("one two three");
+      expect(told(updates)).toEqual([
+        "message_created user complete: Hi",
+        expect.stringMatching(/^message_created agent streaming: /),
+        "message_completed agent complete: one two three",
+      ]);
+      expect(live.session.getSnapshot()).toEqual(await truth());
+    },
+  );
+
+  it("a question is answered with nothing when nothing has changed", async () => {
+    blocked(0);
+    const listener = vi.fn<() => void>();
+    await live.session.refresh();
+    live.session.subscribe(listener);
+    await live.served.until(() => state() === "polling");
+    const before = live.session.getSnapshot();
+    const asked = live.served.proxy.seen.length;
+    await live.served.until(() => live.served.proxy.seen.length >= asked + 3, 100);
+    expect(live.session.getSnapshot()).toBe(before);
+    expect(live.served.proxy.heads.at(-1)?.["if-none-match"]).toMatch(/^"/);
+  });
+
+  it("the first question asks for everything, because what was read before the stream is not what is known", async () => {
+    live.session.subscribe(() => undefined);
+    await live.served.until(() => state() === "live");
+    await live.session.send("Hi");
+    (await live.served.model.next()).say("one ");
+    await live.served.until(() => lastContent() === "one ");
+    blocked(0);
+    const asked = live.served.proxy.seen.length;
+    live.served.proxy.cut();
+    await live.served.until(() => state() === "polling", 100);
+    const first = live.served.proxy.seen.indexOf("GET /api/state", asked);
+    expect(live.served.proxy.heads[first]).not.toHaveProperty("if-none-match");
+  });
+
+  it("a question that was under way when something was sent is followed by another one at once", async () => {
+    blocked(0);
+    const gate = Promise.withResolvers<void>();
+    let isHeld = false;
+    const holding: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (isHeld && response.url.endsWith("/api/state")) await gate.promise;
+      return response;
+    };
+    live.session = live.served.client({ fetch: holding }).session();
+    live.session.subscribe(() => undefined);
+    await live.served.until(() => state() === "polling");
+    isHeld = true;
+    const asked = live.served.proxy.seen.length;
+    await live.served.until(() => live.served.proxy.seen.length > asked, 100);
+    await live.session.send("Hi");
+    gate.resolve();
+    await live.served.until(() => (live.session.getSnapshot()?.messages.length ?? 0) > 0);
+    expect(live.session.getSnapshot()?.messages[0]?.content).toBe("Hi");
+  });
+
+  it("stops when it is told, and leaves no timer", async () => {
+    blocked("swallow");
+    live.session.subscribe(() => undefined);
+    await live.served.until(() => state() === "polling", 100);
+    live.session.stop();
+    expect(state()).toBe("idle");
+    await live.served.until(() => live.served.clock.timers === 0);
+    const seen = live.served.proxy.seen.length;
+    await live.served.clock.advance(600_000);
+    expect(live.served.proxy.seen.length).toBe(seen);
+  });
+});

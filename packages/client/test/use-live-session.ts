@@ -1,0 +1,83 @@
+// A session that is followed, over the real service with a proxy before it.
+
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach } from "vitest";
+import type { LiveSession, SessionUpdate, Snapshot } from "../src/index.ts";
+import { serve, type Served } from "./served.ts";
+
+/** What is told from now on, and how that ends: with the error, or with "ended". */
+interface Recorded {
+  readonly updates: SessionUpdate[];
+  readonly ended: Promise<unknown>;
+}
+
+export interface LiveSessionTrial {
+  readonly served: Served;
+  readonly session: LiveSession;
+  /** How the session is followed. */
+  readonly state: () => string;
+  readonly lastContent: () => string | undefined;
+  readonly isIdle: () => boolean;
+  readonly record: (signal?: AbortSignal) => Recorded;
+  /** What the service has. */
+  readonly truth: () => Promise<Snapshot>;
+}
+
+/** A service and a session of its own for each test of a file. */
+export function useLiveSession(): LiveSessionTrial {
+  let served: Served;
+  let session: LiveSession;
+  beforeEach(async () => {
+    served = await serve();
+    session = served.client().session(randomUUID());
+  });
+  afterEach(async () => {
+    session.stop();
+    await served.stop();
+  });
+  return {
+    get served() {
+      return served;
+    },
+    get session() {
+      return session;
+    },
+    state: () => session.getConnection().state,
+    lastContent: () => session.getSnapshot()?.messages.at(-1)?.content,
+    isIdle: () => session.getSnapshot()?.is_processing === false,
+    record: (signal) => recorded(session, signal),
+    truth: () => served.direct.getState(session.id),
+  };
+}
+
+function recorded(session: LiveSession, signal?: AbortSignal): Recorded {
+  const updates: SessionUpdate[] = [];
+  const loop = async (): Promise<void> => {
+    for await (const update of session.updates({ signal })) updates.push(update);
+  };
+  return {
+    updates,
+    ended: loop().then(
+      () => "ended",
+      (error: unknown) => error,
+    ),
+  };
+}
+
+/** What a reader has of the last answer who takes a message as it was created and then only appends. */
+export function readText(updates: readonly SessionUpdate[]): string {
+  return updates.reduce((text, update) => {
+    if (update.type === "message_created") return update.message.content;
+    if (update.type !== "message_delta") return text;
+    return update.offset === 0 ? update.text : text + update.text;
+  }, "");
+}
+
+/** Each message that was told, as often as it was told. */
+export function told(updates: readonly SessionUpdate[]): string[] {
+  return updates.flatMap((update) =>
+    "message" in update && typeof update.message === "object"
+      ? [`${update.type} ${update.message.sender} ${update.message.status}: ${update.message.content}`]
+      : [],
+  );
+}
