@@ -178,7 +178,7 @@ describe("where streams are blocked", () => {
       if (isHeld && response.url.endsWith("/api/state")) await gate.promise;
       return response;
     };
-    live.session = live.served.client({ fetch: holding }).session();
+    live.begin({ fetch: holding });
     live.session.subscribe(() => undefined);
     await live.served.until(() => state() === "polling");
     isHeld = true;

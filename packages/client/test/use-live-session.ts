@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
-import type { LiveSession, SessionUpdate, Snapshot } from "../src/index.ts";
+import type { ClientOptions, LiveSession, SessionUpdate, Snapshot } from "../src/index.ts";
 import { serve, type Served } from "./served.ts";
 
 /** What is told from now on, and how that ends: with the error, or with "ended". */
@@ -14,6 +14,8 @@ interface Recorded {
 export interface LiveSessionTrial {
   readonly served: Served;
   readonly session: LiveSession;
+  /** Goes on with another session, of a client with these options. */
+  readonly begin: (options: ClientOptions) => void;
   /** How the session is followed. */
   readonly state: () => string;
   readonly lastContent: () => string | undefined;
@@ -41,6 +43,9 @@ export function useLiveSession(): LiveSessionTrial {
     },
     get session() {
       return session;
+    },
+    begin: (options) => {
+      session = served.client(options).session();
     },
     state: () => session.getConnection().state,
     lastContent: () => session.getSnapshot()?.messages.at(-1)?.content,
