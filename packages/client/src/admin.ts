@@ -3,17 +3,14 @@
 import { administeredKeys, type AdministeredKeys } from "./administered-keys.ts";
 import { administeredSessions, type AdministeredSessions } from "./administered-sessions.ts";
 import type { AdminApp, AdminLatency, AdminOverview, AdminUsage } from "./admin-wire.ts";
-import type { ClientOptions } from "./client.ts";
-import { REAL_TIMING } from "./timing.ts";
-import { Transport, type Abortable } from "./transport.ts";
+import { type Abortable, type ConnectionOptions, transportOf } from "./transport.ts";
 
 export { ColloquyError } from "./colloquy-error.ts";
 export type { AdministeredKeys } from "./administered-keys.ts";
 export type { AdministeredSessions } from "./administered-sessions.ts";
 export type * from "./admin-wire.ts";
 
-export interface AdminClientOptions
-  extends Pick<ClientOptions, "baseUrl" | "headers" | "fetch" | "retries" | "timing"> {
+export interface AdminClientOptions extends ConnectionOptions {
   /** The service's `COLLOQUY_ADMIN_KEY`. Never for a page that others load: it opens everything. */
   readonly key: string;
 }
@@ -37,15 +34,7 @@ export interface AdminClient extends AdministeredSessions, AdministeredKeys {
 
 /** A client of one service's administration. Failures are `ColloquyError`s: `admin_key_invalid` for a wrong key. */
 export function createAdminClient(options: AdminClientOptions): AdminClient {
-  const { baseUrl = "", key, timing = REAL_TIMING, retries = 5 } = options;
-  const transport = new Transport({
-    baseUrl: baseUrl.replace(/\/+$/, ""),
-    headers: { ...options.headers, Authorization: `Bearer ${key}` },
-    // A browser's fetch must be called as the window's.
-    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
-    timing,
-    retries,
-  });
+  const transport = transportOf(options, { Authorization: `Bearer ${options.key}` });
   const report = <Report>(path: string, options: ReportTime & { readonly bucket?: string }) => {
     const { from, to, bucket, signal } = options;
     const query = { from: from?.toISOString(), to: to?.toISOString(), bucket };

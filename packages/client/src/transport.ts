@@ -2,7 +2,7 @@
 
 import { ColloquyError, errorOf, isPassing } from "./colloquy-error.ts";
 import { linkedAbort } from "./linked-abort.ts";
-import { backoff, pause, type Timing } from "./timing.ts";
+import { backoff, pause, REAL_TIMING, type Timing } from "./timing.ts";
 
 export interface Abortable {
   /** Ends the request; the promise then rejects with the signal's reason. */
@@ -36,6 +36,35 @@ export interface TransportOptions {
 export interface Answer<Body> {
   readonly body: Body;
   readonly headers: Headers;
+}
+
+/** What every client of a service may be told. */
+export interface ConnectionOptions {
+  /** Where the service is, for instance `https://chat.example.com`; the page's own origin when absent. */
+  readonly baseUrl?: string;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What makes requests; the global `fetch` when absent. */
+  readonly fetch?: typeof fetch;
+  /** How often a request that can do no harm twice is tried again when the service cannot be reached; 5 when absent. */
+  readonly retries?: number;
+  /** Time and chance, for tests. */
+  readonly timing?: Timing;
+}
+
+/** The way to the service of these options. `headers` are the client's own, which go over those of the options. */
+export function transportOf(
+  { baseUrl = "", retries = 5, timing = REAL_TIMING, ...options }: ConnectionOptions,
+  headers: Readonly<Record<string, string>>,
+): Transport {
+  return new Transport({
+    baseUrl: baseUrl.replace(/\/+$/, ""),
+    headers: { ...options.headers, ...headers },
+    // A browser's fetch must be called as the window's.
+    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    timing,
+    retries,
+  });
 }
 
 /** Milliseconds until an answer has to be there, beyond what the service was asked to wait. */

@@ -140,7 +140,7 @@ describe("an error", () => {
     const failed = await outcome(client({ retries: 0 }).listModels());
     expect(failed).toMatchObject({ name: "ColloquyError", code: "http_error", status: 503 });
     const stream: Answer = (message, response) =>
-      (message.url?.startsWith("/api/updates") ? brokenOff : json(snapshot()))(message, response);
+      (message.url?.startsWith("/api/updates") ? brokenOff : json(snapshot({})))(message, response);
     answers = [stream];
     const session = client().session(SESSION);
     const leave = session.subscribe(() => undefined);
