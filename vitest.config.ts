@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { LeftOutReporter } from "./test/left-out-reporter.ts";
@@ -11,8 +12,8 @@ export default defineConfig({
     // A process for each file: node:sqlite, worker threads, signals and open ports of one file cannot touch another's.
     pool: "forks",
     isolate: true,
-    // One less than there are cores leaves half of a small machine idle: these tests mostly wait for disks and other processes.
-    maxWorkers: "100%",
+    // More than there are cores: while some of these files wait, for a disk, a process or a time to pass, others have the machine.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // Room for a slow, shared machine. No test is timed: this only ends one that hangs.
     testTimeout: 30_000,
     hookTimeout: 30_000,
