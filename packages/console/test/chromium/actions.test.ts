@@ -19,6 +19,7 @@ import { givePageWallet, type WalletAnswer, type WalletCall } from "./page-walle
 import { useConsoleService } from "./use-console-service.ts";
 
 const ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const OTHER_ACCOUNT = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 const SIGNATURE = `0x${"5a".repeat(65)}`;
 const HASH = `0x${"b7".repeat(32)}`;
 const TYPED_DATA = {
@@ -282,7 +283,12 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
 
   it("is asked of the wallet that was connected, whose conversations are listed", async () => {
     const { page, context } = await openPage(service.url);
-    await givePageWallet(context, ({ method }) => (method === "eth_requestAccounts" ? [ACCOUNT] : null));
+    let accounts = [ACCOUNT];
+    const calls = await givePageWallet(context, ({ method }) => {
+      if (method === "eth_requestAccounts") return accounts;
+      if (method === "eth_chainId") return "0x1";
+      return method === "eth_sendTransaction" ? HASH : SIGNATURE;
+    });
     const id = crypto.randomUUID();
     const sending = service.direct.sendMessage(id, "Of my wallet", { publicKey: ACCOUNT, wait: true });
     (await service.model.next()).say("Yes.").finish();
@@ -306,5 +312,16 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     const { threads } = await service.direct.listThreads(ACCOUNT);
     expect(threads.map(({ session_id }) => session_id)).toEqual([await sessionOf(page), id]);
     expect(await answers(page).count()).toBe(2);
+    // Another account comes first in the wallet by now: it is not the one that was told.
+    accounts = [OTHER_ACCOUNT, ACCOUNT];
+    await card(page).getByRole("button", { name: "Send with the wallet" }).click();
+    const signature = { typed_data: TYPED_DATA };
+    (await service.model.next()).callTool("wallet_request_signature", signature).finish("tool-calls");
+    await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
+    (await service.model.next()).say("Done.").finish();
+    await expectAnswer(page, /Done\./);
+    const paramsOf = (name: string) => calls.find(({ method }) => method === name)?.params?.[0];
+    expect(paramsOf("eth_sendTransaction")).toMatchObject({ from: ACCOUNT });
+    expect(paramsOf("eth_signTypedData_v4")).toBe(ACCOUNT);
   });
 });
