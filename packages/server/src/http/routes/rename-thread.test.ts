@@ -25,6 +25,8 @@ describe("PATCH /api/sessions/{id}", () => {
     [{ title: " \n\t " }, "parameter_invalid"],
     [{ title: "x".repeat(201) }, "parameter_invalid"],
     [{ title: "\u0007\u200b\u2060" }, "parameter_invalid"],
+    [{ title: "\u3164\u2800\u115f" }, "parameter_invalid"],
+    [{ title: "\u034f\ufe0f\u0301" }, "parameter_invalid"],
     [{ title: 7 }, "parameter_invalid"],
     [{ title: null }, "parameter_invalid"],
     [{ title: ["a"] }, "parameter_invalid"],

@@ -33,8 +33,8 @@ const MessagesQuery = z.object({
   limit: limitUpTo(MESSAGES_MAX, "Messages in the answer; 1,000 when absent").optional(),
 });
 
-/** Anything but control and format characters and white space. */
-const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}]/u;
+/** Anything but control and format characters, white space, marks without a sign below them, what fonts leave out, and empty Braille. */
+const VISIBLE = /[^\p{Cc}\p{Cf}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 const RenameBody = z.object({
   title: z
