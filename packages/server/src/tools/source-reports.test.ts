@@ -83,8 +83,8 @@ describe("the report on a source of tools", () => {
     expect(report()).toEqual([{ ...UNUSED, state: "failing", tools: 0, problem, seen_at: timeText() }]);
   });
 
-  it("stays as it was for a user without a secret, and for a turn that was stopped", async () => {
-    await look(() => standIn({ reason: "A secret is missing.", missingSecret: "key" }));
+  it("stays as it was for what is wrong with one user alone, and for a turn that was stopped", async () => {
+    await look(() => standIn({ reason: "A secret cannot be sent.", isOfClient: true }));
     expect(report()).toEqual([UNUSED]);
     await look(() => standIn({ reason: "It was stopped." }), AbortSignal.abort());
     expect(report()).toEqual([UNUSED]);

@@ -18,8 +18,8 @@ export class SourceReports {
 
   noteList(source: ToolSource, tools: readonly SourceTool[]): void {
     const standIn = tools.find(({ standsFor }) => standsFor !== undefined)?.standsFor;
-    // What a user has not set is nothing that an operator could mend, and says nothing of the source.
-    if (standIn?.missingSecret !== undefined) return;
+    // What a user has set wrong, or not at all, is nothing that an operator could mend, and says nothing of the source.
+    if (standIn?.isOfClient === true) return;
     if (standIn === undefined) this.#note(source, { state: "working", tools: tools.length, problem: null });
     else this.noteFailure(source, `${standIn.reason} The log says more.`);
   }

@@ -19,6 +19,8 @@ export interface StoodFor {
   readonly reason: string;
   /** Slot of a secret that is missing for them. */
   readonly missingSecret?: string;
+  /** Whether it is a matter of this client alone, and says nothing of the source. */
+  readonly isOfClient?: boolean;
 }
 
 /** A tool as a source gives it. Its effect is what the source knows; what the operator says goes before it. */

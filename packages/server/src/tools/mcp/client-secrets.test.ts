@@ -122,6 +122,17 @@ describe("a server that wants the client's own key", () => {
     await tools.registry.close();
   });
 
+  it.each([{}, { KEY: "x\r\ny" }])("is not called failing for what one client lacks: %j", async (held) => {
+    secrets["ada"] = held;
+    const tools = open();
+    await tools.open("ada");
+    expect(tools.registry.sources("default")).toMatchObject([{ state: "unused", problem: null }]);
+    await tools.open("bob");
+    await tools.open("ada");
+    expect(tools.registry.sources("default")).toMatchObject([{ state: "working", problem: null }]);
+    await tools.registry.close();
+  });
+
   it("cannot be given another header by what a client has put into a slot", async () => {
     secrets["ada"] = { KEY: "x\r\nX-Admin: canary" };
     const tools = open();

@@ -67,11 +67,12 @@ class McpSource implements ToolSource {
       if (error instanceof SecretMissing)
         return this.#standIn(`The user has not set the secret "${error.slot}".`, {
           missingSecret: error.slot,
+          isOfClient: true,
         });
-      // A sentence of ours: an unreadable vault, a value that no header can carry, too many clients.
+      // A sentence of ours, of this client alone: an unreadable secret, a value that no header can carry, one client too many.
       const failure = messageOf(error);
       this.#logger.warn({ server: this.#server, failure }, "an MCP server cannot be used in a turn");
-      return this.#standIn(failure);
+      return this.#standIn(failure, { isOfClient: true });
     }
     const listed = await connection.list(FIRST_LIST_MS, signal);
     if (listed === null) return this.#standIn("Their server cannot be reached at the moment.");
@@ -103,7 +104,7 @@ class McpSource implements ToolSource {
   }
 
   /** While the server's tools are not known, one stands for them all. The same list for the same reason. */
-  #standIn(reason: string, more: Pick<StoodFor, "missingSecret"> = {}): readonly SourceTool[] {
+  #standIn(reason: string, more: Pick<StoodFor, "missingSecret" | "isOfClient"> = {}): readonly SourceTool[] {
     const known = this.#standIns.get(reason);
     if (known !== undefined) return known;
     const look = async (context: ToolContext): Promise<void> => {
