@@ -2,6 +2,7 @@ import { ThreadPrimitive, useAuiState } from "@assistant-ui/react";
 import { ArrowDown } from "lucide-react";
 import type { ReactNode } from "react";
 import { Button } from "../design/button.tsx";
+import { ErrorBoundary } from "../shell/error-boundary.tsx";
 import { goTo } from "../shell/use-route.ts";
 import { AssistantMessage } from "./assistant-message.tsx";
 import { Composer } from "./composer.tsx";
@@ -61,7 +62,11 @@ export function Thread({
           {isEmpty && !isOver && welcome}
           {messages !== undefined && <EarlierMessages {...messages} />}
           <ThreadPrimitive.Messages>
-            {({ message }) => (message.role === "user" ? <UserMessage /> : <AssistantMessage />)}
+            {({ message }) => (
+              <ErrorBoundary fallback={<BrokenMessage />}>
+                {message.role === "user" ? <UserMessage /> : <AssistantMessage />}
+              </ErrorBoundary>
+            )}
           </ThreadPrimitive.Messages>
           {leaving.map((message) => (
             <LeavingMessage key={message.number} text={message.text} />
@@ -79,6 +84,11 @@ export function Thread({
       </div>
     </ThreadPrimitive.Root>
   );
+}
+
+/** In the place of a message that cannot be shown: the others, and the composer, stay. */
+function BrokenMessage(): ReactNode {
+  return <p className={styles["broken"]}>This message cannot be shown. The service has it.</p>;
 }
 
 /** In the place of the composer. What were sent would begin another conversation under the same id. */

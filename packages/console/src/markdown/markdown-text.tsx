@@ -5,22 +5,36 @@ import { MarkdownTextPrimitive, type CodeHeaderProps } from "@assistant-ui/react
 import type { ComponentPropsWithoutRef, ReactNode } from "react";
 import remarkGfm from "remark-gfm";
 import { CopyButton } from "../design/copy-button.tsx";
+import { ErrorBoundary } from "../shell/error-boundary.tsx";
 import { followedUrl, hostOf } from "./link-policy.ts";
+import { isCostly } from "./markdown-cost.ts";
 import styles from "./markdown-text.module.css";
 
 export function MarkdownText(): ReactNode {
   const { text, status } = useMessagePartText();
   if (text === "") return status.type === "running" ? <Thinking /> : null;
+  if (isCostly(text)) return <AsWritten text={text} />;
   return (
-    <MarkdownTextPrimitive
-      className={styles["text"]}
-      containerProps={{ dir: "auto" }}
-      remarkPlugins={PLUGINS}
-      urlTransform={followedUrl}
-      components={COMPONENTS}
-      smooth={false}
-      defer
-    />
+    <ErrorBoundary fallback={<AsWritten text={text} />}>
+      <MarkdownTextPrimitive
+        className={styles["text"]}
+        containerProps={{ dir: "auto" }}
+        remarkPlugins={PLUGINS}
+        urlTransform={followedUrl}
+        components={COMPONENTS}
+        smooth={false}
+        defer
+      />
+    </ErrorBoundary>
+  );
+}
+
+/** What cannot be read as Markdown. */
+function AsWritten({ text }: { readonly text: string }): ReactNode {
+  return (
+    <p className={styles["as-written"]} dir="auto">
+      {text}
+    </p>
   );
 }
 

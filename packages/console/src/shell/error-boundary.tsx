@@ -5,7 +5,11 @@ import styles from "./app.module.css";
 
 /** Where something of the console breaks, the rest stays. What the service has is not touched by it. */
 export class ErrorBoundary extends Component<
-  { readonly children: ReactNode },
+  {
+    readonly children: ReactNode;
+    /** Stands in the place of what broke; what happened, and how to go on, when absent. */
+    readonly fallback?: ReactNode;
+  },
   { readonly error: Error | null }
 > {
   override readonly state: { readonly error: Error | null } = { error: null };
@@ -16,7 +20,9 @@ export class ErrorBoundary extends Component<
 
   override render(): ReactNode {
     const { error } = this.state;
-    if (error === null) return this.props.children;
+    const { children, fallback } = this.props;
+    if (error === null) return children;
+    if (fallback !== undefined) return fallback;
     return (
       <div className={styles["broken"]} role="alert">
         {error instanceof PartNotLoaded ? <NotLoaded /> : <Broken message={error.message} />}

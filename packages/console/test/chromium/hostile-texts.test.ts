@@ -5,9 +5,9 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
-import { answers, expectAnswer, expectSeen, openConsole, said, threads } from "./console-page.ts";
+import { answers, expectAnswer, expectSeen, openConsole, said, say, threads } from "./console-page.ts";
 import { ADMIN_KEY } from "./console-service.ts";
-import { HOSTILE_TEXTS } from "./hostile-texts.ts";
+import { DEEP_TEXTS, HOSTILE_TEXTS } from "./hostile-texts.ts";
 import { useConsoleService } from "./use-console-service.ts";
 
 const isLeftOut = await isWithoutChromium();
@@ -71,11 +71,6 @@ async function expectHarmless(page: Page): Promise<void> {
 describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 }, () => {
   const openPage = useChromium();
 
-  it("are a collection", () => {
-    expect(new Set(HOSTILE_TEXTS).size).toBe(HOSTILE_TEXTS.length);
-    expect(HOSTILE_TEXTS.length).toBeGreaterThan(60);
-  });
-
   it("are shown as what was said and answered, and do nothing, in the developer's panel neither", async () => {
     const id = crypto.randomUUID();
     for (const text of HOSTILE_TEXTS) {
@@ -100,6 +95,23 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
       await page.getByRole("tab", { name: tab }).click();
       await expectHarmless(page);
     }
+  });
+
+  it("that are too deep to be read as Markdown are shown as they were written, and the conversation goes on", async () => {
+    const id = crypto.randomUUID();
+    for (const text of DEEP_TEXTS) {
+      const sending = service.direct.sendMessage(id, "Please", { wait: true });
+      (await service.model.next()).say(text).finish();
+      await sending;
+    }
+    const { page } = await openPage(service.url);
+    await openConsole(page, id);
+    await expect.poll(() => answers(page).count()).toBe(DEEP_TEXTS.length);
+    for (const [at, text] of DEEP_TEXTS.entries())
+      expect(await answers(page).nth(at).locator("p").first().textContent()).toBe(text);
+    await say(page, "Go on");
+    (await service.model.next()).say("I go on.").finish();
+    await expectAnswer(page, /I go on\./);
   });
 
   it("leave alone what Markdown means: names of characters become characters, and nothing more", async () => {

@@ -116,4 +116,19 @@ const OTHERS = [
   "constructor",
 ];
 
+/** Marks in marks: what reads them goes as deep as they do. */
+export const DEEP_TEXTS: readonly string[] = [
+  `${">".repeat(3_000)} x`,
+  `${"> ".repeat(500)}x`,
+  `${"- ".repeat(500)}x`,
+  `${"1. ".repeat(500)}x`,
+  `${"- > ".repeat(300)}x`,
+  `${"- ".repeat(12)}x\n`.repeat(100),
+  Array.from({ length: 200 }, (_, depth) => `${"  ".repeat(depth)}- x`).join("\n"),
+  `${"**".repeat(500)}a${"**".repeat(500)}`,
+  `${"*a ".repeat(1_000)}${"a* ".repeat(1_000)}`,
+  `${"_a ".repeat(1_000)}\n${"a_ ".repeat(1_000)}`,
+  "A word, and more of them. ".repeat(5_000),
+];
+
 export const HOSTILE_TEXTS: readonly string[] = [...MARKUP, ...MARKDOWN, ...OTHERS];
