@@ -12,8 +12,8 @@ const QUESTION: PendingAction = {
   request: { question: "Which one?", choices: [] },
 };
 
-function answer(status: Message["status"], content = "Hello there."): Message {
-  return { id: "m1", sender: "agent", content, status, created_at: "2026-11-21T12:00:00.000Z" };
+function answer(status: Message["status"], content = "Hello there.", id = "m1"): Message {
+  return { id, sender: "agent", content, status, created_at: "2026-11-21T12:00:00.000Z" };
 }
 
 function snapshot(messages: Message[], pending_actions: PendingAction[] = []): Snapshot {
@@ -67,4 +67,20 @@ it("what is asked is told once", () => {
   const [before, after] = [snapshot([answer("streaming")]), snapshot([answer("streaming")], [QUESTION])];
   expect(announcementOf(before, after)).toBe("The assistant asks: Which one?");
   expect(announcementOf(after, after)).toBeNull();
+});
+
+it("an answer that ends while the next one begins is told, and so is the beginning", () => {
+  const before = snapshot([answer("streaming", "The an")]);
+  const after = snapshot([answer("complete", "The answer is 84."), answer("streaming", "", "m2")]);
+  expect(announcementOf(before, after)).toBe(
+    "The assistant said: The answer is 84. The assistant is answering.",
+  );
+});
+
+it("everything that is asked at once is told", () => {
+  const other: PendingAction = { ...QUESTION, id: "a2", request: { question: "And how?", choices: [] } };
+  const before = snapshot([answer("streaming")]);
+  expect(announcementOf(before, snapshot([answer("streaming")], [QUESTION, other]))).toBe(
+    "The assistant asks: Which one? The assistant asks: And how?",
+  );
 });

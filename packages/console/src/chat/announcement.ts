@@ -3,18 +3,22 @@ import type { Message, PendingAction, Snapshot } from "@colloquy/client";
 /** Of a long answer the beginning is told; the rest is there to be read. */
 const LONGEST = 400;
 
-/** What has come since `before` that is worth a sentence; `null` for nothing. What was there at first sight is no news. */
+/** All that has come since `before` and is worth a sentence; `null` for nothing. What was there at first sight is no news. */
 export function announcementOf(before: Snapshot | null, after: Snapshot | null): string | null {
   if (before === null || after === null) return null;
-  const asked = after.pending_actions.find(
-    ({ id }) => !before.pending_actions.some((known) => known.id === id),
+  const statuses = new Map(before.messages.map(({ id, status }) => [id, status]));
+  const known = new Set(before.pending_actions.map(({ id }) => id));
+  // Several may have changed at once: one answer ends, and the next one, to what waited, begins.
+  const answers = after.messages.filter(
+    ({ id, sender, status }) => sender === "agent" && statuses.get(id) !== status,
   );
-  if (asked !== undefined) return askingOf(asked);
-  const answer = after.messages.findLast(({ sender }) => sender === "agent");
-  if (answer === undefined) return null;
-  const known = before.messages.find(({ id }) => id === answer.id);
-  if (known?.status === answer.status) return null;
-  return endOf(answer) ?? (known === undefined ? "The assistant is answering." : null);
+  const told = [
+    ...answers.map(
+      (answer) => endOf(answer) ?? (statuses.has(answer.id) ? null : "The assistant is answering."),
+    ),
+    ...after.pending_actions.filter(({ id }) => !known.has(id)).map(askingOf),
+  ].filter((sentence) => sentence !== null);
+  return told.length === 0 ? null : told.join(" ");
 }
 
 function askingOf(action: PendingAction): string {
