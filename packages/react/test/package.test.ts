@@ -153,27 +153,45 @@ it("is rendered on a server", async () => {
 });
 
 describe("its documentation", () => {
-  /** Renders what an example exports, says something where it can, and tells what stands on the page in the end. */
+  /**
+   * Renders what an example exports, and tells what stands on the page in the end. In an application it says something; to components it gives
+   * a conversation that is remembered and in which a tool waits for a person, and answers what they ask.
+   */
   const PAGE = `
     import ${JSON.stringify(join(import.meta.dirname, "page-globals.ts"))};
     const { createElement, StrictMode } = await import("react");
     const { createRoot } = await import("react-dom/client");
     const { createClient } = await import("@colloquy/client");
-    const { ColloquyProvider } = await import("@colloquy/react");
+    const { ColloquyProvider, memoryThreads } = await import("@colloquy/react");
     const { App, ...components } = await import(process.argv[1]);
     const client = createClient({ baseUrl: "URL" });
     const id = client.session().id;
-    const below = Object.values(components).map((component, key) => createElement(component, { id, key, open() {} }));
+    const opened = [];
+    const open = (id) => opened.push(id);
+    const below = Object.values(components).map((component, key) => createElement("section", { key }, createElement(component, { id, open })));
+    const storage = memoryThreads([{ session_id: id, title: "Remembered", updated_at: "2026-01-01T00:00:00.000Z" }]);
+    if (!App) await client.sendMessage(id, "What time is it?", { wait: true });
     const root = document.createElement("div");
     document.body.append(root);
-    createRoot(root).render(createElement(StrictMode, null, App ? createElement(App) : createElement(ColloquyProvider, { client }, below)));
+    createRoot(root).render(createElement(StrictMode, null, App ? createElement(App) : createElement(ColloquyProvider, { client, storage }, below)));
     const until = async (condition) => {
       for (let round = 0; !condition(); round += 1) {
         if (round > 2_000) throw new Error("This never came to hold: " + condition + " " + root.textContent);
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     };
-    await until(() => root.firstChild || !App);
+    await until(() => root.firstChild && [...root.querySelectorAll("section")].every((section) => section.textContent !== ""));
+    const button = (name) => [...root.querySelectorAll("button")].find((button) => button.textContent === name);
+    if (!App) console.log(root.textContent);
+    if (button("Yes")) {
+      button("Yes").click();
+      await until(() => !button("Yes"));
+      console.log("answered");
+    }
+    if (button("Remembered")) {
+      button("Remembered").click();
+      console.log(opened[0] === id ? "opened" : "lost");
+    }
     const input = root.querySelector("[aria-label=Message]");
     if (input) {
       const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(input), "value");
@@ -188,7 +206,8 @@ describe("its documentation", () => {
   `;
 
   it("has examples that run", { timeout: 120_000 }, async () => {
-    const program = await Program.start();
+    // The demo model asks for the time as it calculates, by a tool.
+    const program = await Program.start({ apps: { default: { approvals: { current_time: "always" } } } });
     try {
       const said = await Promise.all(
         (await examples()).map(async (code, index) => {
@@ -204,6 +223,8 @@ describe("its documentation", () => {
         }),
       );
       expect(said.filter((text) => text.includes("12 * 7 = 84"))).toHaveLength(3);
+      expect(said.filter((text) => /^May I use current_time\?YesNo\nanswered\n/.test(text))).toHaveLength(1);
+      expect(said.filter((text) => /^RememberedRenameDelete\nopened\n/.test(text))).toHaveLength(1);
     } finally {
       await program.remove();
     }
