@@ -1,45 +1,91 @@
-import { describe, expect, it } from "vitest";
-import { createSystemClock } from "../clock.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { TcpProxy } from "../../test/tcp-proxy.ts";
+import type { Clock } from "../core/ports/clock.ts";
+import { createSystemClock } from "../clock.ts";
 import { describeClusterBus } from "./cluster-bus.suite.ts";
 import { PostgresTransport } from "./postgres-transport.ts";
 
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
 describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
-  describeClusterBus("PostgreSQL", async () => {
-    const server = await PostgresServer.start();
-    return {
-      port: server.port,
-      tooLong: 8000,
-      transport: ({ port, clock, logger }) =>
-        new PostgresTransport({ url: `postgres://colloquy@127.0.0.1:${port}/postgres`, clock, logger }),
-      connections: async () => {
-        const text = "SELECT count(*)::integer FROM pg_stat_activity WHERE application_name = 'colloquy-bus'";
-        const [row] = await server.query("postgres", text);
-        return Number(row?.["count"]);
-      },
-      halt: () => server.halt(),
-      resume: () => server.resume(),
-      stop: () => server.stop(),
-    };
-  });
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  /** A transport of which both connections stand. */
+  async function connected(port: number, clock: Clock, onText: (text: string) => void) {
+    const url = `postgres://colloquy@127.0.0.1:${port}/postgres`;
+    const transport = new PostgresTransport({ url, clock, logger: SILENT });
+    transport.start({ onText, onResumed: () => undefined });
+    await Promise.all([transport.ready(), transport.follow()]);
+    return transport;
+  }
+
+  describeClusterBus("PostgreSQL", async () => ({
+    port: server.port,
+    tooLong: 8000,
+    transport: ({ port, clock, logger }) =>
+      new PostgresTransport({ url: `postgres://colloquy@127.0.0.1:${port}/postgres`, clock, logger }),
+    connections: async () => {
+      const text = "SELECT count(*)::integer FROM pg_stat_activity WHERE application_name = 'colloquy-bus'";
+      const [row] = await server.query("postgres", text);
+      return Number(row?.["count"]);
+    },
+    halt: () => server.halt(),
+    resume: () => server.resume(),
+    stop: async () => undefined,
+  }));
 
   it("carries texts of as many bytes as it says, and the server refuses one more", async () => {
-    const server = await PostgresServer.start();
-    const url = `postgres://colloquy@127.0.0.1:${server.port}/postgres`;
-    const logger = { debug() {}, info() {}, warn() {}, error() {} };
-    const transport = new PostgresTransport({ url, clock: createSystemClock(), logger });
     const come: string[] = [];
+    // Who listens later than something is sent has not missed anything: both connections must stand.
+    const transport = await connected(server.port, createSystemClock(), (text) => come.push(text));
     const longest = "x".repeat(transport.maxBytes);
     try {
-      transport.start({ onText: (text) => come.push(text), onResumed: () => undefined });
-      // Who listens later than this is sent has not missed anything: both connections must stand.
-      await Promise.all([transport.ready(), transport.follow()]);
       await transport.send([{ sessionId: null, text: longest }]);
       await expect.poll(() => come, { timeout: 10_000 }).toEqual([longest]);
       await expect(transport.send([{ sessionId: null, text: `${longest}x` }])).rejects.toThrow();
     } finally {
       await transport.close();
-      await server.stop();
     }
-  }, 60_000);
+  });
+
+  it("is asked once on each connection for all who look at the same time, however long it takes", async () => {
+    const proxy = await TcpProxy.start(server.port);
+    const clock = new ManualClock();
+    const transport = await connected(proxy.port, clock, () => undefined);
+    const held: (() => void)[] = [];
+    let asked = 0;
+    proxy.fromClient = (bytes, link) => {
+      asked += bytes.toString("latin1").split("SELECT 1").length - 1;
+      held.push(() => link.server.write(bytes));
+    };
+    const pass = (): void => {
+      const { fromClient } = proxy;
+      proxy.fromClient = (bytes, link) => {
+        fromClient?.(bytes, link);
+        held.pop()?.();
+      };
+      for (const write of held.splice(0)) write();
+    };
+    try {
+      const late = transport.check().catch((error: unknown) => error);
+      await clock.advance(5_000);
+      expect(await late).toHaveProperty("message", "The database did not answer in time");
+      const others = [transport.check(), transport.check()];
+      await expect.poll(() => asked, { timeout: 10_000 }).toBe(2);
+      pass();
+      await Promise.all(others);
+      expect(asked).toBe(2);
+      await transport.check();
+      expect(asked).toBe(4);
+    } finally {
+      await transport.close();
+      await proxy.stop();
+    }
+  });
 });

@@ -28,12 +28,18 @@ const END_MS = 500;
 const NOTIFY = `SELECT count(pg_notify($1, text)) FROM
   (SELECT text FROM unnest($2::text[]) WITH ORDINALITY AS given (text, place) ORDER BY place) AS ordered`;
 
+interface Link {
+  readonly client: Client;
+  /** Resolves when the server has answered. Whoever asks meanwhile gets the same answer, so that questions do not pile up where none comes. */
+  readonly check: () => Promise<unknown>;
+}
+
 export class PostgresTransport implements Transport {
   readonly maxBytes = MAX_BYTES;
   readonly #options: PostgresTransportOptions;
   readonly #channel: string;
-  readonly #sender: KeptConnection<Client>;
-  readonly #listener: KeptConnection<Client>;
+  readonly #sender: KeptConnection<Link>;
+  readonly #listener: KeptConnection<Link>;
   #receiver: TransportReceiver | null = null;
 
   constructor(options: PostgresTransportOptions) {
@@ -74,11 +80,11 @@ export class PostgresTransport implements Transport {
   }
 
   async send(packets: readonly Packet[]): Promise<void> {
-    const client = this.#sender.current;
-    if (client === null) throw new Error("There is no connection to the database");
+    const link = this.#sender.current;
+    if (link === null) throw new Error("There is no connection to the database");
     const texts = packets.map(({ text }) => text);
     try {
-      const sent = client.query({ name: "notify", text: NOTIFY, values: [this.#channel, texts] });
+      const sent = link.client.query({ name: "notify", text: NOTIFY, values: [this.#channel, texts] });
       if (!(await within(this.#options.clock, SEND_MS, sent)))
         throw new Error("The database did not answer in time");
     } catch (error) {
@@ -91,7 +97,7 @@ export class PostgresTransport implements Transport {
   async check(): Promise<void> {
     const answers = [this.#sender, this.#listener].map(async ({ current }) => {
       if (current === null) throw new Error("There is no connection to the database");
-      return await current.query("SELECT 1");
+      return await current.check();
     });
     if (await within(this.#options.clock, SEND_MS, Promise.all(answers))) return;
     throw new Error("The database did not answer in time");
@@ -110,7 +116,7 @@ export class PostgresTransport implements Transport {
   }
 
   /** A connection that has run the statement. */
-  async #connect(statement: string, signal: AbortSignal): Promise<Made<Client>> {
+  async #connect(statement: string, signal: AbortSignal): Promise<Made<Link>> {
     const { clock, url } = this.#options;
     const socket = new Socket();
     const client = new Client({
@@ -136,14 +142,24 @@ export class PostgresTransport implements Transport {
     } finally {
       signal.removeEventListener("abort", cancel);
     }
+    const check = oneAtATime(() => client.query("SELECT 1"));
     return {
-      connection: client,
+      connection: { client, check },
       broken: broken.promise,
-      check: () => client.query("SELECT 1"),
+      check,
       end: async () => {
         await within(clock, END_MS, client.end()).catch(() => undefined);
         socket.destroy();
       },
     };
   }
+}
+
+/** Asks anew only when the answer before has come. */
+function oneAtATime<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let underWay: Promise<Answer> | null = null;
+  return async () => {
+    underWay ??= ask().finally(() => (underWay = null));
+    return await underWay;
+  };
 }
