@@ -1,7 +1,7 @@
 // What the store answers when the database, the way to it or a single row fails.
 
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
 import { TcpProxy, type FromClient } from "../../../test/tcp-proxy.ts";
 import { OutcomeUnknown } from "../../core/errors.ts";
@@ -105,13 +105,15 @@ describe.skipIf(await isWithoutPostgres())("a store on a database that fails", (
   it("loses what a node holds that is paused or cut off in the middle of a transaction, so that others get it", async () => {
     const id = randomUUID();
     await chat(direct, id, "before");
+    const cutOff = Promise.withResolvers<void>();
     atNextCommit((_bytes, { client }) => {
       // From here on nothing of it arrives, not even that it is gone.
       client.removeAllListeners("close");
       proxy.fromClient = () => undefined;
+      cutOff.resolve();
     });
     const lost = chat(store, id, "hello").catch((error: unknown) => error);
-    await vi.waitUntil(() => proxy.fromClient !== null && proxy.fromClient.length === 0, { timeout: 5_000 });
+    await cutOff.promise;
     expect((await direct.sessions.rename(id, "next"))?.session.title).toBe("next");
     expect(await lost).toMatchObject({ status: 503 });
     expect((await record(direct, id)).turnCount).toBe(1);

@@ -18,7 +18,10 @@ import {
   step,
   target,
 } from "../contract/scenario.suite.ts";
+import { Connections } from "./connections.ts";
 import { openPostgresStore, type PostgresStoreOptions } from "./open.ts";
+import { lockSessions } from "./session-locks.ts";
+import { send } from "./statement.ts";
 
 /** Longer than any test: whoever waits where nobody should is found out. */
 const PATIENT = { statementMs: 120_000 };
@@ -285,5 +288,30 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     });
     expect(await expire()).toEqual([ids[0]]);
     expect(await trim()).toBe(1);
+  });
+
+  it("are locked in the order of their ids, in whichever order they are named and were created", async () => {
+    const [low, high] = ["00000000-0000-4000-8000-000000000001", "ffffffff-0000-4000-8000-000000000001"];
+    const store = await open();
+    const connections = new Connections({ url: server.url(database) });
+    const keys: number[] = [];
+    for (const id of [high, low])
+      keys.push((await store.sessions.open(target(id), NOTHING))?.session.key ?? 0);
+    for (const sought of [{ ids: [high, low] }, { keys }]) {
+      let locked: Promise<unknown> = Promise.resolve();
+      await server.holding(database, `SELECT 1 FROM sessions WHERE id = '${low}' FOR UPDATE`, async (run) => {
+        locked = connections.use(async (connection) => {
+          await send(connection, "BEGIN");
+          const rows = await lockSessions(connection, sought, "waits");
+          await send(connection, "COMMIT");
+          expect(rows).toHaveLength(2);
+        });
+        await server.untilWaiting(database);
+        // Whoever waits for the first has not taken the second.
+        await run(`SELECT 1 FROM sessions WHERE id = '${high}' FOR UPDATE NOWAIT`);
+      });
+      await locked;
+    }
+    await connections.end();
   });
 });
