@@ -18,6 +18,11 @@ export function baseUrl(text: string): string {
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
 }
 
+/** Whether a failure says that there is no such session. Of another 404 nobody knows that: a service without administration answers so. */
+export function saysAbsent(error: unknown): boolean {
+  return error instanceof ColloquyError && ["session_not_found", "session_deleted"].includes(error.code);
+}
+
 /** What to do about a failure when it is the service itself that is not there; else the failure as it is. */
 export function explainedAt(url: string, error: unknown): unknown {
   switch (error instanceof ColloquyError ? error.code : null) {

@@ -65,6 +65,44 @@ it("has commands: models, titles, conversations, a new one, and going on with an
   expect((await stat(threadsFile())).mode & 0o777).toBe(0o600);
 });
 
+it("opens what has the number in the list that is shown, whatever has been opened since", async () => {
+  const user = sit(["chat"]);
+  await user.shows(PROMPT);
+  user.enter("count to 2");
+  await user.shows(/\n1 2\n>$/);
+  user.enter("/new");
+  await user.shows("A new conversation.");
+  user.enter("count to 3");
+  await user.shows(/\n1 2 3\n>$/);
+  user.enter("/threads");
+  await user.shows(/ 1\* count to 3 .*\n +2 {2}count to 2 .*\n\/open/);
+  user.enter("/open 2");
+  await user.shows(/\(count to 2\)\n> count to 2\n1 2\n>$/);
+  user.enter("/open 1");
+  await user.shows(/> \/open 1\n\(count to \d\)\n> count to \d\n[\d ]+\n>$/);
+  expect(user.text).toMatch(/> \/open 1\n\(count to 3\)/);
+  user.enter("/open 3");
+  await user.shows("/open takes a number from /threads, or a session id.");
+});
+
+it("forgets a conversation that does not exist any more when it is to be opened", async () => {
+  const user = sit(["chat"]);
+  await user.shows(PROMPT);
+  user.enter("count to 2");
+  await user.shows(/\n1 2\n>$/);
+  await service.client.deleteThread(await lastId());
+  await user.shows("The conversation was deleted.");
+  expect(await user.exits()).toBe(1);
+  const again = sit(["chat"]);
+  await again.shows(PROMPT);
+  again.enter("/threads");
+  await again.shows(/ 1 {2}count to 2 .*\n\/open[^\n]*\n>$/);
+  again.enter("/open 1");
+  await again.shows(/> \/open 1\n[^\n]+\n>$/);
+  again.enter("/threads");
+  await again.shows("There are no conversations yet.");
+});
+
 it("shows what is said elsewhere above the line that is being typed, and keeps that", async () => {
   const { client } = service;
   const user = sit(["chat"]);

@@ -1,9 +1,11 @@
 // What others have written drives no terminal, whichever way it gets there.
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { FaultProxy } from "../../../client/test/fault-proxy.ts";
 import { ScriptedModel } from "../scripted-model.ts";
 import { PROMPT, useSeats } from "./seats.ts";
 import { Service } from "./service.ts";
+import { CTRL_C } from "./terminal.ts";
 
 // Processes are started one after the other, on machines that do much else.
 vi.setConfig({ testTimeout: 90_000 });
@@ -61,4 +63,42 @@ it("does so in answers that stream in pieces, in questions, titles and the names
   await user.shows(/\/open and a number goes on with one\.\n>$/);
   expect(user.title).toBeNull();
   expect(user.written).not.toMatch(OBEYED);
+});
+
+it("does so in what a service says of its failures", async () => {
+  const proxy = await FaultProxy.start(service.url);
+  const refusal = (status: number) => ({
+    status,
+    headers: { "content-type": "application/problem+json" },
+    body: JSON.stringify({ type: "about:blank", status, code: "not_so", title: "No", detail: HOSTILE }),
+  });
+  try {
+    const user = sit(["chat", "--model", MODEL, "--url", proxy.url]);
+    await user.shows(PROMPT);
+    user.enter("go on");
+    (await model.next()).callTool("ask_user", { question: "Why?" }).finish("tool-calls");
+    await user.shows(/\(\/deny for none\):$/);
+    proxy.plan = ({ path }) => (path === "/api/interrupt" ? refusal(400) : null);
+    user.type(CTRL_C);
+    await user.shows(/none\):[^\n]*\n[\s\S]*␛\]0;owned␇[\s\S]*none\):$/);
+    proxy.plan = () => refusal(403);
+    proxy.cut();
+    expect(await user.exits()).toBe(1);
+    expect(user.text.match(/␛\]0;owned␇/g)).toHaveLength(2);
+    expect(user.title).toBeNull();
+    expect(user.written).not.toMatch(OBEYED);
+  } finally {
+    await proxy.stop();
+  }
+});
+
+it("does so in JSON, which says the same", async () => {
+  const { code, output } = await run(["chat", "--json", HOSTILE]);
+  expect(code).toBe(0);
+  const events = output.trimEnd().split("\n");
+  const created = events.map(
+    (line) => JSON.parse(line) as { readonly message?: { readonly content: string } },
+  );
+  expect(created[0]?.message?.content).toBe(HOSTILE);
+  expect(output).not.toMatch(OBEYED);
 });

@@ -54,6 +54,13 @@ it("exits with 1 when the answer failed, or when a person is asked", async () =>
   );
 });
 
+it("exits with 1 at once where the conversation waits for a person already", async () => {
+  await run(["chat", "what time is it?"]);
+  const { code, output, errors } = await run(["chat", "--session", await lastId(), "And now?"]);
+  expect({ code, output }).toEqual({ code: 1, output: "" });
+  expect(errors).toMatch(/^[^\n]*asks for a decision about current_time[^\n]*\n$/);
+});
+
 it("stops the answer and exits with 130 on Ctrl-C", async () => {
   const { client } = service;
   const user = sit(["chat", "count to 2000"]);

@@ -26,6 +26,11 @@ export async function chosenSession(
   return session;
 }
 
+/** Takes a conversation that does not exist any more from the list of this machine. */
+export async function forgetThread({ threads, serviceName }: ChatPlace, id: string): Promise<void> {
+  await threads.forget(serviceName, id);
+}
+
 /** Keeps a conversation in the list of this machine, under the title that it has now. Empty ones are not worth it. */
 export async function rememberThread(
   { threads, serviceName }: ChatPlace,

@@ -15,6 +15,8 @@ import type { Tone } from "./transcript.ts";
 
 export class Conversation {
   readonly place: ChatPlace;
+  /** Ids in the list that was shown last, `null` before one was. */
+  listedIds: readonly string[] | null = null;
   readonly #parts: CommandParts;
   readonly #isInside: boolean;
   readonly #terminal: Terminal;

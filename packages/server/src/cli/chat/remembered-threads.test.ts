@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -86,6 +86,45 @@ describe("what is remembered", () => {
     expect((await readFile(path, "utf8")).trimEnd().split("\n")).toHaveLength(500);
     expect((await ids()).slice(0, 2)).toEqual(["new", "old-1999"]);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  it("is all there when several terminals write while the file is written anew", async () => {
+    const lines = Array.from({ length: 2_000 }, (_, index) => JSON.stringify(thread(`old-${index}`)));
+    await mkdir(dirname(path), { recursive: true });
+    for (let round = 0; round < 5; round += 1) {
+      await writeFile(path, `${lines.join("\n")}\n`);
+      const others = Array.from({ length: 20 }, (_, index) => thread(`other-${index}`));
+      await Promise.all(others.map((one) => new RememberedThreads(path).remember(one)));
+      const kept = new Set(await ids());
+      expect(others.filter(({ session_id }) => !kept.has(session_id))).toEqual([]);
+      expect(kept.size).toBeLessThan(700);
+      expect(await readdir(dirname(path))).toEqual(["threads.jsonl"]);
+    }
+  });
+
+  it("is not written anew while another terminal does that, but when that was long ago", async () => {
+    const lines = Array.from({ length: 2_000 }, (_, index) => JSON.stringify(thread(`old-${index}`)));
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, `${lines.join("\n")}\n`);
+    await writeFile(`${path}.new`, "");
+    await threads.remember(thread("one"));
+    expect(await ids()).toHaveLength(2_001);
+    await utimes(`${path}.new`, 0, 0);
+    await threads.remember(thread("two"));
+    await threads.remember(thread("three"));
+    expect((await ids()).slice(0, 4)).toEqual(["three", "two", "one", "old-1999"]);
+    expect(await ids()).toHaveLength(500);
+  });
+
+  it("is forgotten when it does not exist any more, on its service alone", async () => {
+    for (const id of ["one", "two"]) await threads.remember(thread(id));
+    await threads.remember(thread("one", { service: "http://elsewhere" }));
+    await threads.forget(HERE, "one");
+    await threads.forget(HERE, "three");
+    expect(await ids()).toEqual(["two"]);
+    expect(await ids("http://elsewhere")).toEqual(["one"]);
+    await threads.remember(thread("one"));
+    expect(await ids()).toEqual(["one", "two"]);
   });
 
   it("is all there when several terminals write at the same time", async () => {

@@ -4,7 +4,9 @@ import { parseSessionId } from "@colloquy/protocol";
 import { nearestName } from "../../config/nearest-name.ts";
 import { harmlessLine } from "../harmless-text.ts";
 import type { RememberedThread } from "./remembered-threads.ts";
+import { saysAbsent } from "../service-url.ts";
 import { fitted } from "../text-width.ts";
+import { forgetThread } from "./chat-place.ts";
 import type { Conversation } from "./conversation.ts";
 
 interface SlashCommand {
@@ -72,6 +74,7 @@ async function threadsOf(conversation: Conversation): Promise<readonly Remembere
 
 async function listThreads(conversation: Conversation): Promise<void> {
   const threads = await threadsOf(conversation);
+  conversation.listedIds = threads.map(({ session_id: id }) => id);
   if (threads.length === 0) return conversation.say("quiet", "There are no conversations yet.");
   const columns = conversation.columns;
   for (const [index, { session_id, title, at }] of threads.slice(0, LISTED).entries()) {
@@ -87,13 +90,23 @@ async function listThreads(conversation: Conversation): Promise<void> {
 
 async function openThread(conversation: Conversation, which: string): Promise<void> {
   const { client } = conversation.place;
-  const isNumber = /^\d{1,3}$/.test(which);
-  const numbered = isNumber ? (await threadsOf(conversation))[Number(which) - 1]?.session_id : undefined;
+  const numbered = /^\d{1,3}$/.test(which) ? await numberedId(conversation, Number(which)) : undefined;
   const id = numbered ?? parseSessionId(which);
   if (id === null) return conversation.say("warning", "/open takes a number from /threads, or a session id.");
   // Of one that does not exist any more, a new one would be made.
-  const thread = await conversation.try((signal) => client.getSession(id, { signal }));
+  const thread = await conversation.try((signal) =>
+    client.getSession(id, { signal }).catch(async (error: unknown) => {
+      if (saysAbsent(error)) await forgetThread(conversation.place, id);
+      throw error;
+    }),
+  );
   if (thread !== null) await conversation.open(client.session(id));
+}
+
+/** Of the list that is on the screen, because it looks different by now; of the present one where none was shown. */
+async function numberedId(conversation: Conversation, number: number): Promise<string | undefined> {
+  conversation.listedIds ??= (await threadsOf(conversation)).map(({ session_id: id }) => id);
+  return conversation.listedIds[number - 1];
 }
 
 async function beginNew(conversation: Conversation): Promise<void> {

@@ -1,11 +1,12 @@
 // Where `colloquy sessions` finds sessions: in the store of this configuration, or at a service that takes the administrator's key.
 
-import { type AdminClient, ColloquyError } from "@colloquy/client/admin";
+import type { AdminClient } from "@colloquy/client/admin";
 import type { AdminSession, AdminSessionStatus, Message, PersistedMessage } from "@colloquy/protocol";
 import type { Administration } from "../../administration.ts";
 import { toPersistedMessage, toWireMessage } from "../../core/message.ts";
 import type { SeenSession, UsePlace } from "../../core/ports/admin-store.ts";
 import { type HealthLimits, sessionStatus } from "../../core/turn-health.ts";
+import { saysAbsent } from "../service-url.ts";
 
 /** As the admin API shows it, without its turn. */
 export type ListedSession = Omit<AdminSession, "turn">;
@@ -110,9 +111,7 @@ export async function unlessAbsent<Result>(ask: () => Promise<Result>): Promise<
   try {
     return await ask();
   } catch (error) {
-    // Of another 404 nobody knows what it says of the session: a service without administration answers so.
-    const codes = ["session_not_found", "session_deleted"];
-    if (error instanceof ColloquyError && codes.includes(error.code)) return null;
+    if (saysAbsent(error)) return null;
     throw error;
   }
 }
