@@ -2,9 +2,11 @@
 
 import type { Config } from "./config/config.ts";
 import type { Logger } from "./core/ports/logger.ts";
+import { localAddress } from "./local-address.ts";
 import { buildServer } from "./server.ts";
 import { explainStartFailure } from "./start-failure.ts";
-import { inspectSqlite } from "./store/sqlite/inspection.ts";
+import { isServed } from "./store/sqlite/inspection.ts";
+import { readAddress } from "./store/sqlite/served-address.ts";
 
 export interface LocalService {
   readonly url: string;
@@ -27,19 +29,23 @@ const GRACE_MS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Where the server of this configuration answers; `null` when none runs. Rejects with an Error that says what to do when one has the data
- * directory and does not answer: whoever goes on without it would change what it has in memory.
+ * Where the server of this configuration answers; `null` when none runs. With SQLite it is the one that has the data directory, wherever it
+ * has said there that it listens; with PostgreSQL whatever Colloquy answers at the configured address. Rejects with an Error that says what
+ * to do when one has the data directory and does not answer: whoever goes on without it would change what it has in memory.
  */
-export async function findRunning(config: Config): Promise<string | null> {
-  const { server, databaseUrl } = config;
-  const url = addressOf(server);
-  const isShared = databaseUrl !== null;
-  if (!isShared && !isServed(server.dataDirectory)) return null;
+export async function findRunning({ server, databaseUrl }: Config): Promise<string | null> {
+  if (databaseUrl !== null) {
+    const url = server.port === 0 ? null : localAddress(server);
+    return url !== null && (await answers(url)) ? url : null;
+  }
+  const { dataDirectory } = server;
+  if (!isServed(dataDirectory)) return null;
+  // Another service may answer where this one would by its configuration: it must not be given what is meant for this one.
+  const url = readAddress(dataDirectory);
   if (url !== null && (await answers(url))) return url;
-  if (isShared) return null;
-  const place = url === null ? "with PORT=0 nobody can know where it is" : `nothing answers at ${url}`;
+  const place = url === null ? "it has not said where it is" : `nothing answers at ${url}`;
   throw new Error(
-    `A Colloquy server, or another colloquy chat, has the data directory ${server.dataDirectory}, and is not reached from here: ${place}. Say where it is with --url, or end it; with colloquy serve running, any number of them can talk at once.`,
+    `A Colloquy server, or another colloquy chat, has the data directory ${dataDirectory}, and is not reached from here: ${place}. Say where it is with --url, or end it; with colloquy serve running, any number of them can talk at once.`,
   );
 }
 
@@ -52,24 +58,12 @@ export async function openLocalService(config: Config, options: InsideOptions): 
     server: { ...config.server, host: "127.0.0.1", loopback: true, trustedProxies: [], port: 0 },
   };
   try {
-    const server = await buildServer(inside, { logger: SILENT, ...options });
+    const server = await buildServer(inside, { logger: SILENT, isHidden: true, ...options });
     const { url } = await server.listen();
     return { url, isInside: true, stop: () => server.stop({ graceMs: GRACE_MS }) };
   } catch (error) {
     throw new Error(`The service cannot start: ${explainStartFailure(error, inside)}`, { cause: error });
   }
-}
-
-/** Where a server with these settings is reached from here; `null` where it takes a free port. */
-function addressOf({ host, port }: Config["server"]): string | null {
-  if (port === 0) return null;
-  const everywhere: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
-  const name = everywhere[host] ?? (host.includes(":") ? `[${host}]` : host);
-  return `http://${name}:${port}`;
-}
-
-function isServed(dataDirectory: string): boolean {
-  return inspectSqlite(dataDirectory)?.isServed === true;
 }
 
 async function answers(url: string): Promise<boolean> {

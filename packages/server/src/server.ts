@@ -15,9 +15,11 @@ import { OpenConnections } from "./http/open-connections.ts";
 import type { HttpApp } from "./http/routes/route-parts.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
 import { createBusMetrics, createLogMetrics } from "./metrics.ts";
+import { localAddress } from "./local-address.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildParts, type ServiceParts } from "./service-parts.ts";
 import { aloneWith, openStorage } from "./storage.ts";
+import { forgetAddress, noteAddress } from "./store/sqlite/served-address.ts";
 
 export interface ServerOverrides {
   readonly logger: Logger;
@@ -28,6 +30,8 @@ export interface ServerOverrides {
   readonly clock?: Clock;
   /** Id of this process, named to a second server that is refused on the same data directory. */
   readonly processId?: number;
+  /** Whether it is for this process alone: nothing beside its data says where it listens. `false` when absent. */
+  readonly isHidden?: boolean;
   /** Models by rig, beside the configured ones. */
   readonly models?: Readonly<Record<string, LanguageModelV4>>;
   /** A store that is open already and used by nobody else, instead of the configured one; the server closes it. */
@@ -57,7 +61,6 @@ const CONSOLE_DIRECTORY = join(import.meta.dirname, "../../console/dist");
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {
   const clock = overrides.clock ?? createSystemClock();
   const { logger, onFatal, processId } = overrides;
-  const { host, port } = config.server;
   const register = new MetricsRegister();
   const onNotesLost = createBusMetrics(register);
   if (overrides.logLinesLeftOut !== undefined) createLogMetrics(register, overrides.logLinesLeftOut);
@@ -90,11 +93,12 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     consoleDirectory: CONSOLE_DIRECTORY,
   });
   const connections = new OpenConnections(http.server);
+  const place = servedPlace(config, overrides);
   return {
     async listen() {
       await vault.check();
       // First the port: a start that fails on it must not have taken up turns, which would count as one of their attempts.
-      const url = await http.listen({ host, port });
+      const url = await place.listen(http);
       parts.leases.start();
       parts.actionExpiry.start();
       await parts.dispatcher.start();
@@ -103,12 +107,31 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     async stop({ graceMs }) {
       readiness.stop();
       await stopParts(parts, graceMs);
+      place.forget();
       await closeWithin(CLOSING_MS, http, connections, clock);
       await rateCounters?.close();
       await store.close();
     },
     cleanUp: () => parts.cleanup.run(),
     reload: (next) => parts.reload(next),
+  };
+}
+
+/** Where it listens, said beside the data for commands on the same machine, while the port is its own. */
+function servedPlace({ server, databaseUrl }: Config, { store, isHidden = false }: ServerOverrides) {
+  const isNoted = databaseUrl === null && store === undefined && !isHidden;
+  const { host, port, dataDirectory } = server;
+  return {
+    async listen(http: HttpApp): Promise<string> {
+      const url = await http.listen({ host, port });
+      const taken = http.server.address();
+      const given = typeof taken === "object" && taken !== null ? taken.port : port;
+      if (isNoted) noteAddress(dataDirectory, localAddress({ host, port: given }));
+      return url;
+    },
+    forget(): void {
+      if (isNoted) forgetAddress(dataDirectory);
+    },
   };
 }
 

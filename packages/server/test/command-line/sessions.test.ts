@@ -1,6 +1,11 @@
 // `colloquy sessions` beside a running server, without one, and at a service elsewhere.
 
 import { randomBytes, randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
 import { Service } from "./service.ts";
@@ -19,6 +24,33 @@ async function said(service: Service, message: string): Promise<string> {
   await session.send(message, { wait: true });
   session.stop();
   return session.id;
+}
+
+/** Answers like a Colloquy, and is not the one that is meant. */
+class Stranger {
+  /** What it was asked, as `METHOD path`. */
+  readonly heard: string[] = [];
+  readonly #server: Server = createServer(({ method, url }, response) => {
+    this.heard.push(`${method} ${url}`);
+    response.setHeader("content-type", "application/json").end('{"status":"ok"}');
+  });
+
+  static async start(): Promise<Stranger> {
+    const stranger = new Stranger();
+    stranger.#server.listen(0, "127.0.0.1");
+    await once(stranger.#server, "listening");
+    return stranger;
+  }
+
+  get port(): string {
+    return String((this.#server.address() as AddressInfo).port);
+  }
+
+  async stop(): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await once(this.#server, "close");
+  }
 }
 
 function listed(output: string): readonly Listed[] {
@@ -60,6 +92,37 @@ describe("beside a running server", () => {
       /^Colloquy: There is no administration at [^\n]+COLLOQUY_ADMIN_KEY set\.\n$/,
     );
     expect((await service.client.getSession(id)).session_id).toBe(id);
+  });
+});
+
+describe("where another service answers at the configured address", () => {
+  let service: Service;
+  let stranger: Stranger;
+  beforeAll(async () => {
+    stranger = await Stranger.start();
+    service = await Service.start({ environment: { COLLOQUY_ADMIN_KEY: ADMIN_KEY } });
+  });
+  afterAll(async () => {
+    await service.remove();
+    await stranger.stop();
+  });
+
+  it("asks the server that has the data directory, and tells the other one nothing", async () => {
+    const id = await said(service, "count to 3");
+    const deleted = await service.command(["sessions", "delete", id], { PORT: stranger.port });
+    expect(deleted).toEqual({ code: 0, output: `${id} is deleted.\n`, errors: "" });
+    await expect(service.client.getSession(id)).rejects.toMatchObject({ status: 404 });
+    expect(stranger.heard).toEqual([]);
+  });
+
+  it("asks nobody where the server that has the data directory is not to be found", async () => {
+    const id = await said(service, "count to 3");
+    await rm(join(service.directory, "data/server.address"), { force: true });
+    const refused = await service.command(["sessions", "delete", id], { PORT: stranger.port });
+    expect(refused).toMatchObject({ code: 1, output: "" });
+    expect(refused.errors).toMatch(/^Colloquy: [^\n]+ it has not said where it is\. [^\n]+--url[^\n]+\n$/);
+    expect((await service.client.getSession(id)).session_id).toBe(id);
+    expect(stranger.heard).toEqual([]);
   });
 });
 
@@ -159,6 +222,22 @@ describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
   afterAll(async () => {
     await service.remove();
     await postgres.stop();
+  });
+
+  it("deletes in the database beside a running server, which forgets them, and asks nobody", async () => {
+    const stranger = await Stranger.start();
+    try {
+      const kept = await said(service, "what is 12 * 7?");
+      const gone = await said(service, "count to 3");
+      const more = { COLLOQUY_ADMIN_KEY: ADMIN_KEY, PORT: stranger.port };
+      expect(await service.command(["sessions", "delete", gone], more)).toMatchObject({ code: 0 });
+      await expect(service.client.getSession(gone)).rejects.toMatchObject({ status: 404 });
+      expect((await service.client.getSession(kept)).session_id).toBe(kept);
+      await service.client.deleteThread(kept);
+      expect(stranger.heard).toEqual([]);
+    } finally {
+      await stranger.stop();
+    }
   });
 
   it("deletes in the database when no server runs", async () => {

@@ -147,7 +147,10 @@ async function withSessions<Result>(
   );
 }
 
-/** A server that is alone does not look whether somebody else has changed its sessions, so it has to do it itself. */
+/**
+ * A server that is alone does not look whether somebody else has changed its sessions, so it has to do it itself. Those that share a database
+ * look there.
+ */
 async function withRemoval(
   parts: CommandParts,
   url: string | undefined,
@@ -155,7 +158,8 @@ async function withRemoval(
 ): Promise<void> {
   if (url !== undefined) return await atService(parts, baseUrl(url), ({ remove }) => work(remove));
   const config = await configuration(parts);
-  const running = await (await parts.localServices()).findRunning(config);
+  const isShared = config.databaseUrl !== null;
+  const running = isShared ? null : await (await parts.localServices()).findRunning(config);
   if (running === null) {
     return await administer(parts, "existing", (administration) =>
       work(storedSessions(administration, config.limits).remove),

@@ -49,7 +49,8 @@ function versionOf(database: DatabaseSync): number {
   return newest.get()?.version ?? 0;
 }
 
-function isServed(directory: string): boolean {
+/** Whether a server, or a chat with one of its own, has the directory now. */
+export function isServed(directory: string): boolean {
   const path = join(directory, "server.lock");
   if (!existsSync(path)) return false;
   const lock = lockFile(path);

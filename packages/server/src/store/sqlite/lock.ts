@@ -4,6 +4,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { forgetAddress } from "./served-address.ts";
 
 const SQLITE_BUSY = 5;
 
@@ -17,9 +18,12 @@ export function lockDirectory(directory: string, processId: number | null): { re
         "Stop that one first, or give this one a directory of its own with COLLOQUY_DATA_DIR.",
     );
   }
+  // Of a server that has ended without a word.
+  forgetAddress(directory);
   noteOwner(owner, processId);
   return {
     release: () => {
+      forgetAddress(directory);
       rmSync(owner, { force: true });
       lock.release();
     },
