@@ -2,7 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix, relative } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -53,8 +53,17 @@ export function writeManifest(folder: string, directory: string): void {
     peerDependenciesMeta,
   };
   writeFileSync(join(directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-  copyFileSync(join(folder, "README.md"), join(directory, "README.md"));
+  const readme = readFileSync(join(folder, "README.md"), "utf8");
+  writeFileSync(join(directory, "README.md"), readmeForRegistry(readme, relative(ROOT, folder)));
   copyFileSync(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
+}
+
+/** A README without links that lead nowhere outside of the repository: they say where in it they led. `folder` is the package's in it. */
+export function readmeForRegistry(text: string, folder: string): string {
+  return text.replaceAll(
+    /\[([^\]]+)\]\((?![a-z]+:|#)([^)#]+)(?:#[^)]*)?\)/g,
+    (_link, words: string, to: string) => `${words} (\`${posix.join(folder, to)}\` in the repository)`,
+  );
 }
 
 /**

@@ -5,7 +5,9 @@ import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
-const PAGES = globSync(["*.md", "docs/**/*.md"], { cwd: ROOT });
+const PAGES = globSync(["*.md", "docs/**/*.md", "packages/*/README.md", "examples/*/README.md"], {
+  cwd: ROOT,
+});
 const CODE = textOf("");
 
 /** Everything that stands in a folder of the server, without tests. */
