@@ -16,7 +16,17 @@ it("a lost connection says that it mends itself", () => {
   expect(connectionWords({ state: "waiting", error: null })?.sentence).toBe(
     "The connection is lost. Trying again…",
   );
-  expect(connectionWords({ state: "polling", error: null })?.help).toBeNull();
+});
+
+it("a page without a stream says that news come later, and why", () => {
+  expect(connectionWords({ state: "polling", error: null })).toEqual({
+    sentence: "Live updates do not get through. Asking for news every few seconds.",
+    help: null,
+  });
+  const taken = new ColloquyError("Too many.", { code: "too_many_streams", status: 429 });
+  expect(connectionWords({ state: "polling", error: taken })?.sentence).toBe(
+    "Other tabs have all live connections. Asking for news every few seconds.",
+  );
 });
 
 it("a refusal says what a person can do", () => {

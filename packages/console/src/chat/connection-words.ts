@@ -18,7 +18,7 @@ export function connectionWords({ state, error }: Connection): ConnectionWords |
     case "waiting":
       return { sentence: `${withReason("The connection is lost", error)} Trying again…`, help: null };
     case "polling":
-      return { sentence: "Live updates do not get through. Asking for news every few seconds.", help: null };
+      return { sentence: `${pollingReason(error)} Asking for news every few seconds.`, help: null };
     case "deleted":
       return { sentence: "This conversation was deleted.", help: null };
     case "failed": {
@@ -28,6 +28,12 @@ export function connectionWords({ state, error }: Connection): ConnectionWords |
       return { sentence: withReason("This conversation cannot be shown", error), help };
     }
   }
+}
+
+function pollingReason(error: ColloquyError | null): string {
+  return error?.code === "too_many_streams"
+    ? "Other tabs have all live connections."
+    : "Live updates do not get through.";
 }
 
 function withReason(what: string, error: ColloquyError | null): string {

@@ -8,6 +8,7 @@ import { recordedFetch } from "../developer/recorded-fetch.ts";
 import { RequestLog } from "../developer/request-log.ts";
 import { watchAway } from "./away.ts";
 import { withReleasedStreams } from "./released-streams.ts";
+import { streamPlaces, withStreamPlaces } from "./stream-places.ts";
 import { loadSettings, saveSettings, type Settings } from "./settings.ts";
 import { nameHere, tabStorage, type Kept } from "./tab-storage.ts";
 
@@ -47,7 +48,11 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
   const app = followed ?? settings.app ?? DEFAULT_APP;
   const [requests] = useState(() => new RequestLog());
   const [away] = useState(() => watchAway(window.document));
-  const fetch = useMemo(() => withReleasedStreams(recordedFetch({ log: requests }), away), [requests, away]);
+  const [places] = useState(() => streamPlaces(window));
+  const fetch = useMemo(
+    () => withReleasedStreams(withStreamPlaces(recordedFetch({ log: requests }), places), away),
+    [requests, places, away],
+  );
   const client = useMemo(
     () =>
       createClient({

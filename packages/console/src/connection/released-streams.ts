@@ -3,16 +3,15 @@
 // that was asked for, as soon as the tab is shown.
 
 import type { Away } from "./away.ts";
+import { isEventStream } from "./event-stream-request.ts";
 
-const STREAM = /\/?api\/updates(?:\?|$)/;
 /** A comment of a stream of events: it is there, and nothing has happened. */
 const NOTHING = new TextEncoder().encode(": not looked at\n\n");
 
 /** `fetch`, but for streams of events while the page is left. */
 export function withReleasedStreams(fetch: typeof globalThis.fetch, away: Away): typeof globalThis.fetch {
   return (input, init) => {
-    const url = input instanceof Request ? input.url : input.toString();
-    if (!STREAM.test(url)) return fetch(input, init);
+    if (!isEventStream(input)) return fetch(input, init);
     const open = (): Promise<Response> => openUntilAway(fetch, away, input, init);
     if (!away.isAway()) return open();
     const headers = { "Content-Type": "text/event-stream" };

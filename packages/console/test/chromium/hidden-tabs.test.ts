@@ -20,6 +20,38 @@ async function become(page: Page, state: "hidden" | "visible"): Promise<void> {
   }, state);
 }
 
+describe.skipIf(isLeftOut)("more tabs than a browser has connections", { timeout: 90_000 }, () => {
+  const openPage = useChromium();
+
+  it("are all shown at once: those that get no stream ask for news, and have one when another tab is closed", async () => {
+    const { page: first, context } = await openPage(service.url);
+    await context.clock.install();
+    await openConsole(first);
+    await say(first, "Hello");
+    (await service.model.next()).say("Hi.").finish();
+    await expectAnswer(first, /^Hi\./);
+    const id = await sessionOf(first);
+    const tabs = [first];
+    for (let tab = 2; tab <= 8; tab += 1) {
+      const page = await context.newPage();
+      tabs.push(page);
+      await openConsole(page, id);
+      await expectAnswer(page, /^Hi\./);
+    }
+    const isAsking = (page: Page) =>
+      page.getByRole("status", { name: "Connection" }).getByText(/^Other tabs have all live connections\./);
+    for (const page of tabs.slice(4)) await expectSeen(isAsking(page));
+    const last = tabs[7]!;
+    await say(last, "And now?");
+    (await service.model.next()).say("Now too.").finish();
+    for (const page of tabs) await expectAnswer(page, /^Now too\./);
+    for (const page of tabs.slice(0, 4)) expect(await isAsking(page).count()).toBe(0);
+    for (const page of tabs.slice(0, 7)) await page.close();
+    await last.clock.fastForward(40_000);
+    await expectGone(isAsking(last));
+  });
+});
+
 describe.skipIf(isLeftOut)("tabs that nobody looks at", { timeout: 90_000 }, () => {
   const openPage = useChromium();
 

@@ -1,0 +1,87 @@
+// Browsers open six connections to a host over HTTP/1.1, for all tabs together, and a stream of events holds one for good. All tabs of this
+// origin share four places for streams, so that two connections are left: whoever gets none asks for news every few seconds, as where streams
+// do not get through, and tries again.
+
+import { isEventStream } from "./event-stream-request.ts";
+
+const PLACES = 4;
+/** Protocols that carry any number of requests over one connection. */
+const SHARED_CONNECTION = /^h[23]/;
+const NO_PLACE = {
+  title: "Too many requests",
+  status: 429,
+  code: "too_many_streams",
+  detail: "Other tabs have all live connections that this browser may open.",
+};
+
+export interface StreamPlaces {
+  /** Answers what gives the place back; `null` where all are taken. */
+  readonly take: () => Promise<(() => void) | null>;
+}
+
+/** What there is of the page; browsers have locks in secure contexts alone. */
+export interface LockingPage {
+  readonly navigator: { readonly locks?: Pick<LockManager, "request"> };
+  readonly performance: { getEntriesByType(type: "navigation"): readonly object[] };
+}
+
+/** Places that hold among all tabs, and go with a tab that is closed or crashes. No end of them where the page's connection needs none. */
+export function streamPlaces({ navigator, performance }: LockingPage): StreamPlaces {
+  const { locks } = navigator;
+  const [loaded] = performance.getEntriesByType(
+    "navigation",
+  ) as readonly Partial<PerformanceNavigationTiming>[];
+  if (locks === undefined || SHARED_CONNECTION.test(loaded?.nextHopProtocol ?? ""))
+    return { take: () => Promise.resolve(() => undefined) };
+  return {
+    take: async () => {
+      for (let place = 1; place <= PLACES; place += 1) {
+        const leave = await lockIfFree(locks, `colloquy.stream.${place}`);
+        if (leave !== null) return leave;
+      }
+      return null;
+    },
+  };
+}
+
+/** Answers what opens the lock again; `null` where somebody else has it. */
+function lockIfFree(locks: Pick<LockManager, "request">, name: string): Promise<(() => void) | null> {
+  return new Promise((resolve, reject) => {
+    const use = async (lock: Lock | null): Promise<void> => {
+      const { promise, resolve: leave } = Promise.withResolvers<void>();
+      resolve(lock === null ? null : leave);
+      if (lock !== null) await promise;
+    };
+    locks.request(name, { ifAvailable: true }, use).catch(reject);
+  });
+}
+
+/** `fetch`, but that streams of events need a place. Without one the answer is what the service says to who has too many. */
+export function withStreamPlaces(
+  fetch: typeof globalThis.fetch,
+  places: StreamPlaces,
+): typeof globalThis.fetch {
+  return async (input, init) => {
+    if (!isEventStream(input)) return await fetch(input, init);
+    const leave = await places.take();
+    if (leave === null) {
+      const headers = { "Content-Type": "application/problem+json" };
+      return new Response(JSON.stringify(NO_PLACE), { status: 429, headers });
+    }
+    const response = await fetch(input, init).catch((error: unknown) => {
+      leave();
+      throw error;
+    });
+    return untilItsEnd(response, leave);
+  };
+}
+
+/** The same answer, and a call when nothing of it comes any more, whoever has ended it. */
+function untilItsEnd(response: Response, onEnd: () => void): Response {
+  const { body, status, statusText, headers } = response;
+  const passed = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>();
+  void (body === null ? Promise.resolve() : body.pipeTo(passed.writable))
+    .catch(() => undefined)
+    .finally(onEnd);
+  return new Response(body === null ? null : passed.readable, { status, statusText, headers });
+}
