@@ -19,8 +19,9 @@ export function welcome(url: string, config: Config): string {
   return `
 Colloquy listens on ${url}. Models: ${models}.
 
-  Say something:   curl -X POST -H "X-Session-Id: $(node -p 'crypto.randomUUID()')" -H "Prefer: wait=10" "${url}/api/chat?message=Hello"
-  Read the API:    ${url}/docs
-  Stop:            Ctrl+C
+  Open in a browser:  ${url}
+  Say something:      curl -X POST -H "X-Session-Id: $(node -p 'crypto.randomUUID()')" -H "Prefer: wait=10" "${url}/api/chat?message=Hello"
+  Read the API:       ${url}/docs
+  Stop:               Ctrl+C
 `;
 }

@@ -1,0 +1,12 @@
+import { expect, it } from "vitest";
+import { loadConfig } from "./config/load-config.ts";
+import { welcome } from "./start-terminal.ts";
+
+it("whoever starts the service in a terminal is told where to talk to it, in a browser too, and its models", async () => {
+  const loaded = await loadConfig({ environment: {}, workingDirectory: import.meta.dirname });
+  if (!loaded.ok) throw new Error("The configuration has problems");
+  const text = welcome("http://127.0.0.1:8080", loaded.config);
+  expect(text).toMatch(/Open in a browser: +http:\/\/127\.0\.0\.1:8080\/?\n/);
+  expect(text).toMatch(/"http:\/\/127\.0\.0\.1:8080\/api\/chat\?message=Hello"\n/);
+  expect(text).toContain("Models: demo/assistant.");
+});
