@@ -163,9 +163,9 @@ export const AdminOverview = z.object({
   everywhere: z
     .object({
       running_turns: z.int(),
-      queued_turns: z
-        .int()
-        .meta({ description: "Wait for a place, or behind another turn of their session" }),
+      queued_turns: z.int().meta({
+        description: "Wait for a place, or behind a turn of their session that does not wait for a person",
+      }),
       waiting_turns: z.int().meta({ description: "Have asked a person something that is not decided" }),
       pending_actions: z.int(),
       counted_to: z
