@@ -12,11 +12,14 @@ export interface DialogProps {
   readonly children: ReactNode;
   /** Where it stands; in the middle when absent. */
   readonly side?: "left" | "right";
+  /** What it shows is gone with it: it closes by what stands in it alone, and not by Escape or beside it. */
+  readonly isHeld?: boolean;
 }
 
 /** Shown as long as it is rendered. */
-export function Dialog({ title, onClose, side, children }: DialogProps): ReactNode {
+export function Dialog({ title, onClose, side, isHeld = false, children }: DialogProps): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
+  const isPressedBeside = useRef(false);
   const titleId = useId();
   useLayoutEffect(() => {
     const element = dialog.current;
@@ -33,18 +36,28 @@ export function Dialog({ title, onClose, side, children }: DialogProps): ReactNo
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        if (!isHeld) onClose();
+      }}
+      onKeyDown={(event) => {
+        // Browsers close at the second Escape whatever a page says to the cancelling.
+        if (isHeld && event.key === "Escape") event.preventDefault();
+      }}
+      onPointerDown={(event) => {
+        isPressedBeside.current = event.target === event.currentTarget;
       }}
       onClick={(event) => {
-        if (event.target === event.currentTarget) onClose();
+        // Selecting a text from inside to beside it is a click on the dialog, too.
+        if (!isHeld && isPressedBeside.current && event.target === event.currentTarget) onClose();
       }}
     >
       <div className={styles["content"]}>
         <header className={styles["header"]}>
           <h2 id={titleId}>{title}</h2>
-          <IconButton label="Close" onClick={onClose}>
-            <X size={18} aria-hidden />
-          </IconButton>
+          {!isHeld && (
+            <IconButton label="Close" onClick={onClose}>
+              <X size={18} aria-hidden />
+            </IconButton>
+          )}
         </header>
         <div className={styles["body"]}>{children}</div>
       </div>

@@ -30,7 +30,7 @@ export function AdministrationProvider({
   }, [adminKey]);
   const explain = useCallback(
     (error: unknown) => {
-      if (!(error instanceof ColloquyError)) return String(error);
+      if (!(error instanceof ColloquyError)) return error instanceof Error ? error.message : String(error);
       if (error.status === 401) onRefused("wrong-key");
       if (error.code === "route_not_found") onRefused("no-area");
       return error.requestId === null ? error.message : `${error.message} (request ${error.requestId})`;

@@ -1,7 +1,9 @@
 // A chart of lines over time, with all that it shows as words: a legend with the values where one points, a summary, and a table.
 
-import { lazy, Suspense, useState, type ReactNode } from "react";
+import { Suspense, useState, type ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
+import { ErrorBoundary } from "../shell/error-boundary.tsx";
+import { latePart } from "../shell/late-part.ts";
 import { isLine, type Series } from "./series.ts";
 import type { Bucket } from "./time-range.ts";
 import { DataTable, type Column } from "./view-parts.tsx";
@@ -22,7 +24,7 @@ export interface ChartProps {
 }
 
 /** The library that draws is loaded when there is something to draw. */
-const LineChart = lazy(async () => ({ default: (await import("./line-chart.tsx")).LineChart }));
+const LineChart = latePart(async () => (await import("./line-chart.tsx")).LineChart);
 
 export function Chart(props: ChartProps): ReactNode {
   const { title, summary, bucket, starts, series, valueText } = props;
@@ -49,11 +51,13 @@ export function Chart(props: ChartProps): ReactNode {
             ))}
             <li className={styles["pointed"]}>{at !== undefined && bucketText(at, bucket)}</li>
           </ul>
-          <div className={styles["chart"]} role="img" aria-label={`${title}. ${summary}`}>
-            <Suspense fallback={null}>
-              <LineChart {...props} onPoint={setIndex} />
-            </Suspense>
-          </div>
+          <ErrorBoundary>
+            <div className={styles["chart"]} role="img" aria-label={`${title}. ${summary}`}>
+              <Suspense fallback={null}>
+                <LineChart {...props} onPoint={setIndex} />
+              </Suspense>
+            </div>
+          </ErrorBoundary>
         </>
       )}
       <details className={styles["details"]} open={!isDrawn}>

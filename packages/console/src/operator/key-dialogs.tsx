@@ -30,7 +30,7 @@ const askKeyedApps = async (client: AdminClient, signal: AbortSignal): Promise<r
 
 export function CreateKeyDialog({ onClose, onIssued }: IssuingProps): ReactNode {
   const { client } = useAdministration();
-  const { answer: apps } = useAnswer(askKeyedApps);
+  const { answer: apps, problem } = useAnswer(askKeyedApps);
   const nameId = useId();
   const [name, setName] = useState("");
   const [life, setLife] = useState<(typeof LIVES)[number][0]>("");
@@ -54,6 +54,11 @@ export function CreateKeyDialog({ onClose, onIssued }: IssuingProps): ReactNode 
     >
       <fieldset className={styles["fieldset"]}>
         <legend>Apps that it opens</legend>
+        {problem !== null && (
+          <p role="alert" className={styles["wrong"]}>
+            The Apps cannot be listed. {problem}
+          </p>
+        )}
         {apps?.length === 0 && <p>No configured App asks for a key.</p>}
         {apps?.map((app) => (
           <label key={app}>
@@ -123,7 +128,7 @@ export function IssuedKeyDialog({
   readonly onClose: () => void;
 }): ReactNode {
   return (
-    <Dialog title="The new key" onClose={onClose}>
+    <Dialog title="The new key" isHeld onClose={onClose}>
       <div className={styles["form"]}>
         <p>Copy it now: it is shown this once, and kept nowhere.</p>
         <p className={styles["secret"]}>

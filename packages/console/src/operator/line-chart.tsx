@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { useMediaQuery } from "../design/use-media-query.ts";
 import { dashOf, type ChartProps } from "./chart.tsx";
-import type { Bucket } from "./time-range.ts";
+import { tickText } from "./tick-text.ts";
 
 const HEIGHT = 260;
 
@@ -92,19 +92,6 @@ function colourOf(element: HTMLElement, variable: string): string {
 function niceTop(max: number | null): number {
   if (max === null || max <= 0) return 1;
   return uPlot.rangeNum(0, max, 0.1, true)[1] ?? max;
-}
-
-const DAY_SECONDS = 86_400;
-
-/** `step` is the number of seconds between ticks: from a day on there is no time of the day in it. */
-function tickText(time: number, step: number, bucket: Bucket): string {
-  const date = new Date(time * 1_000);
-  const timeZone = bucket === "day" ? "UTC" : undefined;
-  const isDay = step >= DAY_SECONDS || (date.getHours() === 0 && date.getMinutes() === 0);
-  const format: Intl.DateTimeFormatOptions = isDay
-    ? { day: "numeric", month: "short" }
-    : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  return new Intl.DateTimeFormat(undefined, { ...format, ...(timeZone && { timeZone }) }).format(date);
 }
 
 /** Another text whenever the theme is another one, chosen here or in the system. */

@@ -2,6 +2,7 @@ import { LogOut } from "lucide-react";
 import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { IconButton } from "../design/button.tsx";
+import { ErrorBoundary } from "../shell/error-boundary.tsx";
 import { hashOf } from "../shell/route.ts";
 import { AdminKeyForm } from "./admin-key-form.tsx";
 import { AdministrationProvider, type Refusal } from "./administration.tsx";
@@ -53,7 +54,9 @@ export function OperatorArea({ view }: { readonly view: string }): ReactNode {
           <LogOut size={17} aria-hidden />
         </IconButton>
       </div>
-      <Page key={view}>{viewNamed(name, sessionId)}</Page>
+      <ErrorBoundary key={view}>
+        <Page>{viewNamed(name, sessionId)}</Page>
+      </ErrorBoundary>
     </AdministrationProvider>
   );
 }

@@ -27,6 +27,12 @@ const STATUSES: readonly (readonly [Filter["status"], string])[] = [
   ["idle", "Idle"],
 ];
 
+/** A page of sessions, and what was asked for. */
+interface Listed extends AdminSessionPage {
+  readonly filter: Filter;
+  readonly cursor: string | undefined;
+}
+
 /** Sessions of every App, the one that was used last first. */
 export function SessionsView(): ReactNode {
   const [filter, setFilter] = useState<Filter>({ status: "", app: "", search: "" });
@@ -34,9 +40,9 @@ export function SessionsView(): ReactNode {
   const [cursors, setCursors] = useState<readonly string[]>([]);
   const cursor = cursors.at(-1);
   const ask = useCallback(
-    (client: AdminClient, signal: AbortSignal): Promise<AdminSessionPage> => {
+    async (client: AdminClient, signal: AbortSignal): Promise<Listed> => {
       const { status, app, search } = filter;
-      return client.listSessions({
+      const page = await client.listSessions({
         signal,
         limit: PAGE,
         ...(status && { status }),
@@ -44,11 +50,15 @@ export function SessionsView(): ReactNode {
         ...(search && { search }),
         ...(cursor !== undefined && { cursor }),
       });
+      return { ...page, filter, cursor };
     },
     [filter, cursor],
   );
   const asked = useAnswer(ask, EVERY_MS);
-  const next = asked.answer?.next_cursor ?? null;
+  const listed = asked.answer;
+  // What comes after the page before is no answer to what comes after this one.
+  const isOfThis = listed?.filter === filter && listed.cursor === cursor;
+  const next = isOfThis ? listed.next_cursor : null;
   return (
     <>
       <ViewHeading title="Sessions" asked={asked} />
@@ -119,7 +129,7 @@ function FilterForm({
   readonly filter: Filter;
   readonly onChange: (changes: Partial<Filter>) => void;
 }): ReactNode {
-  const { answer: apps } = useAnswer(askApps);
+  const { answer: apps, problem } = useAnswer(askApps);
   const [search, setSearch] = useState(filter.search);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -139,6 +149,11 @@ function FilterForm({
         options={[["", "All"], ...(apps ?? []).map((app) => [app, app] as const)]}
         onChange={(app) => onChange({ app })}
       />
+      {problem !== null && (
+        <p role="alert" className={styles["wrong"]}>
+          The Apps cannot be listed. {problem}
+        </p>
+      )}
       <label className={styles["choice"]}>
         <span>Title, session id or wallet</span>
         <input type="search" value={search} onChange={(event) => setSearch(event.target.value)} />

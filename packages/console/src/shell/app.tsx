@@ -32,7 +32,8 @@ export function App(): ReactNode {
   const content = useRef<HTMLElement>(null);
   const sessionId = route.page === "chat" ? route.sessionId : null;
   const place = hashOf(route);
-  useEffect(() => setOpened(null), [place]);
+  // Where a link of it leads is behind the menu. Other dialogs are a person's own, also when the place changes by itself.
+  useEffect(() => setOpened((opened) => (opened === "menu" ? null : opened)), [place]);
 
   const close = (): void => setOpened(null);
   const menu = hasSidebar ? null : (

@@ -158,6 +158,41 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expect.poll(() => rows(page, "Sessions").count()).toBe(50);
   });
 
+  it("goes one page further for each answer, however often the button is pressed", async () => {
+    for (let count = 0; count < 101; count += 1) await operator.service.client.createSession(randomUUID());
+    const page = await open("sessions");
+    const older = page.getByRole("button", { name: "Older" });
+    await expect.poll(() => older.isEnabled()).toBe(true);
+    const released = Promise.withResolvers<void>();
+    await page.route("**/api/admin/sessions*", async (route) => {
+      await released.promise;
+      await route.continue();
+    });
+    await older.click();
+    await expectSeen(page.getByText("Page 2"));
+    expect(await older.isDisabled()).toBe(true);
+    released.resolve();
+    await expect.poll(() => older.isEnabled()).toBe(true);
+    await older.click();
+    await expect.poll(() => rows(page, "Sessions").count()).toBe(1);
+    await expectSeen(page.getByText("Page 3"));
+  });
+
+  it("says why no App can be chosen where they cannot be listed", async () => {
+    const { page, expectTrouble } = await openPage(operator.service.url);
+    expectTrouble(/500/);
+    await page.route("**/api/admin/apps*", (route) => route.fulfill({ status: 500, body: "{}" }));
+    await page.goto("/#/operate/keys");
+    await page.getByLabel("Admin key").fill(ADMIN_KEY);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Create a key" }).click();
+    const told = "The Apps cannot be listed. The answer has the status 500.";
+    await expectSeen(dialog(page, "Create a key").getByText(told));
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "Sessions" }).click();
+    await expectSeen(page.getByRole("search").getByText(told));
+  });
+
   it("makes a key that is seen once, rotates it and ends it", async () => {
     const page = await open("keys");
     await expectSeen(page.getByText("There is no key yet."));
@@ -263,6 +298,22 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
       .locator(".u-over")
       .hover();
     await expectSeen(page.locator("figure li").filter({ hasText: "demo/assistant" }).locator("strong"));
+  });
+
+  it("shows the table of a chart whose part is not there any more, says so, and the other views", async () => {
+    const { key } = await operator.admin.createKey({ apps: ["support"] });
+    await talk(key);
+    const { page, expectTrouble } = await openPage(operator.service.url);
+    expectTrouble(/404/);
+    expectTrouble(/PartNotLoaded/);
+    await page.route(/assets\/line-chart/, (route) => route.fulfill({ status: 404 }));
+    await page.goto("/#/operate/usage");
+    await page.getByLabel("Admin key").fill(ADMIN_KEY);
+    await page.keyboard.press("Enter");
+    await expectSeen(page.getByRole("heading", { name: "This part could not be loaded." }));
+    expect(await rows(page, "In all, by App and model").count()).toBe(1);
+    await page.getByRole("link", { name: "Keys" }).click();
+    await expectSeen(page.getByRole("button", { name: "Create a key" }));
   });
 
   it("shows how long turns took", async () => {

@@ -142,6 +142,21 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     expect(await composer(page).isEditable()).toBe(true);
   });
 
+  it("keeps a dialog open that was opened while the first message was on its way, with what is written in it", async () => {
+    const { page } = await openPage(service.url);
+    await openConsole(page);
+    const sending = await holdSending(page);
+    await say(page, "Hello");
+    await sending.held;
+    await page.getByRole("button", { name: "Settings" }).click();
+    await page.getByLabel("App key").fill("half of a key");
+    sending.letGo();
+    (await service.model.next()).say("Hi.").finish();
+    await sessionOf(page);
+    await expectAnswer(page, /^Hi\./);
+    expect(await page.getByLabel("App key").inputValue()).toBe("half of a key");
+  });
+
   it("lets each paragraph run the way of its own words", async () => {
     const { page } = await openPage(service.url);
     await openConsole(page);
