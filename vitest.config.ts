@@ -19,6 +19,8 @@ export default defineConfig({
     hookTimeout: 30_000,
     expect: { poll: { timeout: 20_000 } },
     passWithNoTests: false,
+    // PostgreSQL for those files that start a server, made once.
+    globalSetup: ["packages/server/test/postgres-cluster.ts"],
     reporters: ["default", new LeftOutReporter()],
   },
 });

@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { Client } from "pg";
 import { freePort } from "./free-port.ts";
+import { makeCluster } from "./postgres-cluster.ts";
 import { findPostgres, runnableBy, type SystemUser } from "./postgres-programs.ts";
 
 const run = promisify(execFile);
@@ -78,11 +79,8 @@ export class PostgresServer {
     const folder = await mkdtemp(join(tmpdir(), "colloquy-postgres-"));
     if (user !== null) await chown(folder, user.uid, user.gid);
     const programs = user === null ? found : await runnableBy(user, found, folder);
-    const access = [`--username=${USER}`, "--auth=trust"];
-    await run(join(programs, "initdb"), ["-D", join(folder, "data"), "--no-sync", ...locale, ...access], {
-      cwd: folder,
-      ...user,
-    });
+    const words = [...locale, `--username=${USER}`, "--auth=trust"];
+    await makeCluster(join(folder, "data"), { programs, user, words });
     const server = new PostgresServer(programs, folder, await freePort(), user, settings);
     await server.resume();
     return server;
