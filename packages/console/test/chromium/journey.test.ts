@@ -81,7 +81,7 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
   it("shows a call of a tool with its progress, its input and its result", async () => {
     const page = await open();
     await say(page, "Walk home");
-    (await service.model.next()).callTool("walk", { to: "Home" }).finish("tool-calls");
+    (await service.model.next()).say("I go now.").callTool("walk", { to: "Home" }).finish("tool-calls");
     await expectSeen(answers(page).getByText(/steps.*7/));
     const summary = answers(page).getByText("walk", { exact: true });
     await summary.click();
@@ -91,6 +91,10 @@ describe.skipIf(isLeftOut)("the console in Chromium", { timeout: 60_000 }, () =>
     await expectAnswer(page, /We are there\./);
     await expectSeen(answers(page).getByText(/^done/));
     await expectSeen(answers(page).getByText(/At Home/));
+    const inOrder = /I go now\.\s+walk\s[\s\S]*done[\s\S]*We are there\./;
+    await expectAnswer(page, inOrder);
+    await page.reload();
+    await expectAnswer(page, inOrder);
   });
 
   it("lists, finds, renames and deletes conversations, and begins new ones", async () => {

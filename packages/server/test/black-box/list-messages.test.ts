@@ -39,6 +39,7 @@ describe("GET /api/sessions/{id}/messages", () => {
           name: "calculator",
           arguments: { expression: "12 * 7" },
           status: "complete",
+          text_offset: 0,
         },
       ],
       tool_results: [
