@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { run, until } from "../../test/run-trial.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
 import type { Tool } from "../core/ports/tool.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { GatedTool } from "./testing/gated-tool.ts";
-import { run, until } from "./testing/run-trial.ts";
 
 const MINUTE = 60_000;
 

@@ -1,13 +1,13 @@
 // How much a turn may do and bring, and how long it may take.
 
 import { describe, expect, it } from "vitest";
+import { run, until } from "../../test/run-trial.ts";
 import { TOO_MANY_CALLS } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { Tool } from "../core/ports/tool.ts";
 import { MAX_CALLS } from "../core/turn.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { GatedTool } from "./testing/gated-tool.ts";
-import { run, until } from "./testing/run-trial.ts";
 
 const MINUTE = 60_000;
 

@@ -1,12 +1,12 @@
 import { APICallError, NoSuchModelError } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
+import { run, until } from "../../test/run-trial.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
 import type { Tool } from "../core/ports/tool.ts";
 import { NO_USAGE } from "../core/turn.ts";
 import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { GatedTool } from "./testing/gated-tool.ts";
-import { run, until } from "./testing/run-trial.ts";
 
 describe("a turn", () => {
   it("that needs no tools is one step, whose text streams", async () => {

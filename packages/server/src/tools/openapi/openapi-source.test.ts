@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { startPets } from "../../../test/pets-service.ts";
 import { Hidden } from "../../core/hidden.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { planOpenApi } from "./openapi-source.ts";
-import { startPets } from "./testing/pets-service.ts";
 import { call, list, named, namesOf, useOpenApi } from "./testing/use-openapi.ts";
 
 const openapi = useOpenApi();

@@ -1,18 +1,18 @@
 // One turn that runs: its model says what a test tells it to, and its journal remembers.
 
-import { ManualClock } from "../../../test/manual-clock.ts";
-import { ScriptedModel } from "../../../test/scripted-model.ts";
-import type { ApprovalRule } from "../../core/app-settings.ts";
-import type { PastTurn } from "../../core/ports/turn-store.ts";
-import type { Tool } from "../../core/ports/tool.ts";
-import type { StartedTurn, StepRecord, TokenUsage } from "../../core/turn.ts";
-import { createModelCatalog } from "../../models/catalog.ts";
-import { fixedTools } from "../../tools/testing/fixed-tools.ts";
-import { ModelCaller } from "../model-step.ts";
-import { runTurn, type RunEnd } from "../run.ts";
-import { RecordingJournal } from "./recording-journal.ts";
-import { startedTurn } from "./started-turn.ts";
-import { USUAL_LIMITS } from "./usual-limits.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { ScriptedModel } from "./scripted-model.ts";
+import type { ApprovalRule } from "../src/core/app-settings.ts";
+import type { PastTurn } from "../src/core/ports/turn-store.ts";
+import type { Tool } from "../src/core/ports/tool.ts";
+import type { StartedTurn, StepRecord, TokenUsage } from "../src/core/turn.ts";
+import { createModelCatalog } from "../src/models/catalog.ts";
+import { fixedTools } from "../src/tools/testing/fixed-tools.ts";
+import { ModelCaller } from "../src/turns/model-step.ts";
+import { runTurn, type RunEnd } from "../src/turns/run.ts";
+import { RecordingJournal } from "../src/turns/testing/recording-journal.ts";
+import { startedTurn } from "../src/turns/testing/started-turn.ts";
+import { USUAL_LIMITS } from "../src/turns/testing/usual-limits.ts";
 
 export interface RunTrial {
   readonly clock: ManualClock;

@@ -1,6 +1,6 @@
 import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance } from "fastify";
-import type { JsonObject } from "../../../core/json.ts";
+import type { JsonObject } from "../src/core/json.ts";
 
 export interface PetsService {
   readonly url: string;
