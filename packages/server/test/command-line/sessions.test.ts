@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { RememberedThreads } from "../../src/cli/chat/remembered-threads.ts";
 import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
 import { Service } from "./service.ts";
 
@@ -82,6 +83,19 @@ describe("beside a running server", () => {
     await expect(service.client.getSession(gone)).rejects.toMatchObject({ status: 404 });
     expect(await run("delete", gone)).toMatchObject({ code: 1, output: "" });
     expect((await service.client.getSession(kept)).title).toBe("what is 12 * 7?");
+  });
+
+  it("are not listed any more as conversations that were held in a terminal once they are deleted", async () => {
+    const state = join(service.directory, "state");
+    const threads = new RememberedThreads(join(state, "colloquy/threads.jsonl"));
+    const name = `file:${join(service.directory, "data")}`;
+    const [kept, gone] = [await said(service, "count to 2"), await said(service, "count to 3")];
+    for (const session_id of [kept, gone]) {
+      await threads.remember({ service: name, session_id, title: "T", app: "default", at: "2026-01-01" });
+    }
+    const deleted = await service.command(["sessions", "delete", gone], { XDG_STATE_HOME: state });
+    expect(deleted.code).toBe(0);
+    expect((await threads.list(name)).map(({ session_id: id }) => id)).toEqual([kept]);
   });
 
   it("with an admin key that the server does not have deletes nothing, and says what is missing", async () => {

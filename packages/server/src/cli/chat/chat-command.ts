@@ -12,7 +12,7 @@ import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
 import { baseUrl, explainedAt } from "../service-url.ts";
 import { answerOnce } from "./answer-once.ts";
 import { Conversation } from "./conversation.ts";
-import { chosenSession, type ChatPlace } from "./chat-place.ts";
+import { chosenSession, type ChatPlace, localServiceName } from "./chat-place.ts";
 import { readPiped } from "./piped-text.ts";
 
 interface ChatOptions {
@@ -142,10 +142,5 @@ async function openService(
     throw error;
   };
   const service = await openLocalService(config, { onFatal, processId: parts.host.pid });
-  const database = config.databaseUrl === null ? null : new URL(config.databaseUrl.reveal());
-  const name =
-    database === null
-      ? `file:${config.server.dataDirectory}`
-      : `postgres://${database.host}${database.pathname}`;
-  return { service, name };
+  return { service, name: localServiceName(config) };
 }

@@ -2,6 +2,7 @@
 
 import type { Client, LiveSession } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
+import type { Config } from "../../config/config.ts";
 import type { RememberedThreads } from "./remembered-threads.ts";
 
 export interface ChatPlace {
@@ -11,6 +12,13 @@ export interface ChatPlace {
   readonly threads: RememberedThreads;
   /** Wallet to bind. */
   readonly publicKey: string | null;
+}
+
+/** Under which the threads of the service that is configured here are remembered. */
+export function localServiceName({ databaseUrl, server }: Config): string {
+  if (databaseUrl === null) return `file:${server.dataDirectory}`;
+  const { host, pathname } = new URL(databaseUrl.reveal());
+  return `postgres://${host}${pathname}`;
 }
 
 /** The session to talk in, with the model that was asked for. Rejects with a `ColloquyError` when there is none of this id, or no such model. */

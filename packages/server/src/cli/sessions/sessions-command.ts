@@ -1,3 +1,4 @@
+import { homedir } from "node:os";
 import { ColloquyError, createClient } from "@colloquy/client";
 import { createAdminClient } from "@colloquy/client/admin";
 import { AdminSessionStatus, parseSessionId } from "@colloquy/protocol";
@@ -13,6 +14,8 @@ import {
   printLine,
 } from "../command.ts";
 import { exportWith } from "../export.ts";
+import { localServiceName } from "../chat/chat-place.ts";
+import { RememberedThreads, threadsFile } from "../chat/remembered-threads.ts";
 import { baseUrl, explainedAt } from "../service-url.ts";
 import { describeSession, sessionTable } from "./session-table.ts";
 import { servedSessions, type SessionSource, storedSessions, unlessAbsent } from "./session-source.ts";
@@ -132,6 +135,9 @@ their users would, for which an App that needs a key has to have it in COLLOQUY_
       else for (const id of deleted) printLine(parts, `${id} is deleted.`);
       for (const id of missing) parts.errors.write(`${absent(id)}\n`);
       finish(missing.length === 0 ? 0 : 1);
+      const service = url === undefined ? localServiceName(await configuration(parts)) : baseUrl(url);
+      const threads = new RememberedThreads(threadsFile(parts.environment, homedir()));
+      for (const id of ids) await threads.forget(service, id);
     });
 }
 
