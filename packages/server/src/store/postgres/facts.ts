@@ -69,8 +69,12 @@ const messagesOfOpenTurns: ReadByIds<MessageRow> = prepare(
    JOIN messages m ON m.session_key = t.session_key AND m.position IN (t.user_position, t.agent_position)
    WHERE t.session_key = ANY(${PROCESSING}) AND t.ended_at IS NULL`,
 );
+// Session by session and in order, which makes their own index the best one also for a plan that was made when the table was empty: the one of
+// what is due holds the pending actions of all sessions.
 const pendingActions: ReadByIds<ActionRow> = prepare(
-  `SELECT ${ACTION} FROM actions WHERE session_key = ANY(${PROCESSING}) AND status = 'pending'`,
+  `SELECT found.* FROM unnest(${PROCESSING}) AS s (key), LATERAL (
+     SELECT ${ACTION} FROM actions WHERE session_key = s.key AND status = 'pending' ORDER BY number
+   ) AS found`,
 );
 const streamedText: ReadByIds<{ readonly turn: number; readonly offset: number; readonly text: string }> =
   prepare(
@@ -85,21 +89,20 @@ const systemEvents: ReadByIds<{ readonly number: number; readonly item: string }
 );
 
 type ReadNamed<Row> = Statement<[readonly string[], readonly string[]], Row & OfSession>;
-const NAMED = "unnest($1::text[], $2::text[]) AS w (id, name)";
-const KEY = "(SELECT key FROM sessions WHERE sessions.id = w.id)";
+/** One row of a table for each pair of a session and a name. The limit keeps it a look into the index a pair, whatever the plan was made of. */
+function ofNames(columns: string, table: string, name: string): string {
+  return `SELECT found.* FROM unnest($1::text[], $2::text[]) AS w (id, name), LATERAL (
+      SELECT ${columns} FROM ${table} WHERE session_key = (SELECT key FROM sessions WHERE sessions.id = w.id) AND ${name} = w.name LIMIT 1
+    ) AS found`;
+}
 
 const usedKeys: ReadNamed<{
   readonly key: string;
   readonly digest: string;
   readonly turn: number;
   readonly at: number;
-}> = prepare(
-  `SELECT k.session_key, k.key, k.digest, k.turn, k.at FROM ${NAMED}
-   JOIN idempotency_keys k ON k.session_key = ${KEY} AND k.key = w.name`,
-);
-const namedActions: ReadNamed<ActionRow> = prepare(
-  `SELECT ${of("a", ACTION)} FROM ${NAMED} JOIN actions a ON a.session_key = ${KEY} AND a.id = w.name`,
-);
+}> = prepare(ofNames("session_key, key, digest, turn, at", "idempotency_keys", "key"));
+const namedActions: ReadNamed<ActionRow> = prepare(ofNames(ACTION, "actions", "actions.id"));
 
 /** Reads what has to be known of sessions. All of it is sent when this returns its promise. */
 export async function readFacts(connection: Connection, needs: NeedsOfSessions): Promise<AddFacts> {

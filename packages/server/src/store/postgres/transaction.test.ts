@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { QueryConfig } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
 import type { Store } from "../../core/ports/store.ts";
@@ -159,6 +160,36 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     expect(rounds).toBe(1);
   });
 
+  it("looks into indexes alone, by plans that were made of empty tables", async () => {
+    await connections.use(async (connection) => {
+      const asked: QueryConfig[] = [];
+      const query = (config: QueryConfig, ...callback: readonly unknown[]) => {
+        asked.push(config);
+        return (connection.query as (...given: readonly unknown[]) => unknown)(config, ...callback);
+      };
+      const [birth, other] = [randomUUID(), randomUUID()];
+      const sessions = new Map<string, readonly Needs[]>([
+        [birth, [{ turnCount: true, idempotencyKey: "k", action: randomUUID() }]],
+        [other, [{ turns: true, streamed: true }, { all: true }]],
+        [randomUUID(), [{ turns: true }]],
+      ]);
+      await Transaction.begin({ query } as unknown as Connection, {
+        sessions,
+        patience: "waits",
+        epochs: 1,
+        births: new Set([birth]),
+      });
+      expect(asked).toHaveLength(13);
+      for (const { name, text, values = [] } of asked) {
+        const given = values.map(literalOf).join(", ");
+        const { rows } = await connection.query(`EXPLAIN (FORMAT JSON) EXECUTE "${name}" (${given})`);
+        expect([text, readWhole(rows)]).toEqual([text, []]);
+        // The index of all that is due, of whichever session.
+        expect(JSON.stringify(rows)).not.toContain("actions_due");
+      }
+    });
+  });
+
   /** Begins a transaction, which is undone. Answers after how many answers it has sent something. */
   async function begun(
     {
@@ -209,4 +240,19 @@ function countingRounds(connection: Connection): { readonly connection: Connecti
     );
   };
   return { connection: { query } as unknown as Connection, rounds: () => rounds };
+}
+
+function literalOf(value: unknown): string {
+  return Array.isArray(value) ? `'{${value.join(",")}}'` : `'${String(value)}'`;
+}
+
+/** Tables that a plan reads from end to end, by an index or not. */
+function readWhole(plan: unknown): readonly string[] {
+  if (Array.isArray(plan)) return plan.flatMap(readWhole);
+  if (typeof plan !== "object" || plan === null) return [];
+  const node = plan as Readonly<Record<string, unknown>>;
+  const isRead = typeof node["Relation Name"] === "string" && node["Node Type"] !== "Bitmap Heap Scan";
+  const isIndex = typeof node["Index Name"] === "string";
+  const isWhole = (isRead || isIndex) && node["Index Cond"] === undefined;
+  return [...(isWhole ? [JSON.stringify(node)] : []), ...Object.values(node).flatMap(readWhole)];
 }
