@@ -58,13 +58,13 @@ export function prepareDelete(
 }
 
 /** The call of `unnest` that makes rows of parameters, the first of which is number `first`. */
-export function unnest(columns: Columns, first: number): string {
+function unnest(columns: Columns, first: number): string {
   const lists = Object.values(columns).map((type, index) => `$${first + index}::${type}[]`);
   return `unnest(${lists.join(", ")})`;
 }
 
 /** Rows as `unnest` takes them: one list a column. */
-export function listsOf(rows: readonly Row[], count: number): Value[] {
+function listsOf(rows: readonly Row[], count: number): Value[] {
   return Array.from({ length: count }, (_empty, column) => rows.map((row) => row[column] ?? null));
 }
 
