@@ -219,5 +219,8 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
     await expectSeen(page.getByRole("heading", { name: "<img src=x onerror=alert(1)>" }));
     await expectSeen(page.getByText("<script>alert(1)</script>").first());
     await expectHarmless(page);
+    await page.getByRole("button", { name: "Delete" }).click();
+    await expectSeen(page.getByRole("dialog").getByText("<img src=x onerror=alert(1)>"));
+    await expectHarmless(page);
   });
 });
