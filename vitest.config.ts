@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { LeftOutReporter } from "./test/left-out-reporter.ts";
+import { LongFilesFirst } from "./test/long-files-first.ts";
 
 // Tests start hundreds of servers and threads of the store, each of which loads the same TypeScript: compiled once, they cost a third.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node-compile");
@@ -19,6 +20,7 @@ export default defineConfig({
     hookTimeout: 30_000,
     expect: { poll: { timeout: 20_000 } },
     passWithNoTests: false,
+    sequence: { sequencer: LongFilesFirst },
     // PostgreSQL for those files that start a server, made once.
     globalSetup: ["packages/server/test/postgres-cluster.ts"],
     reporters: ["default", new LeftOutReporter()],

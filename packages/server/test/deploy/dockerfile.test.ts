@@ -37,7 +37,7 @@ describe("the Dockerfile", () => {
       folders.set(name, own);
       for (const instruction of stage) await perform(instruction, own, folders);
     }
-  }, 240_000);
+  }, 600_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   it("is one that its linter has nothing to say about", async () => {
