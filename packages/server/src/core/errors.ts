@@ -53,7 +53,7 @@ export class Unavailable extends ServiceError {
   }
 }
 
-/** 503: it may be done, or be done yet: the store was lost while it was writing, and nobody could be asked. Or it is, and cannot be shown. */
+/** 503: nobody knows whether it was done, as the store was lost while it wrote and could not be asked; or it was, and cannot be shown. */
 export class OutcomeUnknown extends Unavailable {}
 
 const DONE_BUT_NOT_SHOWN =

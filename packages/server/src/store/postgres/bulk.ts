@@ -14,7 +14,7 @@ export type Write = (connection: Connection) => Promise<void>;
 
 /**
  * Writes all rows in one statement; no rows are no statement. Whatever can go wrong with values on this side has done so when there is a
- * `Write`: what is sent together, with the COMMIT behind it, is sent as a whole.
+ * `Write`, but for what pg cannot write (statement.ts): what is sent together, with the COMMIT behind it, is sent as a whole.
  */
 export type WriteRows = (rows: readonly Row[]) => Write;
 
