@@ -9,7 +9,7 @@ import { Feed } from "./bus/feed.ts";
 import type { Config } from "./config/config.ts";
 import { restartWarnings } from "./config/restart.ts";
 import { isPublic } from "./core/loopback.ts";
-import type { ProcessGauges } from "./core/ports/admin-service.ts";
+import type { ProcessGauges } from "./core/ports/process-gauges.ts";
 import type { AppKeys } from "./core/ports/app-keys.ts";
 import type { AppCatalog, AppDefinition } from "./core/ports/apps.ts";
 import type { Bus } from "./core/ports/bus.ts";

@@ -1,5 +1,5 @@
 import type { AdminApp } from "@colloquy/protocol";
-import type { ToolSourceReports } from "../core/ports/admin-service.ts";
+import type { ToolSourceReports } from "../core/ports/tool-source-reports.ts";
 import type { AdminStore } from "../core/ports/admin-store.ts";
 import type { AppCatalog } from "../core/ports/apps.ts";
 import type { KeyService } from "../core/ports/key-service.ts";

@@ -1,7 +1,7 @@
 // How the service is doing: what this process has, what the store says of all of them, and whether store and bus answer.
 
 import type { AdminOverview } from "@colloquy/protocol";
-import type { ProcessGauges } from "../core/ports/admin-service.ts";
+import type { ProcessGauges } from "../core/ports/process-gauges.ts";
 import type { BusServer } from "../core/ports/bus.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { Readiness } from "../core/ports/services.ts";

@@ -2,7 +2,7 @@
 
 import type { AdminToolSource } from "@colloquy/protocol";
 import type { AppSettings } from "../core/app-settings.ts";
-import type { ToolSourceReports } from "../core/ports/admin-service.ts";
+import type { ToolSourceReports } from "../core/ports/tool-source-reports.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { SecretVault } from "../core/ports/secret-vault.ts";

@@ -1,5 +1,4 @@
-// What the routes of administration may call, and what it is told of the process it is in. Requests arrive validated; failures are thrown as
-// ServiceError.
+// What the routes of administration may call. Requests arrive validated; failures are thrown as ServiceError.
 
 import type {
   AdminApp,
@@ -10,7 +9,6 @@ import type {
   AdminSessionDetail,
   AdminSessionPage,
   AdminSessionStatus,
-  AdminToolSource,
   AdminUsage,
   IssuedAdminKey,
   PersistedMessage,
@@ -56,18 +54,4 @@ export interface AdminService {
   }): Promise<IssuedAdminKey>;
   revokeKey(id: string): Promise<AdminKey>;
   rotateKey(id: string, overlapMs: number): Promise<IssuedAdminKey>;
-}
-
-/** What is in this process at the moment. */
-export interface ProcessGauges {
-  liveSessions(): number;
-  /** Bytes. */
-  snapshotBytes(): number;
-  openStreams(): number;
-  runningTurns(): number;
-}
-
-export interface ToolSourceReports {
-  /** The sources of an App's tools, in their order; none for an App that is not configured. */
-  sources(app: string): readonly AdminToolSource[];
 }
