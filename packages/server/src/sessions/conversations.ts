@@ -2,12 +2,15 @@
 
 import type { ChatOutcome } from "../core/decisions/chat.ts";
 import type { PartialText } from "../core/decisions/interrupt.ts";
-import { AppGone, NotFound, throwAfterCommit } from "../core/errors.ts";
+import { AppGone } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
-import type { Bus, Following } from "../core/ports/bus.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { AdmitNewSession, ChatRequest, ConversationService } from "../core/ports/services.ts";
-import type { SnapshotView, StateRequest } from "../core/ports/services.ts";
+import type {
+  AdmitNewSession,
+  ChatRequest,
+  ConversationService,
+  SnapshotView,
+  StateRequest,
+} from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
@@ -18,20 +21,16 @@ import { chatRejection, tooManyWaiting } from "./chat-rejection.ts";
 import { otherApp } from "./other-app.ts";
 import type { Registry } from "./registry.ts";
 import type { Session } from "./session.ts";
+import { SettledAnswers, type SettledAnswersOptions } from "./settled-answers.ts";
 import type { Titles } from "./titles.ts";
-import type { VersionReads } from "./version-reads.ts";
 
-export interface ConversationsOptions {
+export interface ConversationsOptions extends SettledAnswersOptions {
   readonly store: Store;
   readonly registry: Registry;
   readonly dispatcher: Dispatcher;
   readonly running: RunningTurns;
   readonly titles: Titles;
   readonly apps: AppCatalog;
-  readonly clock: Clock;
-  readonly bus: Pick<Bus, "follow">;
-  /** Where sessions stand that other processes change too; `null` where there are none. */
-  readonly versions: Pick<VersionReads, "of"> | null;
   /** Messages of a session that may wait behind the running turn. */
   readonly maxQueued: number;
 }
@@ -43,10 +42,11 @@ const NEVER = new AbortController().signal;
 
 export class Conversations {
   readonly #options: ConversationsOptions;
-  readonly #noWaiting = new AbortController();
+  readonly #answers: SettledAnswers;
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
+    this.#answers = new SettledAnswers(options);
   }
 
   async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
@@ -57,7 +57,7 @@ export class Conversations {
     if ((await dispatcher.isFull()) && !(await isRepeat())) throw tooManyWaiting();
     const app = this.#app(request.app);
     const session = await this.#accept(request, app, dispatcher.reserve(), admit);
-    return await this.#answerStored(session, sessionId, request.waitMs, request.signal);
+    return await this.#answers.afterChange(session, request);
   }
 
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
@@ -78,7 +78,7 @@ export class Conversations {
       store.turns.interrupt(target, this.#streamed(sessionId), apps),
     );
     if (outcome === "other_app") throw otherApp(registry, sessionId, apps);
-    return await this.#answerStored(session, sessionId, 0, NEVER);
+    return await this.#answers.afterChange(session, { sessionId, waitMs: 0, signal: NEVER });
   }
 
   async interruptExisting(sessionId: string): Promise<void> {
@@ -112,22 +112,22 @@ export class Conversations {
 
   /** From here on nobody waits for a session to stop processing: the service ends. */
   stopWaiting(): void {
-    this.#noWaiting.abort();
+    this.#answers.stopWaiting();
   }
 
   async #state(request: StateRequest, admit: AdmitNewSession): Promise<SnapshotView> {
-    const { sessionId, userState, waitMs, signal, seen = null } = request;
+    const { sessionId, userState, waitMs, seen = null } = request;
     const { registry, store } = this.#options;
     if (userState === null) {
       const session = await registry.get(sessionId, admit, seen);
       if (waitMs === 0 && !session.isReplaced && !session.isGone) return session.view();
-      return await this.#answer(session, sessionId, waitMs, signal);
+      return await this.#answers.answer(session, request);
     }
     const merged = await registry.commit(sessionId, admit, (target) =>
       store.sessions.open(target, { userState, publicKey: null }),
     );
     if (merged.outcome === "user_state_too_large") throw chatRejection("user_state_too_large");
-    return await this.#answerStored(merged.session, sessionId, waitMs, signal);
+    return await this.#answers.afterChange(merged.session, request);
   }
 
   async #accept(
@@ -170,68 +170,6 @@ export class Conversations {
     const running = session === null ? null : this.#options.running.ofSession(session.key);
     if (session === null || running === null) return null;
     return { turn: running.turn.turn, epoch: running.turn.epoch, text: session.streamingText };
-  }
-
-  /** As `#answer`, of a request that has changed something: that it failed must not be said. */
-  async #answerStored(
-    session: Session | null,
-    sessionId: string,
-    waitMs: number,
-    signal: AbortSignal,
-  ): Promise<SnapshotView> {
-    return await this.#answer(session, sessionId, waitMs, signal).catch(throwAfterCommit);
-  }
-
-  /** The snapshot, when the session has stopped processing or `waitMs` are over. */
-  async #answer(
-    live: Session | null,
-    sessionId: string,
-    waitMs: number,
-    signal: AbortSignal,
-  ): Promise<SnapshotView> {
-    let session = await this.#present(live, sessionId);
-    if (waitMs === 0 || !session.isProcessing) return (await this.#withText(session)).view();
-    const timeOver = new AbortController();
-    const timer = this.#options.clock.after(waitMs, () => timeOver.abort());
-    const enough = AbortSignal.any([signal, timeOver.signal, this.#noWaiting.signal]);
-    const following = this.#options.bus.follow(sessionId);
-    try {
-      session = await this.#followed(following, session);
-      while (session.isProcessing && !enough.aborted) {
-        await session.settled(enough);
-        session = await this.#present(session, sessionId);
-      }
-    } finally {
-      following.stop();
-      timer.stop();
-    }
-    return (await this.#withText(session)).view();
-  }
-
-  /**
-   * The session with its text as the store has it now, where that streams elsewhere: memory may be behind by more than a checkpoint. What was
-   * done is not undone where the store cannot say.
-   */
-  async #withText(session: Session): Promise<Session> {
-    const { versions, running, registry } = this.#options;
-    if (versions === null || !session.isStreaming || running.works(session.key)) return session;
-    return (await registry.find(session.id).catch(() => null)) ?? session;
-  }
-
-  /** What others have committed before they were followed is looked up: nobody told of it here. */
-  async #followed({ ready }: Following, session: Session): Promise<Session> {
-    if (this.#options.versions === null) return session;
-    await ready;
-    const found = await this.#options.registry.find(session.id);
-    return await this.#present(found, session.id);
-  }
-
-  /** A session that was just committed or waited for; another request may have deleted it since. */
-  async #present(live: Session | null, sessionId: string): Promise<Session> {
-    const isLive = live !== null && !live.isReplaced;
-    const session = isLive ? live : await this.#options.registry.find(sessionId);
-    if (session !== null && !session.isGone) return session;
-    throw new NotFound("session_deleted", "The session was deleted while this request was answered.");
   }
 
   /** The route has let the request through; the configuration may have been replaced since. */
