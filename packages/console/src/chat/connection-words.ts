@@ -1,12 +1,11 @@
 import type { ColloquyError, Connection } from "@colloquy/client";
+import { needsKey } from "./failure.ts";
 
 export interface ConnectionWords {
   readonly sentence: string;
   /** What a person can do about it; `null` where it mends itself. */
   readonly help: "retry" | "key" | "new-chat" | null;
 }
-
-const KEY_CODES = new Set(["app_key_invalid", "app_forbidden"]);
 
 /** What to tell about a connection; `null` while there is nothing to tell. */
 export function connectionWords({ state, error }: Connection): ConnectionWords | null {
@@ -24,7 +23,7 @@ export function connectionWords({ state, error }: Connection): ConnectionWords |
     case "failed": {
       if (error?.code === "session_id_invalid")
         return { sentence: "There is no conversation at this address.", help: "new-chat" };
-      const help = error !== null && KEY_CODES.has(error.code) ? "key" : "retry";
+      const help = needsKey(error) ? "key" : "retry";
       return { sentence: withReason("This conversation cannot be shown", error), help };
     }
   }

@@ -10,11 +10,16 @@ export interface Failure {
 
 const KEY_CODES = new Set(["app_key_invalid", "app_forbidden"]);
 
+/** Whether another App key is what helps. */
+export function needsKey(error: unknown): boolean {
+  return error instanceof ColloquyError && KEY_CODES.has(error.code);
+}
+
 /** `what` has failed is how the sentence begins: "Your message was not sent". */
 export function failureOf(what: string, error: unknown): Failure {
   const isService = error instanceof ColloquyError;
   const reason = error instanceof Error ? error.message : "";
   const wait = isService && error.status === 429 && error.retryAfter !== null;
   const when = wait ? ` Try again in ${error.retryAfter} s.` : "";
-  return { sentence: `${what}. ${reason}${when}`.trim(), needsKey: isService && KEY_CODES.has(error.code) };
+  return { sentence: `${what}. ${reason}${when}`.trim(), needsKey: needsKey(error) };
 }

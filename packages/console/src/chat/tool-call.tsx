@@ -4,8 +4,9 @@ import { Ban, Check, ChevronRight, CircleHelp, LoaderCircle, TriangleAlert } fro
 import { useRef, type ReactNode } from "react";
 import { ActionCard } from "../actions/action-card.tsx";
 import { classes } from "../design/classes.ts";
+import { durationText } from "../design/duration-text.ts";
 import { JsonText } from "../design/json-text.tsx";
-import { durationText, lookOf, progressText, type CallLook } from "./tool-words.ts";
+import { lookOf, progressText, type CallLook } from "./tool-words.ts";
 import styles from "./tool-call.module.css";
 
 const LOOKS: Readonly<Record<CallLook, { readonly Icon: typeof Check; readonly words: string }>> = {

@@ -3,7 +3,7 @@ import type { ToolCallStatus } from "@colloquy/client";
 /** How a call goes, as a person sees it. */
 export type CallLook = ToolCallStatus | "asking" | "denied" | "unanswered";
 
-/** What the service says as the result of a call that it did not make (docs/api.md, "Actions"). */
+/** What the service says as the result of a call that it did not make (core/decisions/actions.ts of the server; the test beside this holds them together). */
 const NOT_MADE: ReadonlyMap<unknown, CallLook> = new Map([
   ["The user denied this call.", "denied"],
   ["The user did not answer in time, so this call was not made.", "unanswered"],
@@ -13,15 +13,6 @@ const NOT_MADE: ReadonlyMap<unknown, CallLook> = new Map([
 export function lookOf(status: ToolCallStatus, isAsking: boolean, result: unknown): CallLook {
   if (isAsking) return "asking";
   return status === "failed" ? (NOT_MADE.get(result) ?? status) : status;
-}
-
-/** A duration in milliseconds, as short as it can be said. */
-export function durationText(ms: number): string {
-  if (Math.round(ms) < 1) return "less than 1 ms";
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1_000);
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 /** What a tool told of itself, whatever it is: the words in it, how far it is, else all of it. */

@@ -1,6 +1,6 @@
 // The stream against answers that a test writes byte by byte, with a clock that the test moves.
 
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { EventStream } from "./event-stream.ts";
 
 interface Asked {
@@ -149,6 +149,24 @@ describe("the event stream of the developer panel", () => {
     leave = stream.subscribe(() => {});
     passTime(100_000);
     expect(asked).toHaveLength(1);
+  });
+
+  it("leaves nothing behind of the connections that broke", async () => {
+    const [add, remove] = [
+      vi.spyOn(AbortSignal.prototype, "addEventListener"),
+      vi.spyOn(AbortSignal.prototype, "removeEventListener"),
+    ];
+    for (let round = 1; round <= 3; round += 1) {
+      asked.at(-1)!.answer(new Response("a gateway", { status: 502 }));
+      await until(() => connection() === "waiting");
+      passTime(2_000);
+      await until(() => asked.length === round + 1);
+    }
+    // The service of this test listens, too, to the signal of each request.
+    const requests = new Set<unknown>(asked.map(({ signal }) => signal));
+    const own = add.mock.contexts.filter((signal) => !requests.has(signal));
+    expect([own.length, remove.mock.contexts.length]).toEqual([3, 3]);
+    vi.restoreAllMocks();
   });
 
   it("is closed when nobody listens, and keeps what it has", async () => {

@@ -67,14 +67,21 @@ export class EventStream {
       const problem = await this.#once(signal).catch(() => "The connection broke.");
       if (signal.aborted || this.#state.connection === "over") return;
       this.#set({ connection: "waiting", problem });
-      await new Promise<void>((resolve) => {
-        const stop = this.#options.after(RETRY_MS, resolve);
-        signal.addEventListener("abort", () => {
-          stop();
-          resolve();
-        });
-      });
+      await this.#pause(signal);
     }
+  }
+
+  /** Until it is time for the next connection, or nobody listens any more. */
+  #pause(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        stop();
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      const stop = this.#options.after(RETRY_MS, end);
+      signal.addEventListener("abort", end);
+    });
   }
 
   /** One connection until its end. Answers why it ended. */

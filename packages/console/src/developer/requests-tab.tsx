@@ -10,7 +10,7 @@ import { LogItem } from "./log-item.tsx";
 import type { Outcome, RecordedRequest } from "./recorded-request.ts";
 import styles from "./developer.module.css";
 
-/** Every call that this page has made, newest first, each with the command that makes it again. */
+/** The calls that the chat and this panel have made, newest first, those of the operators' area not among them; each with the command that makes it again. */
 export function RequestsTab(): ReactNode {
   const { requests: log } = useConnection();
   const requests = useSyncExternalStore(log.subscribe, log.getSnapshot);

@@ -1,9 +1,10 @@
 import type { AdminClient, AdminLatency, AdminLatencyRow } from "@colloquy/client/admin";
 import { useCallback, useMemo, useState, type ReactNode } from "react";
+import { durationText } from "../design/duration-text.ts";
 import { useAnswer } from "./administration.tsx";
 import { bucketText, Chart } from "./chart.tsx";
 import { CoveredNote } from "./covered-note.tsx";
-import { countText, durationText } from "./quantities.ts";
+import { countText } from "./quantities.ts";
 import { RangeForm, useChosenRange, type ChosenRange } from "./range-form.tsx";
 import { peak, valuesAt } from "./series.ts";
 import { bucketStarts, span, type Bucket } from "./time-range.ts";

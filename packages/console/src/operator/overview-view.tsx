@@ -1,8 +1,9 @@
 import type { AdminClient, AdminOverview } from "@colloquy/client/admin";
 import type { ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
+import { durationText } from "../design/duration-text.ts";
 import { useAnswer } from "./administration.tsx";
-import { boundedText, bytesText, countText, durationText } from "./quantities.ts";
+import { boundedText, bytesText, countText } from "./quantities.ts";
 import { Badge, DataTable, Facts, Pending, ViewHeading } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 

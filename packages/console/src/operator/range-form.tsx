@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from "react";
-import { bucketsOf, fittingBucket, RANGES, type Bucket, type Range } from "./time-range.ts";
+import { bucketsOf, fittingBucket, LAST_DAY, RANGES, type Bucket, type Range } from "./time-range.ts";
 import { Choice } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
@@ -11,7 +11,7 @@ export interface ChosenRange {
 const BUCKET_LABELS: Readonly<Record<Bucket, string>> = { minute: "Minute", hour: "Hour", day: "Day" };
 
 /** The last 24 hours at first, in hours, which every report can be asked for. */
-const FIRST: ChosenRange = { range: { name: "24h", label: "Last 24 hours", ms: 86_400_000 }, bucket: "hour" };
+const FIRST: ChosenRange = { range: LAST_DAY, bucket: "hour" };
 
 /** What was chosen, and what chooses something else. */
 export function useChosenRange(): readonly [ChosenRange, (chosen: ChosenRange) => void] {

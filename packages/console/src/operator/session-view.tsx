@@ -2,13 +2,14 @@ import type { AdminClient, AdminSession, AdminSessionDetail, AdminTurn } from "@
 import { ArrowLeft } from "lucide-react";
 import { useCallback, useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
+import { durationText } from "../design/duration-text.ts";
 import { CopyButton } from "../design/copy-button.tsx";
 import { Moment } from "../design/moment.tsx";
 import { hashOf } from "../shell/route.ts";
 import { goTo } from "../shell/use-route.ts";
 import { useAdministration, useAnswer } from "./administration.tsx";
 import { ConfirmDialog } from "./confirm-dialog.tsx";
-import { countText, durationText } from "./quantities.ts";
+import { countText } from "./quantities.ts";
 import { isOpen, SESSION_TONES, troubleOf, turnTone } from "./session-words.ts";
 import { Badge, DataTable, Facts, Pending, ViewHeading, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";

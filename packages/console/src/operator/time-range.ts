@@ -14,9 +14,11 @@ export interface Range {
 const HOUR = BUCKET_MS.hour;
 const DAY = BUCKET_MS.day;
 
+export const LAST_DAY: Range = { name: "24h", label: "Last 24 hours", ms: DAY };
+
 export const RANGES: readonly Range[] = [
   { name: "1h", label: "Last hour", ms: HOUR },
-  { name: "24h", label: "Last 24 hours", ms: DAY },
+  LAST_DAY,
   { name: "7d", label: "Last 7 days", ms: 7 * DAY },
   { name: "30d", label: "Last 30 days", ms: 30 * DAY },
   { name: "90d", label: "Last 90 days", ms: 90 * DAY },

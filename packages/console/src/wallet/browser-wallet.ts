@@ -40,7 +40,7 @@ export async function sendTransaction(
 ): Promise<string> {
   return told(async () => {
     const from = await accountFor(wallet, expected);
-    await useChain(wallet, chain_id);
+    await switchTo(wallet, chain_id);
     const transaction = { from, to, value: hexadecimal(value), data, chainId: hexadecimal(chain_id) };
     return textOf(await wallet.request({ method: "eth_sendTransaction", params: [transaction] }));
   });
@@ -55,7 +55,7 @@ export async function signTypedData(
   return told(async () => {
     const from = await accountFor(wallet, expected);
     const chain = (typedData["domain"] as { readonly chainId?: string | number } | undefined)?.chainId;
-    if (chain !== undefined) await useChain(wallet, chain);
+    if (chain !== undefined) await switchTo(wallet, chain);
     const params = [from, JSON.stringify(typedData)];
     return textOf(await wallet.request({ method: "eth_signTypedData_v4", params }));
   });
@@ -77,7 +77,7 @@ async function accountFor(wallet: BrowserWallet, expected: string | null): Promi
   );
 }
 
-async function useChain(wallet: BrowserWallet, chain: string | number): Promise<void> {
+async function switchTo(wallet: BrowserWallet, chain: string | number): Promise<void> {
   const chainId = hexadecimal(chain);
   const isOnIt = async (): Promise<boolean> =>
     textOf(await wallet.request({ method: "eth_chainId" })).toLowerCase() === chainId;
