@@ -1,15 +1,13 @@
 // `colloquy sessions` beside a running server, without one, and at a service elsewhere.
 
 import { randomBytes, randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RememberedThreads } from "../../src/cli/chat/remembered-threads.ts";
 import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
 import { Service } from "./service.ts";
+import { Stranger } from "./stranger.ts";
 
 const ADMIN_KEY = "command-line-admin-key-0123456789";
 
@@ -25,33 +23,6 @@ async function said(service: Service, message: string): Promise<string> {
   await session.send(message, { wait: true });
   session.stop();
   return session.id;
-}
-
-/** Answers like a Colloquy, and is not the one that is meant. */
-class Stranger {
-  /** What it was asked, as `METHOD path`. */
-  readonly heard: string[] = [];
-  readonly #server: Server = createServer(({ method, url }, response) => {
-    this.heard.push(`${method} ${url}`);
-    response.setHeader("content-type", "application/json").end('{"status":"ok"}');
-  });
-
-  static async start(): Promise<Stranger> {
-    const stranger = new Stranger();
-    stranger.#server.listen(0, "127.0.0.1");
-    await once(stranger.#server, "listening");
-    return stranger;
-  }
-
-  get port(): string {
-    return String((this.#server.address() as AddressInfo).port);
-  }
-
-  async stop(): Promise<void> {
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await once(this.#server, "close");
-  }
 }
 
 function listed(output: string): readonly Listed[] {
