@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
@@ -25,6 +25,7 @@ interface ManifestChunk {
 export async function buildConsole(directory: string, settings: InlineConfig = {}): Promise<void> {
   const sources = await fingerprint();
   const next = join(directory, `next-${process.pid}`);
+  await removeLeftOver(directory);
   try {
     await forProduction(() =>
       build({
@@ -65,7 +66,9 @@ async function takeOver(next: string, directory: string): Promise<void> {
   const built = new Set(await readdir(join(next, "assets")));
   const before = await namedFiles(directory);
   for (const file of built) await rename(join(next, "assets", file), join(assets, file));
-  await cp(join(next, ".vite"), join(directory, ".vite"), { recursive: true });
+  // Renamed, so that whoever ends this in the middle leaves a whole one.
+  await mkdir(join(directory, ".vite"), { recursive: true });
+  await rename(join(next, ".vite/manifest.json"), join(directory, ".vite/manifest.json"));
   await rename(join(next, "index.html"), join(directory, "index.html"));
   for (const file of await readdir(assets)) {
     const isNeeded = built.has(file) || before.has(file.replace(COMPRESSED, ""));
@@ -73,15 +76,41 @@ async function takeOver(next: string, directory: string): Promise<void> {
   }
 }
 
-/** The files that a finished build loads at some time, by their names; none where there is no build. */
+/** What builds that were ended have left behind. Another one that runs at this moment is told by its process. */
+async function removeLeftOver(directory: string): Promise<void> {
+  for (const name of await readdir(directory).catch(() => [])) {
+    const [, pid] = /^next-(\d+)$/.exec(name) ?? [];
+    if (pid !== undefined && !isRunning(Number(pid)))
+      await rm(join(directory, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // It runs for somebody else.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+/** The files that a finished build loads at some time, by their names; none where there is no build, or half of one. */
 async function namedFiles(directory: string): Promise<ReadonlySet<string>> {
   const manifest = await readFile(join(directory, ".vite/manifest.json"), "utf8").catch(() => "{}");
-  const chunks = Object.values(JSON.parse(manifest) as Record<string, ManifestChunk>);
+  const chunks = Object.values(readManifest(manifest));
   return new Set(
     chunks
       .flatMap(({ file, css = [], assets = [] }) => [file, ...css, ...assets])
       .map((file) => basename(file)),
   );
+}
+
+function readManifest(text: string): Record<string, ManifestChunk> {
+  try {
+    return JSON.parse(text) as Record<string, ManifestChunk>;
+  } catch {
+    return {};
+  }
 }
 
 async function compress(file: string): Promise<void> {

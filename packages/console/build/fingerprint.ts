@@ -10,6 +10,7 @@ const SOURCES = [
   "package-lock.json",
   "packages/console/{index.html,package.json,vite.config.ts}",
   "packages/console/{build,src}/**/*.*",
+  "packages/{client,react,protocol}/package.json",
   "packages/{client,react,protocol}/src/**/*.*",
 ];
 /** Tests go into nothing. */

@@ -43,7 +43,16 @@ it("is built when it is missing, which is said in one line, and then no more", a
 it.each([
   ["packages/console/src/main.tsx", "second"],
   ["packages/console/src/new.module.css", ""],
+  ["packages/console/index.html", "<p>"],
+  ["packages/console/vite.config.ts", "other"],
+  ["packages/console/package.json", "{}"],
+  ["packages/console/build/build-console.ts", "other"],
   ["packages/client/src/client.ts", "other"],
+  ["packages/client/package.json", "{}"],
+  ["packages/react/src/assistant-ui/index.ts", "other"],
+  ["packages/react/package.json", "{}"],
+  ["packages/protocol/src/index.ts", "other"],
+  ["packages/protocol/package.json", "{}"],
   ["package-lock.json", "{ }"],
 ])("is built again when %s changes", async (name, content) => {
   await start();

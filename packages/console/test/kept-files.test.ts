@@ -1,6 +1,6 @@
 // Tabs that are open when a newer console is built fetch their remaining files afterwards.
 
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -30,4 +30,17 @@ it("a build leaves the files of the one before it, compressed too, and takes awa
   const afterThird = await readdir(join(built, "assets"));
   expect(afterThird).toEqual(expect.arrayContaining([...second, ...third]));
   expect(afterThird.filter((file) => first.includes(file))).toEqual([]);
+}, 120_000);
+
+it("a build takes away what another one has left that was ended in the middle, and its half of a manifest", async () => {
+  await mkdir(join(built, ".vite"));
+  await writeFile(join(built, ".vite/manifest.json"), '{"index.html": {"fi');
+  // No process has this number.
+  await mkdir(join(built, "next-4194999/assets"), { recursive: true });
+  const files = await build("next");
+  expect(files).not.toEqual([]);
+  expect(await readdir(built)).toEqual(expect.not.arrayContaining(["next-4194999"]));
+  expect(JSON.parse(await readFile(join(built, ".vite/manifest.json"), "utf8"))).toHaveProperty([
+    "index.html",
+  ]);
 }, 120_000);
