@@ -21,7 +21,7 @@ export default defineConfig({
   // Browsers of these versions know light-dark(), nesting, popover and dialog, so nothing is rewritten for older ones.
   build: {
     target: ["chrome125", "edge125", "firefox128", "safari18"],
-    // The policy of the page allows files of this server alone: nothing inside the page, nothing as data.
+    // The policy of the page allows files of this server alone: nothing inside the page, and no picture as data.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
