@@ -17,7 +17,8 @@ export default defineConfig({
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // Room for a slow, shared machine. No test is timed: this only ends one that hangs.
     testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // They start services, databases and browsers.
+    hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },
     passWithNoTests: false,
     sequence: { sequencer: LongFilesFirst },
