@@ -5,8 +5,8 @@ import type { AdminService } from "../core/ports/admin-service.ts";
 import type { KeyService } from "../core/ports/key-service.ts";
 import { listApps, type AdminAppsOptions } from "./apps.ts";
 import { createOverview, type OverviewOptions } from "./overview.ts";
-import { Reports } from "./reports.ts";
-import { AdminSessions, type AdminSessionsOptions } from "./sessions.ts";
+import { reportLatency, reportUsage } from "./reports.ts";
+import { listSessions, seeSession, seeSessionWithTurns, type AdminSessionsOptions } from "./sessions.ts";
 import { toAdminKey, toIssuedKey } from "./wire.ts";
 
 export interface AdministrationOptions extends OverviewOptions {
@@ -23,21 +23,20 @@ export interface AdministrationOptions extends OverviewOptions {
 export function createAdministration(options: AdministrationOptions): AdminService {
   const { conversations, catalog, tools, keys, limits } = options;
   const store = options.store.admin;
-  const sessions = new AdminSessions({ store, limits });
-  const reports = new Reports({ store });
+  const stored = { store, limits };
   return {
     overview: createOverview(options),
-    sessions: (query) => sessions.list(query),
-    session: (id, page) => sessions.withTurns(id, page),
+    sessions: (query) => listSessions(stored, query),
+    session: (id, page) => seeSessionWithTurns(stored, id, page),
     messages: (id, after, limit) => conversations.messages(id, after, limit),
     interrupt: async (id) => {
       await conversations.interruptExisting(id);
-      return await sessions.one(id);
+      return await seeSession(stored, id);
     },
     remove: (id) => conversations.remove(id),
     apps: () => listApps({ store, catalog, keys, tools }),
-    usage: (query) => reports.usage(query),
-    latency: (query) => reports.latency(query),
+    usage: (query) => reportUsage({ store }, query),
+    latency: (query) => reportLatency({ store }, query),
     keys: async (app) => {
       const listed = await keys.list();
       return listed.filter(({ apps }) => app === null || apps.includes(app)).map(toAdminKey);

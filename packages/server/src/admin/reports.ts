@@ -31,67 +31,67 @@ export interface ReportsOptions {
   readonly mostTurns?: number;
 }
 
-export class Reports {
-  readonly #store: ReportsOptions["store"];
-  readonly #mostTurns: number;
+export async function reportUsage(
+  options: ReportsOptions,
+  query: ReportQuery<AdminUsage["bucket"]>,
+): Promise<AdminUsage> {
+  const tally = new UsageTally(BUCKET_MS[query.bucket]);
+  const head = await readTurns(options, query, (turn) => tally.add(turn));
+  return { bucket: query.bucket, ...head, rows: tally.rows() };
+}
 
-  constructor({ store, mostTurns = MOST_TURNS }: ReportsOptions) {
-    this.#store = store;
-    this.#mostTurns = mostTurns;
-  }
+export async function reportLatency(
+  options: ReportsOptions,
+  query: ReportQuery<AdminLatency["bucket"]>,
+): Promise<AdminLatency> {
+  const tally = new LatencyTally(BUCKET_MS[query.bucket]);
+  const head = await readTurns(options, query, (turn) => tally.add(turn));
+  return { bucket: query.bucket, ...head, rows: tally.rows() };
+}
 
-  async usage(query: ReportQuery<AdminUsage["bucket"]>): Promise<AdminUsage> {
-    const tally = new UsageTally(BUCKET_MS[query.bucket]);
-    const head = await this.#read(query, (turn) => tally.add(turn));
-    return { bucket: query.bucket, ...head, rows: tally.rows() };
+async function readTurns(
+  { store, mostTurns = MOST_TURNS }: ReportsOptions,
+  query: ReportQuery<Bucket>,
+  add: (turn: EndedTurn) => void,
+) {
+  const { from, to } = await timeOf(store, query);
+  let after: EndPlace | null = null;
+  let read = 0;
+  let coveredFrom: number | null = null;
+  for (let isEnd = false; !isEnd; ) {
+    const limit = Math.min(PORTION, mostTurns - read);
+    // One more than are used says whether there are more.
+    const portion: readonly EndedTurn[] = await store.ended({ from, to, after, limit: limit + 1 });
+    const used = portion.slice(0, limit);
+    for (const turn of used) add(turn);
+    read += used.length;
+    const last = used.at(-1);
+    after = last ?? after;
+    isEnd = portion.length <= limit || read >= mostTurns;
+    if (isEnd && portion.length > limit) coveredFrom = last?.endedAt ?? null;
   }
+  return {
+    from: timeText(from),
+    to: timeText(to),
+    turns_read: read,
+    covered_from: timeOrNull(coveredFrom),
+  };
+}
 
-  async latency(query: ReportQuery<AdminLatency["bucket"]>): Promise<AdminLatency> {
-    const tally = new LatencyTally(BUCKET_MS[query.bucket]);
-    const head = await this.#read(query, (turn) => tally.add(turn));
-    return { bucket: query.bucket, ...head, rows: tally.rows() };
+async function timeOf(
+  store: ReportsOptions["store"],
+  { from, to, bucket }: ReportQuery<Bucket>,
+): Promise<ReportTime> {
+  const end = to ?? (await store.now()) + 1;
+  const bucketMs = BUCKET_MS[bucket];
+  // The first bucket is a whole one.
+  const start = Math.max(-LAST_TIME, Math.floor((from ?? end - DAY_MS) / bucketMs) * bucketMs);
+  if (start >= end) {
+    throw new InvalidRequest("range_invalid", "`from` must be before `to`, which is now when it is absent.");
   }
-
-  async #read(query: ReportQuery<Bucket>, add: (turn: EndedTurn) => void) {
-    const { from, to } = await this.#timeOf(query);
-    let after: EndPlace | null = null;
-    let read = 0;
-    let coveredFrom: number | null = null;
-    for (let isEnd = false; !isEnd; ) {
-      const limit = Math.min(PORTION, this.#mostTurns - read);
-      // One more than are used says whether there are more.
-      const portion: readonly EndedTurn[] = await this.#store.ended({ from, to, after, limit: limit + 1 });
-      const used = portion.slice(0, limit);
-      for (const turn of used) add(turn);
-      read += used.length;
-      const last = used.at(-1);
-      after = last ?? after;
-      isEnd = portion.length <= limit || read >= this.#mostTurns;
-      if (isEnd && portion.length > limit) coveredFrom = last?.endedAt ?? null;
-    }
-    return {
-      from: timeText(from),
-      to: timeText(to),
-      turns_read: read,
-      covered_from: timeOrNull(coveredFrom),
-    };
+  if ((end - start) / bucketMs > MOST_BUCKETS) {
+    const detail = `A report has at most ${MOST_BUCKETS} buckets. Ask for a shorter time, or for longer buckets.`;
+    throw new InvalidRequest("range_too_long", detail);
   }
-
-  async #timeOf({ from, to, bucket }: ReportQuery<Bucket>): Promise<ReportTime> {
-    const end = to ?? (await this.#store.now()) + 1;
-    const bucketMs = BUCKET_MS[bucket];
-    // The first bucket is a whole one.
-    const start = Math.max(-LAST_TIME, Math.floor((from ?? end - DAY_MS) / bucketMs) * bucketMs);
-    if (start >= end) {
-      throw new InvalidRequest(
-        "range_invalid",
-        "`from` must be before `to`, which is now when it is absent.",
-      );
-    }
-    if ((end - start) / bucketMs > MOST_BUCKETS) {
-      const detail = `A report has at most ${MOST_BUCKETS} buckets. Ask for a shorter time, or for longer buckets.`;
-      throw new InvalidRequest("range_too_long", detail);
-    }
-    return { from: start, to: end };
-  }
+  return { from: start, to: end };
 }

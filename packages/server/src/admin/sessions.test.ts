@@ -7,14 +7,20 @@ import type { Store } from "../core/ports/store.ts";
 import { LEASE_MS } from "../core/turn.ts";
 import { chat, complete, identityOf, NOTHING, startTurn, target } from "../store/contract/scenario.suite.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
-import { AdminSessions, MOST_LOOKED_AT, MOST_OPEN } from "./sessions.ts";
+import {
+  listSessions,
+  MOST_LOOKED_AT,
+  MOST_OPEN,
+  seeSessionWithTurns,
+  type AdminSessionsOptions,
+} from "./sessions.ts";
 
 const ANY: AdminSessionQuery = { status: null, app: null, search: null, limit: 50, cursor: null };
 const limits = { turnMs: 600_000 };
 
 let clock: ManualClock;
 let store: Store;
-let sessions: AdminSessions;
+let stored: AdminSessionsOptions;
 
 beforeEach(async () => {
   clock = new ManualClock();
@@ -22,12 +28,12 @@ beforeEach(async () => {
     throw error;
   };
   store = await openSqliteStore({ directory: null, clock, onFatal });
-  sessions = new AdminSessions({ store: store.admin, limits });
+  stored = { store: store.admin, limits };
 });
 afterEach(() => store.close());
 
 async function idsOf(query: Partial<AdminSessionQuery>): Promise<string[]> {
-  return (await sessions.list({ ...ANY, ...query })).sessions.map(({ session_id }) => session_id);
+  return (await listSessions(stored, { ...ANY, ...query })).sessions.map(({ session_id }) => session_id);
 }
 
 /** One of each status, in the order of the statuses. */
@@ -57,9 +63,9 @@ describe("sessions", () => {
     }
     expect(await idsOf({ status: "waiting" })).toEqual([]);
     expect(await idsOf({})).toEqual([named["processing"], named["failed"], named["idle"], named["stuck"]]);
-    const [failed] = (await sessions.list({ ...ANY, status: "failed" })).sessions;
+    const [failed] = (await listSessions(stored, { ...ANY, status: "failed" })).sessions;
     expect(failed).toMatchObject({ turn: { error: "model_timeout", stuck: null, state: "failed" } });
-    const [stuck] = (await sessions.list({ ...ANY, status: "stuck" })).sessions;
+    const [stuck] = (await listSessions(stored, { ...ANY, status: "stuck" })).sessions;
     expect(stuck!.turn!.stuck).toMatch(/lease/);
   });
 
@@ -93,7 +99,7 @@ describe("sessions", () => {
       let cursor: string | null = null;
       let pages = 0;
       do {
-        const page = await sessions.list({ ...ANY, ...filter, limit: 3, cursor });
+        const page = await listSessions(stored, { ...ANY, ...filter, limit: 3, cursor });
         seen.push(...page.sessions.map(({ session_id }) => session_id));
         expect(page.is_complete).toBe(true);
         cursor = page.next_cursor;
@@ -106,7 +112,9 @@ describe("sessions", () => {
 
   it("are not asked for with a cursor that is none", async () => {
     for (const cursor of ["", "x", "1-", "-1", "1-2-3", "zzzzzzzzzzz-1", "1 -2"]) {
-      await expect(sessions.list({ ...ANY, cursor })).rejects.toMatchObject({ code: "invalid_cursor" });
+      await expect(listSessions(stored, { ...ANY, cursor })).rejects.toMatchObject({
+        code: "invalid_cursor",
+      });
     }
   });
 });
@@ -118,18 +126,18 @@ describe("the turns of a session", () => {
     await startTurn(store, id, "two");
     await chat(store, id, "three");
     await clock.advance(LEASE_MS + 5_001);
-    const { session, turns, next_before } = await sessions.withTurns(id, { before: null, limit: 2 });
+    const { session, turns, next_before } = await seeSessionWithTurns(stored, id, { before: null, limit: 2 });
     expect(session).toMatchObject({ status: "stuck", turn: { number: 2 } });
     expect(turns.map(({ number, stuck }) => [number, stuck === null])).toEqual([
       [3, true],
       [2, false],
     ]);
-    const rest = await sessions.withTurns(id, { before: next_before, limit: 2 });
+    const rest = await seeSessionWithTurns(stored, id, { before: next_before, limit: 2 });
     expect(rest).toMatchObject({ turns: [{ number: 1 }], next_before: null });
   });
 
   it("are those of a session that exists", async () => {
-    const turns = sessions.withTurns(randomUUID(), { before: null, limit: 1 });
+    const turns = seeSessionWithTurns(stored, randomUUID(), { before: null, limit: 1 });
     await expect(turns).rejects.toMatchObject({ status: 404, code: "session_not_found" });
   });
 });
@@ -162,16 +170,20 @@ describe("one request", () => {
       used: async ({ after, limit }) => below(after === null ? count : after.key - 1, limit),
       open: async ({ below: key, limit }) => below(key === null ? count : key - 1, limit),
     };
-    return { sessions: new AdminSessions({ store: many, limits }), asked: () => asked };
+    return { stored: { store: many, limits }, asked: () => asked };
   }
 
   it("looks at so many sessions at most, and the next page goes on behind them", async () => {
     const many = manySessions(MOST_LOOKED_AT + 10);
-    const first = await many.sessions.list({ ...ANY, search: "nothing like it" });
+    const first = await listSessions(many.stored, { ...ANY, search: "nothing like it" });
     expect(first.sessions).toEqual([]);
     expect(first.next_cursor).not.toBeNull();
     expect(many.asked()).toBe(MOST_LOOKED_AT);
-    const last = await many.sessions.list({ ...ANY, search: "nothing like it", cursor: first.next_cursor });
+    const last = await listSessions(many.stored, {
+      ...ANY,
+      search: "nothing like it",
+      cursor: first.next_cursor,
+    });
     expect(last.next_cursor).toBeNull();
     expect(many.asked()).toBe(MOST_LOOKED_AT + 10);
   });
@@ -182,7 +194,7 @@ describe("one request", () => {
       [MOST_OPEN + 1, false],
     ] as const) {
       const many = manySessions(count);
-      const page = await many.sessions.list({ ...ANY, status: "stuck" });
+      const page = await listSessions(many.stored, { ...ANY, status: "stuck" });
       expect(page.is_complete).toBe(isComplete);
       expect(many.asked()).toBeLessThanOrEqual(MOST_OPEN + 1);
     }

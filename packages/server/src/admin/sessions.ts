@@ -19,7 +19,6 @@ export const MOST_LOOKED_AT = 5_000;
 export const MOST_OPEN = 10_000;
 /** Read at once, so that whoever else wants something of the store comes in between. */
 const PORTION = 500;
-const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export interface AdminSessionsOptions {
   readonly store: Pick<AdminStore, "now" | "used" | "open" | "find" | "turns">;
@@ -32,109 +31,120 @@ interface Page {
   readonly isComplete: boolean;
 }
 
+type Stored = AdminSessionsOptions["store"];
 type Matches = (session: SeenSession) => boolean;
 
-export class AdminSessions {
-  readonly #store: AdminSessionsOptions["store"];
-  readonly #limits: HealthLimits;
+export async function listSessions(
+  { store, limits }: AdminSessionsOptions,
+  query: AdminSessionQuery,
+): Promise<AdminSessionPage> {
+  const after = query.cursor === null ? null : parseCursor(query.cursor);
+  const at = await store.now();
+  const matches = matcherOf(query, at, limits);
+  const { sessions, next, isComplete } = await pageOf(store, query, after, matches);
+  return {
+    sessions: sessions.map((session) => toAdminSession(session, at, limits)),
+    next_cursor: next === null ? null : formatCursor(next),
+    is_complete: isComplete,
+  };
+}
 
-  constructor({ store, limits }: AdminSessionsOptions) {
-    this.#store = store;
-    this.#limits = limits;
+export async function seeSession({ store, limits }: AdminSessionsOptions, id: string): Promise<AdminSession> {
+  const [at, session] = await Promise.all([store.now(), find(store, id)]);
+  return toAdminSession(session, at, limits);
+}
+
+export async function seeSessionWithTurns(
+  { store, limits }: AdminSessionsOptions,
+  id: string,
+  { before, limit }: Parameters<AdminService["session"]>[1],
+): Promise<AdminSessionDetail> {
+  const [at, session, read] = await Promise.all([
+    store.now(),
+    find(store, id),
+    store.turns(id, before, limit + 1),
+  ]);
+  if (read === null) throw unknownSession();
+  const turns = read.slice(0, limit);
+  const first = session.turn?.turn.number;
+  const stuck = (seen: (typeof read)[number]): string | null =>
+    seen.turn.number === first ? whyStuck(seen, session.updatedAt, at, limits) : null;
+  return {
+    session: toAdminSession(session, at, limits),
+    turns: turns.map((seen) => toAdminTurn(seen, at, stuck(seen))),
+    next_before: read.length > limit ? (turns.at(-1)?.turn.number ?? null) : null,
+  };
+}
+
+async function find(store: Stored, id: string): Promise<SeenSession> {
+  const session = await store.find(id);
+  if (session === null) throw unknownSession();
+  return session;
+}
+
+async function pageOf(
+  store: Stored,
+  query: AdminSessionQuery,
+  after: UsePlace | null,
+  matches: Matches,
+): Promise<Page> {
+  const { status, search } = query;
+  const id = search === null ? null : parseSessionId(search);
+  if (id !== null) return await pageById(store, id, after, matches);
+  return status === "processing" || status === "waiting" || status === "stuck"
+    ? await pageOfOpen(store, query.limit, after, matches)
+    : await pageByUse(store, query, after, matches);
+}
+
+async function pageById(store: Stored, id: string, after: UsePlace | null, matches: Matches): Promise<Page> {
+  const found = after === null ? await store.find(id) : null;
+  const sessions = found !== null && matches(found) ? [found] : [];
+  return { sessions, next: null, isComplete: true };
+}
+
+async function pageOfOpen(
+  store: Stored,
+  limit: number,
+  after: UsePlace | null,
+  matches: Matches,
+): Promise<Page> {
+  const found: SeenSession[] = [];
+  let below: number | null = null;
+  let lookedAt = 0;
+  for (let isEnd = false; !isEnd && lookedAt < MOST_OPEN; ) {
+    const portion: readonly SeenSession[] = await store.open({ below, limit: PORTION });
+    found.push(...portion.filter(matches));
+    lookedAt += portion.length;
+    below = portion.at(-1)?.key ?? null;
+    isEnd = portion.length < PORTION;
   }
+  const isComplete = lookedAt < MOST_OPEN || (await store.open({ below, limit: 1 })).length === 0;
+  const behind = found.toSorted(byUse).filter((session) => after === null || byUse(after, session) < 0);
+  const sessions = behind.slice(0, limit);
+  const next = behind.length > limit ? (sessions.at(-1) ?? null) : null;
+  return { sessions, next, isComplete };
+}
 
-  async list(query: AdminSessionQuery): Promise<AdminSessionPage> {
-    const after = query.cursor === null ? null : parseCursor(query.cursor);
-    const at = await this.#store.now();
-    const matches = matcherOf(query, at, this.#limits);
-    const { sessions, next, isComplete } = await this.#page(query, after, matches);
-    return {
-      sessions: sessions.map((session) => toAdminSession(session, at, this.#limits)),
-      next_cursor: next === null ? null : formatCursor(next),
-      is_complete: isComplete,
-    };
-  }
-
-  async one(id: string): Promise<AdminSession> {
-    const [at, session] = await Promise.all([this.#store.now(), this.#find(id)]);
-    return toAdminSession(session, at, this.#limits);
-  }
-
-  async withTurns(
-    id: string,
-    { before, limit }: Parameters<AdminService["session"]>[1],
-  ): Promise<AdminSessionDetail> {
-    const [at, session, read] = await Promise.all([
-      this.#store.now(),
-      this.#find(id),
-      this.#store.turns(id, before, limit + 1),
-    ]);
-    if (read === null) throw unknownSession();
-    const turns = read.slice(0, limit);
-    const first = session.turn?.turn.number;
-    const stuck = (seen: (typeof read)[number]): string | null =>
-      seen.turn.number === first ? whyStuck(seen, session.updatedAt, at, this.#limits) : null;
-    return {
-      session: toAdminSession(session, at, this.#limits),
-      turns: turns.map((seen) => toAdminTurn(seen, at, stuck(seen))),
-      next_before: read.length > limit ? (turns.at(-1)?.turn.number ?? null) : null,
-    };
-  }
-
-  async #find(id: string): Promise<SeenSession> {
-    const session = await this.#store.find(id);
-    if (session === null) throw unknownSession();
-    return session;
-  }
-
-  async #page(query: AdminSessionQuery, after: UsePlace | null, matches: Matches): Promise<Page> {
-    const { status, search } = query;
-    if (search !== null && SESSION_ID.test(search)) return await this.#byId(search, after, matches);
-    return status === "processing" || status === "waiting" || status === "stuck"
-      ? await this.#ofOpen(query.limit, after, matches)
-      : await this.#byUse(query, after, matches);
-  }
-
-  async #byId(id: string, after: UsePlace | null, matches: Matches): Promise<Page> {
-    const found = after === null ? await this.#store.find(parseSessionId(id) ?? "") : null;
-    const sessions = found !== null && matches(found) ? [found] : [];
-    return { sessions, next: null, isComplete: true };
-  }
-
-  async #ofOpen(limit: number, after: UsePlace | null, matches: Matches): Promise<Page> {
-    const found: SeenSession[] = [];
-    let below: number | null = null;
-    let lookedAt = 0;
-    for (let isEnd = false; !isEnd && lookedAt < MOST_OPEN; ) {
-      const portion: readonly SeenSession[] = await this.#store.open({ below, limit: PORTION });
-      found.push(...portion.filter(matches));
-      lookedAt += portion.length;
-      below = portion.at(-1)?.key ?? null;
-      isEnd = portion.length < PORTION;
+async function pageByUse(
+  store: Stored,
+  { app, limit, status, search }: AdminSessionQuery,
+  from: UsePlace | null,
+  matches: Matches,
+) {
+  const sessions: SeenSession[] = [];
+  const portionSize = status === null && search === null ? limit + 1 : PORTION;
+  let after = from;
+  for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT; ) {
+    const portion = await store.used({ app, after, limit: portionSize });
+    for (const session of portion) {
+      if (sessions.length === limit) return { sessions, next: after, isComplete: true };
+      after = session;
+      lookedAt += 1;
+      if (matches(session)) sessions.push(session);
     }
-    const isComplete = lookedAt < MOST_OPEN || (await this.#store.open({ below, limit: 1 })).length === 0;
-    const behind = found.toSorted(byUse).filter((session) => after === null || byUse(after, session) < 0);
-    const sessions = behind.slice(0, limit);
-    const next = behind.length > limit ? (sessions.at(-1) ?? null) : null;
-    return { sessions, next, isComplete };
+    if (portion.length < portionSize) return { sessions, next: null, isComplete: true };
   }
-
-  async #byUse({ app, limit, status, search }: AdminSessionQuery, from: UsePlace | null, matches: Matches) {
-    const sessions: SeenSession[] = [];
-    const portionSize = status === null && search === null ? limit + 1 : PORTION;
-    let after = from;
-    for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT; ) {
-      const portion = await this.#store.used({ app, after, limit: portionSize });
-      for (const session of portion) {
-        if (sessions.length === limit) return { sessions, next: after, isComplete: true };
-        after = session;
-        lookedAt += 1;
-        if (matches(session)) sessions.push(session);
-      }
-      if (portion.length < portionSize) return { sessions, next: null, isComplete: true };
-    }
-    return { sessions, next: after, isComplete: true };
-  }
+  return { sessions, next: after, isComplete: true };
 }
 
 function matcherOf({ status, app, search }: AdminSessionQuery, at: number, limits: HealthLimits): Matches {
