@@ -1,10 +1,11 @@
-// Rows of what operators look at, of the same types in all adapters, and the parts of statements that both dialects read alike.
+// Rows of what operators look at, of the same types in all adapters, and the parts of statements that both dialects read alike: here once,
+// because what an operator is told must not depend on the store, and these statements only read. Whatever differs is the adapter's own.
 
 import type { EndedTurn, SeenSession, SeenTurn, StoredCounts, UsePlace } from "../core/ports/admin-store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { toTurn, type TurnRow } from "./rows.ts";
 
-/** Columns of a turn that stand under another name where a session has the same one. */
+/** A turn with its lease, and with the last time at which those who are asked for it have to have decided. */
 export interface SeenTurnRow extends TurnRow {
   readonly owner: string | null;
   readonly taken_at: number | null;
@@ -12,6 +13,7 @@ export interface SeenTurnRow extends TurnRow {
   readonly decide_by: number | null;
 }
 
+/** A turn beside its session, some of whose columns have the same names. */
 type TurnOfSessionRow = { readonly [Name in keyof SeenTurnRow as `turn_${Name}`]: SeenTurnRow[Name] | null };
 
 export interface SeenSessionRow extends TurnOfSessionRow {
@@ -149,7 +151,8 @@ export function toEnded(row: EndedTurnRow): EndedTurn {
 }
 
 /**
- * Conditions of the lists of an App's sessions `s` by use: one for each kind of retention (`retentionOf`), because each has an index. What
+ * Conditions of the lists of an App's sessions `s` by use: one for each kind of retention (`retentionOf`), because each has an index.
+ * `retention < 2` is what partial indexes are declared with: SQLite takes one only where its condition stands in the query as it is. What
  * stands for the App's name is `appParameter`, which those of the default App do not need.
  */
 export function listsOf(app: string, appParameter: string): readonly string[] {
