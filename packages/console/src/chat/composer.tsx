@@ -22,7 +22,13 @@ export function Composer({
   const hasKeyboard = useMediaQuery("(pointer: fine)");
   const left = useAuiState(({ composer }) => LONGEST - composer.text.trim().length);
   return (
-    <ComposerPrimitive.Root className={styles["composer"]}>
+    <ComposerPrimitive.Root
+      className={styles["composer"]}
+      onSubmit={(event) => {
+        // Enter would send what the service refuses.
+        if (left < 0) event.preventDefault();
+      }}
+    >
       <ComposerPrimitive.Input
         className={styles["input"]}
         aria-label="Message"

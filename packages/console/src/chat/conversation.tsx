@@ -15,6 +15,7 @@ import { failureOf } from "./failure.ts";
 import { ModelPicker } from "./model-picker.tsx";
 import { SessionIdContext } from "./session-id.tsx";
 import { Thread } from "./thread.tsx";
+import { useModels } from "./use-models.ts";
 import { useNewestMessages } from "./use-newest-messages.ts";
 import { useHearing, useLeaving } from "./use-outbox.ts";
 import { Welcome } from "./welcome.tsx";
@@ -24,6 +25,7 @@ import styles from "./thread.module.css";
 export function Conversation(props: ChatPageProps & { readonly sessionId: string }): ReactNode {
   const { sessionId, menu, isDeveloping, onDevelop, onKeyWanted } = props;
   const { snapshot, connection, session } = useSession(sessionId);
+  const known = useModels(sessionId);
   const leaving = useLeaving(sessionId);
   const messages = useNewestMessages(snapshot?.messages.length ?? null);
   const { runtime, failure, setFailure } = useConversationRuntime(sessionId, messages.newest);
@@ -65,7 +67,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
           onKeyWanted={onKeyWanted}
           pickers={
             <ModelPicker
-              sessionId={sessionId}
+              known={known}
               model={snapshot?.model ?? null}
               onPick={(model) => void setModel(model)}
             />

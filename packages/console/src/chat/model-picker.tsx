@@ -1,19 +1,25 @@
 import type { ReactNode } from "react";
+import { Button } from "../design/button.tsx";
 import { Picker } from "../design/picker.tsx";
-import { useModels } from "./use-models.ts";
+import type { Models } from "./use-models.ts";
 
 /** Chooses the model of a conversation. `model` is the one in force, `null` for the App's default. */
 export function ModelPicker({
-  sessionId,
+  known: { models, isFailed, askAgain },
   model,
   onPick,
 }: {
-  readonly sessionId: string | null;
+  readonly known: Models;
   readonly model: string | null;
   readonly onPick: (model: string) => void;
 }): ReactNode {
-  const { models } = useModels(sessionId);
   const current = model ?? models[0];
+  if (isFailed)
+    return (
+      <Button size="small" look="quiet" onClick={askAgain}>
+        Models did not load. Try again
+      </Button>
+    );
   if (current === undefined) return null;
   // One that has left the configuration is still what the conversation says.
   const choices = models.includes(current) ? models : [current, ...models];

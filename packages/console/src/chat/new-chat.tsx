@@ -19,10 +19,12 @@ import { useHearing } from "./use-outbox.ts";
 import { ModelPicker } from "./model-picker.tsx";
 import { SENDING } from "./sending-state.tsx";
 import { Thread } from "./thread.tsx";
+import { useModels } from "./use-models.ts";
 import { Welcome } from "./welcome.tsx";
 
 export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">): ReactNode {
   const [{ id, model }, setModel] = useChosen();
+  const known = useModels(null);
   useDocumentTitle("New chat");
   const { begin, sending } = useBeginning(id, model);
   const runtime = useExternalStoreRuntime({
@@ -46,11 +48,16 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
         failure={failure}
         onFailure={setFailure}
         onKeyWanted={onKeyWanted}
-        welcome={<Welcome model={model} onAsk={(text) => void begin(text).catch(() => undefined)} />}
+        welcome={
+          <Welcome
+            model={model ?? known.models[0] ?? null}
+            onAsk={(text) => void begin(text).catch(() => undefined)}
+          />
+        }
         pickers={
           <>
             <AppPicker />
-            <ModelPicker sessionId={null} model={model} onPick={setModel} />
+            <ModelPicker known={known} model={model} onPick={setModel} />
           </>
         }
       />

@@ -1,11 +1,10 @@
 import type { ReactNode } from "react";
-import { useModels } from "./use-models.ts";
 import styles from "./welcome.module.css";
 
 /** What the demo model can do, one of each. */
 const EXAMPLES = ["What is 12 * 7?", "What time is it in Tokyo?", "Count to 50", "Who are you?"];
 
-/** Stands where messages will. `onAsk` sends an example. */
+/** Stands where messages will. `model` is the one that answers, `null` while it is not known; `onAsk` sends an example. */
 export function Welcome({
   model,
   onAsk,
@@ -13,8 +12,7 @@ export function Welcome({
   readonly model: string | null;
   readonly onAsk: (text: string) => void;
 }): ReactNode {
-  const { models } = useModels(null);
-  const isDemo = (model ?? models[0])?.startsWith("demo/") ?? false;
+  const isDemo = model?.startsWith("demo/") ?? false;
   return (
     <section className={styles["welcome"]}>
       <h2>What is on your mind?</h2>

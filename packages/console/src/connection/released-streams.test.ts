@@ -104,3 +104,26 @@ it("every other call goes through, hidden or not", async () => {
   await fetch("http://host/api/chat", { method: "POST" });
   expect(asked.map(({ url }) => url)).toEqual(["http://host/api/chat"]);
 });
+
+it("nothing is left of a stream when it has ended, broken, or never begun", async () => {
+  const listeners = new Set<() => void>();
+  const away = {
+    isAway: () => false,
+    onChange: (listener: () => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  const open = (service: () => Promise<Response>) =>
+    withReleasedStreams(service, away)("http://host/api/updates");
+  const ended = await open(() => Promise.resolve(new Response("data: 1\n\n")));
+  expect(listeners.size).toBe(1);
+  await ended.text();
+  const body = new ReadableStream({ pull: (controller) => controller.error(new Error("broken")) });
+  const broken = await open(() => Promise.resolve(new Response(body)));
+  await expect(broken.text()).rejects.toThrow();
+  await expect(open(() => Promise.reject(new TypeError("no network")))).rejects.toThrow("no network");
+  const left = await open(() => Promise.resolve(new Response(new ReadableStream())));
+  await left.body!.cancel();
+  await expect.poll(() => listeners.size).toBe(0);
+});

@@ -3,7 +3,7 @@
 // that was asked for, as soon as the tab is shown.
 
 import type { Away } from "./away.ts";
-import { isEventStream } from "./event-stream-request.ts";
+import { isEventStream, untilItsEnd } from "./event-stream-request.ts";
 
 /** A comment of a stream of events: it is there, and nothing has happened. */
 const NOTHING = new TextEncoder().encode(": not looked at\n\n");
@@ -19,7 +19,7 @@ export function withReleasedStreams(fetch: typeof globalThis.fetch, away: Away):
   };
 }
 
-function openUntilAway(
+async function openUntilAway(
   fetch: typeof globalThis.fetch,
   away: Away,
   input: string | URL | Request,
@@ -31,11 +31,13 @@ function openUntilAway(
     left.abort(new DOMException("The tab is not looked at.", "AbortError"));
   });
   const wanted = init?.signal ?? null;
-  wanted?.addEventListener("abort", ignore);
-  return fetch(input, {
-    ...init,
-    signal: wanted === null ? left.signal : AbortSignal.any([wanted, left.signal]),
-  });
+  try {
+    const signal = wanted === null ? left.signal : AbortSignal.any([wanted, left.signal]);
+    return untilItsEnd(await fetch(input, { ...init, signal }), ignore);
+  } catch (error) {
+    ignore();
+    throw error;
+  }
 }
 
 function quietUntilBack(
@@ -62,16 +64,16 @@ function quietUntilBack(
 /** Resolves when the page is shown again. Rejects with the reason of `wanted`. */
 function back(away: Away, wanted: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
-    const leave = away.onChange(() => {
-      if (away.isAway()) return;
-      leave();
-      resolve();
+    const ignore = away.onChange(() => {
+      if (!away.isAway()) leave(resolve);
     });
-    const onAbort = (): void => {
-      leave();
-      reject(wanted?.reason as Error);
+    const onAbort = (): void => leave(() => reject(wanted?.reason as Error));
+    const leave = (settle: () => void): void => {
+      ignore();
+      wanted?.removeEventListener("abort", onAbort);
+      settle();
     };
     if (wanted?.aborted === true) onAbort();
-    wanted?.addEventListener("abort", onAbort);
+    else wanted?.addEventListener("abort", onAbort);
   });
 }

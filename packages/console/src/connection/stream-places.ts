@@ -2,7 +2,7 @@
 // origin share four places for streams, so that two connections are left: whoever gets none asks for news every few seconds, as where streams
 // do not get through, and tries again.
 
-import { isEventStream } from "./event-stream-request.ts";
+import { isEventStream, untilItsEnd } from "./event-stream-request.ts";
 
 const PLACES = 4;
 /** Protocols that carry any number of requests over one connection. */
@@ -74,14 +74,4 @@ export function withStreamPlaces(
     });
     return untilItsEnd(response, leave);
   };
-}
-
-/** The same answer, and a call when nothing of it comes any more, whoever has ended it. */
-function untilItsEnd(response: Response, onEnd: () => void): Response {
-  const { body, status, statusText, headers } = response;
-  const passed = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>();
-  void (body === null ? Promise.resolve() : body.pipeTo(passed.writable))
-    .catch(() => undefined)
-    .finally(onEnd);
-  return new Response(body === null ? null : passed.readable, { status, statusText, headers });
 }

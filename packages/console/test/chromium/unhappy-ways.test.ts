@@ -157,6 +157,32 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     expect(await page.getByLabel("App key").inputValue()).toBe("half of a key");
   });
 
+  it("keeps a message that is too long where it is written, also when Enter is pressed", async () => {
+    const { page } = await openPage(service.url);
+    await openConsole(page);
+    await say(page, "x".repeat(32_769));
+    await expectSeen(page.getByText("1 characters too many"));
+    expect((await composer(page).inputValue()).length).toBe(32_769);
+    expect(await said(page).count()).toBe(0);
+    await say(page, "Hello");
+    (await service.model.next()).say("Hi.").finish();
+    await expectAnswer(page, /^Hi\./);
+  });
+
+  it("says that the models did not load, and asks for them again", async () => {
+    const { page, expectTrouble } = await openPage(service.url);
+    expectTrouble(/404/);
+    let asked = 0;
+    await page.route("**/api/control/models*", async (route) => {
+      asked += 1;
+      await (asked === 1 ? route.fulfill({ status: 404, body: "{}" }) : route.continue());
+    });
+    await openConsole(page);
+    await page.getByRole("button", { name: "Models did not load. Try again" }).click();
+    await expectSeen(page.getByRole("combobox", { name: "Model" }));
+    expect(asked).toBe(2);
+  });
+
   it("lets each paragraph run the way of its own words", async () => {
     const { page } = await openPage(service.url);
     await openConsole(page);
