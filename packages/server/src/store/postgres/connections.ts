@@ -2,7 +2,7 @@
 
 import { Pool, types, type PoolClient } from "pg";
 import { commit, readBack, type TransactionName } from "./commit.ts";
-import { connectionLost } from "./failures.ts";
+import { concernsAll, connectionLost } from "./failures.ts";
 import { send } from "./statement.ts";
 import { together } from "./together.ts";
 
@@ -99,7 +99,11 @@ export class Connections {
   async write<Result>(work: (connection: Connection) => Promise<Written<Result>>): Promise<Result> {
     const { result, transaction, lost } = await this.#lend(async (connection, spoil) => {
       const begun = send(connection, "BEGIN ISOLATION LEVEL READ COMMITTED");
-      const [written] = await together([work(connection), begun]);
+      const [written] = await together([work(connection), begun]).catch(async (error: unknown) => {
+        // Whoever runs again what was in it must not find its own locks: the server is late to notice that a connection is gone.
+        if (!concernsAll(error)) await send(connection, "ROLLBACK").catch(() => undefined);
+        throw error;
+      });
       const lost = await (written.ended ?? commit(connection));
       if (lost !== null) spoil();
       return { ...written, lost };

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
 import { NOTHING, record, target } from "../contract/scenario.suite.ts";
@@ -6,6 +7,7 @@ import { PASSED_OVER } from "./calls.ts";
 import { Connections, type Connection, type Written } from "./connections.ts";
 import { commitChanges, type Change } from "./group-commit.ts";
 import { openPostgresStore } from "./open.ts";
+import { lockSessions } from "./session-locks.ts";
 
 /** Connections that do something before each of their transactions. */
 class SteppedConnections extends Connections {
@@ -65,6 +67,25 @@ describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one
       { value: "another" },
     ]);
     expect((await record(store, held)).head).toBe(0);
+    await connections.end();
+    await store.close();
+  });
+
+  it("do not find the locks of the transaction that failed", async () => {
+    const url = server.url(await server.createDatabase());
+    const store = await openPostgresStore({ url });
+    const id = randomUUID();
+    await store.sessions.open(target(id), NOTHING);
+    const connections = new Connections({ url });
+    let used: Connection | null = null;
+    const failed = connections.write(async (connection) => {
+      used = connection;
+      await lockSessions(connection, { ids: [id] }, "waits");
+      throw new Error("a defect");
+    });
+    await expect(failed).rejects.toThrow("a defect");
+    // Not when the server notices that the connection is gone.
+    expect((used as unknown as Client).getTransactionStatus()).toBe("I");
     await connections.end();
     await store.close();
   });
