@@ -303,13 +303,11 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
   it("shows the table of a chart whose part is not there any more, says so, and the other views", async () => {
     const { key } = await operator.admin.createKey({ apps: ["support"] });
     await talk(key);
-    const { page, expectTrouble } = await openPage(operator.service.url);
+    const { page, expectTrouble } = await operator.openKeyed();
     expectTrouble(/404/);
     expectTrouble(/PartNotLoaded/);
     await page.route(/assets\/line-chart/, (route) => route.fulfill({ status: 404 }));
     await page.goto("/#/operate/usage");
-    await page.getByLabel("Admin key").fill(ADMIN_KEY);
-    await page.keyboard.press("Enter");
     await expectSeen(page.getByRole("heading", { name: "This part could not be loaded." }));
     expect(await rows(page, "In all, by App and model").count()).toBe(1);
     await page.getByRole("link", { name: "Keys" }).click();

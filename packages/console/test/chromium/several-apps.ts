@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSystemClock } from "../../../server/src/clock.ts";
 import { loadConfig } from "../../../server/src/config/load-config.ts";
+import type { Clock } from "../../../server/src/core/ports/clock.ts";
 import { buildServer } from "../../../server/src/server.ts";
 import { openSqliteStore } from "../../../server/src/store/sqlite/open.ts";
 import { ScriptedModel } from "../../../server/test/scripted-model.ts";
@@ -36,10 +37,12 @@ export interface SeveralApps {
 export interface SeveralAppsOptions {
   /** The operators' area is there; it is when absent. */
   readonly hasAdministration?: boolean;
+  /** What the service takes for the time. */
+  readonly clock?: Clock;
 }
 
 export async function serveSeveralApps(options: SeveralAppsOptions = {}): Promise<SeveralApps> {
-  const { hasAdministration = true } = options;
+  const { hasAdministration = true, clock = createSystemClock() } = options;
   const workingDirectory = await mkdtemp(join(tmpdir(), "colloquy-console-service-"));
   await writeFile(join(workingDirectory, "colloquy.config.json"), JSON.stringify(FILE));
   const loaded = await loadConfig({
@@ -58,7 +61,6 @@ export async function serveSeveralApps(options: SeveralAppsOptions = {}): Promis
   const onFatal = (error: Error): never => {
     throw error;
   };
-  const clock = createSystemClock();
   const store = await openSqliteStore({ directory: null, clock, onFatal });
   const server = await buildServer(
     { ...config, apps },
