@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import { createSystemClock } from "../../../server/src/clock.ts";
 import {
   answers,
   composer,
@@ -17,6 +18,7 @@ import {
   sessionOf,
   threads,
 } from "./console-page.ts";
+import { serveConsole } from "./console-service.ts";
 import { useConsoleService } from "./use-console-service.ts";
 
 const BROKEN = /^console: Failed to load resource: .*404/;
@@ -125,6 +127,23 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectAnswer(page, /Then not\./);
     await expectSeen(answers(page).getByText("denied", { exact: true }));
     await expectGone(answers(page).getByText(/failed/));
+  });
+
+  it("says of a call that nobody answered in time that it was not made", async () => {
+    const clock = createSystemClock();
+    let passed = 0;
+    const late = await serveConsole({ clock: { ...clock, now: () => clock.now() + passed } });
+    const { page } = await openPage(late.url);
+    await openConsole(page);
+    await say(page, "Please");
+    (await late.model.next()).callTool("calculator", { expression: "1 + 1" }).finish("tool-calls");
+    await expectSeen(page.getByRole("button", { name: "Deny" }));
+    passed = 24 * 3_600_000;
+    (await late.model.next()).say("Then not.").finish();
+    await expectAnswer(page, /Then not\./);
+    await expectSeen(answers(page).getByText("denied: not answered in time", { exact: true }));
+    await page.goto("about:blank");
+    await late.stop();
   });
 
   it("takes nothing more for a conversation that another tab has deleted", async () => {
