@@ -4,7 +4,7 @@ import { randomId } from "./random-id.ts";
 import { type ConnectionOptions, transportOf } from "./transport.ts";
 
 export interface ClientOptions extends ConnectionOptions {
-  /** The App that messages go to; `default` when absent. */
+  /** The App that is talked to. When absent, messages go to `default`, and models are those of the App that the key opens. */
   readonly app?: string;
   /** Key of the App. Not for pages that strangers load: they could use it for anything. */
   readonly key?: string;
