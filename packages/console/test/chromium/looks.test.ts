@@ -95,6 +95,19 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await say(page, "Hello");
     await expectSeen(page.getByRole("alert").getByText("Your message was not sent"));
   },
+  "a message that was left and not sent": async (page) => {
+    await openConsole(page);
+    const left = Promise.withResolvers<void>();
+    await page.route("**/api/chat*", async (route) => {
+      await left.promise;
+      await route.fulfill({ status: 400, body: "{}" });
+    });
+    await say(page, "Hello");
+    await page.goto("/#/operate/overview");
+    await expectSeen(page.getByLabel("Admin key"));
+    left.resolve();
+    await expectSeen(page.getByRole("alert").getByText("In the new chat that you left"));
+  },
   ...Object.fromEntries(
     ["Events", "Snapshot", "Records", "Requests"].map((tab) => [
       `the developer's panel: ${tab}`,
