@@ -186,7 +186,7 @@ describe("a server that wants the client's own key", () => {
     // Streams of other clients may have come to the server before theirs.
     const streamsOf = (client: number) =>
       server.requests.filter(
-        ({ method, headers }) => method === "GET" && headers["x-api-key"] === `key-of-${client}`,
+        ({ method, headers }) => method === "GET" && headers["x-api-key"] === `Token key-of-${client}`,
       );
     for (let client = 0; client < 5; client += 1) {
       await until(() => streamsOf(client).length === 1);
