@@ -255,7 +255,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(healths({ connections: 85 })).toEqual(["database ok", "clock ok", "database warning"]);
     const [, , crowd] = findingsOf({ ...found, connections: 85 });
     const [, needed] = /a node needs up to (\d+)\./.exec(crowd!.found) ?? [];
-    expect(operations).toContain(`where it listens beyond this machine: ${needed}.`);
+    expect(operations).toContain(`where it is [public](#limits): ${needed} there.`);
   });
 
   it("finds a NATS server that is not there", async () => {
