@@ -192,6 +192,7 @@ describe("a server that wants the client's own key", () => {
       await until(() => streamsOf(client).length === 1);
       await Promise.all(streamsOf(client).map(({ closed }) => closed));
     }
+    expect(server.streams.filter(({ destroyed }) => destroyed)).toHaveLength(5);
     await tools.registry.close();
   });
 });
