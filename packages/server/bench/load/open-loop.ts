@@ -60,8 +60,7 @@ async function offer(load: OfferedLoad, loop: OpenLoop, started: number): Promis
   };
   const timer = setInterval(() => {
     for (const now = performance.now(); due <= now && due < end; due += interval) {
-      // Whoever has rested longest: a server ends a connection on which nothing has come for some seconds.
-      const connection = free.shift();
+      const connection = free.pop();
       if (connection === undefined) waiting.push(due);
       else send(connection, due);
     }

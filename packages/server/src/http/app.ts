@@ -18,6 +18,7 @@ import { NO_ACCESS } from "./access-hooks.ts";
 import { AppAccess } from "./app-access.ts";
 import { parseBody } from "./body.ts";
 import { createEdge, type Edge } from "./edge.ts";
+import { KEEP_ALIVE_MS } from "./keep-alive.ts";
 import { MethodTable } from "./method-table.ts";
 import { createHttpMetrics } from "./metrics.ts";
 import type { HttpConfig } from "./http-config.ts";
@@ -38,8 +39,6 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const TIMEOUT_CHECK_MS = 5000;
 /** What an answer says that is not a snapshot or a stream: those are JSON and events, never stored, and nothing else. */
 const EVERYWHERE = { vary: "Origin", "x-content-type-options": "nosniff" };
-/** A connection is kept this long for the next request: longer than the 60 s after which common proxies drop theirs. */
-const KEEP_ALIVE_MS = 72_000;
 
 export interface HttpParts {
   readonly services: Services;

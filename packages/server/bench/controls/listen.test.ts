@@ -1,0 +1,14 @@
+import { createServer } from "node:http";
+import { expect, it } from "vitest";
+import { KEEP_ALIVE_MS } from "../../src/http/keep-alive.ts";
+import { listenOnFreePort } from "./listen.ts";
+
+it("a control keeps connections that are idle as long as Colloquy does", async () => {
+  const server = createServer();
+  try {
+    expect(await listenOnFreePort(server)).toBeGreaterThan(0);
+    expect(server.keepAliveTimeout).toBe(KEEP_ALIVE_MS);
+  } finally {
+    server.close();
+  }
+});
