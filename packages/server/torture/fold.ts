@@ -100,3 +100,10 @@ function abridge(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length <= 400 ? text : `${text.slice(0, 100)} … ${text.slice(-300)}`;
 }
+
+/** Whether an event is behind another one in the log of the same life; `false` where there is no other. */
+export function isAfter(id: string, position: string | undefined): boolean {
+  if (position === undefined) return false;
+  const [one, other] = [splitEventId(id), splitEventId(position)];
+  return one.life === other.life && one.number > other.number;
+}

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import type { Snapshot } from "@colloquy/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { createHttpClient } from "./harness/http-request.ts";
@@ -62,13 +62,20 @@ afterEach(async () => {
   running = null;
 });
 
-async function follow(scripts: Parameters<typeof serve>[0]) {
+async function follow(scripts: Parameters<typeof serve>[0], others: readonly number[] = []) {
   const { server, resumedAfter, port } = await serve(scripts);
   const client = createHttpClient(port);
   const violations = new Violations();
   const counts = { resumed: 0, refetched: 0, compared: 0 };
+  const before = [...others];
   const follower = new StreamFollower(
-    { client, streamPort: () => port, isReachable: () => true, violations, counts },
+    {
+      client,
+      streamPort: () => before.shift() ?? port,
+      isReachable: (asked) => asked === port,
+      violations,
+      counts,
+    },
     ID,
   );
   running = { server, follower, close: () => client.close() };
@@ -85,6 +92,21 @@ describe("following a stream", () => {
     expect(state?.title).toBe("three");
     expect(resumedAfter.slice(0, 2)).toEqual(["a-1", "a-2"]);
     expect(violations.all).toEqual([]);
+  });
+
+  it("asks one that cannot be reached once, and then where somebody answers", async () => {
+    let asked = 0;
+    const paused = createTcpServer((socket) => {
+      asked += 1;
+      socket.destroy();
+    }).listen(0, "127.0.0.1");
+    await once(paused, "listening");
+    const { port } = paused.address() as AddressInfo;
+    const { follower } = await follow([{ text: titled("a-2", "two"), stays: true }], [port, port, port]);
+    await follower.reach("a-2", 5000);
+    expect(follower.place).toContain(`those before it: ${port} at`);
+    paused.close();
+    expect(asked).toBe(1);
   });
 
   it.each([

@@ -2,20 +2,20 @@
 // Last-Event-ID whenever the connection breaks. It checks that no event is missing or comes twice, and that the fold is what
 // snapshots show.
 
-import { request, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { MessageDelta, Snapshot, UpdateEvent } from "@colloquy/protocol";
-import { compareFold, foldDelta, foldEvent, splitEventId, type FoldState } from "./fold.ts";
+import { compareFold, foldDelta, foldEvent, isAfter, splitEventId, type FoldState } from "./fold.ts";
 import type { HttpClient } from "./harness/http-request.ts";
 import { createSseParser, type StreamedEvent } from "./sse-parser.ts";
+import { requestStream } from "./stream-request.ts";
 import type { Violations } from "./violations.ts";
 
 /** States that can still be compared with a snapshot that arrives later. */
 const STATES_KEPT = 64;
-/** Without even a heartbeat for this long (they come every 15 s) a stream is dead; in milliseconds. */
-const SILENCE_MS = 40_000;
-/** A stream that has not begun by then is asked for anew, in milliseconds. */
-const ANSWER_MS = 5_000;
+/** Nodes that are passed over for one that is reachable, and ends of streams that are told. */
+const PASSED_OVER = 10;
+const ENDS_TOLD = 6;
 
 export interface FollowerContext {
   readonly client: HttpClient;
@@ -44,10 +44,12 @@ export class StreamFollower {
   readonly #awaited = new Map<string, Snapshot>();
   readonly #done: Promise<void>;
   #state: FoldState | null = null;
-  /** Why the last stream ended, or could not begin. */
-  #ended = "none";
+  /** Where and why the last streams ended, or could not begin. */
+  readonly #ends: string[] = [];
   /** The stream that is open, and the port that it was opened at. */
   #open: Stream | null = null;
+  /** Whether the next stream is to be opened where somebody answers: one that meets who is paused again and again is nobody's fault. */
+  #avoidsUnreachable = false;
   /** Life that the server said it cannot resume. */
   #givenUp: string | null = null;
   /** Wakes whoever waits in `reach`. */
@@ -79,14 +81,19 @@ export class StreamFollower {
 
   /** Goes on elsewhere when what the stream comes from is paused or cut off: it may say nothing for a minute. */
   leaveUnreachable(): void {
-    if (this.#open !== null && !this.#context.isReachable(this.#open.port)) this.#open.incoming.destroy();
+    if (this.#open === null || this.#context.isReachable(this.#open.port)) return;
+    this.#avoidsUnreachable = true;
+    this.#open.incoming.destroy();
   }
 
-  /** The stream that is open, or was last, in words. */
+  /** The stream that is open, and how those before it ended, in words. */
   get place(): string {
     const now = performance.now();
-    const { port = 0, after = "", at = now } = this.#open ?? {};
-    return `${seconds(now)} after the start, in a stream at port ${port}, after ${after}, open for ${seconds(now - at)}, the one before ended: ${this.#ended}`;
+    const open =
+      this.#open === null
+        ? "in no stream"
+        : `in a stream at port ${this.#open.port}, after ${this.#open.after}, open for ${seconds(now - this.#open.at)}`;
+    return `${seconds(now)} after the start, ${open}, those before it: ${this.#ends.join(", ") || "none"}`;
   }
 
   async close(): Promise<void> {
@@ -98,13 +105,37 @@ export class StreamFollower {
     while (!this.#closed.signal.aborted) {
       try {
         this.#state ??= this.#begin(await this.#fetchSnapshot());
-        await this.#follow(this.#state.last_event_id);
-      } catch (error) {
-        // The server is down or was killed: try again until it is back.
-        this.#ended = error instanceof Error ? error.message : String(error);
+        await this.#followSomewhere(this.#state.last_event_id);
+      } catch {
+        // No snapshot: the server is down or was killed. Try again until it is back.
       }
       await sleep(20 + Math.random() * 60);
     }
+  }
+
+  async #followSomewhere(after: string): Promise<void> {
+    const port = this.#nextPort();
+    const begun = performance.now();
+    let why = "it ended";
+    try {
+      await this.#follow(port, after);
+    } catch (error) {
+      why = error instanceof Error ? error.message : String(error);
+      if (this.#open === null) this.#avoidsUnreachable = true;
+    }
+    this.#open = null;
+    const now = performance.now();
+    this.#ends.push(`${port} at ${seconds(now)} after ${seconds(now - begun)}: ${why}`);
+    if (this.#ends.length > ENDS_TOLD) this.#ends.shift();
+  }
+
+  #nextPort(): number {
+    const { isReachable, streamPort } = this.#context;
+    let port = streamPort();
+    for (let passed = 0; this.#avoidsUnreachable && !isReachable(port) && passed < PASSED_OVER; passed += 1) {
+      port = streamPort();
+    }
+    return port;
   }
 
   async #fetchSnapshot(): Promise<Snapshot> {
@@ -123,27 +154,13 @@ export class StreamFollower {
     return this.#moveTo(snapshot);
   }
 
-  async #follow(after: string): Promise<void> {
+  async #follow(port: number, after: string): Promise<void> {
     const { counts } = this.#context;
-    const port = this.#context.streamPort();
-    const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
-      const outgoing = request({
-        host: "127.0.0.1",
-        port,
-        path: "/api/updates?include=messages,tools,state",
-        headers: { "x-session-id": this.#sessionId, accept: "text/event-stream", "last-event-id": after },
-        signal: this.#closed.signal,
-        timeout: SILENCE_MS,
-      });
-      const late = setTimeout(() => outgoing.destroy(new Error("No answer")), ANSWER_MS);
-      const settled = (): void => clearTimeout(late);
-      outgoing.once("response", settled).once("close", settled);
-      outgoing.once("response", resolve).once("error", reject).end();
-      outgoing.once("timeout", () => outgoing.destroy(new Error("No heartbeat")));
-    });
+    const incoming = await requestStream(port, this.#sessionId, after, this.#closed.signal);
     if (incoming.statusCode !== 200) throw new Error(`updates answered ${incoming.statusCode ?? 0}`);
     counts.resumed += 1;
     this.#open = { incoming, port, after, at: performance.now() };
+    this.#avoidsUnreachable = false;
     const parse = createSseParser((event) => {
       if (this.#state !== null) this.#take(event, this.#state);
       if (this.#state === null) incoming.destroy();
@@ -228,10 +245,4 @@ export class StreamFollower {
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
-}
-
-function isAfter(id: string, position: string | undefined): boolean {
-  if (position === undefined) return false;
-  const [one, other] = [splitEventId(id), splitEventId(position)];
-  return one.life === other.life && one.number > other.number;
 }
