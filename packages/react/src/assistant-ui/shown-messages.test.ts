@@ -113,6 +113,13 @@ it("a call stands where it was made, and the last part is a text: the one that g
   expect(parts("I went.", call("b"))).toEqual([made("b"), "I went."]);
 });
 
+it("a call that has ended tells no progress, also where that is still known", () => {
+  const call = { id: "call", name: "walk", arguments: {}, status: "complete" as const };
+  const messages = [message("a", 1, { tool_calls: [call] })];
+  const [one] = shownMessages([], shown({ messages, progress: new Map([["call", 7]]) }));
+  expect(one!.progress).toEqual([undefined]);
+});
+
 it("arguments that are no object are shown as text", () => {
   const call = { id: "call", name: "walk", arguments: [1, 2], status: "complete" as const };
   const [one] = shownMessages([], shown({ messages: [message("a", 1, { tool_calls: [call] })] }));

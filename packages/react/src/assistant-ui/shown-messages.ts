@@ -34,7 +34,8 @@ export function shownMessages(before: readonly ShownMessage[], shown: Shown): re
     const next: ShownMessage = {
       message,
       actions: calls.length === 0 ? [] : shown.pending_actions.filter(({ call_id }) => ids.has(call_id)),
-      progress: calls.map(({ id }) => shown.progress.get(id)),
+      // What a call told is forgotten a moment after its end is shown: the two come in events of their own.
+      progress: calls.map(({ id, status }) => (status === "running" ? shown.progress.get(id) : undefined)),
       notices: told.notices.get(message.id) ?? [],
       failure: told.failures.get(message.id) ?? null,
     };
