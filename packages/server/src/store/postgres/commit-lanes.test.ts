@@ -8,6 +8,20 @@ import { openPostgresStore } from "./open.ts";
 
 const NEVER_MS = 600_000;
 
+/** Whoever writes a key waits in the COMMIT, all written, as long as somebody has the lock. */
+const SLOW_COMMIT = `
+  CREATE FUNCTION wait_for_lock() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$;
+  CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON idempotency_keys DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION wait_for_lock();`;
+
+const WRITES: Change = {
+  sessionId: randomUUID(),
+  needs: {},
+  at: null,
+  decide: ({ changes }) => changes.addUsedKey(1, "key", { digest: "", turn: 1, at: 1 }),
+};
+
 describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
   let server: PostgresServer;
   let database: string;
@@ -33,16 +47,37 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     return { sessionId: randomUUID(), needs: {}, at: null, decide };
   }
 
-  it("let the next one begin when they have written all, and not before", async () => {
+  it("let the next one begin when they have ended, and not before", async () => {
     const lanes = new CommitLanes({
       connections,
       lanes: 2,
       onFree: () => said.push(`free: ${lanes.isFree}`),
       lateMs: NEVER_MS,
+      diskMs: NEVER_MS,
     });
     const commit = lanes.commit([change(() => said.push(`decides, free: ${lanes.isFree}`))]);
     await commit.then(() => said.push("committed"));
-    expect(said).toEqual(["decides, free: false", "free: true", "free: true", "committed"]);
+    expect(said).toEqual(["decides, free: false", "free: true", "committed"]);
+  });
+
+  it("do not keep others from beginning when all is written and the disk takes long", async () => {
+    await server.query(database, SLOW_COMMIT);
+    const free = Promise.withResolvers<void>();
+    const lanes = new CommitLanes({
+      connections,
+      lanes: 2,
+      onFree: free.resolve,
+      lateMs: NEVER_MS,
+      diskMs: 1,
+    });
+    let isCommitted = false;
+    let commit: Promise<unknown> | undefined;
+    await server.holding(database, "SELECT pg_advisory_xact_lock(1)", async () => {
+      commit = lanes.commit([WRITES]).then(() => (isCommitted = true));
+      await free.promise;
+      expect([lanes.isFree, isCommitted]).toEqual([true, false]);
+    });
+    await commit;
   });
 
   it("are no more than there are lanes", async () => {
@@ -54,6 +89,15 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     });
     await lanes.commit([change()]);
     expect(said).toEqual(["free"]);
+    expect(lanes.isFree).toBe(true);
+  });
+
+  it("wait a moment behind one of many, so that those who were answered find a place in the next", async () => {
+    const free = Promise.withResolvers<void>();
+    const lanes = new CommitLanes({ connections, lanes: 2, onFree: free.resolve, lateMs: NEVER_MS });
+    await lanes.commit(Array.from({ length: 5 }, () => change()));
+    expect(lanes.isFree).toBe(false);
+    await free.promise;
     expect(lanes.isFree).toBe(true);
   });
 
