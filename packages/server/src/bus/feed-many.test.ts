@@ -42,6 +42,40 @@ describe("the head of a session's log", () => {
     feed.stop();
   });
 
+  it("has no text of a life before it, also where a place is read that is older than what was heard meanwhile", async () => {
+    const { bus, position, feed, commit } = bareFeed();
+    const message = {
+      id: "m",
+      sender: "agent",
+      content: "said before",
+      status: "streaming",
+      created_at: "2026-01-01T00:00:00.000Z",
+    } as const;
+    bus.publish("s", {
+      kind: "events",
+      life: "a",
+      epoch: 1,
+      events: [{ number: 1, event: { type: "message_created", message } }],
+    });
+    const late = Promise.withResolvers<Awaited<ReturnType<typeof position.answer>>>();
+    position.answer = () => late.promise;
+    const sink = new SlowSink();
+    const opening = feed.open(
+      { sessionId: "s", access: FOR_ANYBODY, include: new Set(["messages"]), lastEventId: "b-1" },
+      sink,
+      null,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    commit("s", "b", 1, 2);
+    late.resolve({ life: "b", head: 1, app: "default", epoch: 0, streaming: null });
+    await opening;
+    await until(() => numbersOf({ sink }).length === 1 || sink.text.includes("b-2"));
+    sink.drain();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(sink.text).not.toContain("said before");
+    feed.stop();
+  });
+
   it("is not forgotten when an older life is said to be over once more", async () => {
     const { bus, log, feed, read, commit } = bareFeed();
     commit("s", "b", 1, 300);

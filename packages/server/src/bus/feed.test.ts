@@ -173,6 +173,8 @@ describe("a stream", () => {
     service.feed.stop();
     expect(sink.text.endsWith("retry: 2000\n\n")).toBe(true);
     expect(sink.ended).toBe("finish");
-    await expect(open()).rejects.toMatchObject({ status: 503 });
+    const late = await open();
+    expect([late.sink.text, late.sink.ended]).toEqual(["retry: 2000\n\n", "finish"]);
+    expect(service.feed.openStreams).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 // The event channel: readers of sessions, fed by what is announced on the bus and, for what lies behind, by the store. It never
 // touches a live session.
 
-import { ServiceError, Unavailable } from "../core/errors.ts";
+import { ServiceError } from "../core/errors.ts";
 import type { Bus, Origin, SessionNote } from "../core/ports/bus.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { EventStore } from "../core/ports/event-store.ts";
@@ -87,8 +87,7 @@ export class Feed implements UpdateService {
   }
 
   async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
-    if (this.#stopped)
-      throw new Unavailable(503, "stopping", "The service is being stopped. Connect again shortly.", 2);
+    if (this.#stopped) return endForNow(sink);
     const channel = this.#join(request.sessionId);
     try {
       await channel.following.ready;
@@ -176,7 +175,7 @@ export class Feed implements UpdateService {
         streams: 0,
         ended: new Set(),
         following: this.#options.bus.follow(sessionId),
-        streaming: () => this.#texts.get(sessionId),
+        streaming: (life) => this.#texts.get(sessionId, life),
       };
       this.#channels.set(sessionId, channel);
     }
@@ -238,7 +237,7 @@ export class Feed implements UpdateService {
 
   /** Who is catching up gets it at the end of that. */
   #showText(channel: FeedChannel): void {
-    const streaming = this.#texts.get(channel.sessionId);
+    const streaming = this.#texts.get(channel.sessionId, channel.life);
     if (streaming !== null) growReaders(channel, { life: channel.life, offset: 0, ...streaming });
   }
 
@@ -247,4 +246,11 @@ export class Feed implements UpdateService {
       if (reader.source.life === channel.life && reader.mayShow(channel.app)) reader.catchUp();
     }
   }
+}
+
+/** As an open stream ends: a browser's EventSource comes back after that, where it would give up for good behind a 503. */
+function endForNow(sink: StreamSink): OpenStream {
+  sink.write(RETRY_TEXT);
+  sink.end("finish");
+  return { close: () => undefined };
 }

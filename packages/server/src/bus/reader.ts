@@ -25,8 +25,8 @@ export interface Channel {
   readonly sessionId: string;
   /** Number of the last event that was announced in the session's present life: the life of every reader that has not ended. */
   head: number;
-  /** The agent message that streams now, with all its text; read when a reader goes live. */
-  streaming(): { readonly messageId: string; readonly text: string } | null;
+  /** The agent message that streams now in this life of the session, with all its text; read when a reader goes live. */
+  streaming(life: string): { readonly messageId: string; readonly text: string } | null;
 }
 
 export class Reader {
@@ -175,7 +175,7 @@ export class Reader {
   #payText(): void {
     if (!this.#owesText || this.#isAhead) return;
     this.#owesText = false;
-    const streaming = this.#channel.streaming();
+    const streaming = this.#channel.streaming(this.source.life);
     if (streaming !== null) {
       this.#sink.write(
         deltaText(this.source, { message_id: streaming.messageId, offset: 0, text: streaming.text }),

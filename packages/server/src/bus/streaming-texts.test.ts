@@ -35,7 +35,7 @@ const delta = (messageId: string, offset: number, text: string, epoch = 1): Sess
 function textsAfter(...notes: readonly SessionNote[]) {
   const texts = new StreamingTexts();
   for (const one of notes) texts.take(ID, one);
-  return texts.get(ID);
+  return texts.get(ID, "a");
 }
 
 const BEGUN = note("message_created", message("m1", "", "streaming"));
@@ -68,13 +68,13 @@ describe("what streams in a session", () => {
     expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(true);
     expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(false);
     texts.take(ID, delta("m1", 6, " so good"));
-    expect(texts.get(ID)?.text).toBe("so far so good");
+    expect(texts.get(ID, "a")?.text).toBe("so far so good");
     expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(true);
-    expect(texts.get(ID)?.text).toBe("so far");
+    expect(texts.get(ID, "a")?.text).toBe("so far");
     expect(texts.recover(ID, "a", { epoch: 1, messageId: "m2", text: "so far" })).toBe(true);
     expect(texts.recover(ID, "b", { epoch: 1, messageId: "m2", text: "so far" })).toBe(true);
     texts.take(ID, { kind: "deleted", life: "b" });
-    expect(texts.get(ID)).toBeNull();
+    expect(texts.get(ID, "a")).toBeNull();
   });
 
   it("is nothing when the message is complete, and when the session is gone", () => {
@@ -92,7 +92,7 @@ describe("what streams in a session", () => {
     expect(texts.size).toBe(0);
     expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(true);
     texts.take(ID, note("message_updated", message("m1", "so far so good", "streaming")));
-    expect(texts.get(ID)?.text).toBe("so far so good");
+    expect(texts.get(ID, "a")?.text).toBe("so far so good");
   });
 
   it("is not ended by other messages", () => {
@@ -119,42 +119,42 @@ describe("text that streams elsewhere", () => {
       "gap",
       "gap",
     ]);
-    expect(texts.get(ID)?.text).toBe("one ");
+    expect(texts.get(ID, "a")?.text).toBe("one ");
     expect(texts.hasGap(ID)).toBe(true);
     // The store does not have it yet.
     expect(read("one ")).toBe(false);
     expect(texts.hasGap(ID)).toBe(true);
     expect(read("one two three ")).toBe(true);
-    expect(texts.get(ID)?.text).toBe("one two three four");
+    expect(texts.get(ID, "a")?.text).toBe("one two three four");
     expect(texts.hasGap(ID)).toBe(false);
   });
 
   it("stays where what was read is behind it", () => {
     take(delta("m1", 0, "one two"));
     expect(read("one")).toBe(false);
-    expect(texts.get(ID)?.text).toBe("one two");
+    expect(texts.get(ID, "a")?.text).toBe("one two");
   });
 
   it("is never of an older run than was heard of or read", () => {
     take(delta("m1", 0, "one"));
     texts.take(ID, { ...note("message_updated", message("m1", "", "streaming")), epoch: 2 } as SessionNote);
     expect(take(delta("m1", 0, "old", 1))).toEqual(["old"]);
-    expect(texts.get(ID)?.text).toBe("");
+    expect(texts.get(ID, "a")?.text).toBe("");
     read("new", 5);
     expect(take(delta("m1", 3, " old", 4), delta("m1", 3, " newer", 5))).toEqual(["old", "taken"]);
-    expect(texts.get(ID)?.text).toBe("new newer");
+    expect(texts.get(ID, "a")?.text).toBe("new newer");
   });
 
   it("is not known where the beginning of a run was missed, and never mixed from two of them", () => {
     take(delta("m1", 0, "hello world"));
     expect(take(delta("m1", 2, "llo", 2))).toEqual(["gap"]);
-    expect(texts.get(ID)).toBeNull();
+    expect(texts.get(ID, "a")).toBeNull();
     // It was read before the run began.
     expect(read("hello world", 1)).toBe(false);
     expect(texts.hasGap(ID)).toBe(true);
     // As far as this goes it is what the older run had said too.
     expect(read("he", 2)).toBe(true);
-    expect(texts.get(ID)?.text).toBe("hello");
+    expect(texts.get(ID, "a")?.text).toBe("hello");
     expect(take(delta("m1", 5, " you", 2))).toEqual(["taken"]);
   });
 
@@ -162,23 +162,23 @@ describe("text that streams elsewhere", () => {
     take(delta("m1", 4, "old"));
     texts.take(ID, { kind: "moved", life: "a", epoch: 2, head: 9 });
     expect(read("new ", 2)).toBe(true);
-    expect(texts.get(ID)?.text).toBe("new ");
+    expect(texts.get(ID, "a")?.text).toBe("new ");
     expect(texts.hasGap(ID)).toBe(false);
   });
 
   it("is not shown while something was missed that may have changed it", () => {
     take(delta("m1", 0, "one"));
     texts.doubt(ID);
-    expect(texts.get(ID)).toBeNull();
+    expect(texts.get(ID, "a")).toBeNull();
     expect(take(delta("m1", 3, " two"))).toEqual(["gap"]);
     expect(read("one")).toBe(true);
-    expect(texts.get(ID)?.text).toBe("one two");
+    expect(texts.get(ID, "a")?.text).toBe("one two");
   });
 
   it("takes the place of another one, whatever came early for that", () => {
     take(delta("m1", 4, "early"));
     expect(texts.mend(ID, "b", { messageId: "m1", text: "x", epoch: 0 })).toBe(true);
-    expect(texts.get(ID)?.text).toBe("x");
+    expect(texts.get(ID, "b")?.text).toBe("x");
     expect(texts.hasGap(ID)).toBe(false);
   });
 
@@ -191,7 +191,7 @@ describe("text that streams elsewhere", () => {
   it("that comes early is bounded in memory", () => {
     for (let n = 0; n < 2_000; n += 1) take(delta("m1", 10 + n, "x"));
     expect(read("y".repeat(10))).toBe(true);
-    expect(texts.get(ID)?.text).toBe("y".repeat(10) + "x".repeat(1_000));
+    expect(texts.get(ID, "a")?.text).toBe("y".repeat(10) + "x".repeat(1_000));
     expect(take(delta("m1", 2_010, "z"))).toEqual(["gap"]);
   });
 });

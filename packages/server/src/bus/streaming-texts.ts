@@ -37,10 +37,10 @@ export type Heard = "taken" | "gap" | "old";
 export class StreamingTexts {
   readonly #bySession = new Map<string, Streaming>();
 
-  /** `null` also while it is not sure. */
-  get(sessionId: string): StreamingText | null {
+  /** The text of this life of the session; `null` also while it is not sure. One of a life that is over may be held until that is heard of. */
+  get(sessionId: string, life: string): StreamingText | null {
     const known = this.#bySession.get(sessionId);
-    return known?.isSure === true ? known : null;
+    return known?.life === life && known.isSure ? known : null;
   }
 
   /** Whether text is missing, or may be. */
