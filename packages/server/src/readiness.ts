@@ -1,12 +1,15 @@
 import type { Readiness } from "./core/ports/services.ts";
 import type { Store } from "./core/ports/store.ts";
 
-/** Ready while the store takes writes and nobody has told the service to stop. */
-export function createReadiness(store: Pick<Store, "probe">): Readiness & { stop(): void } {
+/** Ready while the store takes writes and nobody has told the service to stop. `isAlone`: no other process serves the same store. */
+export function createReadiness(store: Pick<Store, "probe">, isAlone: boolean): Readiness & { stop(): void } {
   let stopping = false;
   return {
     get stopping() {
       return stopping;
+    },
+    get refusesWork() {
+      return stopping && isAlone;
     },
     stop() {
       stopping = true;

@@ -81,7 +81,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   });
   const { conversations, actions, feed: updates, keys, apps } = parts;
   const secrets = createSecretService(apps, vault);
-  const readiness = createReadiness(store);
+  const readiness = createReadiness(store, storage.isAlone);
   const http = buildHttp({
     services: { conversations, actions, updates, readiness, keys, apps, secrets },
     config: config.server,

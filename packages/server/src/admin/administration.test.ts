@@ -18,7 +18,7 @@ beforeEach(async () => {
     config: { ...config, adminKey: new Hidden("administration-test-key-0123456789") },
     storage: { store, busServer: { kind: "in-process", check: null } },
     parts: service,
-    readiness: createReadiness(store),
+    readiness: createReadiness(store, true),
     clock,
   });
   admin = built!.service;

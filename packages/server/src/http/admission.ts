@@ -25,7 +25,7 @@ export interface Admission {
   /**
    * Counts a chat: for the key that let it through, `null` for the address. Where that had its chats of this minute, one that adds nothing is
    * let through all the same: `isRepeat` is asked, as often in a minute as chats are let through, and is `null` for a chat that cannot be one.
-   * @throws ServiceError 429 when that had its chats of this minute, 503 while the service stops
+   * @throws ServiceError 429 when that had its chats of this minute, 503 while the service stops and no other node is there
    */
   chat(request: FastifyRequest, grant: KeyGrant | null, isRepeat: IsRepeat | null): Counted;
   /** As `chat`, with a count of its own. */
@@ -34,7 +34,7 @@ export interface Admission {
   newSession(request: FastifyRequest): AdmitNewSession;
   /**
    * Takes a place for an event stream of the session. Answers what gives it back, `null` when nothing limits streams.
-   * @throws ServiceError 429 when the address or the session has its number of streams open, 503 while the service stops
+   * @throws ServiceError 429 when the address or the session has its number of streams open
    */
   stream(request: FastifyRequest, sessionId: string): GiveBack | null | Promise<GiveBack>;
 }
@@ -61,11 +61,7 @@ export function createAdmission(
   const limits = config.rateLimits ?? (isPublic(config) ? CONTRACT_RATE_LIMITS : null);
   if (limits === null) {
     const stop = (): void => refuseWhenStopping(readiness);
-    const stream = (): null => {
-      refuseWhenStopping(readiness);
-      return null;
-    };
-    return { chat: stop, secrets: stop, newSession: () => null, stream };
+    return { chat: stop, secrets: stop, newSession: () => null, stream: () => null };
   }
   const now = (): number => clock.monotonic();
   const windows = (name: string, limit: number): Windows =>
@@ -92,10 +88,7 @@ export function createAdmission(
       return secrets.take(keyOf(request, grant), "requests about secrets");
     },
     newSession: (request) => countNewSession(sessions, addressKey(request.ip)),
-    stream(request, sessionId) {
-      refuseWhenStopping(readiness);
-      return streams(addressKey(request.ip), sessionId);
-    },
+    stream: (request, sessionId) => streams(addressKey(request.ip), sessionId),
   };
 }
 
@@ -153,7 +146,7 @@ function countNewSession(sessions: Windows, address: string): AdmitNewSession {
 }
 
 function refuseWhenStopping(readiness: Readiness): void {
-  if (!readiness.stopping) return;
+  if (!readiness.refusesWork) return;
   throw new Unavailable(
     503,
     "stopping",

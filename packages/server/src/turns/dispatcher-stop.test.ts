@@ -22,6 +22,19 @@ describe("a stop", () => {
     expect(clock.timers).toBe(0);
   });
 
+  it("tells others at once of what comes to it until it has ended", async () => {
+    const { chat, queue, runs, dispatcher, called } = await start();
+    chat();
+    await queue.commitAll();
+    const stopping = dispatcher.stop(20_000);
+    const before = called.count;
+    chat();
+    await queue.commitAll();
+    expect(called.count).toBe(before + 1);
+    runs[0]!.end();
+    await stopping;
+  });
+
   it("stops turns that take longer, and hands them back when their runs are over", async () => {
     const { chat, clock, queue, runs, dispatcher } = await start();
     chat();

@@ -90,6 +90,8 @@ export class Dispatcher {
     this.#isNews = true;
     this.#count.add(arrived ?? 0);
     this.#expect(arrived === null ? Number.POSITIVE_INFINITY : Math.max(1, arrived));
+    // What comes to a process that stops is for others.
+    if (this.#stopped) this.#callOthers();
   }
 
   /** As `ring`, of work that others have told of: they need not be told of it in turn. */

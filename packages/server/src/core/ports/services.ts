@@ -204,6 +204,8 @@ export interface Readiness {
   problems(): Promise<readonly string[]>;
   /** True from the moment the service was told to stop. */
   readonly stopping: boolean;
+  /** From that moment, where nobody else is there who would go on with what is begun: other nodes run the turns of chats that this one takes. */
+  readonly refusesWork: boolean;
 }
 
 /** What routes are given by the composition root. */

@@ -201,7 +201,7 @@ describe("/api/secrets", () => {
 
   it("answers 503 while the service stops", async () => {
     const edge = edgeWithKey();
-    edge.services.readiness.stopping = true;
+    edge.services.readiness.refusesWork = true;
     expectProblem(await put(edge, { ALCHEMY_KEY: "hunter22" }), 503, "stopping");
   });
 });

@@ -217,13 +217,20 @@ describe("POST /api/chat", () => {
     expectProblem(await edge.send("POST", "/api/chat?message=two"), 429, "rate_limited");
   });
 
-  it("is refused with 503 while the service stops, and the connection ends", async () => {
+  it("is refused with 503 while the service stops and is alone, and the connection ends", async () => {
     const edge = testEdge();
-    edge.services.readiness.stopping = true;
+    Object.assign(edge.services.readiness, { stopping: true, refusesWork: true });
     const answer = await edge.send("POST", "/api/chat?message=hi");
     expectProblem(answer, 503, "stopping");
     expect(answer.headers).toMatchObject({ connection: "close", "retry-after": "5" });
     expect(edge.services.conversations.sessions.size).toBe(0);
     expect((await edge.send("GET", "/api/state")).headers["connection"]).toBe("close");
+  });
+
+  it("is taken while the service stops among others, and the connection ends", async () => {
+    const edge = testEdge();
+    edge.services.readiness.stopping = true;
+    const answer = await edge.send("POST", "/api/chat?message=hi");
+    expect([answer.statusCode, answer.headers["connection"]]).toEqual([200, "close"]);
   });
 });

@@ -189,10 +189,16 @@ describe("GET /api/updates", () => {
     kept?.end("finish");
   });
 
-  it("is refused with 503 while the service stops", async () => {
+  it("is let through while the service stops, which ends it as it ends those that are open", async () => {
     const edge = testEdge();
-    edge.services.readiness.stopping = true;
-    expectProblem(await edge.send("GET", "/api/updates", { headers: ACCEPT }), 503, "stopping");
+    Object.assign(edge.services.readiness, { stopping: true, refusesWork: true });
+    edge.services.updates.open = async (_wanted, sink) => {
+      sink.write(Buffer.from("retry: 2000\n\n"));
+      sink.end("finish");
+      return { close: () => undefined };
+    };
+    const answer = await edge.send("GET", "/api/updates", { headers: ACCEPT });
+    expect([answer.statusCode, answer.body]).toEqual([200, "retry: 2000\n\n"]);
   });
 
   it("is limited to a number of streams an address, which end when they close", async () => {

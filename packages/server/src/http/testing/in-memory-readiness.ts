@@ -2,6 +2,7 @@ import type { Readiness } from "../../core/ports/services.ts";
 
 export class InMemoryReadiness implements Readiness {
   stopping = false;
+  refusesWork = false;
   wrong: string[] = [];
 
   async problems(): Promise<readonly string[]> {
