@@ -16,23 +16,10 @@ import { DEFAULT_APP } from "../core/session.ts";
 import { RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
 import { announceTo, growReaders, isBehind, livesIn, moveHead, type FeedChannel } from "./feed-channel.ts";
 import { Reader } from "./reader.ts";
-import { placeAfter } from "./stream-place.ts";
+import { placeAfter, type StreamPosition } from "./stream-place.ts";
 import { StreamRounds } from "./stream-rounds.ts";
 import { StreamingTexts, type StreamingText } from "./streaming-texts.ts";
 import { TextMending } from "./text-mending.ts";
-
-/** Where a session stands for whoever reads its events. */
-interface StreamPosition {
-  readonly life: string;
-  /** Number of its last event. */
-  readonly head: number;
-  /** The App that it counts as. */
-  readonly app: string;
-  /** The session's epoch. */
-  readonly epoch: number;
-  /** The answer that streams, as far as it was said then. */
-  readonly streaming: StreamingText | null;
-}
 
 export interface FeedOptions {
   readonly bus: Bus;

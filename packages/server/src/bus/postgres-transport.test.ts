@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
@@ -5,6 +6,7 @@ import { TcpProxy } from "../../test/tcp-proxy.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import { createSystemClock } from "../clock.ts";
 import { describeClusterBus } from "./cluster-bus.suite.ts";
+import { ClusterBus } from "./cluster-bus.ts";
 import { PostgresTransport } from "./postgres-transport.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -51,6 +53,29 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
       await expect(transport.send([{ sessionId: null, text: `${longest}x` }])).rejects.toThrow();
     } finally {
       await transport.close();
+    }
+  });
+
+  it("carries what is said in one tick in one transaction, to all who listen and in its order", async () => {
+    const [sessions, come]: [string[], string[]] = [Array.from({ length: 300 }, () => randomUUID()), []];
+    const clock = createSystemClock();
+    const listening = await connected(server.port, clock, (text) => come.push(text.split(" ")[1] ?? ""));
+    const transport = new PostgresTransport({ url: server.url("postgres"), clock, logger: SILENT });
+    const bus = new ClusterBus({ node: "sends", transport, clock, logger: SILENT });
+    // A transaction that notifies takes a number; one that only looks does not.
+    const nextTransaction = async () => {
+      const text = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::integer AS next";
+      return Number((await server.query("postgres", text))[0]?.["next"]);
+    };
+    try {
+      await transport.ready();
+      const before = await nextTransaction();
+      for (const id of sessions) bus.publish(id, { kind: "moved", life: "life", epoch: 1, head: 1 });
+      await expect.poll(() => come, { timeout: 10_000 }).toEqual(sessions);
+      expect((await nextTransaction()) - before).toBe(1);
+    } finally {
+      await bus.close();
+      await listening.close();
     }
   });
 

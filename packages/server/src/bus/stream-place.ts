@@ -1,6 +1,20 @@
 import { parseEventId } from "../core/event-id.ts";
 import type { EventStore } from "../core/ports/event-store.ts";
 import type { EventSource } from "./event-text.ts";
+import type { StreamingText } from "./streaming-texts.ts";
+
+/** Where a session stands for whoever reads its events. */
+export interface StreamPosition {
+  readonly life: string;
+  /** Number of its last event. */
+  readonly head: number;
+  /** The App that it counts as. */
+  readonly app: string;
+  /** The session's epoch. */
+  readonly epoch: number;
+  /** The answer that streams, as far as it was said then. */
+  readonly streaming: StreamingText | null;
+}
 
 /** The number after which a stream begins, `null` when the client has to fetch the snapshot again (contract section 5). */
 export async function placeAfter(

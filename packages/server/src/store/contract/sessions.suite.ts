@@ -64,6 +64,30 @@ export function describeSessions(openStore: OpenStore): void {
       });
     });
 
+    it("answers nothing of a session to who asks under another App, also where it was to be loaded", async () => {
+      const id = newId();
+      await chat(given.store, id, "a secret", { app: "defi" });
+      const { sessions, turns } = given.store;
+      const wallet = { userState: null, publicKey: "0xa" };
+      for (const asked of [target(id, true), existing(id, true)]) {
+        const refused = [
+          await sessions.open(asked, NOTHING, ["default"]),
+          await sessions.open(asked, wallet, ["default"]),
+          await turns.interrupt(asked, null, ["default"]),
+        ];
+        for (const answer of refused) expect(answer).toMatchObject({ outcome: "other_app", loaded: null });
+      }
+    });
+
+    it("answers what else it refuses with the session as it is when that was asked for", async () => {
+      const id = newId();
+      await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      const before = await load(given.store, id);
+      const other = { userState: null, publicKey: "0xb" };
+      const refused = await given.store.sessions.open(target(id, true), other);
+      expect(refused).toMatchObject({ outcome: "wallet_mismatch", loaded: before });
+    });
+
     it("begins a session as its birth says", async () => {
       const id = newId();
       const life = newLife();

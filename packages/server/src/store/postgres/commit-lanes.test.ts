@@ -15,12 +15,15 @@ const SLOW_COMMIT = `
   CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON idempotency_keys DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION wait_for_lock();`;
 
-const WRITES: Change = {
-  sessionId: randomUUID(),
-  needs: {},
-  at: null,
-  decide: ({ changes }) => changes.addUsedKey(1, "key", { digest: "", turn: 1, at: 1 }),
-};
+/** A change that is written down, under a key. */
+function writes(key: string): Change {
+  return {
+    sessionId: randomUUID(),
+    needs: {},
+    at: null,
+    decide: ({ changes }) => changes.addUsedKey(1, key, { digest: "", turn: 1, at: 1 }),
+  };
+}
 
 describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
   let server: PostgresServer;
@@ -73,28 +76,36 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     let isCommitted = false;
     let commit: Promise<unknown> | undefined;
     await server.holding(database, "SELECT pg_advisory_xact_lock(1)", async () => {
-      commit = lanes.commit([WRITES]).then(() => (isCommitted = true));
+      commit = lanes.commit([writes("key")]).then(() => (isCommitted = true));
       await free.promise;
       expect([lanes.isFree, isCommitted]).toEqual([true, false]);
     });
     await commit;
   });
 
-  it("are no more than there are lanes", async () => {
-    const lanes = new CommitLanes({
-      connections,
-      lanes: 1,
-      onFree: () => said.push("free"),
-      lateMs: NEVER_MS,
+  it("are no more than there are lanes, however long the disk takes", async () => {
+    await server.query(database, SLOW_COMMIT);
+    const late = Promise.withResolvers<void>();
+    const slow = { connections, lateMs: NEVER_MS, diskMs: 1 };
+    const lanes = new CommitLanes({ ...slow, lanes: 1, onFree: () => said.push("free") });
+    const others = new CommitLanes({ ...slow, lanes: 2, onFree: late.resolve });
+    const commits: Promise<unknown>[] = [];
+    await server.holding(database, "SELECT pg_advisory_xact_lock(1)", async () => {
+      commits.push(lanes.commit([writes("one")]));
+      await server.untilWaiting(database);
+      // It is written later: when nobody waits for its disk any more, nobody does for that of the first.
+      commits.push(others.commit([writes("other")]));
+      await late.promise;
+      expect([lanes.isFree, said]).toEqual([false, []]);
     });
-    await lanes.commit([change()]);
-    expect(said).toEqual(["free"]);
-    expect(lanes.isFree).toBe(true);
+    await Promise.all(commits);
+    expect([lanes.isFree, said]).toEqual([true, ["free"]]);
   });
 
   it("wait a moment behind one of many, so that those who were answered find a place in the next", async () => {
     const free = Promise.withResolvers<void>();
-    const lanes = new CommitLanes({ connections, lanes: 2, onFree: free.resolve, lateMs: NEVER_MS });
+    const never = { lateMs: NEVER_MS, diskMs: NEVER_MS };
+    const lanes = new CommitLanes({ connections, lanes: 2, onFree: free.resolve, ...never });
     await lanes.commit(Array.from({ length: 5 }, () => change()));
     expect(lanes.isFree).toBe(false);
     await free.promise;

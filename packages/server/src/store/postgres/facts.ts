@@ -48,45 +48,61 @@ interface OfSession {
 }
 type ReadByIds<Row> = Statement<[readonly string[]], Row & OfSession>;
 
+/**
+ * Whose facts are read: of sessions that this transaction has locked, or of any, for whoever changes none of them. A transaction that locks
+ * leaves together with what it reads, so that its reads name also the sessions that it passes over.
+ */
+export type Reach = "locked" | "any";
+
 // The keys of sessions as a list that is made first: each statement then reads its own table by an index, as if they had been known.
-const SESSIONS = "ARRAY(SELECT key FROM sessions WHERE id = ANY($1::text[]))";
+const SESSIONS = "SELECT key FROM sessions WHERE id = ANY($1::text[])";
 /** Only a session that is processing has turns that have not ended (contract section 3): the others need no look. */
-const PROCESSING = "ARRAY(SELECT key FROM sessions WHERE id = ANY($1::text[]) AND status = 'processing')";
+const PROCESSING = `${SESSIONS} AND status = 'processing'`;
 
 const turnCounts: ReadByIds<{ readonly open_turns: number; readonly waits: boolean }> = prepare(
   `SELECT session_key, count(*) AS open_turns, bool_or(state = 'waiting') AS waits FROM turns
-   WHERE session_key = ANY(${PROCESSING}) AND ended_at IS NULL GROUP BY session_key`,
+   WHERE session_key = ANY(ARRAY(${PROCESSING})) AND ended_at IS NULL GROUP BY session_key`,
 );
 // One statement for the turns and their leases: every write of a turn needs both.
 const openTurns: ReadByIds<TurnRow & { readonly [Column in keyof LeaseRow]: LeaseRow[Column] | null }> =
   prepare(
     `SELECT ${TURN}, (SELECT taken_at FROM leases WHERE leases.session_key = turns.session_key) AS taken_at,
        (SELECT expires_at FROM leases WHERE leases.session_key = turns.session_key) AS expires_at
-     FROM turns WHERE session_key = ANY(${PROCESSING}) AND ended_at IS NULL`,
+     FROM turns WHERE session_key = ANY(ARRAY(${PROCESSING})) AND ended_at IS NULL`,
   );
-const messagesOfOpenTurns: ReadByIds<MessageRow> = prepare(
-  `SELECT ${of("m", MESSAGE)} FROM turns t
-   JOIN messages m ON m.session_key = t.session_key AND m.position IN (t.user_position, t.agent_position)
-   WHERE t.session_key = ANY(${PROCESSING}) AND t.ended_at IS NULL`,
-);
-// Session by session and in order, which makes their own index the best one also for a plan that was made when the table was empty: the one of
-// what is due holds the pending actions of all sessions.
-const pendingActions: ReadByIds<ActionRow> = prepare(
-  `SELECT found.* FROM unnest(${PROCESSING}) AS s (key), LATERAL (
-     SELECT ${ACTION} FROM actions WHERE session_key = s.key AND status = 'pending' ORDER BY number
-   ) AS found`,
-);
-const streamedText: ReadByIds<{ readonly turn: number; readonly offset: number; readonly text: string }> =
-  prepare(
-    `SELECT session_key, turn, "offset", text FROM checkpoints WHERE session_key = ANY(${PROCESSING})
-     ORDER BY session_key, turn, "offset"`,
+
+/** What may be large. `lock` leaves sessions out of the list of keys. */
+function largeOf(lock: string) {
+  const [sessions, processing] = [`ARRAY(${SESSIONS}${lock})`, `ARRAY(${PROCESSING}${lock})`];
+  const messagesOfOpenTurns: ReadByIds<MessageRow> = prepare(
+    `SELECT ${of("m", MESSAGE)} FROM turns t
+     JOIN messages m ON m.session_key = t.session_key AND m.position IN (t.user_position, t.agent_position)
+     WHERE t.session_key = ANY(${processing}) AND t.ended_at IS NULL`,
   );
-const allMessages: ReadByIds<MessageRow> = prepare(
-  `SELECT ${MESSAGE} FROM messages WHERE session_key = ANY(${SESSIONS})`,
-);
-const systemEvents: ReadByIds<{ readonly number: number; readonly item: string }> = prepare(
-  `SELECT session_key, number, item FROM system_events WHERE session_key = ANY(${SESSIONS}) ORDER BY session_key, number`,
-);
+  // Session by session and in order, which makes their own index the best one also for a plan that was made when the table was empty: the one
+  // of what is due holds the pending actions of all sessions.
+  const pendingActions: ReadByIds<ActionRow> = prepare(
+    `SELECT found.* FROM unnest(${processing}) AS s (key), LATERAL (
+       SELECT ${ACTION} FROM actions WHERE session_key = s.key AND status = 'pending' ORDER BY number
+     ) AS found`,
+  );
+  const streamedText: ReadByIds<{ readonly turn: number; readonly offset: number; readonly text: string }> =
+    prepare(
+      `SELECT session_key, turn, "offset", text FROM checkpoints WHERE session_key = ANY(${processing})
+       ORDER BY session_key, turn, "offset"`,
+    );
+  const allMessages: ReadByIds<MessageRow> = prepare(
+    `SELECT ${MESSAGE} FROM messages WHERE session_key = ANY(${sessions})`,
+  );
+  const systemEvents: ReadByIds<{ readonly number: number; readonly item: string }> = prepare(
+    `SELECT session_key, number, item FROM system_events WHERE session_key = ANY(${sessions}) ORDER BY session_key, number`,
+  );
+  return { messagesOfOpenTurns, pendingActions, streamedText, allMessages, systemEvents };
+}
+
+// What this transaction has locked it locks again, which costs next to nothing. What somebody else holds is passed over here as it was there:
+// nothing of it is read in vain.
+const large = { locked: largeOf(" FOR UPDATE SKIP LOCKED"), any: largeOf("") };
 
 type ReadNamed<Row> = Statement<[readonly string[], readonly string[]], Row & OfSession>;
 /** One row of a table for each pair of a session and a name. The limit keeps it a look into the index a pair, whatever the plan was made of. */
@@ -105,10 +121,14 @@ const usedKeys: ReadNamed<{
 const namedActions: ReadNamed<ActionRow> = prepare(ofNames(ACTION, "actions", "actions.id"));
 
 /** Reads what has to be known of sessions. All of it is sent when this returns its promise. */
-export async function readFacts(connection: Connection, needs: NeedsOfSessions): Promise<AddFacts> {
+export async function readFacts(
+  connection: Connection,
+  needs: NeedsOfSessions,
+  reach: Reach,
+): Promise<AddFacts> {
   const facts = await together([
-    ...readTurns(connection, needs),
-    ...readAll(connection, needs),
+    ...readTurns(connection, needs, reach),
+    ...readAll(connection, needs, reach),
     ...readNamed(connection, needs),
   ]);
   return (states) => facts.forEach((add) => add(states));
@@ -122,12 +142,13 @@ export function statesOf(rows: readonly SessionRow[], addFacts: AddFacts): Reado
   return states;
 }
 
-function readTurns(connection: Connection, wanted: NeedsOfSessions): Promise<AddFacts>[] {
+function readTurns(connection: Connection, wanted: NeedsOfSessions, reach: Reach): Promise<AddFacts>[] {
   const turns = idsOf(wanted, (needs) => needs.turns === true || needs.all === true);
   const whole = new Set(idsOf(wanted, ({ all }) => all === true));
   const streamed = idsOf(wanted, (needs) => needs.streamed === true || needs.all === true);
   const isRead = new Set(turns);
   const counted = idsOf(wanted, (needs) => needs.turnCount === true).filter((id) => !isRead.has(id));
+  const { messagesOfOpenTurns, pendingActions, streamedText } = large[reach];
   const read = reader(connection);
   return [
     read(turnCounts, counted, (state, row) =>
@@ -147,7 +168,8 @@ function readTurns(connection: Connection, wanted: NeedsOfSessions): Promise<Add
   ];
 }
 
-function readAll(connection: Connection, wanted: NeedsOfSessions): Promise<AddFacts>[] {
+function readAll(connection: Connection, wanted: NeedsOfSessions, reach: Reach): Promise<AddFacts>[] {
+  const { allMessages, systemEvents } = large[reach];
   const ids = idsOf(wanted, ({ all }) => all === true);
   const read = reader(connection);
   return [

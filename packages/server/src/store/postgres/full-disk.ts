@@ -31,7 +31,7 @@ export async function openWithoutWriting(
   return await calls.read(ofSession(target.id), async (connection) => {
     const [rows, addFacts] = await together([
       byId.all(connection, target.id),
-      readFacts(connection, new Map([[target.id, [{ all: target.load }]]])),
+      readFacts(connection, new Map([[target.id, [{ all: target.load }]]]), "any"),
     ]);
     const [state] = statesOf(rows, addFacts).values();
     if (state === undefined && target.birth === null) return null;
@@ -42,7 +42,8 @@ export async function openWithoutWriting(
     });
     const outcome = decideOpen(draft, input, apps);
     if (outcome === "ok" && draft.session !== session) throw error;
-    return { outcome, session, created: false, events: [], loaded: target.load ? state.load() : null };
+    const loaded = target.load && outcome !== "other_app" ? state.load() : null;
+    return { outcome, session, created: false, events: [], loaded };
   });
 }
 

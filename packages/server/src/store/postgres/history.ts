@@ -58,7 +58,7 @@ async function mayWrite(connection: Connection, identity: TurnIdentity): Promise
   const { sessionId, sessionKey } = identity;
   const [rows, addFacts] = await together([
     byKey.all(connection, sessionKey),
-    readFacts(connection, new Map([[sessionId, [{ turns: true }]]])),
+    readFacts(connection, new Map([[sessionId, [{ turns: true }]]]), "any"),
   ]);
   const state = statesOf(rows, addFacts).get(sessionKey);
   return state !== undefined && turnThatRuns(state.session, state.openTurns(), identity) !== null;

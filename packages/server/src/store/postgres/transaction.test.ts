@@ -15,7 +15,7 @@ import {
   target,
 } from "../contract/scenario.suite.ts";
 import { Connections, type Connection } from "./connections.ts";
-import type { Needs } from "./facts.ts";
+import { readFacts, type Needs } from "./facts.ts";
 import { openPostgresStore } from "./open.ts";
 import { send } from "./statement.ts";
 import { Transaction, type Locked } from "./transaction.ts";
@@ -173,13 +173,11 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
         [other, [{ turns: true, streamed: true }, { all: true }]],
         [randomUUID(), [{ turns: true }]],
       ]);
-      await Transaction.begin({ query } as unknown as Connection, {
-        sessions,
-        patience: "waits",
-        epochs: 1,
-        births: new Set([birth]),
-      });
+      const asking = { query } as unknown as Connection;
+      await Transaction.begin(asking, { sessions, patience: "waits", epochs: 1, births: new Set([birth]) });
       expect(asked).toHaveLength(13);
+      await readFacts(asking, sessions, "any");
+      expect(asked).toHaveLength(22);
       for (const { name, text, values = [] } of asked) {
         const given = values.map(literalOf).join(", ");
         const { rows } = await connection.query(`EXPLAIN (FORMAT JSON) EXECUTE "${name}" (${given})`);

@@ -56,7 +56,7 @@ export class Transaction {
     const [rows, numbers, addFacts] = await together([
       lockOrBegin(connection, ids, [...births], patience),
       takeNumbers(connection, { epochs, existing, births: [...births] }),
-      readFacts(connection, sessions),
+      readFacts(connection, sessions, "locked"),
     ]);
     return new Transaction(numbers, statesOf(rows, addFacts));
   }
@@ -88,7 +88,7 @@ export class Transaction {
 
   /**
    * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. What `isRejected` says of
-   * an outcome is answered too, but then nothing is kept.
+   * an outcome is answered too, but then nothing is kept; a session of another App is not loaded for it.
    */
   change<Outcome>(
     at: number,
@@ -104,7 +104,7 @@ export class Transaction {
     const draft = this.draft(state, at);
     const outcome = decide(draft, state);
     if (isRejected(outcome)) {
-      const loaded = load && known !== null ? state.load() : null;
+      const loaded = load && known !== null && outcome !== "other_app" ? state.load() : null;
       return { outcome, session: state.session, created: false, events: [], loaded };
     }
     const committed = this.keep(state, draft, outcome);

@@ -33,7 +33,7 @@ export function prepareAnswersWithoutWriting(
       const change = draft(session, at);
       const outcome = decideOpen(change, input, apps);
       if (outcome === "ok" && change.session !== session) return null;
-      const loaded = target.load ? facts.load(session) : null;
+      const loaded = target.load && outcome !== "other_app" ? facts.load(session) : null;
       return { value: { outcome, session, created: false, events: [], loaded } };
     },
     "sessions.touch": (_at, used) => ({

@@ -150,6 +150,9 @@ describe("group commit", () => {
     expect(outcome("sessions.open", target(wallet), mismatch)).toMatchObject({
       value: { outcome: "wallet_mismatch" },
     });
+    expect(outcome("sessions.open", existing(id, true), NOTHING, ["defi"])).toMatchObject({
+      value: { outcome: "other_app", loaded: null },
+    });
     expect(outcome("sessions.open", existing(randomUUID()), NOTHING)).toEqual({ value: null });
     const used = [
       { id, life },

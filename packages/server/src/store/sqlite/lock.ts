@@ -4,7 +4,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { forgetAddress } from "./served-address.ts";
+import { forgetAddress, removeOldAddress } from "./served-address.ts";
 
 const SQLITE_BUSY = 5;
 
@@ -18,14 +18,21 @@ export function lockDirectory(directory: string, processId: number | null): { re
         "Stop that one first, or give this one a directory of its own with COLLOQUY_DATA_DIR.",
     );
   }
-  // Of a server that has ended without a word.
-  forgetAddress(directory);
+  try {
+    removeOldAddress(directory);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
   noteOwner(owner, processId);
   return {
     release: () => {
-      forgetAddress(directory);
-      rmSync(owner, { force: true });
-      lock.release();
+      try {
+        forgetAddress(directory);
+        noteOwner(owner, null);
+      } finally {
+        lock.release();
+      }
     },
   };
 }
@@ -47,7 +54,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY;
 }
 
-/** Only for the sentence above: on a full disk the server starts without it. */
+/** Only for the sentence above: where nothing can be written the server starts without it, and ends although it stays. `null` removes it. */
 function noteOwner(path: string, processId: number | null): void {
   try {
     rmSync(path, { force: true });

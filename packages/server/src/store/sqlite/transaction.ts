@@ -27,7 +27,7 @@ export interface Transaction {
   undone(): void;
   /**
    * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. What
-   * `isRejected` says of an outcome is answered too, but then nothing is written.
+   * `isRejected` says of an outcome is answered too, but then nothing is written; a session of another App is not loaded for it.
    */
   change<Outcome>(
     at: number,
@@ -83,7 +83,7 @@ export function prepareTransaction(database: DatabaseSync, isAlone = false): Tra
       const change = draft(session, at);
       const outcome = decide(change);
       if (isRejected(outcome)) {
-        const loaded = load && before !== null ? facts.load(before) : null;
+        const loaded = load && before !== null && outcome !== "other_app" ? facts.load(before) : null;
         return { outcome, session, created: false, events: [], loaded };
       }
       write(before, change);

@@ -1,0 +1,239 @@
+// Migrations expand first and contract a version later, so that a program of the version before goes on working on the database of the next
+// one (docs/operations.md, "Upgrade and rollback"). What a migration may do of itself is listed here; anything else is a contraction, and
+// has to be named with the version that stopped using what it takes away.
+
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { type Migration, readMigrations } from "./migrations.ts";
+import { Connections } from "./postgres/connections.ts";
+import { migrate as migratePostgres } from "./postgres/migrate.ts";
+import { migrate as migrateSqlite } from "./sqlite/migrate.ts";
+
+interface Contraction {
+  readonly dialect: "postgres" | "sqlite";
+  /** File of the migration. */
+  readonly name: string;
+  /** Without comments, and with single spaces. */
+  readonly statement: string;
+  /** Schema version whose program was the first that neither reads nor writes what the statement takes away. */
+  readonly unusedSince: number;
+}
+
+const CONTRACTIONS: readonly Contraction[] = [];
+
+const withoutPostgres = await isWithoutPostgres();
+
+const DIALECTS = (["postgres", "sqlite"] as const).map((dialect) => ({
+  dialect,
+  migrations: readMigrations(join(import.meta.dirname, dialect, "migrations")),
+}));
+
+describe.each(DIALECTS)("migrations of $dialect", ({ dialect, migrations }) => {
+  const listed = CONTRACTIONS.filter((contraction) => contraction.dialect === dialect);
+
+  it("take nothing away that the version before uses, and ask nothing of it that it does not know", () => {
+    // A node of the version before still runs beside it: see CONTRACTIONS.
+    const tooEarly = contractionsOf(migrations).filter(({ name, statement, version }) => {
+      const contraction = listed.find((other) => other.name === name && other.statement === statement);
+      return contraction === undefined || contraction.unusedSince >= version;
+    });
+    expect(tooEarly).toEqual([]);
+  });
+
+  it("have each contraction that is listed", () => {
+    const found = contractionsOf(migrations).map(({ name, statement }) => ({ name, statement }));
+    for (const { name, statement } of listed) expect(found).toContainEqual({ name, statement });
+  });
+});
+
+describe("a contraction", () => {
+  const before = "CREATE TABLE turns (number bigint NOT NULL); CREATE UNIQUE INDEX one ON turns (number);";
+  const contractions = (sql: string) =>
+    contractionsOf([
+      { version: 1, name: "0001_a.sql", sql: before },
+      { version: 2, name: "0002_b.sql", sql },
+    ]).map(({ statement }) => statement);
+
+  it.each([
+    "DROP TABLE turns",
+    "DROP TABLE IF EXISTS turns",
+    "DROP INDEX one",
+    "DROP SEQUENCE epochs",
+    "ALTER TABLE turns DROP COLUMN number",
+    "ALTER TABLE turns DROP number",
+    "alter table turns drop column number",
+    "ALTER TABLE turns RENAME TO tours",
+    "ALTER TABLE turns RENAME COLUMN number TO place",
+    "ALTER TABLE turns ALTER COLUMN number TYPE text",
+    "ALTER TABLE turns ALTER number SET DATA TYPE text",
+    "ALTER TABLE turns ALTER COLUMN number SET NOT NULL",
+    "ALTER TABLE turns ALTER COLUMN number DROP DEFAULT",
+    "ALTER TABLE turns ADD COLUMN model text NOT NULL",
+    "ALTER TABLE turns ADD model text",
+    "ALTER TABLE turns ADD COLUMN model text DEFAULT 'x', DROP COLUMN number",
+    "ALTER TABLE turns ADD COLUMN cost numeric(10, 2) NOT NULL, ADD COLUMN model text DEFAULT 'not null'",
+    "ALTER TABLE turns ADD COLUMN model text UNIQUE",
+    "ALTER TABLE turns ADD COLUMN model text CHECK (model <> '')",
+    "ALTER TABLE turns ADD CONSTRAINT positive CHECK (number > 0)",
+    "CREATE UNIQUE INDEX other ON turns (number)",
+    "CREATE UNIQUE INDEX CONCURRENTLY other ON turns (number)",
+    "CREATE TRIGGER refuses BEFORE INSERT ON turns EXECUTE FUNCTION refuse()",
+    "DELETE FROM turns",
+    "DO 'ALTER TABLE turns DROP COLUMN number'",
+  ])("is: %s", (statement) => {
+    expect(contractions(`-- Why.\n${statement.replaceAll(" ", "\n  ")};`)).toEqual([statement]);
+  });
+
+  it.each([
+    "CREATE TABLE others (a text NOT NULL, b text NOT NULL UNIQUE)",
+    "CREATE TABLE others (a text); CREATE UNIQUE INDEX others_by_a ON others (a)",
+    "CREATE UNLOGGED TABLE counts (a integer)",
+    "CREATE INDEX CONCURRENTLY other ON turns (number)",
+    "CREATE INDEX other ON turns (number); DROP INDEX other",
+    "ALTER TABLE turns ADD COLUMN model text, ADD COLUMN cost numeric(10, 2) NOT NULL DEFAULT 0",
+    "ALTER TABLE turns ADD COLUMN note text -- DROP COLUMN number; and NOT NULL, one day",
+    "INSERT INTO turns (number) VALUES (1); UPDATE turns SET number = 2",
+  ])("is not: %s", (sql) => {
+    expect(contractions(sql)).toEqual([]);
+  });
+});
+
+// The text may hide what it does; the tables do not.
+describe("a program of the version before", () => {
+  it("finds all of its columns in the next schema of sqlite, and none that it has to fill besides", () => {
+    const { migrations } = DIALECTS[1]!;
+    const database = new DatabaseSync(":memory:");
+    const schemas = migrations.map((_migration, index) => {
+      migrateSqlite(database, migrations.slice(0, index + 1), 5);
+      return database.prepare(SQLITE_COLUMNS).all() as unknown as readonly Column[];
+    });
+    database.close();
+    expectToServe("sqlite", migrations, schemas);
+  });
+
+  it.skipIf(withoutPostgres)(
+    "finds them in that of postgres",
+    async () => {
+      const { migrations } = DIALECTS[0]!;
+      const server = await PostgresServer.start();
+      try {
+        const name = await server.createDatabase();
+        const schemas: (readonly Column[])[] = [];
+        for (const { version } of migrations) {
+          const connections = new Connections({ url: server.url(name) });
+          await migratePostgres(connections, migrations.slice(0, version));
+          await connections.end();
+          schemas.push((await server.query(name, POSTGRES_COLUMNS)) as unknown as readonly Column[]);
+        }
+        expectToServe("postgres", migrations, schemas);
+      } finally {
+        await server.stop();
+      }
+    },
+    60_000,
+  );
+});
+
+interface Column {
+  readonly table: string;
+  readonly column: string;
+  readonly type: string;
+  /** 1 where a row that says nothing of it is refused. */
+  readonly required: number;
+}
+
+const SQLITE_COLUMNS = `SELECT t.name AS "table", c.name AS "column", c.type AS type, c."notnull" AND c.dflt_value IS NULL AND c.pk = 0 AS required
+  FROM pragma_table_list t JOIN pragma_table_xinfo(t.name) c WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%'`;
+const POSTGRES_COLUMNS = `SELECT table_name AS "table", column_name AS "column", data_type AS type,
+    (is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO' AND is_generated = 'NEVER')::integer AS required
+  FROM information_schema.columns WHERE table_schema = 'public'`;
+
+/** `schemas`: the columns after each migration. */
+function expectToServe(
+  dialect: Contraction["dialect"],
+  migrations: readonly Migration[],
+  schemas: readonly (readonly Column[])[],
+): void {
+  expect(schemas[0]!.length).toBeGreaterThan(50);
+  for (const [index, { name }] of migrations.entries()) {
+    if (index === 0 || CONTRACTIONS.some((other) => other.dialect === dialect && other.name === name))
+      continue;
+    const [before, after] = [schemas[index - 1]!, schemas[index]!];
+    const tables = new Set(before.map(({ table }) => table));
+    const known = new Set(before.map(({ table, column }) => `${table}.${column}`));
+    const isSame = ({ table, column, type, required }: Column) =>
+      after.some(
+        (other) =>
+          other.table === table &&
+          other.column === column &&
+          other.type === type &&
+          other.required <= required,
+      );
+    const lost = before.filter((column) => !isSame(column));
+    const asked = after.filter(
+      ({ table, column, required }) =>
+        required === 1 && tables.has(table) && !known.has(`${table}.${column}`),
+    );
+    expect({ name, lost, asked }).toEqual({ name, lost: [], asked: [] });
+  }
+}
+
+interface Statement {
+  readonly version: number;
+  readonly name: string;
+  /** Without comments, and with single spaces. */
+  readonly statement: string;
+}
+
+/** Statements that a program of the version before may miss something after, or may be refused by. */
+function contractionsOf(migrations: readonly Migration[]): readonly Statement[] {
+  const statements = migrations.flatMap(({ version, name, sql }) =>
+    statementsOf(sql).map((statement) => ({ version, name, statement })),
+  );
+  const unique = new Set(
+    statements.map(({ statement }) => /^CREATE UNIQUE INDEX (?:CONCURRENTLY )?(\w+)/i.exec(statement)?.[1]),
+  );
+  return statements.filter(({ version, statement }) => {
+    const made = statements
+      .filter((other) => other.version === version)
+      .map((other) => /^CREATE (?:UNLOGGED )?TABLE (\w+)/i.exec(other.statement)?.[1]);
+    return version > 1 && !isExpansion(statement, { made, unique });
+  });
+}
+
+interface Known {
+  /** Tables that the same migration makes. */
+  readonly made: readonly (string | undefined)[];
+  /** Indexes that keep rows apart, which those who insert may rely on. */
+  readonly unique: ReadonlySet<string | undefined>;
+}
+
+function isExpansion(statement: string, { made, unique }: Known): boolean {
+  if (/^(CREATE ((UNLOGGED )?TABLE|INDEX|SEQUENCE)|INSERT INTO|UPDATE) /i.test(statement)) return true;
+  const [, guarded] = /^CREATE UNIQUE INDEX \w+ ON (\w+)/i.exec(statement) ?? [];
+  if (guarded !== undefined) return made.includes(guarded);
+  const [, dropped] = /^DROP INDEX (\w+)$/i.exec(statement) ?? [];
+  if (dropped !== undefined) return !unique.has(dropped);
+  const [, actions] = /^ALTER TABLE \w+ (.*)$/i.exec(statement) ?? [];
+  return actions !== undefined && partsOf(actions).every(addsWhatMayBeMissing);
+}
+
+function addsWhatMayBeMissing(action: string): boolean {
+  const definition = action.replaceAll(/'[^']*'/g, "''");
+  if (!/^ADD COLUMN /i.test(definition)) return false;
+  if (/ (UNIQUE|PRIMARY KEY|CHECK|REFERENCES)\b/i.test(definition)) return false;
+  return !/ NOT NULL\b/i.test(definition) || / DEFAULT /i.test(definition);
+}
+
+function statementsOf(sql: string): readonly string[] {
+  const text = sql.replaceAll(/--.*$/gm, "").replaceAll(/\s+/g, " ");
+  return (text.match(/(?:'[^']*'|[^;'])+/g) ?? []).map((part) => part.trim()).filter((part) => part !== "");
+}
+
+/** Splits at commas that are in no parentheses and no text. */
+function partsOf(text: string): readonly string[] {
+  const parts = text.match(/(?:'[^']*'|\((?:[^()]|\([^()]*\))*\)|[^,'(])+/g) ?? [];
+  return parts.map((part) => part.trim());
+}

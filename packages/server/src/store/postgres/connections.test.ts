@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { TcpProxy, type Link } from "../../../test/tcp-proxy.ts";
+import { CONNECTIONS, Connections } from "./connections.ts";
+import { send } from "./statement.ts";
+
+/** Longer than any test: whoever waits for a connection or a lock is to get it. */
+const PATIENT = { connectMs: 120_000, statementMs: 120_000 };
+
+describe.skipIf(await isWithoutPostgres())("the pool of connections", () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  it.each([
+    ["as many as it is given", { connections: 2 }, 2],
+    ["ten where nothing is said", {}, CONNECTIONS],
+  ] as const)("never opens more than %s, and answers all who wait for one", async (_, options, most) => {
+    const database = await server.createDatabase();
+    await server.query(database, "CREATE TABLE held ()");
+    const proxy = await TcpProxy.start(server.port);
+    const opened = new Set<Link>();
+    proxy.fromClient = (bytes, link) => {
+      opened.add(link);
+      link.server.write(bytes);
+    };
+    const url = server.url(database).replace(`:${server.port}/`, `:${proxy.port}/`);
+    const connections = new Connections({ url, ...PATIENT, ...options });
+    const look = () => connections.use((connection) => send(connection, "SELECT count(*) FROM held"));
+    let looks: readonly ReturnType<typeof look>[] = [];
+    await server.holding(database, "LOCK TABLE held IN ACCESS EXCLUSIVE MODE", async () => {
+      looks = Array.from({ length: 50 }, look);
+      await server.untilWaiting(database, most);
+    });
+    expect((await Promise.all(looks)).map(({ rows }) => rows)).toEqual(looks.map(() => [{ count: 0 }]));
+    expect(opened.size).toBe(most);
+    await connections.end();
+    await proxy.stop();
+  });
+});

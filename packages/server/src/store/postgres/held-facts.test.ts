@@ -1,0 +1,116 @@
+// What is read of sessions leaves with the lock on them, so that it is asked for also where somebody else holds one. Nothing large may come of
+// those: it would be read, sent and parsed in vain, with everybody else's changes, again each time they are tried.
+
+import { randomUUID } from "node:crypto";
+import type { QueryResult } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import type { Store } from "../../core/ports/store.ts";
+import type { StartedTurn } from "../../core/turn.ts";
+import { askOf, callOf, complete, identityOf, startTurn, step } from "../contract/scenario.suite.ts";
+import { Connections, type Connection } from "./connections.ts";
+import type { Needs } from "./facts.ts";
+import { openPostgresStore } from "./open.ts";
+import { send } from "./statement.ts";
+import { Transaction } from "./transaction.ts";
+
+/** What is large in a session: words that stand in one kind of row each. */
+const WORDS = ["the past", "the question", "the stream", "the tool", "the system"];
+
+describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else holds", () => {
+  let server: PostgresServer;
+  let database: string;
+  let store: Store;
+  let connections: Connections;
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  }, 60_000);
+  afterAll(() => server.stop());
+  beforeEach(async () => {
+    database = await server.createDatabase();
+    const url = server.url(database);
+    store = await openPostgresStore({ url });
+    connections = new Connections({ url });
+  });
+  afterEach(async () => {
+    await connections.end();
+    await store.close();
+  });
+
+  /** A session with a past and a turn that has streamed and asked, and something of the system. */
+  async function session(): Promise<StartedTurn> {
+    const id = randomUUID();
+    await complete(store, await startTurn(store, id, "hello"), "the past");
+    const started = await startTurn(store, id, "the question");
+    const turn = identityOf(started);
+    const asked = { kind: "approval", request: { tool: "the tool", input: {} } } as const;
+    await store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], [askOf("a", { asked })]);
+    await store.turns.checkpoint(turn, 0, "the stream");
+    const item = `INSERT INTO system_events (session_key, number, item) VALUES (${turn.sessionKey}, 1, '{"text":"the system"}')`;
+    await server.query(database, item);
+    return started;
+  }
+
+  function holding(id: string, work: () => Promise<void>): Promise<void> {
+    return server.holding(database, `SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`, work);
+  }
+
+  /** Begins a transaction, which is undone. Answers what the server has sent of each session. */
+  async function sent(
+    turns: readonly StartedTurn[],
+    needs: Needs,
+    patience: "waits" | "passes over",
+  ): Promise<readonly string[]> {
+    return await connections.use(async (connection) => {
+      const rows: Record<string, unknown>[] = [];
+      const begin = send(connection, "BEGIN");
+      await Transaction.begin(keepingRows(connection, rows), {
+        sessions: new Map(turns.map(({ sessionId }) => [sessionId, [needs]])),
+        patience,
+        epochs: 0,
+        births: new Set(),
+      });
+      await begin;
+      await send(connection, "ROLLBACK");
+      return turns.map(({ sessionKey }) =>
+        JSON.stringify(rows.filter((row) => row["session_key"] === sessionKey)),
+      );
+    });
+  }
+
+  it.each([
+    ["all that a snapshot shows", { all: true }, WORDS],
+    ["their turns", { turns: true, streamed: true }, ["the question", "the stream", "the tool"]],
+  ] as const)("are not sent: %s", async (_, needs, words) => {
+    const [held, free] = [await session(), await session()];
+    await holding(held.sessionId, async () => {
+      const [ofHeld = "", ofFree = ""] = await sent([held, free], needs, "passes over");
+      expect(WORDS.filter((word) => ofHeld.includes(word))).toEqual([]);
+      expect(WORDS.filter((word) => ofFree.includes(word))).toEqual(words);
+    });
+    const [ofHeld = ""] = await sent([held], needs, "waits");
+    expect(WORDS.filter((word) => ofHeld.includes(word))).toEqual(words);
+  });
+
+  it("are there for who only reads", async () => {
+    const held = await session();
+    await holding(held.sessionId, async () => {
+      const history = await store.turns.history(identityOf(held), 1000);
+      expect(history?.map(({ userMessage }) => userMessage.content)).toEqual(["hello", "the question"]);
+    });
+  });
+});
+
+/** A connection that adds what it is answered to `rows`. */
+function keepingRows(connection: Connection, rows: Record<string, unknown>[]): Connection {
+  const query = (config: unknown, callback: (error: Error | null, result: QueryResult) => void): unknown =>
+    (connection.query as (...given: unknown[]) => unknown)(
+      config,
+      (error: Error | null, result: QueryResult) => {
+        if (error === null) rows.push(...(result.rows as Record<string, unknown>[]));
+        callback(error, result);
+      },
+    );
+  return { query } as unknown as Connection;
+}
