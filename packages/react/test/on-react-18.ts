@@ -15,7 +15,7 @@ else replaceReact();
 function runTests(): void {
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
   const env = { ...process.env, TEST_REACT: "18", NODE_OPTIONS: `--import=${import.meta.url}` };
-  const tests = spawn(process.execPath, [vitest, "run", "packages/react"], {
+  const tests = spawn(process.execPath, [vitest, "run", "packages/react", ...process.argv.slice(2)], {
     cwd: ROOT,
     env,
     stdio: "inherit",

@@ -30,7 +30,10 @@ export function describeResult(result: TortureResult): string {
       (kind) => [kind === "fold mismatch" ? "fold mismatches" : kind, count(kind)] as const,
     ),
     ["share acknowledged of those repeated, within 10 s", percent(shareOf(messages.withKey))],
-    ["share acknowledged at the first try", percent(shareOf(messages.firstTries))],
+    [
+      "share acknowledged at the first try, of servers that are down too",
+      percent(shareOf(messages.firstTries)),
+    ],
     ["the same, where nothing was done to the server", percent(shareOf(messages.firstTriesAtWhole))],
     ["sent once, without a key", messages.sentOnce],
     ["of these, said not to be stored", messages.unchanged],

@@ -3,9 +3,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { join } from "node:path";
+import { readdirSync } from "node:fs";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client } from "pg";
+import { expect } from "vitest";
 import { BARE_ENVIRONMENT } from "../bare-environment.ts";
 import { RoundRobin } from "../round-robin.ts";
 
@@ -13,6 +15,9 @@ const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 /** How many nodes a service is, and the server that their databases are on; `null` for one process with SQLite. */
 export const NODES = nodesOf(process.env["COLLOQUY_TEST_NODES"], process.env["COLLOQUY_TEST_POSTGRES"]);
+
+/** What carries the news between the nodes of every second file, where it is installed; the database carries that of the others. */
+const NATS = process.env["COLLOQUY_TEST_NATS"] ?? null;
 
 export interface Processes {
   /** Where the service is reached, from the first start on. */
@@ -83,6 +88,7 @@ class OneProcess implements Processes {
 
 class SeveralNodes implements Processes {
   readonly #postgres: string;
+  readonly #nats: string | null = isFileOnNats() ? NATS : null;
   readonly #nodes: readonly OneProcess[];
   readonly #database = `black_box_${randomBytes(6).toString("hex")}`;
   #proxy: RoundRobin | null = null;
@@ -104,6 +110,7 @@ class SeveralNodes implements Processes {
     return {
       COLLOQUY_DATABASE_URL: `${this.#postgres}/${this.#database}`,
       COLLOQUY_SECRET_KEY: SECRET_KEY,
+      ...(this.#nats !== null && { COLLOQUY_NATS_URL: this.#nats }),
     };
   }
 
@@ -125,6 +132,8 @@ class SeveralNodes implements Processes {
     await this.stop("SIGKILL");
     await this.#proxy?.stop();
     await this.#query("postgres", `DROP DATABASE IF EXISTS ${this.#database} WITH (FORCE)`);
+    // With all requests to one node the tests would pass as well, and would have tried nothing that several nodes have to do.
+    this.#proxy?.checkSpread();
   }
 
   async #query(database: string, text: string): Promise<void> {
@@ -140,6 +149,12 @@ class SeveralNodes implements Processes {
 
 /** Nodes have to be given the same one. */
 const SECRET_KEY = randomBytes(32).toString("base64");
+
+/** Each file has the same bus in every run. */
+function isFileOnNats(): boolean {
+  const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".test.ts"));
+  return files.toSorted().indexOf(basename(expect.getState().testPath ?? "")) % 2 === 1;
+}
 
 function nodesOf(count: string | undefined, postgres: string | undefined) {
   return count === undefined || postgres === undefined ? null : { count: Number(count), postgres };

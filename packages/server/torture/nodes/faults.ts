@@ -1,39 +1,13 @@
-// What is done to a cluster: one thing after the other, each undone before the next. The seed chooses what, to whom and for how long.
+// Doing things to a cluster: one after the other, each undone before the next.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Link } from "../../test/tcp-proxy.ts";
 import type { Random } from "../harness/random.ts";
-import type { Cluster, LinkName, Node } from "./cluster.ts";
+import type { Cluster, Node } from "./cluster.ts";
+import { COMMIT_FAULT, type Fault, type LinkFault, type NodeFault } from "./fault-plan.ts";
 
-export const NODE_FAULTS = ["kill", "pause"] as const;
-export const LINK_FAULTS = ["cut", "reset", "delay", "hold up", "hold down"] as const;
-/** Connections to the database break when a commit was carried out and its answer is under way. */
-const COMMIT_FAULT = "cut at commits";
-export const SERVER_FAULTS = ["restart database", "restart bus"] as const;
-
-interface NodeFault {
-  readonly kind: (typeof NODE_FAULTS)[number];
-  readonly node: number;
-  readonly ms: number;
-}
-
-interface LinkFault {
-  readonly kind: (typeof LINK_FAULTS)[number] | typeof COMMIT_FAULT;
-  readonly node: number;
-  readonly link: LinkName;
-  readonly ms: number;
-}
-
-interface ServerFault {
-  readonly kind: (typeof SERVER_FAULTS)[number];
-  readonly ms: number;
-}
-
-export type Fault = NodeFault | LinkFault | ServerFault;
-
-/** A pause lasts 1 to 60 s, most of them little longer than a lease; all else is over before clients would give up. */
-const LONGEST = { pause: 60_000, link: 20_000, server: 4_000, kill: 3_000 };
-const SHORTEST_MS = 1_000;
+/** A link that was reset works again at once. */
+const RESET_MS = 1_000;
 /** Longest time between two faults. */
 const BETWEEN_MS = 2_500;
 /** How late bytes are on a slow link. */
@@ -41,32 +15,6 @@ const DELAY_MS = { least: 50, most: 1_500 };
 /** Share of the commits that pass while others are cut, and how long the server has for one; in milliseconds. */
 const SPARED_COMMITS = 0.6;
 const COMMIT_MS = 50;
-
-/** So many faults, of every kind about as often as it matters. `links` are those that the nodes have. */
-export function planFaults(
-  count: number,
-  nodes: number,
-  links: readonly LinkName[],
-  random: Random,
-): Fault[] {
-  const hasBus = links.includes("bus");
-  return Array.from({ length: count }, (): Fault => {
-    const node = random.integer(0, nodes - 1);
-    const choice = random.next();
-    if (choice < 0.25) return { kind: "kill", node, ms: length(LONGEST.kill, random, 100) };
-    if (choice < 0.5) return { kind: "pause", node, ms: length(LONGEST.pause, random) };
-    if (choice < 0.6) return { kind: "restart database", ms: length(LONGEST.server, random, 100) };
-    if (choice < 0.65 && hasBus) return { kind: "restart bus", ms: length(LONGEST.server, random, 100) };
-    const kind = random.pick([...LINK_FAULTS, COMMIT_FAULT] as const);
-    const link = kind === COMMIT_FAULT ? "database" : random.pick(links);
-    return { kind, node, link, ms: length(LONGEST.link, random) };
-  });
-}
-
-/** Short ones are more frequent than long ones: as likely between 1 and 2 s as between 16 and 32 s. */
-function length(longest: number, random: Random, shortest = SHORTEST_MS): number {
-  return Math.round(shortest * (longest / shortest) ** random.next());
-}
 
 /** Whether it keeps its node from working on turns. */
 export function hindersWork(fault: NodeFault | LinkFault): boolean {
@@ -76,12 +24,6 @@ export function hindersWork(fault: NodeFault | LinkFault): boolean {
 /** Whether all that the node asks of the database fails at once: where it only waits, its turns may too, although they have stopped. */
 function isCutOff(fault: NodeFault | LinkFault): boolean {
   return "link" in fault && fault.link === "database" && fault.kind === "cut";
-}
-
-export function describeFault(fault: Fault): string {
-  const where = "node" in fault ? ` node-${fault.node + 1}` : "";
-  const link = "link" in fault ? ` ${fault.link}` : "";
-  return `${fault.kind}${where}${link} for ${(fault.ms / 1000).toFixed(1)} s`;
 }
 
 export interface FaultWatch {
@@ -160,7 +102,7 @@ async function breakLink(
   if (link === null) throw new Error(`${node.name} has no link to the ${name}`);
   if (kind === "reset") {
     link.reset();
-    await pass(Math.min(ms, SHORTEST_MS));
+    await pass(Math.min(ms, RESET_MS));
   } else if (kind === "cut") {
     link.isBroken = true;
     link.cut();
