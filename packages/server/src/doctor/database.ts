@@ -3,6 +3,7 @@ import { inspectPostgres, type PostgresInspection } from "../store/postgres/insp
 import { MAY_CREATE_MEND } from "../store/postgres/start-refusal.ts";
 import { inspectSqlite } from "../store/sqlite/inspection.ts";
 import { broken, failed, type Finding, ok, schemaFinding, warning } from "./finding.ts";
+import { tryToWrite } from "./trial-write.ts";
 
 /** Leases go by the database's clock; what people see of times, and logs, should agree. */
 const CLOCK_MS = 2000;
@@ -44,7 +45,14 @@ export function examineSqlite(directory: string): ExaminedDatabase {
 export async function examinePostgres(url: string, now: () => number): Promise<ExaminedDatabase> {
   try {
     const found = await inspectPostgres(url, now);
-    return { findings: findingsOf(found), secretsByKey: found.secretsByKey };
+    const [database, ...others] = findingsOf(found);
+    // Where that is known to fail, why is said already.
+    const refused =
+      database?.health === "broken" ? null : await tryToWrite(url, `PostgreSQL ${found.version}`);
+    return {
+      findings: [refused ?? database, ...others].filter((finding) => finding !== undefined),
+      secretsByKey: found.secretsByKey,
+    };
   } catch (error) {
     const mend =
       "See that the server runs, that COLLOQUY_DATABASE_URL is right, and that this machine may connect (pg_hba.conf).";

@@ -170,7 +170,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
       ["keys", "ok"],
     ]);
     expect(text).not.toContain("pass-word");
-    expect(await server.query(database, "SELECT 1 FROM pg_tables WHERE schemaname = 'public'")).toEqual([]);
+    expect(await server.query(database, "SELECT relname FROM pg_class WHERE oid >= 16384")).toEqual([]);
   });
 
   it("finds a server that cannot be reached, and does not say the password", async () => {
@@ -193,6 +193,44 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(by("database")).toMatchObject([
       { health: "broken", found: expect.stringContaining("synchronous_commit is off") as string },
     ]);
+  });
+
+  it("finds a database whose transactions are read-only", async () => {
+    const database = await server.createDatabase();
+    await (await openPostgresStore({ url: server.url(database) })).close();
+    await server.query(database, `ALTER DATABASE ${database} SET default_transaction_read_only = on`);
+    const { ok, by } = await examined({ COLLOQUY_DATABASE_URL: server.url(database) });
+    expect(ok).toBe(false);
+    expect(by("database")).toMatchObject([
+      {
+        health: "broken",
+        found: expect.stringContaining("takes no writes: its transactions are read-only") as string,
+        mend: expect.stringContaining("default_transaction_read_only = off") as string,
+      },
+    ]);
+  });
+
+  it.each([
+    ["53100", /has no room for a write: .*No space left/, /Make room .* 507/],
+    ["55000", /did not take a write: .*No space left/, /log of its server/],
+  ])("finds a database that answers, and refuses a write with %s", async (code, found, mend) => {
+    const database = await server.createDatabase();
+    await server.query(
+      database,
+      `CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+         RAISE 'could not extend file: No space left on device' USING ERRCODE = '${code}'; END $$;
+       CREATE EVENT TRIGGER full_disk ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION refuse()`,
+    );
+    const { ok, by, text } = await examined({ COLLOQUY_DATABASE_URL: withPassword(server.url(database)) });
+    expect(ok).toBe(false);
+    expect(by("database")).toMatchObject([
+      {
+        health: "broken",
+        found: expect.stringMatching(found) as string,
+        mend: expect.stringMatching(mend) as string,
+      },
+    ]);
+    expect(text).not.toContain("pass-word");
   });
 
   it("finds a user on whom no service starts, as the start does", async () => {

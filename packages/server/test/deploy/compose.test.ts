@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { DCLinter } from "dclint";
 import ipaddr from "ipaddr.js";
@@ -14,6 +15,8 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import { chat, newSession, send, settled } from "../black-box/client.ts";
+import { Program } from "../black-box/server.ts";
 import { freePort } from "../free-port.ts";
 import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
 import { findProgram, isWithout } from "../programs.ts";
@@ -38,6 +41,15 @@ const Compose = z.looseObject({ services: z.record(z.string(), Service) });
 const { services } = Compose.parse(parse(await readFile(FILE, "utf8"), { merge: true }));
 const nodes = Object.entries(services).filter(([name]) => name.startsWith("node-"));
 const [, node] = nodes[0]!;
+
+/** What an operator writes into `.env`. */
+const GIVEN = {
+  POSTGRES_PASSWORD: "one",
+  NATS_PASSWORD: "two",
+  COLLOQUY_SECRET_KEY: randomBytes(32).toString("base64"),
+};
+
+const PATIENCE = { timeout: 20_000 };
 
 const withoutPostgres = (await isWithoutPostgres()) || (await isWithout("pg_isready"));
 const withoutNats = (await isWithout("nats-server")) || (await isWithout("wget"));
@@ -69,17 +81,7 @@ describe("compose.yaml", () => {
   });
 
   it("gives the nodes variables that the service takes", async () => {
-    const given = {
-      POSTGRES_PASSWORD: "one",
-      NATS_PASSWORD: "two",
-      COLLOQUY_SECRET_KEY: randomBytes(32).toString("base64"),
-    };
-    const environment = Object.fromEntries(
-      Object.entries(node.environment!).map(([name, value]) => [
-        name,
-        value.replaceAll(/\$\{(\w+):\?[^}]+\}/g, (_all, word: keyof typeof given) => given[word]),
-      ]),
-    );
+    const environment = filled(node.environment!);
     const known = await readFile(join(ROOT, "example.env"), "utf8");
     for (const name of Object.keys(environment)) expect(known).toContain(`\n#${name}=`);
     const loaded = await loadConfig({ environment, workingDirectory: import.meta.dirname });
@@ -113,15 +115,7 @@ describe("compose.yaml", () => {
   it.skipIf(withoutPostgres)(
     "starts PostgreSQL with settings that it takes, and asks it whether it is ready",
     async () => {
-      const pairs = services["postgres"]!.command!.filter((word) => word.includes("=")).map((word) =>
-        word.split("="),
-      );
-      const making = services["postgres"]!.environment!["POSTGRES_INITDB_ARGS"]!.split(" ");
-      const server = await PostgresServer.start(
-        Object.fromEntries(pairs) as Record<string, string>,
-        null,
-        making,
-      );
+      const server = await startPostgres();
       const isReady = () => succeeds(services["postgres"]!.healthcheck!.test, { 5432: server.port });
       try {
         expect(await isReady()).toBe(true);
@@ -139,29 +133,124 @@ describe("compose.yaml", () => {
   );
 
   it.skipIf(withoutNats)("starts NATS with words that it takes, and asks it whether it is well", async () => {
-    const [clients, monitor] = [await freePort(), await freePort()];
-    const words = services["nats"]!.command!.map((word) => word.replace("8222", String(monitor)));
-    const program = await findProgram("nats-server");
-    const child = spawn(program!, ["--addr", "127.0.0.1", "--port", String(clients), ...words], {
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    const isWell = () => succeeds(services["nats"]!.healthcheck!.test, { 8222: monitor });
+    const nats = await startNats();
+    const isWell = () => succeeds(services["nats"]!.healthcheck!.test, { 8222: nats.monitor });
     try {
-      let said = "";
-      for await (const text of child.stderr.setEncoding("utf8")) {
-        said += String(text);
-        if (said.includes("Server is ready")) break;
-      }
-      expect(said).toContain("Server is ready");
       expect(await isWell()).toBe(true);
     } finally {
-      const ended = once(child, "exit");
-      child.kill("SIGTERM");
-      await ended;
+      await nats.stop();
     }
     expect(await isWell()).toBe(false);
   });
+
+  it.skipIf(withoutPostgres || withoutNats)(
+    "starts a node that answers chats, on the PostgreSQL and NATS beside it and with their passwords",
+    async () => {
+      const [server, nats] = await Promise.all([startPostgres(), startNats()]);
+      let program: Program | null = null;
+      try {
+        await askForPassword(server);
+        const environment = filled(node.environment!, {
+          "@postgres:5432/": `@127.0.0.1:${server.port}/`,
+          "@nats:4222": `@127.0.0.1:${nats.port}`,
+        });
+        program = await Program.start(null, { ...environment, HOST: "0.0.0.0" });
+        const url = `http://127.0.0.1:${new URL(program.url).port}`;
+        await expect.poll(async () => (await send(url, "GET", "/readyz")).status, PATIENCE).toBe(200);
+        const session = newSession();
+        await chat(url, session, "what is 6*7");
+        expect((await settled(url, session)).messages.at(-1)?.content).toContain("42");
+        // Whom NATS has let in.
+        const clients = async () =>
+          await (await fetch(`http://127.0.0.1:${nats.monitor}/connz?auth=1`)).text();
+        await expect.poll(clients, PATIENCE).toContain('"authorized_user": "colloquy"');
+      } finally {
+        await program?.remove();
+        await server.stop();
+        await nats.stop();
+      }
+    },
+    120_000,
+  );
 });
+
+/** The variables of a service, with those of `.env` put in, and what `places` names put elsewhere. */
+function filled(
+  variables: Readonly<Record<string, string>>,
+  places: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const moved = (text: string) =>
+    Object.entries(places).reduce((soFar, [from, to]) => soFar.replace(from, to), text);
+  return Object.fromEntries(
+    Object.entries(variables).map(([name, value]) => [name, moved(withGiven(value))]),
+  );
+}
+
+function withGiven(text: string): string {
+  return text.replaceAll(/\$\{(\w+):\?[^}]+\}/g, (_all, word: keyof typeof GIVEN) => GIVEN[word]);
+}
+
+/** A server with the settings and the order of text that the service has. */
+function startPostgres(): Promise<PostgresServer> {
+  const { command, environment } = services["postgres"]!;
+  const pairs = command!.filter((word) => word.includes("=")).map((word) => word.split("="));
+  const making = environment!["POSTGRES_INITDB_ARGS"]!.split(" ");
+  return PostgresServer.start(Object.fromEntries(pairs) as Record<string, string>, null, making);
+}
+
+/** Makes the database and the password that the image makes when it starts first. From then on nobody is let in without. */
+async function askForPassword(server: PostgresServer): Promise<void> {
+  const {
+    POSTGRES_DB: name,
+    POSTGRES_USER: user,
+    POSTGRES_PASSWORD: password,
+  } = filled(services["postgres"]!.environment!);
+  await server.query("postgres", `CREATE DATABASE ${name}`);
+  await server.query(
+    "postgres",
+    `ALTER ROLE ${user} PASSWORD '${password}';
+     DO $$ BEGIN
+       EXECUTE format('COPY (SELECT ''host all all all scram-sha-256'') TO %L', current_setting('hba_file'));
+     END $$;
+     SELECT pg_reload_conf()`,
+  );
+  const asks = () =>
+    server.query("postgres", "SELECT 1").then(
+      () => false,
+      () => true,
+    );
+  await expect.poll(asks, PATIENCE).toBe(true);
+}
+
+interface Nats {
+  readonly port: number;
+  readonly monitor: number;
+  stop(): Promise<void>;
+}
+
+/** A server that is given the words that the service has. */
+async function startNats(): Promise<Nats> {
+  const [port, monitor] = [await freePort(), await freePort()];
+  const words = services["nats"]!.command!.map((word) => withGiven(word).replace("8222", String(monitor)));
+  const program = await findProgram("nats-server");
+  const child = spawn(program!, ["--addr", "127.0.0.1", "--port", String(port), ...words], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  process.once("exit", () => child.kill("SIGKILL"));
+  let said = "";
+  for await (const line of createInterface(child.stderr)) {
+    said += `${line}\n`;
+    if (line.includes("Server is ready")) break;
+  }
+  child.stderr.resume();
+  expect(said).toContain("Server is ready");
+  const stop = async () => {
+    const ended = once(child, "exit");
+    child.kill("SIGTERM");
+    await ended;
+  };
+  return { port, monitor, stop };
+}
 
 /** Runs a health check of the form `["CMD", …]` with other ports. */
 async function succeeds(test: readonly string[], ports: Readonly<Record<number, number>>): Promise<boolean> {

@@ -84,6 +84,15 @@ describe("the Dockerfile", () => {
     expect(stdout.split("\n").filter((path) => /\/vitest$|\/packages\//.test(path))).toEqual([]);
   });
 
+  it.skipIf(process.platform !== "linux")("makes one as small as operators are told", async () => {
+    const operations = await readFile(join(ROOT, "docs/operations.md"), "utf8");
+    const told = Number(/an image: (\d+) MB beside Debian's own/.exec(operations)?.[1]);
+    const { stdout } = await run("du", ["-sk", image]);
+    const megabytes = (Number.parseInt(stdout) * 1024) / 1e6;
+    expect(megabytes).toBeGreaterThan(told * 0.9);
+    expect(megabytes).toBeLessThan(told * 1.1);
+  });
+
   it.skipIf(process.platform !== "linux")("installs the libraries that Node is linked to", async () => {
     const { stdout } = await run("ldd", [join(image, "node_modules/.bin/node")]);
     const libraries = [...stdout.matchAll(/^\s*(lib\S+) => (\/\S+)/gm)].map(([, name = ""]) => name);
