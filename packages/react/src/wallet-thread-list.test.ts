@@ -13,10 +13,12 @@ let list: WalletThreadList;
 /** Whether answers with threads wait, and those that do. */
 let isHeld: boolean;
 let held: (() => void)[];
+/** How many threads were asked for at most, by each request. */
+let asked: string[];
 
 beforeEach(async () => {
   served = await serve();
-  [isHeld, held] = [false, []];
+  [isHeld, held, asked] = [false, [], []];
   for (const [id, title] of [
     [A, "A"],
     [B, "B"],
@@ -31,6 +33,7 @@ afterEach(() => served.stop());
 
 function newList(pageSize: number): WalletThreadList {
   const holding: typeof fetch = async (input, init) => {
+    asked.push(new URL(input instanceof Request ? input.url : input).searchParams.get("limit") ?? "");
     const response = await fetch(input, init);
     if (isHeld) await new Promise<void>((resolve) => held.push(resolve));
     return response;
@@ -88,4 +91,47 @@ it("one that is removed while the next page comes is not on it, and nothing else
   leave();
   expect(titles(paged)).toBe("A,C");
   expect(seen.flat().map(({ title }) => title)).not.toContain("B");
+});
+
+/** What a session that is shown tells: its newest message is this one. */
+const summary = (id: string, title: string, newest: string) => ({
+  id,
+  title,
+  newest: { id: newest, created_at: "2026-11-21T12:00:00.000Z" },
+  isDeleted: false,
+});
+
+it("a message in a conversation whose name is known takes no answer on its way for an old one", async () => {
+  await list.refresh();
+  await meanwhile(list.refresh, async () => {
+    list.notice(summary(A, "A", "2"), summary(A, "A", "1"));
+    list.notice(summary(A, "A", "3"), summary(A, "A", "2"));
+  });
+  await served.until(() => !list.getState().isLoading);
+  // Both times, and once after the messages.
+  expect(asked).toEqual(["50", "50", "50"]);
+});
+
+it("a message in a list of several pages has one page fetched, and what is below it stays", async () => {
+  const paged = newList(2);
+  await paged.refresh();
+  await paged.loadMore();
+  const [last] = paged.getState().threads.slice(-1);
+  expect([paged.getState().threads.length, paged.getState().hasMore]).toEqual([3, false]);
+  await served.direct.sendMessage(last!.session_id, "Hello");
+  paged.notice(summary(last!.session_id, last!.title, "2"), summary(last!.session_id, last!.title, "1"));
+  await served.until(() => paged.getState().threads[0]?.session_id === last!.session_id);
+  expect(asked).toEqual(["2", "2", "2"]);
+  expect([titles(paged), paged.getState().hasMore]).toEqual(["A,B,C", false]);
+});
+
+it("a page on which all is new has the whole list fetched", async () => {
+  const paged = newList(1);
+  await paged.refresh();
+  await paged.loadMore();
+  await served.direct.sendMessage(A, "Hello");
+  paged.notice(summary(A, "A", "2"), summary(A, "A", "1"));
+  await served.until(() => paged.getState().threads[0]?.session_id === A);
+  expect(asked).toEqual(["1", "1", "1", "2"]);
+  expect(paged.getState()).toMatchObject({ threads: [{ title: "A" }, { title: "C" }], hasMore: true });
 });

@@ -26,7 +26,8 @@ export class WalletThreadList implements ThreadList {
   #work: Promise<void> = Promise.resolve();
   #refresh: Promise<void> | null = null;
   #hasBegun = false;
-  /** Counts what was named or removed here. */
+  #isTopAsked = false;
+  /** Counts what was named or removed here, so that an answer that does not know of it is seen to be old. */
   #changes = 0;
 
   constructor(options: WalletThreadsOptions) {
@@ -47,7 +48,7 @@ export class WalletThreadList implements ThreadList {
     this.#hasBegun = true;
     this.#refresh ??= this.#after(() => {
       this.#refresh = null;
-      return this.#renew(Math.max(this.#options.pageSize, this.#state.threads.length));
+      return this.#renewAll();
     });
     return this.#refresh;
   };
@@ -70,18 +71,58 @@ export class WalletThreadList implements ThreadList {
     const entry = this.#state.threads.find(({ session_id }) => session_id === id);
     if (entry !== undefined) this.put({ ...entry, title });
     // Something was said, or a conversation is new: the service knows its place in the list.
-    if (this.#hasBegun && before !== null && before.newest?.id !== newest?.id) void this.refresh();
+    if (this.#hasBegun && before !== null && before.newest?.id !== newest?.id) this.#refreshTop();
   };
 
   readonly put = (entry: ThreadEntry): void => {
+    const threads = withThread(this.#state.threads, entry);
+    // An answer on its way is as good as before where nothing is new.
+    if (threads === this.#state.threads) return;
     this.#changes += 1;
-    this.#set({ threads: withThread(this.#state.threads, entry) });
+    this.#set({ threads });
   };
 
   readonly drop = (id: string): void => {
+    // Also where it does not stand in the list yet: it may be in an answer on its way.
     this.#changes += 1;
     this.#set({ threads: withoutThread(this.#state.threads, id) });
   };
+
+  /** Once for all who ask while it has not begun yet; not at all where everything is about to be fetched. */
+  #refreshTop(): void {
+    if (this.#refresh !== null || this.#isTopAsked) return;
+    this.#isTopAsked = true;
+    void this.#after(() => {
+      this.#isTopAsked = false;
+      return this.#renewTop();
+    });
+  }
+
+  /**
+   * Fetches one page from the top. However much is known below it, for instance since somebody has searched, that stays: what is new in a list
+   * comes to its top.
+   */
+  async #renewTop(): Promise<void> {
+    const { pageSize } = this.#options;
+    if (this.#state.threads.length <= pageSize) return await this.#renewAll();
+    const changes = this.#changes;
+    const { threads, next } = await this.#fetch(pageSize);
+    if (changes === this.#changes && next === null) return this.#learn(threads, next);
+    const known = this.#state.threads;
+    const last = threads.at(-1);
+    const end = known.findIndex(
+      ({ session_id, updated_at }) => session_id === last?.session_id && updated_at === last.updated_at,
+    );
+    // More is new than stands on the page.
+    if (changes !== this.#changes || end < 0) return await this.#renewAll();
+    const above = new Set(threads.map(({ session_id }) => session_id));
+    const below = known.slice(end + 1).filter(({ session_id }) => !above.has(session_id));
+    this.#learn([...threads, ...below], this.#next);
+  }
+
+  #renewAll(): Promise<void> {
+    return this.#renew(Math.max(this.#options.pageSize, this.#state.threads.length));
+  }
 
   /** Fetches so many from the top. */
   async #renew(wanted: number): Promise<void> {

@@ -16,7 +16,7 @@ export function ActionCard({
   readonly action: PendingAction;
   readonly onDecided: () => void;
 }): ReactNode {
-  const decision = useDecision(action.id, onDecided);
+  const decision = useDecision(action, onDecided);
   const until = untilWords(new Date(action.expires_at), new Date());
   return (
     <section role="group" className={styles["card"]} aria-label="The assistant asks">

@@ -20,7 +20,9 @@ export function SignatureRequest({
       <h2>Sign this with your wallet?</h2>
       <p>A signature can move money as a transaction can. Sign only what you understand.</p>
       <JsonText label="What is signed" text={JSON.stringify(typed_data)} />
-      {wallet === null && <p>This browser has no wallet. Open this conversation where you have one.</p>}
+      {wallet === null && decision.given === null && (
+        <p>This browser has no wallet. Open this conversation where you have one.</p>
+      )}
       <WalletDecision
         wallet={wallet}
         doing="Sign with the wallet"

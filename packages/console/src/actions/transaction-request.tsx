@@ -50,7 +50,7 @@ export function TransactionRequest({
           transaction_hash: await sendTransaction(asked, action.request, expected),
         })}
       />
-      <SentElsewhere isOpen={wallet === null} decision={decision} />
+      <SentElsewhere isOpen={wallet === null || decision.wallet === "was_asked"} decision={decision} />
     </>
   );
 }

@@ -23,28 +23,62 @@ export function WalletDecision({
   readonly ask: (wallet: BrowserWallet, expected: string | null) => Promise<WalletResult>;
 }): ReactNode {
   const { wallet: expected } = useConnection();
+  if (decision.given !== null) return <Given given={decision.given} decision={decision} />;
+  const isAgain = decision.wallet === "was_asked";
   return (
     <>
-      {wallet !== null && decision.given === null && <SigningAccount address={expected} />}
-      {decision.given !== null && (
+      {wallet !== null && <SigningAccount address={expected} />}
+      {decision.wallet === "under_way" && <p>The wallet is being asked. Look into its window.</p>}
+      {isAgain && (
         <p>
-          The wallet has done this, and is not asked again: <code>{resultText(decision.given)}</code>. The
-          service does not know of it yet.
+          The wallet was asked for this already, and may have sent it. Look there first: what is sent twice is
+          paid twice. If it was sent, enter its hash.
         </p>
       )}
       <div className={styles["buttons"]}>
         {wallet !== null && (
           <Button
-            look="primary"
+            look={isAgain ? "plain" : "primary"}
             disabled={decision.isBusy}
-            onClick={() => decision.approveByWallet(() => ask(wallet, expected))}
+            onClick={() =>
+              decision.approveByWallet({ wallet, ask: (noting) => ask(noting, expected), isAgain })
+            }
           >
-            {decision.given === null ? doing : "Tell the service"}
+            {isAgain ? "Ask the wallet again" : doing}
           </Button>
         )}
         <Button disabled={decision.isBusy} onClick={decision.deny}>
-          Deny
+          {isAgain ? "It was not sent: deny" : "Deny"}
         </Button>
+      </div>
+    </>
+  );
+}
+
+/** The wallet has done it. No wallet is needed any more, and of a transaction nobody is to be told that it was denied. */
+function Given({
+  given,
+  decision,
+}: {
+  readonly given: WalletResult;
+  readonly decision: DecisionState;
+}): ReactNode {
+  const isSent = "transaction_hash" in given;
+  return (
+    <>
+      <p>
+        The wallet has done this, and is not asked again: <code>{resultText(given)}</code>. The service does
+        not know of it yet.{isSent && " What is sent cannot be denied any more."}
+      </p>
+      <div className={styles["buttons"]}>
+        <Button look="primary" disabled={decision.isBusy} onClick={decision.tellGiven}>
+          Tell the service
+        </Button>
+        {!isSent && (
+          <Button disabled={decision.isBusy} onClick={decision.deny}>
+            Deny
+          </Button>
+        )}
       </div>
     </>
   );

@@ -5,12 +5,14 @@ import type { Kept } from "../connection/tab-storage.ts";
 
 export type WalletResult = { readonly transaction_hash: string } | { readonly signature: string };
 
-const PREFIX = "colloquy.given.";
+/** What the names of entries begin with, before the id of an action: what a wallet gave for it, and that a wallet was asked for it. */
+export const GIVEN = "colloquy.given.";
+export const ASKED = "colloquy.asked.";
 
 /** `null` where the wallet has given nothing yet. */
 export function keptResult(storage: Kept, actionId: string): WalletResult | null {
   try {
-    const kept: unknown = JSON.parse(storage.getItem(`${PREFIX}${actionId}`) ?? "null");
+    const kept: unknown = JSON.parse(storage.getItem(`${GIVEN}${actionId}`) ?? "null");
     return isResult(kept) ? kept : null;
   } catch {
     return null;
@@ -19,15 +21,15 @@ export function keptResult(storage: Kept, actionId: string): WalletResult | null
 
 export function keepResult(storage: Kept, actionId: string, result: WalletResult): void {
   try {
-    storage.setItem(`${PREFIX}${actionId}`, JSON.stringify(result));
+    storage.setItem(`${GIVEN}${actionId}`, JSON.stringify(result));
   } catch {
-    // Full or forbidden: then the card that asked for it has it, as long as it is shown.
+    // Full or forbidden: the page has it, as long as it lives.
   }
 }
 
 export function forgetResult(storage: Kept, actionId: string): void {
   try {
-    storage.removeItem(`${PREFIX}${actionId}`);
+    storage.removeItem(`${GIVEN}${actionId}`);
   } catch {
     // Then nothing was kept.
   }

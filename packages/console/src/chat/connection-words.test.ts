@@ -1,5 +1,6 @@
 import { ColloquyError } from "@colloquy/client";
 import { expect, it } from "vitest";
+import { NO_STREAM_PLACE } from "../connection/stream-places.ts";
 import { connectionWords } from "./connection-words.ts";
 
 const UNREACHABLE = new ColloquyError("The service cannot be reached.", { code: "network_failed" });
@@ -23,9 +24,14 @@ it("a page without a stream says that news come later, and why", () => {
     sentence: "Live updates do not get through. Asking for news every few seconds.",
     help: null,
   });
-  const taken = new ColloquyError("Too many.", { code: "too_many_streams", status: 429 });
+  const taken = new ColloquyError("Taken.", { code: NO_STREAM_PLACE, status: 429 });
   expect(connectionWords({ state: "polling", error: taken })?.sentence).toBe(
     "Other tabs have all live connections. Asking for news every few seconds.",
+  );
+  const detail = "This session has 10 open event streams. Close one of them first.";
+  const refused = new ColloquyError(detail, { code: "too_many_streams", status: 429 });
+  expect(connectionWords({ state: "polling", error: refused })?.sentence).toBe(
+    `Live updates do not get through. ${detail} Asking for news every few seconds.`,
   );
 });
 

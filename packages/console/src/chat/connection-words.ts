@@ -1,4 +1,5 @@
 import type { ColloquyError, Connection } from "@colloquy/client";
+import { NO_STREAM_PLACE } from "../connection/stream-places.ts";
 import { needsKey } from "./failure.ts";
 
 export interface ConnectionWords {
@@ -30,9 +31,14 @@ export function connectionWords({ state, error }: Connection): ConnectionWords |
 }
 
 function pollingReason(error: ColloquyError | null): string {
-  return error?.code === "too_many_streams"
-    ? "Other tabs have all live connections."
-    : "Live updates do not get through.";
+  switch (error?.code) {
+    case NO_STREAM_PLACE:
+      return "Other tabs have all live connections.";
+    case "too_many_streams":
+      return withReason("Live updates do not get through", error);
+    default:
+      return "Live updates do not get through.";
+  }
 }
 
 function withReason(what: string, error: ColloquyError | null): string {

@@ -3,7 +3,7 @@ import { useSession, type SessionView } from "@colloquy/react";
 import { useColloquyRuntime } from "@colloquy/react/assistant-ui";
 import { Code } from "lucide-react";
 import { useEffect, type ReactNode } from "react";
-import { useConnection } from "../connection/connection.tsx";
+import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
 import { IconButton } from "../design/button.tsx";
 import { goTo } from "../shell/use-route.ts";
 import { TopBar } from "../shell/top-bar.tsx";
@@ -11,7 +11,7 @@ import { useDocumentTitle } from "../shell/use-document-title.ts";
 import { Announcer } from "./announcer.tsx";
 import type { ChatPageProps } from "./chat-page.tsx";
 import { ConnectionBar } from "./connection-bar.tsx";
-import { failureOf } from "./failure.ts";
+import { failureOf, type Failure } from "./failure.ts";
 import { ModelPicker } from "./model-picker.tsx";
 import { SessionIdContext } from "./session-id.tsx";
 import { Thread } from "./thread.tsx";
@@ -28,15 +28,20 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
   const known = useModels(sessionId);
   const leaving = useLeaving(sessionId);
   const messages = useNewestMessages(snapshot?.messages.length ?? null);
-  const { runtime, failure, setFailure } = useConversationRuntime(sessionId, messages.newest);
+  const isBegun = (snapshot?.messages.length ?? 0) > 0;
+  const { runtime, tell, failures, dismiss } = useConversationRuntime(
+    sessionId,
+    messages.newest,
+    isBegun ? (snapshot?.app ?? null) : null,
+  );
   const title = snapshot?.title ?? "Conversation";
   useDocumentTitle(title);
-  useFollowedApp(snapshot?.app ?? null, (snapshot?.messages.length ?? 0) > 0);
+  useFollowedApp(snapshot?.app ?? null, isBegun);
   const setModel = async (model: string): Promise<void> => {
     try {
       await session.setModel(model);
     } catch (error) {
-      setFailure(failureOf("The model was not changed", error));
+      tell(failureOf("The model was not changed", error));
     }
   };
   return (
@@ -62,8 +67,8 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
           messages={messages}
           leaving={leaving}
           welcome={<Beginning {...{ snapshot, connection }} onAsk={(text) => runtime.thread.append(text)} />}
-          failure={failure}
-          onFailure={setFailure}
+          failures={failures}
+          onDismiss={dismiss}
           onKeyWanted={onKeyWanted}
           pickers={
             <ModelPicker
@@ -88,21 +93,24 @@ function Beginning({
   return connection.state === "failed" ? null : <p className={styles["loading"]}>Loading…</p>;
 }
 
-/** assistant-ui over this session; what fails is told, and what was not sent is given back. */
-function useConversationRuntime(sessionId: string, newest: number) {
-  const { outbox } = useConnection();
+/** assistant-ui over this session; what fails is told, and what was not sent is given back. `app` is that of the session once it has begun. */
+function useConversationRuntime(sessionId: string, newest: number, app: string | null) {
+  const { outbox, wallet, ...settings } = useConnection();
+  const tell = (failure: Failure): void => outbox.tell(sessionId, failure);
   const runtime = useColloquyRuntime({
     sessionId,
     newest,
     onSessionChange: (id) => goTo({ page: "chat", sessionId: id }),
-    onSend: (text, sent) => outbox.hand(sessionId, text, sent),
+    onSend: (text, sent, idempotencyKey) => {
+      const message = { sessionId, to: sessionId, text, idempotencyKey, publicKey: wallet, model: null };
+      outbox.hand({ ...message, app: app ?? settings.app ?? DEFAULT_APP }, sent);
+    },
     onError: (error, { text }) => {
       // The outbox tells of what was not sent.
-      if (text === null) outbox.tell(sessionId, failureOf("That did not work", error));
+      if (text === null) tell(failureOf("That did not work", error));
     },
   });
-  const [failure, setFailure] = useHearing(sessionId, runtime);
-  return { runtime, failure, setFailure };
+  return { runtime, tell, ...useHearing(sessionId, runtime) };
 }
 
 /** A conversation belongs to its App for good, so what is sent goes there, whichever the next one is begun with. */

@@ -4,8 +4,32 @@ import { Button, IconButton } from "../design/button.tsx";
 import type { Failure } from "./failure.ts";
 import styles from "./bars.module.css";
 
-/** What a person did and what came of it, until they have read it. */
-export function FailureBar({
+/** What a person did and what came of it, until they have read it: each by itself, since one may hold what is told nowhere else. */
+export function FailureBars({
+  failures,
+  onDismiss,
+  onKeyWanted,
+}: {
+  readonly failures: readonly Failure[];
+  readonly onDismiss: (failure: Failure) => void;
+  readonly onKeyWanted: () => void;
+}): ReactNode {
+  if (failures.length === 0) return null;
+  return (
+    <div className={styles["failures"]}>
+      {failures.map((failure) => (
+        <FailureBar
+          key={failure.sentence}
+          failure={failure}
+          onDismiss={() => onDismiss(failure)}
+          onKeyWanted={onKeyWanted}
+        />
+      ))}
+    </div>
+  );
+}
+
+function FailureBar({
   failure,
   onDismiss,
   onKeyWanted,

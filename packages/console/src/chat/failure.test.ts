@@ -1,11 +1,11 @@
 import { ColloquyError } from "@colloquy/client";
 import { expect, it } from "vitest";
-import { failureOf } from "./failure.ts";
+import { failureOf, failureOfMessage, withFailure } from "./failure.ts";
 
 it("says what has failed, and why", () => {
   const error = new ColloquyError("The service cannot be reached.", { code: "network_failed" });
-  expect(failureOf("Your message was not sent", error)).toEqual({
-    sentence: "Your message was not sent. The service cannot be reached.",
+  expect(failureOf("It was not removed", error)).toEqual({
+    sentence: "It was not removed. The service cannot be reached.",
     needsKey: false,
   });
   expect(failureOf("It was not renamed", "odd").sentence).toBe("It was not renamed.");
@@ -24,4 +24,28 @@ it("says when a limit lets one through again", () => {
 
 it.each(["app_key_invalid", "app_forbidden"])("%s asks for a key", (code) => {
   expect(failureOf("Not sent", new ColloquyError("No.", { code, status: 401 })).needsKey).toBe(true);
+});
+
+it.each([
+  ["network_failed", 0, false],
+  ["timeout", 0, false],
+  ["answer_invalid", 0, false],
+  ["outcome_unknown", 503, false],
+  ["http_error", 502, false],
+  ["rate_limited", 429, true],
+])("a message that failed with %s %i may have been sent, where nobody knows", (code, status, isAgain) => {
+  const { sentence } = failureOfMessage(new ColloquyError("No.", { code, status }), { isAgain });
+  expect(sentence).toBe(
+    "Your message may have been sent. No. Look at the conversation before you send it again.",
+  );
+});
+
+it("a message that the service has refused was not sent", () => {
+  const error = new ColloquyError("No.", { code: "message_too_long", status: 400 });
+  expect(failureOfMessage(error, { isAgain: false }).sentence).toBe("Your message was not sent. No.");
+});
+
+it("what has failed stands beside what failed before, and once", () => {
+  const [one, two, oneAgain] = ["1", "2", "1"].map((sentence) => ({ sentence, needsKey: false }));
+  expect(withFailure(withFailure([one!], two!), oneAgain!)).toEqual([two, one]);
 });

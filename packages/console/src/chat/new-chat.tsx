@@ -8,15 +8,16 @@ import {
 } from "@assistant-ui/react";
 import type { LiveSession } from "@colloquy/client";
 import { useColloquy, useThreads } from "@colloquy/react";
-import { useCallback, useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react";
-import { useConnection } from "../connection/connection.tsx";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
 import { TopBar } from "../shell/top-bar.tsx";
 import { useDocumentTitle } from "../shell/use-document-title.ts";
 import { goTo } from "../shell/use-route.ts";
 import { AppPicker } from "./app-picker.tsx";
 import type { ChatPageProps } from "./chat-page.tsx";
-import { useHearing } from "./use-outbox.ts";
+import { useHearing, useLeavingAgain } from "./use-outbox.ts";
 import { ModelPicker } from "./model-picker.tsx";
+import type { Message } from "./outbox-messages.ts";
 import { SENDING } from "./sending-state.tsx";
 import { Thread } from "./thread.tsx";
 import { useModels } from "./use-models.ts";
@@ -27,26 +28,28 @@ export function NewChat({ menu, onKeyWanted }: Omit<ChatPageProps, "sessionId">)
   const known = useModels(null);
   useDocumentTitle("New chat");
   const { begin, sending } = useBeginning(id, model);
-  const runtime = useExternalStoreRuntime({
-    messages: sending === null ? [] : [sending],
+  const again = useLeavingAgain();
+  const messages = useMemo(() => (sending === null ? again : [...again, sending]), [again, sending]);
+  const runtime = useExternalStoreRuntime<{ readonly text: string }>({
+    messages,
     // Nobody answers yet, and what is said next has to come after it.
-    isSendDisabled: sending !== null,
-    convertMessage: ({ text }) => ({
+    isSendDisabled: messages.length > 0,
+    convertMessage: ({ text }, at) => ({
       role: "user" as const,
-      id: "first",
+      id: `first ${at}`,
       content: text,
       metadata: { custom: { status: SENDING } },
     }),
     onNew: (message) => begin(textOf(message)),
   });
-  const [failure, setFailure] = useHearing(null, runtime);
+  const { failures, dismiss } = useHearing(null, runtime);
   return (
     <AssistantRuntimeProvider runtime={runtime}>
       <TopBar menu={menu} title="New chat" />
       <Thread
         draftOf={null}
-        failure={failure}
-        onFailure={setFailure}
+        failures={failures}
+        onDismiss={dismiss}
         onKeyWanted={onKeyWanted}
         welcome={
           <Welcome
@@ -86,16 +89,19 @@ function useChosen(): readonly [Chosen, (model: string) => void] {
 
 /** Sends the first message, and goes to the conversation that comes of it. */
 function useBeginning(id: string, model: string | null) {
-  const { session, publicKey } = useColloquy();
+  const { client, session, publicKey } = useColloquy();
   const { refresh } = useThreads();
-  const { outbox, remember } = useConnection();
+  const { outbox, remember, app } = useConnection();
   const isHere = useIsHere();
   const [sending, setSending] = useState<{ readonly text: string } | null>(null);
   const begin = useCallback(
     async (text: string): Promise<void> => {
       setSending({ text });
-      const sent = said(session(id), text, { model, publicKey });
-      outbox.hand(null, text, sent);
+      // Any id that nobody else has.
+      const idempotencyKey = client.session().id;
+      const message = { sessionId: null, to: id, text, idempotencyKey, publicKey, model };
+      const sent = said(session(id), message);
+      outbox.hand({ ...message, app: app ?? DEFAULT_APP }, sent);
       try {
         await sent;
       } catch {
@@ -109,18 +115,17 @@ function useBeginning(id: string, model: string | null) {
       if (isHere.current) goTo({ page: "chat", sessionId: id }, { replace: true });
       else if (publicKey === null) remember(id, text);
     },
-    [session, id, model, publicKey, refresh, outbox, isHere, remember],
+    [client, session, id, model, publicKey, app, refresh, outbox, isHere, remember],
   );
   return { begin, sending };
 }
 
 async function said(
   session: LiveSession,
-  text: string,
-  { model, publicKey }: { readonly model: string | null; readonly publicKey: string | null },
+  { text, model, publicKey, idempotencyKey }: Omit<Message, "app">,
 ): Promise<void> {
   if (model !== null) await session.setModel(model);
-  await session.send(text, publicKey === null ? {} : { publicKey });
+  await session.send(text, { idempotencyKey, ...(publicKey !== null && { publicKey }) });
 }
 
 /** Whether the page that asks is still shown. */

@@ -1,16 +1,12 @@
-// Messages between a composer and the service. A person may go elsewhere meanwhile, or load the page again: what was not sent then stands in
-// the draft of its conversation, and they are told.
+// Messages between a composer and the service. A person may go elsewhere meanwhile: what was not sent then stands in the draft of its
+// conversation, and they are told. They may load the page again: then it is sent again under the key that it has, so that it is kept once
+// whether it had arrived or not, and only what the service does not take then is a draft.
 
 import type { Kept } from "../connection/tab-storage.ts";
-import { isDraft, loadDraft, saveDraft } from "./drafts.ts";
-import { failureOf, type Failure } from "./failure.ts";
-
-export interface Leaving {
-  readonly number: number;
-  /** `null` for a conversation that has not begun. */
-  readonly sessionId: string | null;
-  readonly text: string;
-}
+import { loadDraft, saveDraft } from "./drafts.ts";
+import { failureOfMessage, type Failure } from "./failure.ts";
+import { isHarmlessAgain, keepLeaving, loadLeaving, type Leaving, type Message } from "./outbox-messages.ts";
+import { UnsentTexts } from "./outbox-texts.ts";
 
 /** Something that went wrong in a conversation that nobody looked at. */
 export interface Missed {
@@ -24,22 +20,30 @@ export interface OutboxState {
   readonly missed: readonly Missed[];
 }
 
-/** Hears what went wrong; `text` is what was not sent and goes back to the composer, `null` where that has happened. */
-export type Hearer = (failure: Failure, text: string | null) => void;
+/** Answers what is written with what was not sent in its place. */
+export type GiveBack = (written: string) => string;
 
-const ENTRY = "colloquy.leaving";
+/** Hears what went wrong; what was not sent goes back to the composer with `giveBack`, `null` where that has happened. */
+export type Hearer = (failure: Failure, giveBack: GiveBack | null) => void;
 
 /** One for the page. Fits `useSyncExternalStore`. */
 export class Outbox {
   readonly #storage: Kept;
+  readonly #now: () => number;
   readonly #listeners = new Set<() => void>();
   readonly #hearers = new Map<string | null, Hearer>();
-  #state: OutboxState = { leaving: [], missed: [] };
-  #count = 0;
+  readonly #texts = new UnsentTexts();
+  #state: OutboxState;
+  /** Those of the page before this one, until they are sent again. */
+  #left: readonly Leaving[];
+  #count: number;
 
-  constructor(storage: Kept) {
+  constructor(storage: Kept, now = Date.now) {
     this.#storage = storage;
-    this.#takeUp();
+    this.#now = now;
+    this.#left = loadLeaving(storage);
+    this.#count = this.#left.length;
+    this.#state = { leaving: this.#left, missed: [] };
   }
 
   readonly getSnapshot = (): OutboxState => this.#state;
@@ -50,22 +54,31 @@ export class Outbox {
   };
 
   /** Takes note of a message that is on its way until `sent` settles. */
-  hand(sessionId: string | null, text: string, sent: Promise<unknown>): void {
+  hand(message: Message, sent: Promise<unknown>): void {
     this.#count += 1;
-    const number = this.#count;
-    this.#leave([...this.#state.leaving, { number, sessionId, text }]);
-    const arrived = (): void => this.#leave(this.#state.leaving.filter((one) => one.number !== number));
-    sent.then(arrived, async (error: unknown) => {
-      // assistant-ui takes a message back by itself, where it can, right after this.
-      await new Promise((resolve) => setTimeout(resolve, 0));
-      const hearer = this.#hearers.get(sessionId);
-      if (hearer !== undefined) hearer(failureOf("Your message was not sent", error), text);
-      else {
-        this.#intoDraft(sessionId, text);
-        this.tell(sessionId, failureOf("Your message was not sent", error));
-      }
-      arrived();
-    });
+    const one = { ...message, number: this.#count, at: this.#now(), isAgain: false };
+    // Its writer has seen what stood in the composer, and that is empty now.
+    this.#texts.forget(message.sessionId);
+    this.#leave([...this.#state.leaving, one]);
+    this.#follow(one, sent);
+  }
+
+  /** Sends what the page before this one was sending, those of a conversation one after the other. Once: after that there is nothing left. */
+  sendAgain(send: (message: Message) => Promise<unknown>): void {
+    const work = new Map<string, Promise<unknown>>();
+    const left = this.#left;
+    this.#left = [];
+    for (const one of left) {
+      const before = work.get(one.to) ?? Promise.resolve();
+      const sent = before
+        .catch(() => undefined)
+        .then(async () => {
+          if (!isHarmlessAgain(one, this.#now())) throw new Error("It left too long ago to be sent again.");
+          await send(one);
+        });
+      work.set(one.to, sent);
+      this.#follow(one, sent);
+    }
   }
 
   /** Has whoever is at this conversation hear of it, or keeps it until somebody is. */
@@ -77,14 +90,13 @@ export class Outbox {
     this.#set({ missed });
   }
 
-  /** Somebody is at the conversation from now on, and hears what they have missed. Answers what ends this. */
+  /** Somebody is at the conversation from now on, and hears all that they have missed. Answers what ends this. */
   attend(sessionId: string | null, hearer: Hearer): () => void {
     this.#hearers.set(sessionId, hearer);
-    const missed = this.#state.missed.findLast((one) => one.sessionId === sessionId);
-    if (missed !== undefined) {
-      this.#set({ missed: this.#state.missed.filter((one) => one.sessionId !== sessionId) });
-      hearer(missed.failure, null);
-    }
+    const isOfHere = (one: Missed): boolean => one.sessionId === sessionId;
+    const missed = this.#state.missed.filter(isOfHere);
+    if (missed.length > 0) this.#set({ missed: this.#state.missed.filter((one) => !isOfHere(one)) });
+    for (const { failure } of missed) hearer(failure, null);
     return () => {
       if (this.#hearers.get(sessionId) === hearer) this.#hearers.delete(sessionId);
     };
@@ -95,39 +107,32 @@ export class Outbox {
     this.#set({ missed: this.#state.missed.filter((one) => one.number !== number) });
   }
 
-  /** What the page before this one in the tab was sending when it went: nobody knows whether it arrived. */
-  #takeUp(): void {
-    try {
-      const left: unknown = JSON.parse(this.#storage.getItem(ENTRY) ?? "[]");
-      for (const one of Array.isArray(left) ? left.toReversed() : [])
-        if (isDraft(one)) this.#intoDraft(one.sessionId, one.text);
-      this.#storage.removeItem(ENTRY);
-    } catch {
-      // Nothing may be kept here, or something else stands there.
-    }
+  #follow(one: Leaving, sent: Promise<unknown>): void {
+    const isGone = (): void => this.#leave(this.#state.leaving.filter(({ number }) => number !== one.number));
+    sent.then(isGone, async (error: unknown) => {
+      // assistant-ui takes a message back by itself, where it can, right after this.
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      this.#giveBack(one, failureOfMessage(error, one));
+      isGone();
+    });
   }
 
-  #intoDraft(sessionId: string | null, text: string): void {
-    saveDraft(this.#storage, sessionId, withUnsent(text, loadDraft(this.#storage, sessionId)));
+  #giveBack(one: Leaving, failure: Failure): void {
+    const { sessionId } = one;
+    const giveBack = (written: string): string => this.#texts.placed(sessionId, one, written);
+    const hearer = this.#hearers.get(sessionId);
+    if (hearer !== undefined) return hearer(failure, giveBack);
+    saveDraft(this.#storage, sessionId, giveBack(loadDraft(this.#storage, sessionId)));
+    this.tell(sessionId, failure);
   }
 
   #leave(leaving: readonly Leaving[]): void {
     this.#set({ leaving });
-    try {
-      if (leaving.length === 0) this.#storage.removeItem(ENTRY);
-      else this.#storage.setItem(ENTRY, JSON.stringify(leaving));
-    } catch {
-      // Full or forbidden: then it lasts as long as the page.
-    }
+    keepLeaving(this.#storage, leaving);
   }
 
   #set(changes: Partial<OutboxState>): void {
     this.#state = { ...this.#state, ...changes };
     for (const listener of this.#listeners) listener();
   }
-}
-
-/** What was not sent before what is being written by now; once, where it has been given back already. */
-export function withUnsent(text: string, written: string): string {
-  return written === "" || written === text ? text : `${text}\n\n${written}`;
 }

@@ -8,9 +8,9 @@ import { AssistantMessage } from "./assistant-message.tsx";
 import { Composer } from "./composer.tsx";
 import { EarlierMessages } from "./earlier-messages.tsx";
 import type { Failure } from "./failure.ts";
-import { FailureBar } from "./failure-bar.tsx";
+import { FailureBars } from "./failure-bar.tsx";
 import { LeavingMessage } from "./leaving-message.tsx";
-import type { Leaving } from "./outbox.ts";
+import type { Leaving } from "./outbox-messages.ts";
 import type { NewestMessages } from "./use-newest-messages.ts";
 import { UserMessage } from "./user-message.tsx";
 import styles from "./thread.module.css";
@@ -20,8 +20,8 @@ const NONE: readonly Leaving[] = [];
 export interface ThreadProps {
   /** The session whose draft the composer keeps, `null` for a new one. */
   readonly draftOf: string | null;
-  readonly failure: Failure | null;
-  readonly onFailure: (failure: Failure | null) => void;
+  readonly failures: readonly Failure[];
+  readonly onDismiss: (failure: Failure) => void;
   readonly onKeyWanted: () => void;
   /** Which messages are on the page; all of them without it. */
   readonly messages?: NewestMessages;
@@ -38,8 +38,8 @@ export interface ThreadProps {
 /** The messages and the composer, below an assistant-ui runtime. */
 export function Thread({
   draftOf,
-  failure,
-  onFailure,
+  failures,
+  onDismiss,
   onKeyWanted,
   messages,
   leaving = NONE,
@@ -77,9 +77,7 @@ export function Thread({
         <ThreadPrimitive.ScrollToBottom className={styles["down"]} aria-label="Go to the newest message">
           <ArrowDown size={18} aria-hidden />
         </ThreadPrimitive.ScrollToBottom>
-        {failure !== null && (
-          <FailureBar failure={failure} onDismiss={() => onFailure(null)} onKeyWanted={onKeyWanted} />
-        )}
+        <FailureBars failures={failures} onDismiss={onDismiss} onKeyWanted={onKeyWanted} />
         {isOver ? <Over /> : <Composer draftOf={draftOf} pickers={pickers} />}
       </div>
     </ThreadPrimitive.Root>

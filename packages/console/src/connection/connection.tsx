@@ -3,6 +3,7 @@
 import { createClient, type Client } from "@colloquy/client";
 import { ColloquyProvider, localThreads } from "@colloquy/react";
 import { createContext, use, useCallback, useMemo, useState, type ReactNode } from "react";
+import { WalletRequests } from "../actions/wallet-requests.ts";
 import { Outbox } from "../chat/outbox.ts";
 import { recordedFetch } from "../developer/recorded-fetch.ts";
 import { RequestLog } from "../developer/request-log.ts";
@@ -24,6 +25,8 @@ export interface Connection extends Settings {
   readonly storage: Kept;
   /** What is on its way to the service. */
   readonly outbox: Outbox;
+  /** What the browser's wallet is asked for. */
+  readonly walletRequests: WalletRequests;
   /** Takes what was entered, until the tab is closed. */
   readonly change: (entered: Partial<Settings>) => void;
   /** Puts a conversation into this browser's own list, by what was said first in it, though no page has shown it yet. */
@@ -39,14 +42,13 @@ const ConnectionContext = createContext<Connection | null>(null);
 
 /** Gives `useConnection` to everything below. */
 export function ConnectionProvider({ children }: { readonly children: ReactNode }): ReactNode {
-  const [storage] = useState(() => tabStorage(window));
-  const [outbox] = useState(() => new Outbox(storage));
+  const [parts] = useState(partsOfPage);
+  const { storage, requests } = parts;
   const [settings, setSettings] = useState(() => loadSettings(storage));
   const { key } = settings;
   const [followed, follow] = useState<string | null>(null);
   // Named even where it is the default one: what names none goes to the App of the key in some calls.
   const app = followed ?? settings.app ?? DEFAULT_APP;
-  const [requests] = useState(() => new RequestLog());
   const [away] = useState(() => watchAway(window.document));
   const [places] = useState(() => streamPlaces(window));
   const fetch = useMemo(
@@ -84,8 +86,8 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
     [threads],
   );
   const connection = useMemo(
-    () => ({ ...settings, client, follow, requests, fetch, storage, outbox, change, remember }),
-    [settings, client, follow, requests, fetch, storage, outbox, change, remember],
+    () => ({ ...settings, ...parts, client, follow, fetch, change, remember }),
+    [settings, parts, client, follow, fetch, change, remember],
   );
   return (
     <ConnectionContext value={connection}>
@@ -94,6 +96,17 @@ export function ConnectionProvider({ children }: { readonly children: ReactNode 
       </ColloquyProvider>
     </ConnectionContext>
   );
+}
+
+/** What there is once for the page, whichever client it has. */
+function partsOfPage(): Pick<Connection, "storage" | "outbox" | "walletRequests" | "requests"> {
+  const storage = tabStorage(window);
+  return {
+    storage,
+    outbox: new Outbox(storage),
+    walletRequests: new WalletRequests(window),
+    requests: new RequestLog(),
+  };
 }
 
 export function useConnection(): Connection {

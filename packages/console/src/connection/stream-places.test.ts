@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { streamPlaces, withStreamPlaces } from "./stream-places.ts";
+import { NO_STREAM_PLACE, streamPlaces, withStreamPlaces } from "./stream-places.ts";
 
 /** The locks of a browser, which all of its tabs share. */
 function browser(): Pick<LockManager, "request"> {
@@ -20,6 +20,11 @@ function browser(): Pick<LockManager, "request"> {
   return { request } as Pick<LockManager, "request">;
 }
 
+/** Those of a browser that keeps no data for this site. */
+const REFUSED = {
+  request: () => Promise.reject(new DOMException("Access to the Locks API is denied.", "SecurityError")),
+} as unknown as Pick<LockManager, "request">;
+
 function tab(locks: Pick<LockManager, "request"> | undefined, nextHopProtocol = "http/1.1") {
   const performance = { getEntriesByType: () => [{ nextHopProtocol }] };
   const streams: WritableStreamDefaultWriter<Uint8Array>[] = [];
@@ -27,6 +32,7 @@ function tab(locks: Pick<LockManager, "request"> | undefined, nextHopProtocol = 
   let failure: Error | null = null;
   const service: typeof fetch = async (input, init) => {
     asked.push(input instanceof Request ? input.url : input.toString());
+    init?.signal?.throwIfAborted();
     if (failure !== null) throw failure;
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const writer = writable.getWriter();
@@ -56,7 +62,7 @@ describe("streams of all tabs of a browser", () => {
     for (const { open } of [one, one, other, other]) expect((await open()).status).toBe(200);
     const refused = await other.open();
     expect(refused.status).toBe(429);
-    expect(await refused.json()).toMatchObject({ code: "too_many_streams", status: 429 });
+    expect(await refused.json()).toMatchObject({ code: NO_STREAM_PLACE, status: 429 });
     expect(other.asked).toHaveLength(2);
     expect((await other.fetch("http://host/api/state")).status).toBe(200);
   });
@@ -87,11 +93,21 @@ describe("streams of all tabs of a browser", () => {
   });
 
   it.each([
-    ["the connection carries any number", "h2"],
-    ["there are no locks", null],
-  ])("are without end where %s", async (_why, protocol) => {
-    const page = protocol === null ? tab(undefined) : tab(browser(), protocol);
+    ["the connection carries any number", () => tab(browser(), "h2")],
+    ["there are no locks", () => tab(undefined)],
+    ["locks are refused", () => tab(REFUSED)],
+  ])("are without end where %s", async (_why, openTab) => {
+    const page = openTab();
     for (let time = 1; time <= 9; time += 1) expect((await page.open()).status).toBe(200);
+  });
+
+  it("are given up as such where locks are refused", async () => {
+    const page = tab(REFUSED);
+    await expect(page.open(AbortSignal.abort())).rejects.toMatchObject({ name: "AbortError" });
+    const abort = new AbortController();
+    const reader = (await page.open(abort.signal)).body!.getReader();
+    abort.abort();
+    await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
   });
 
   it("pass on what they carry, as it comes", async () => {

@@ -7,10 +7,12 @@ import { isEventStream, untilItsEnd } from "./event-stream-request.ts";
 const PLACES = 4;
 /** Protocols that carry any number of requests over one connection. */
 const SHARED_CONNECTION = /^h[23]/;
+/** The page's own code: the service refuses with another, for what one conversation or one caller has open, in whatever browser. */
+export const NO_STREAM_PLACE = "no_stream_place";
 const NO_PLACE = {
   title: "Too many requests",
   status: 429,
-  code: "too_many_streams",
+  code: NO_STREAM_PLACE,
   detail: "Other tabs have all live connections that this browser may open.",
 };
 
@@ -25,7 +27,10 @@ export interface LockingPage {
   readonly performance: { getEntriesByType(type: "navigation"): readonly object[] };
 }
 
-/** Places that hold among all tabs, and go with a tab that is closed or crashes. No end of them where the page's connection needs none. */
+/**
+ * Places that hold among all tabs, and go with a tab that is closed or crashes. No end of them where the page's connection needs none, and
+ * where tabs cannot agree: browsers that keep no data for a site have locks, but refuse each.
+ */
 export function streamPlaces({ navigator, performance }: LockingPage): StreamPlaces {
   const { locks } = navigator;
   const [loaded] = performance.getEntriesByType(
@@ -36,7 +41,7 @@ export function streamPlaces({ navigator, performance }: LockingPage): StreamPla
   return {
     take: async () => {
       for (let place = 1; place <= PLACES; place += 1) {
-        const leave = await lockIfFree(locks, `colloquy.stream.${place}`);
+        const leave = await lockIfFree(locks, `colloquy.stream.${place}`).catch(() => () => undefined);
         if (leave !== null) return leave;
       }
       return null;
@@ -56,7 +61,7 @@ function lockIfFree(locks: Pick<LockManager, "request">, name: string): Promise<
   });
 }
 
-/** `fetch`, but that streams of events need a place. Without one the answer is what the service says to who has too many. */
+/** `fetch`, but that streams of events need a place. Without one the answer is a refusal, as the service would give it. */
 export function withStreamPlaces(
   fetch: typeof globalThis.fetch,
   places: StreamPlaces,

@@ -225,7 +225,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectAnswer(page, /Sent\./);
     expect(calls.filter(({ method }) => method === "eth_sendTransaction")).toHaveLength(1);
     expect(await outcome(page)).toMatchObject({ output: { transaction_hash: HASH } });
-    expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain(HASH);
+    expect(await page.evaluate(() => JSON.stringify([sessionStorage, localStorage]))).not.toContain(HASH);
   });
 
   it("is a transaction that is not sent when it was decided elsewhere by then", async () => {

@@ -116,7 +116,7 @@ const OTHERS = [
   "constructor",
 ];
 
-/** Marks in marks: what reads them goes as deep as they do. */
+/** Marks in marks, which take what reads them as deep as they are, and marks that it looks back from over all before them. */
 export const DEEP_TEXTS: readonly string[] = [
   `${">".repeat(3_000)} x`,
   `${"> ".repeat(500)}x`,
@@ -129,6 +129,28 @@ export const DEEP_TEXTS: readonly string[] = [
   `${"*a ".repeat(1_000)}${"a* ".repeat(1_000)}`,
   `${"_a ".repeat(1_000)}\n${"a_ ".repeat(1_000)}`,
   "A word, and more of them. ".repeat(5_000),
+  "]".repeat(10_000),
+  "]".repeat(40_000),
+  `> a\n${"b\n".repeat(10_000)}`,
+  `${">".repeat(16)} a\n${"b\n".repeat(20_000)}`,
+  "[a](".repeat(25_000),
+  "- a\n".repeat(25_000),
+  "> a\n\n".repeat(10_000),
+  "a\n--\n".repeat(10_000),
+  `${"![".repeat(1_000)}${"](b)".repeat(1_000)}`,
+  `[${"word ".repeat(12_000)}`,
+  "\\``".repeat(4_000),
+  "www._".repeat(2_000),
+  `${"*a ".repeat(740)}${"a* ".repeat(740)}\n\n`.repeat(10),
+  // Blank lines that are none, and line ends that are.
+  `${"*a ".repeat(800)}\n\u00A0\n${"a* ".repeat(800)}`,
+  `a\n    ${"* ".repeat(3_000)}`,
+  `> a\r${"b\r".repeat(10_000)}`,
+  // Code that is none.
+  `- \`\`\`\n  \`\`\`\n\n${"]".repeat(10_000)}`,
+  `> \`\`\`\n${"]".repeat(10_000)}`,
+  `<!--\n\`\`\`\n-->\n\n${"]".repeat(10_000)}`,
+  `\`\`\`\na\n\`\`\`\n${"]".repeat(10_000)}`,
 ];
 
 export const HOSTILE_TEXTS: readonly string[] = [...MARKUP, ...MARKDOWN, ...OTHERS];

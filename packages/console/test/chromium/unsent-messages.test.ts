@@ -14,6 +14,7 @@ import {
   said,
   say,
   sessionOf,
+  threads,
 } from "./console-page.ts";
 import { useConsoleService } from "./use-console-service.ts";
 
@@ -34,6 +35,18 @@ async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; 
     });
   });
   return { held: held.promise, refuse: released.resolve };
+}
+
+/** Lets the next message not get anywhere, and those after it through. Resolves when it was sent. */
+async function loseFirst(page: Page): Promise<{ readonly lost: Promise<void> }> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isFirst = true;
+  await page.route("**/api/chat*", async (route: Route) => {
+    if (!isFirst) return await route.continue();
+    isFirst = false;
+    resolve();
+  });
+  return { lost: promise };
 }
 
 /** Waits until the composer has this text. */
@@ -66,13 +79,20 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectWritten(page, "");
   });
 
-  it("is there when the page was loaded again while it was on its way", async () => {
+  it("is sent again when the page was loaded again, and is a draft when that is refused", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
     await say(page, "A long message that I wrote");
     await sending.held;
     await page.reload();
+    await expectSeen(said(page).filter({ hasText: "A long message" }).getByText("Sending…"));
+    await expectWritten(page, "");
+    sending.refuse();
+    await expectSeen(
+      page.getByRole("alert").getByText("Your message may have been sent. Too many requests."),
+    );
     await expectWritten(page, "A long message that I wrote");
+    await expectGone(said(page).filter({ hasText: "A long message" }));
   });
 
   it("is shown as being sent to who comes back to its conversation", async () => {
@@ -119,6 +139,34 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectWritten(page, "tea\n\nI like steak");
   });
 
+  it("is told of beside what failed before it", async () => {
+    const page = await openTalk();
+    let refused = 0;
+    await page.route("**/api/chat*", (route) =>
+      route.fulfill({ status: 429, headers: { "retry-after": String((refused += 1)) }, body: "{}" }),
+    );
+    await say(page, "One");
+    const told = page.getByRole("alert").getByText("Your message was not sent.");
+    await expectSeen(told);
+    await composer(page).fill("");
+    await say(page, "Two");
+    await expect.poll(() => told.count()).toBe(2);
+    await page.getByRole("alert").first().getByRole("button", { name: "Dismiss" }).click();
+    await expectSeen(told.and(page.getByText("Try again in 2 s.")));
+    await expectWritten(page, "Two");
+  });
+
+  it("goes back in the order of what was sent, when several are refused", async () => {
+    const page = await openTalk();
+    const sending = await holdSending(page);
+    await say(page, "One");
+    await sending.held;
+    await say(page, "Two");
+    await expectWritten(page, "");
+    sending.refuse();
+    await expectWritten(page, "One\n\nTwo");
+  });
+
   /** A page at a conversation that has begun, where a refusal is meant to happen. */
   async function openTalk(): Promise<Page> {
     const { page, expectTrouble } = await openPage(service.url);
@@ -132,3 +180,92 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     return page;
   }
 });
+
+describe.skipIf(isLeftOut)(
+  "a message whose answer has not come when the page is loaded again",
+  { timeout: 60_000 },
+  () => {
+    const openPage = useChromium();
+
+    it("stands once in the conversation where the service has it", async () => {
+      const { page } = await openPage(service.url);
+      await openConsole(page);
+      await begin(page);
+      service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
+      await say(page, "Once");
+      const answer = await service.model.next();
+      service.proxy.plan = () => null;
+      await page.reload();
+      answer.say("Two.").finish();
+      await expectAnswer(page, /^Two\./);
+      await expectArrived(page, 4);
+      await expectOnce(page);
+      expect(new Set(keys().slice(1)).size).toBe(1);
+    });
+
+    it("stands once in the conversation that it has begun, which the page then shows", async () => {
+      const { page } = await openPage(service.url);
+      await openConsole(page);
+      service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
+      await say(page, "Once");
+      const answer = await service.model.next();
+      service.proxy.plan = () => null;
+      await page.reload();
+      await sessionOf(page);
+      answer.say("Two.").finish();
+      await expectAnswer(page, /^Two\./);
+      await expectArrived(page, 2);
+      await expectOnce(page);
+      await expectSeen(threads(page).getByRole("link", { name: "Once" }));
+      expect(keys()).toHaveLength(2);
+      expect(new Set(keys()).size).toBe(1);
+    });
+
+    it.each([true, false])(
+      "is sent, once, where it never reached the service (first of its conversation: %s)",
+      async (isFirst) => {
+        const { page } = await openPage(service.url);
+        await openConsole(page);
+        if (!isFirst) await begin(page);
+        const { lost } = await loseFirst(page);
+        await say(page, "Once");
+        await lost;
+        await page.reload();
+        (await service.model.next()).say("Two.").finish();
+        await expectAnswer(page, /^Two\./);
+        await expectArrived(page, isFirst ? 2 : 4);
+        await expectOnce(page);
+        await page.reload();
+        await expectArrived(page, isFirst ? 2 : 4);
+        await expectOnce(page);
+      },
+    );
+
+    /** Has something said and answered. */
+    async function begin(page: Page): Promise<void> {
+      await say(page, "First");
+      (await service.model.next()).say("One.").finish();
+      await expectAnswer(page, /^One\./);
+      await expectRest(page);
+    }
+
+    /** Waits until nothing is under way any more, and the page and the service have so many messages. */
+    async function expectArrived(page: Page, messages: number): Promise<void> {
+      const id = await sessionOf(page);
+      await expect.poll(() => page.evaluate(() => sessionStorage.getItem("colloquy.leaving"))).toBe(null);
+      await expect.poll(async () => (await service.direct.getState(id)).messages.length).toBe(messages);
+      await expectSeen(said(page).filter({ hasText: "Once" }));
+    }
+
+    async function expectOnce(page: Page): Promise<void> {
+      expect(await said(page).filter({ hasText: "Once" }).count()).toBe(1);
+      expect(await composer(page).inputValue()).toBe("");
+      expect(await page.getByRole("alert").count()).toBe(0);
+    }
+
+    /** Those under which messages came. */
+    function keys(): unknown[] {
+      return service.proxy.heads.map((head) => head["idempotency-key"]).filter((key) => key !== undefined);
+    }
+  },
+);

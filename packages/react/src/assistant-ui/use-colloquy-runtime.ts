@@ -26,8 +26,11 @@ export interface ColloquyRuntimeOptions {
   readonly newest?: number | undefined;
   /** Sent with each message, beside the provider's wallet. */
   readonly sendOptions?: Pick<SendOptions, "clientId" | "userState"> | undefined;
-  /** A message is on its way: `sent` resolves when the service has it, and rejects when it has not. */
-  readonly onSend?: ((text: string, sent: Promise<unknown>) => void) | undefined;
+  /**
+   * A message is on its way: `sent` resolves when the service has it, and rejects when it has not, or when nobody knows. For 24 hours it can be
+   * sent again under `idempotencyKey`, also by another page, without being said twice.
+   */
+  readonly onSend?: ((text: string, sent: Promise<unknown>, idempotencyKey: string) => void) | undefined;
   /** What a person did was refused or did not get through: `text` is the message that was not sent. */
   readonly onError?: ((error: Error, failed: { readonly text: string | null }) => void) | undefined;
 }
@@ -40,7 +43,8 @@ export function useColloquyRuntime(options: ColloquyRuntimeOptions = {}): Assist
     [latest],
   );
   const onSend = useCallback(
-    (text: string, sent: Promise<unknown>) => latest.current.onSend?.(text, sent),
+    (text: string, sent: Promise<unknown>, idempotencyKey: string) =>
+      latest.current.onSend?.(text, sent, idempotencyKey),
     [latest],
   );
   const { client } = useColloquy();

@@ -20,7 +20,7 @@ export interface Verbs {
 }
 
 type Report = (error: Error, text?: string) => void;
-type OnSend = (text: string, sent: Promise<unknown>) => void;
+type OnSend = (text: string, sent: Promise<unknown>, idempotencyKey: string) => void;
 
 /** What a person can do in a session, for assistant-ui. The same object as long as the session is. */
 export function useVerbs(
@@ -29,14 +29,16 @@ export function useVerbs(
   report: Report,
   onSend: OnSend,
 ): Verbs {
-  const { publicKey } = useColloquy();
+  const { client, publicKey } = useColloquy();
   const latest = useLatest({ ...sendOptions, ...(publicKey !== null && { publicKey }) });
   return useMemo(() => {
     const send = async (message: AppendMessage): Promise<void> => {
       const text = textOf(message);
       try {
-        const sent = session.send(text, latest.current);
-        onSend(text, sent);
+        // Any id that nobody else has.
+        const idempotencyKey = client.session().id;
+        const sent = session.send(text, { ...latest.current, idempotencyKey });
+        onSend(text, sent, idempotencyKey);
         await sent;
       } catch (error) {
         report(error as Error, text);
@@ -48,7 +50,7 @@ export function useVerbs(
       adapter: { onNew: send, onCancel: () => interrupted(session, report), ...deciding(session, report) },
       queue: queueOf((message) => void send(message).catch(() => undefined)),
     };
-  }, [session, latest, report, onSend]);
+  }, [client, session, latest, report, onSend]);
 }
 
 async function interrupted(session: LiveSession, report: Report): Promise<void> {

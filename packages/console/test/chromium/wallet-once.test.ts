@@ -1,0 +1,205 @@
+// A transaction is money: what comes of it when the page goes, or the service refuses, while the wallet is asked.
+
+import type { BrowserContext, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
+import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import { expectAnswer, expectGone, expectSeen, openConsole, say, sessionOf } from "./console-page.ts";
+import { givePageWallet, type WalletAnswer, type WalletCall } from "./page-wallet.ts";
+import { useConsoleService } from "./use-console-service.ts";
+
+const ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const HASH = `0x${"b7".repeat(32)}`;
+const DECLINED = { code: 4001, message: "User rejected the request." };
+const isLeftOut = await isWithoutChromium();
+
+const service = useConsoleService();
+
+/** A wallet whose answer to a transaction is `send`'s. */
+function wallet(send: () => unknown): WalletAnswer {
+  return ({ method }) => {
+    if (method === "eth_requestAccounts") return [ACCOUNT];
+    return method === "eth_chainId" ? "0x1" : send();
+  };
+}
+
+const sendings = (calls: readonly WalletCall[]) =>
+  calls.filter(({ method }) => method === "eth_sendTransaction").length;
+
+describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeout: 60_000 }, () => {
+  const openPage = useChromium();
+  const card = (page: Page) => page.getByRole("group", { name: "The assistant asks" });
+  const button = (page: Page, name: string) => card(page).getByRole("button", { name, exact: true });
+  const wasAsked = (page: Page) => card(page).getByText("The wallet was asked for this already");
+
+  async function asked(answer: WalletAnswer | null, prepare?: (context: BrowserContext) => Promise<unknown>) {
+    const { page, context, expectTrouble } = await openPage(service.url);
+    const calls = answer === null ? [] : await givePageWallet(context, answer);
+    await prepare?.(context);
+    await openConsole(page);
+    await say(page, "Please");
+    const payment = { to: ACCOUNT, value_ether: "0.25" };
+    (await service.model.next()).callTool("wallet_request_transaction", payment).finish("tool-calls");
+    await expectSeen(card(page));
+    const id = await sessionOf(page);
+    const [action] = (await service.direct.getState(id)).pending_actions;
+    return { page, context, calls, expectTrouble, id, actionId: action!.id };
+  }
+
+  /** Asks the wallet, and waits until its prompt stands open. */
+  async function openPrompt(page: Page, calls: readonly WalletCall[], name = "Send with the wallet") {
+    const before = sendings(calls);
+    await button(page, name).click();
+    await expect.poll(() => sendings(calls)).toBe(before + 1);
+  }
+
+  async function expectSent(page: Page) {
+    (await service.model.next()).say("Sent.").finish();
+    await expectAnswer(page, /Sent\./);
+    const records = await service.direct.listMessages(await sessionOf(page));
+    expect(records.at(-1)?.tool_results?.[0]).toMatchObject({ output: { transaction_hash: HASH } });
+    // Nothing of it is left behind.
+    expect(await page.evaluate(() => Object.keys(localStorage).join())).not.toMatch(/asked|given/);
+  }
+
+  it("is joined by the card that comes back while the prompt stands open", async () => {
+    const prompt = Promise.withResolvers<string>();
+    const { page, calls, id } = await asked(wallet(() => prompt.promise));
+    await openPrompt(page, calls);
+    await page.getByRole("link", { name: "New chat" }).click();
+    await expectGone(card(page));
+    await page.goto(`/#/chat/${id}`);
+    await expectSeen(card(page).getByText("The wallet is being asked."));
+    expect(await button(page, "Send with the wallet").isDisabled()).toBe(true);
+    expect(await button(page, "Deny").isDisabled()).toBe(true);
+    prompt.resolve(HASH);
+    await expectSent(page);
+    expect(sendings(calls)).toBe(1);
+  });
+
+  it("is declined there, and the card that came back says so", async () => {
+    const prompt = Promise.withResolvers<object>();
+    const { page, calls, id } = await asked(wallet(() => prompt.promise));
+    await openPrompt(page, calls);
+    await page.getByRole("link", { name: "New chat" }).click();
+    await expectGone(card(page));
+    await page.goto(`/#/chat/${id}`);
+    await expectSeen(card(page).getByText("The wallet is being asked."));
+    prompt.resolve(DECLINED);
+    await expectSeen(card(page).getByRole("alert").getByText("You declined in the wallet."));
+    await page.reload();
+    await expectSeen(button(page, "Send with the wallet"));
+    expect(await wasAsked(page).count()).toBe(0);
+  });
+
+  it("is not sent anew by a page that was loaded again, nor by another tab: its hash is told", async () => {
+    const { page, context, calls, id } = await asked(wallet(() => new Promise(() => undefined)));
+    const other = await context.newPage();
+    await openConsole(other, id);
+    await expectSeen(button(other, "Send with the wallet"));
+    await openPrompt(page, calls);
+    await expectSeen(wasAsked(other));
+    await page.reload();
+    await expectSeen(wasAsked(page));
+    for (const one of [page, other]) {
+      expect(await button(one, "Send with the wallet").count()).toBe(0);
+      expect(await button(one, "Deny").count()).toBe(0);
+    }
+    await card(page).getByRole("textbox", { name: "Hash of the transaction" }).fill(HASH);
+    await button(page, "It is sent").click();
+    await expectSent(page);
+    await expectGone(card(other));
+    expect(sendings(calls)).toBe(1);
+  });
+
+  it("is asked for again by who says so, and to decline then says nothing about the first time", async () => {
+    const answers: unknown[] = [new Promise(() => undefined), DECLINED, HASH];
+    const { page, calls } = await asked(wallet(() => answers.shift()));
+    await openPrompt(page, calls);
+    await page.reload();
+    await openPrompt(page, calls, "Ask the wallet again");
+    await expectSeen(card(page).getByRole("alert").getByText("You declined in the wallet."));
+    await expectSeen(wasAsked(page));
+    await openPrompt(page, calls, "Ask the wallet again");
+    await expectSent(page);
+  });
+
+  it("is not known to be unsent when the wallet fails otherwise than by declining; who knows can deny", async () => {
+    const { page, calls } = await asked(wallet(() => ({ code: -32_603, message: "Lost the network." })));
+    await openPrompt(page, calls);
+    await expectSeen(card(page).getByRole("alert").getByText("Lost the network."));
+    await expectSeen(wasAsked(page));
+    await button(page, "It was not sent: deny").click();
+    (await service.model.next()).say("Then not.").finish();
+    await expectAnswer(page, /Then not\./);
+    expect(await page.evaluate(() => localStorage.length && JSON.stringify(localStorage))).not.toMatch(
+      /colloquy\.asked/,
+    );
+  });
+
+  it("is asked for by one tab at a time, from before the wallet knows of it", async () => {
+    const account = Promise.withResolvers<readonly string[]>();
+    const { page, context, calls, id } = await asked(({ method }) => {
+      if (method === "eth_requestAccounts") return account.promise;
+      return method === "eth_chainId" ? "0x1" : HASH;
+    });
+    const other = await context.newPage();
+    await openConsole(other, id);
+    await button(page, "Send with the wallet").click();
+    await expect.poll(() => calls.length).toBe(1);
+    await button(other, "Send with the wallet").click();
+    await expectSeen(card(other).getByRole("alert").getByText("Another tab of this browser is asking"));
+    account.resolve([ACCOUNT]);
+    await expectSent(page);
+    expect(sendings(calls)).toBe(1);
+  });
+
+  it("is sent also where tabs cannot agree", async () => {
+    const { page, calls } = await asked(
+      wallet(() => HASH),
+      (context) =>
+        context.addInitScript(() => {
+          const { locks } = navigator as unknown as { locks: { request: () => Promise<never> } };
+          locks.request = () => Promise.reject(new Error("SecurityError"));
+        }),
+    );
+    await openPrompt(page, calls);
+    await expectSent(page);
+    expect(sendings(calls)).toBe(1);
+  });
+
+  it("is kept though the service calls its hash wrong, and cannot be denied any more", async () => {
+    const { page, calls, expectTrouble } = await asked(wallet(() => HASH));
+    expectTrouble(/400/);
+    await page.route("**/api/actions/*", (route) =>
+      route.fulfill({
+        status: 400,
+        contentType: "application/problem+json",
+        body: JSON.stringify({ code: "invalid_request", status: 400, detail: "No such hash." }),
+      }),
+    );
+    await openPrompt(page, calls);
+    await expectSeen(card(page).getByRole("alert").getByText("No such hash."));
+    const kept = card(page).getByText("is not asked again");
+    await expectSeen(kept.getByText(HASH));
+    await page.reload();
+    await expectSeen(kept.getByText(HASH));
+    expect(await button(page, "Send with the wallet").count()).toBe(0);
+    expect(await card(page).getByRole("button", { name: /deny/i }).count()).toBe(0);
+    await page.unroute("**/api/actions/*");
+    await button(page, "Tell the service").click();
+    await expectSent(page);
+    expect(sendings(calls)).toBe(1);
+  });
+
+  it("is told to the service also where the wallet is gone", async () => {
+    const { page, actionId } = await asked(null);
+    await page.evaluate(
+      ([entry, value]) => localStorage.setItem(entry!, value!),
+      [`colloquy.given.${actionId}`, JSON.stringify({ transaction_hash: HASH })],
+    );
+    await page.reload();
+    await button(page, "Tell the service").click();
+    await expectSent(page);
+  });
+});
