@@ -7,7 +7,8 @@ import type { Row } from "../table.ts";
 import { hopRow, startHops } from "./hops.ts";
 import { BUSES, untilCalls, withServers, type BenchNode, type BusName } from "./servers.ts";
 
-const EVERY_MS = 4;
+/** An interrupt takes five milliseconds of processor in all: at a shorter pace the row would tell of waits for two cores. */
+const EVERY_MS = 10;
 /** Turns that run at once, below what a process runs at most. */
 const TURNS = 240;
 
