@@ -84,13 +84,12 @@ export class Dispatcher {
 
   /**
    * There may be work: claims as much as there is room for. `arrived` turns among it did not wait before: none, where one that has waited
-   * may go on; without a number nobody knows how many may.
+   * may go on; without a number nobody knows how many may. What comes to a process that stops is for others.
    */
   ring(arrived: number | null = null): void {
     this.#isNews = true;
     this.#count.add(arrived ?? 0);
     this.#expect(arrived === null ? Number.POSITIVE_INFINITY : Math.max(1, arrived));
-    // What comes to a process that stops is for others.
     if (this.#stopped) this.#callOthers();
   }
 
