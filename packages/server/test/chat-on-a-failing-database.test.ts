@@ -99,7 +99,8 @@ describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", ()
     });
     const answer = await chat("first");
     expect(answer.status).toBe(200);
-    expect(answer.body.messages).toMatchObject([{ content: "first" }, {}]);
+    // Its turn may have started with it, or wait for the claim with which the service begins.
+    expect(answer.body.messages?.[0]).toMatchObject({ content: "first" });
     await chat("second");
     expect(await said()).toEqual(["first", "second"]);
   });
