@@ -53,6 +53,31 @@ describe("text that streams", () => {
     expect(await one.stored()).toBe("onetwo");
   });
 
+  it.each([
+    [30, 200],
+    [90, 150],
+    [400, 100],
+  ])(
+    "goes to the disk the sooner the longer the disk took before: %d ms, %d ms after it was said",
+    async (took, after) => {
+      const slow = Promise.withResolvers<void>();
+      one.before = (method) =>
+        method === "turns.checkpoint" && one.callsOf("turns.checkpoint").length === 1
+          ? slow.promise
+          : undefined;
+      one.journal.say("one");
+      await one.service.clock.advance(200 + took);
+      slow.resolve();
+      await until(() => one.saved().length === 1);
+      expect(await one.stored()).toBe("one");
+      one.journal.say("two");
+      await one.service.clock.advance(after - 1);
+      expect(one.callsOf("turns.checkpoint")).toHaveLength(1);
+      await one.service.clock.advance(1);
+      expect(one.callsOf("turns.checkpoint")).toHaveLength(2);
+    },
+  );
+
   it("that the store did not take is tried again with what was said since, at its place", async () => {
     one.before = failing("turns.checkpoint", 2);
     one.journal.say("ab");

@@ -13,10 +13,9 @@ import type { Committed } from "../core/ports/session-store.ts";
 import type { PastTurn, TurnStore } from "../core/ports/turn-store.ts";
 import type { StartedTurn, StepRecord } from "../core/turn.ts";
 import type { TurnFailure, TurnJournal } from "../turns/journal.ts";
+import { checkpointAfter } from "./checkpoint-pace.ts";
 import type { Registry } from "./registry.ts";
 
-/** Streaming text is on disk at most 250 ms after it was said (contract section 3); the commit itself takes some of them. */
-const CHECKPOINT_MS = 200;
 const FIRST_RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
 
@@ -43,6 +42,8 @@ export class StoredTurnJournal implements TurnJournal {
   #step = 0;
   #timer: Timer | null = null;
   #saving = false;
+  /** Milliseconds that the last checkpoint took. */
+  #tookMs = 0;
   /** Whether text has become due while other text was on its way to the disk. */
   #isLate = false;
   /** Whether the last checkpoint has failed. */
@@ -90,7 +91,7 @@ export class StoredTurnJournal implements TurnJournal {
     }
     this.#said += text;
     this.#unsaved += text;
-    this.#timer ??= this.#options.clock.after(CHECKPOINT_MS, () => void this.#checkpoint());
+    this.#schedule();
   }
 
   async stepWithCalls(
@@ -198,6 +199,7 @@ export class StoredTurnJournal implements TurnJournal {
     this.#unsaved = "";
     this.#saved += text.length;
     this.#saving = true;
+    const begun = this.#options.clock.monotonic();
     try {
       await this.#options.store.checkpoint(this.#turn, offset, text);
       this.#isFailing = false;
@@ -211,10 +213,15 @@ export class StoredTurnJournal implements TurnJournal {
       this.#isFailing = true;
     } finally {
       this.#saving = false;
+      this.#tookMs = this.#options.clock.monotonic() - begun;
     }
     if (this.#unsaved === "") return;
     if (this.#isLate) await this.#checkpoint();
-    else this.#timer ??= this.#options.clock.after(CHECKPOINT_MS, () => void this.#checkpoint());
+    else this.#schedule();
+  }
+
+  #schedule(): void {
+    this.#timer ??= this.#options.clock.after(checkpointAfter(this.#tookMs), () => void this.#checkpoint());
   }
 
   /** The step's text is being committed as a whole. */
