@@ -62,14 +62,18 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     expect(await page.evaluate(() => Object.keys(localStorage).join())).not.toMatch(/asked|given/);
   }
 
-  it("is joined by the card that comes back while the prompt stands open", async () => {
-    const prompt = Promise.withResolvers<string>();
-    const { page, calls, id } = await asked(wallet(() => prompt.promise));
-    await openPrompt(page, calls);
+  async function leaveAndComeBack(page: Page, id: string) {
     await page.getByRole("link", { name: "New chat" }).click();
     await expectGone(card(page));
     await page.goto(`/#/chat/${id}`);
     await expectSeen(card(page).getByText("The wallet is being asked."));
+  }
+
+  it("is joined by the card that comes back while the prompt stands open", async () => {
+    const prompt = Promise.withResolvers<string>();
+    const { page, calls, id } = await asked(wallet(() => prompt.promise));
+    await openPrompt(page, calls);
+    await leaveAndComeBack(page, id);
     expect(await button(page, "Send with the wallet").isDisabled()).toBe(true);
     expect(await button(page, "Deny").isDisabled()).toBe(true);
     prompt.resolve(HASH);
@@ -81,10 +85,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     const prompt = Promise.withResolvers<object>();
     const { page, calls, id } = await asked(wallet(() => prompt.promise));
     await openPrompt(page, calls);
-    await page.getByRole("link", { name: "New chat" }).click();
-    await expectGone(card(page));
-    await page.goto(`/#/chat/${id}`);
-    await expectSeen(card(page).getByText("The wallet is being asked."));
+    await leaveAndComeBack(page, id);
     prompt.resolve(DECLINED);
     await expectSeen(card(page).getByRole("alert").getByText("You declined in the wallet."));
     await page.reload();

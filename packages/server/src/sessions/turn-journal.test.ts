@@ -10,6 +10,14 @@ beforeEach(async () => {
 });
 afterEach(() => one.close());
 
+/** Holds the first checkpoint until it is resolved. */
+function slowFirstCheckpoint(): PromiseWithResolvers<void> {
+  const slow = Promise.withResolvers<void>();
+  one.before = (method) =>
+    method === "turns.checkpoint" && one.callsOf("turns.checkpoint").length === 1 ? slow.promise : undefined;
+  return slow;
+}
+
 describe("text that streams", () => {
   it("is shown at once, and on disk within 250 ms", async () => {
     one.journal.say("one ");
@@ -37,11 +45,7 @@ describe("text that streams", () => {
   });
 
   it("goes to the disk as soon as the disk is free, when it became due while the disk was slow", async () => {
-    const slow = Promise.withResolvers<void>();
-    one.before = (method) =>
-      method === "turns.checkpoint" && one.callsOf("turns.checkpoint").length === 1
-        ? slow.promise
-        : undefined;
+    const slow = slowFirstCheckpoint();
     one.journal.say("one");
     await one.service.clock.advance(210);
     one.journal.say("two");
@@ -60,11 +64,7 @@ describe("text that streams", () => {
   ])(
     "goes to the disk the sooner the longer the disk took before: %d ms, %d ms after it was said",
     async (took, after) => {
-      const slow = Promise.withResolvers<void>();
-      one.before = (method) =>
-        method === "turns.checkpoint" && one.callsOf("turns.checkpoint").length === 1
-          ? slow.promise
-          : undefined;
+      const slow = slowFirstCheckpoint();
       one.journal.say("one");
       await one.service.clock.advance(200 + took);
       slow.resolve();
