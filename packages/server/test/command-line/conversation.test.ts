@@ -1,10 +1,15 @@
 // `colloquy chat` as a person meets it: a pseudo terminal, a real service, the demo model.
 
-import { stat } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { PROMPT, useSeats } from "./seats.ts";
 import { Service } from "./service.ts";
 import { CTRL_C } from "./terminal.ts";
+
+const run = promisify(execFile);
 
 // Processes are started one after the other, on machines that do much else.
 vi.setConfig({ testTimeout: 90_000 });
@@ -34,6 +39,19 @@ it("streams; Ctrl-C stops the answer, another one leaves, and the terminal is as
     user.written.lastIndexOf("\u001B[?2004h"),
   );
   await user.exits();
+});
+
+it("stops the answer on Ctrl-C also while the conversation is being remembered", async () => {
+  // Whoever opens a pipe that nobody reads waits, as for a slow disk.
+  await mkdir(dirname(threadsFile()), { recursive: true });
+  await run("mkfifo", [threadsFile()]);
+  const user = sit(["chat"]);
+  await user.shows(PROMPT);
+  user.enter("count to 2000");
+  await user.shows("1 2 3 4 5 ");
+  user.type(CTRL_C);
+  await user.shows("(interrupted)");
+  expect(user.text).not.toContain("(given up)");
 });
 
 it("has commands: models, titles, conversations, a new one, and going on with an old one", async () => {

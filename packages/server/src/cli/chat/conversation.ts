@@ -142,10 +142,8 @@ export class Conversation {
     if (entry.kind === "withdrawn" || entry.text.trim() === "") return;
     if (entry.text.startsWith("/")) return await runSlashCommand(this, entry.text);
     const { publicKey } = this.place;
-    await this.try(
-      (signal) => this.#followed.send(entry.text, { signal, ...(publicKey !== null && { publicKey }) }),
-      entry.text,
-    );
+    const options = publicKey === null ? {} : { publicKey };
+    await this.try((signal) => this.#followed.send(entry.text, { signal, ...options }), entry.text);
   }
 
   async #decide(action: PendingAction): Promise<void> {
@@ -208,13 +206,16 @@ export class Conversation {
       return await work(signal);
     } catch (error) {
       if (signal.aborted) this.say("quiet", "(given up)");
-      else if (error instanceof ColloquyError || error instanceof CommandFailure)
-        this.say("error", harmlessLine(error.message));
-      else throw error;
+      else this.#sayFailure(error);
       return null;
     } finally {
       this.#interruption.end();
     }
+  }
+
+  #sayFailure(error: unknown): void {
+    if (!(error instanceof ColloquyError || error instanceof CommandFailure)) throw error;
+    this.say("error", harmlessLine(error.message));
   }
 
   #notInterrupted(error: unknown): void {
@@ -223,12 +224,12 @@ export class Conversation {
     this.#followed.wake();
   }
 
-  /** What has changed of what the list of conversations shows. */
+  /** What has changed of what the list of conversations shows. An answer may be made meanwhile, which is what Ctrl-C then means. */
   async #remember(): Promise<void> {
     const snapshot = this.session.getSnapshot();
     if (snapshot === null || this.#remembered === `${snapshot.session_id} ${snapshot.title}`) return;
     this.#remembered = `${snapshot.session_id} ${snapshot.title}`;
-    await this.try(() => rememberThread(this.place, snapshot));
+    await rememberThread(this.place, snapshot).catch((error: unknown) => this.#sayFailure(error));
   }
 
   #above(write: () => void): void {
