@@ -8,6 +8,7 @@ import { countsAs } from "../session.ts";
 import type { OpenTurn } from "../turn.ts";
 import { resumeTurn } from "./asking.ts";
 import type { SessionDraft } from "./draft.ts";
+import { fateOf, type Fate } from "./fate.ts";
 import { decideToolResults, type ToolOutcomeInput } from "./turn-progress.ts";
 
 /** What a person says. */
@@ -42,8 +43,8 @@ const EXPECTED: Readonly<Record<ActionKind, string>> = {
 };
 
 /**
- * A person decides; `action` is `null` when the session has none of that id. What is not `decided` or `expired` must leave no trace. `apps` as
- * `countsAs` has them.
+ * A person decides; `action` is `null` when the session has none of that id. Whether it leaves a trace: `fateOfAction`. `apps` as `countsAs` has
+ * them.
  */
 export function decideAction(
   draft: SessionDraft,
@@ -68,6 +69,10 @@ export function decideAction(
   const resolved = draft.resolveAction(action, status, answer.result);
   const arrived = goOn(draft, settleCall(draft, turn, resolved), openTurns);
   return { kind: "decided", action: resolved, arrived };
+}
+
+export function fateOfAction({ kind }: ActionOutcome): Fate {
+  return kind === "decided" || kind === "expired" ? "kept" : fateOf(kind);
 }
 
 /** Everything of the session that is due counts as denied. Answers how many turns wait for the service because of it. */

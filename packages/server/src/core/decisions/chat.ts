@@ -4,6 +4,7 @@ import type { OpenTurn, StartedTurn } from "../turn.ts";
 import { mergeUserState, userStateFits } from "../user-state.ts";
 import { useAvailableModel } from "./available-model.ts";
 import type { SessionDraft } from "./draft.ts";
+import { fateOf, type Fate } from "./fate.ts";
 import { interruptOpenTurns, type PartialText } from "./interrupt.ts";
 import { enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
 
@@ -77,7 +78,7 @@ export type ChatOutcome =
   | { readonly kind: "replayed"; readonly turn: number }
   | { readonly kind: "rejected"; readonly reason: ChatRejection };
 
-/** A message arrives. A rejected one must leave no trace: the draft is then thrown away. */
+/** A message arrives. A rejected one must leave no trace: `fateOfChat`. */
 export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInput): ChatOutcome {
   const { openTurns, interrupted, previous } = facts;
   // Before anything else, a replay too: what follows answers with the session, and the caller has shown a key for this App at most.
@@ -117,6 +118,10 @@ export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInp
   draft.wantsTitle = isFirst && draft.session.titleSource === "placeholder";
   const runnable = started === null && open.turn.runnable;
   return { kind: "accepted", turn: open.turn.number, started, runnable, wantsTitle: draft.wantsTitle };
+}
+
+export function fateOfChat(outcome: ChatOutcome): Fate {
+  return outcome.kind === "rejected" ? fateOf(outcome.reason) : "kept";
 }
 
 /** Binds the first wallet; a chat under another one goes on under the first, with a notice (contract section 4). */

@@ -69,7 +69,7 @@ describe("choosing a model", () => {
 
   it("makes the session the App's, announces the model, and keeps the utility model that was chosen", () => {
     const one = new DecidedSession();
-    expect(one.change((draft) => decideModel(draft, { ...choice, utilityModel: "u/m" }))).toBe(true);
+    expect(one.change((draft) => decideModel(draft, { ...choice, utilityModel: "u/m" }))).toBe("ok");
     expect(one.session).toMatchObject({
       app: "default",
       model: "other/model",
@@ -91,7 +91,7 @@ describe("choosing a model", () => {
   it("is refused in a session of another App", () => {
     const one = new DecidedSession();
     one.change((draft) => decideModel(draft, choice));
-    expect(one.change((draft) => decideModel(draft, { ...choice, app: "defi" }))).toBe(false);
+    expect(one.change((draft) => decideModel(draft, { ...choice, app: "defi" }))).toBe("app_mismatch");
     expect(one.session.app).toBe("default");
   });
 });

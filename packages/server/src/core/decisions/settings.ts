@@ -48,10 +48,10 @@ export interface ModelChoice {
   readonly utilityModel: string | null;
 }
 
-/** The session belongs to the App from here on. Answers `false`, the draft void, when it belongs to another one. */
-export function decideModel(draft: SessionDraft, choice: ModelChoice): boolean {
+/** The session belongs to the App from here on. Unless `ok`, it belongs to another one, and the draft is void. */
+export function decideModel(draft: SessionDraft, choice: ModelChoice): "ok" | "app_mismatch" {
   const before = draft.session;
-  if (before.app !== null && before.app !== choice.app) return false;
+  if (before.app !== null && before.app !== choice.app) return "app_mismatch";
   draft.update({
     app: choice.app,
     model: choice.rig,
@@ -59,7 +59,7 @@ export function decideModel(draft: SessionDraft, choice: ModelChoice): boolean {
     utilityModel: choice.utilityModel ?? before.utilityModel,
   });
   if (before.model !== choice.rig || (before.app ?? "default") !== choice.app) draft.announceState();
-  return true;
+  return "ok";
 }
 
 /** Binds the wallet if none was bound. Answers `false` when another one is (contract section 1). */

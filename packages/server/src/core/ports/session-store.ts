@@ -40,7 +40,7 @@ export interface Committed<Outcome> {
   readonly created: boolean;
   /** The events it appended, in order; a reader who has all before them applies them. */
   readonly events: readonly NumberedEvent[];
-  /** The session after the transaction, when `load` asked for it; never that of `other_app`. */
+  /** The session after the transaction, when `load` asked for it; never one of another App than was asked under (`core/decisions/fate.ts`). */
   readonly loaded: StoredSession | null;
 }
 

@@ -153,10 +153,10 @@ export function describeChat(openStore: OpenStore): void {
 
     it("answers a rejected chat with the session as it is when that was asked for", async () => {
       const id = randomUUID();
-      await chat(given.store, id, "hello", { app: "defi" });
+      await chat(given.store, id, "hello");
       const before = await load(given.store, id);
-      const refused = await chatWith(given.store, target(id, true), chatInput("again"));
-      expect(refused.outcome).toEqual({ kind: "rejected", reason: "app_mismatch" });
+      const refused = await chatWith(given.store, target(id, true), chatInput("again", { onBusy: "reject" }));
+      expect(refused.outcome).toEqual({ kind: "rejected", reason: "session_busy" });
       expect(refused.loaded).toEqual(before);
     });
 

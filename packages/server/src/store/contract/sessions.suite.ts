@@ -6,6 +6,8 @@ import {
   NOTHING,
   allEvents,
   chat,
+  chatInput,
+  chatWith,
   complete,
   everything,
   existing,
@@ -76,6 +78,15 @@ export function describeSessions(openStore: OpenStore): void {
           await turns.interrupt(asked, null, ["default"]),
         ];
         for (const answer of refused) expect(answer).toMatchObject({ outcome: "other_app", loaded: null });
+        const mismatched = [
+          await sessions.setModel(asked, { app: "default", rig: "demo/assistant", utilityModel: null }),
+          await chatWith(given.store, asked, chatInput("me too")),
+        ];
+        for (const answer of mismatched) expect(answer).toMatchObject({ events: [], loaded: null });
+        expect(mismatched.map((answer) => answer?.outcome)).toEqual([
+          "app_mismatch",
+          { kind: "rejected", reason: "app_mismatch" },
+        ]);
       }
     });
 

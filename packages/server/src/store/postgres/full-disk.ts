@@ -2,6 +2,7 @@
 // noted (as store/sqlite/full-disk.ts).
 
 import { SessionDraft } from "../../core/decisions/draft.ts";
+import { fateOf } from "../../core/decisions/fate.ts";
 import { decideOpen } from "../../core/decisions/settings.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { SessionStore } from "../../core/ports/session-store.ts";
@@ -42,7 +43,7 @@ export async function openWithoutWriting(
     });
     const outcome = decideOpen(draft, input, apps);
     if (outcome === "ok" && draft.session !== session) throw error;
-    const loaded = target.load && outcome !== "other_app" ? state.load() : null;
+    const loaded = target.load && fateOf(outcome) !== "hidden" ? state.load() : null;
     return { outcome, session, created: false, events: [], loaded };
   });
 }

@@ -1,3 +1,4 @@
+import { fateOf } from "../../core/decisions/fate.ts";
 import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
 import type { SessionStore, SessionVersion, StreamedText } from "../../core/ports/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
@@ -25,21 +26,11 @@ export function sessionsOf(calls: Calls): SessionStore {
     list: listWith(calls),
     rename: (id, title, apps) =>
       calls.change(id, {}, (transaction, at) =>
-        transaction.change(
-          at,
-          existing(id),
-          (draft) => decideRename(draft, title, apps),
-          (outcome) => outcome !== "ok",
-        ),
+        transaction.change(at, existing(id), (draft) => decideRename(draft, title, apps), fateOf),
       ),
     setModel: (target, choice) =>
       calls.change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
-        transaction.change(
-          at,
-          target,
-          (draft) => (decideModel(draft, choice) ? "ok" : "app_mismatch"),
-          (outcome) => outcome !== "ok",
-        ),
+        transaction.change(at, target, (draft) => decideModel(draft, choice), fateOf),
       ),
     remove: (id, apps) =>
       calls.alone(ofSession(id), async (connection, _at, patience) => {
@@ -90,12 +81,7 @@ function openWith(calls: Calls): SessionStore["open"] {
   return (target, input, apps) =>
     calls
       .change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
-        transaction.change(
-          at,
-          target,
-          (draft) => decideOpen(draft, input, apps),
-          (outcome) => outcome !== "ok",
-        ),
+        transaction.change(at, target, (draft) => decideOpen(draft, input, apps), fateOf),
       )
       .catch((error: unknown) => openWithoutWriting(calls, [target, input, apps], error));
 }

@@ -2,6 +2,7 @@
 // What every method that changes a session has in common.
 
 import { SessionDraft } from "../../core/decisions/draft.ts";
+import type { Fate } from "../../core/decisions/fate.ts";
 import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { Committed, SessionTarget } from "../../core/ports/session-store.ts";
@@ -87,24 +88,24 @@ export class Transaction {
   }
 
   /**
-   * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. What `isRejected` says of
-   * an outcome is answered too, but then nothing is kept; a session of another App is not loaded for it.
+   * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. The outcome is answered
+   * whatever its fate.
    */
   change<Outcome>(
     at: number,
     { id, birth, load }: SessionTarget,
     decide: (draft: SessionDraft, state: SessionState) => Outcome,
-    isRejected: (outcome: Outcome) => boolean = () => false,
+    fateOf: (outcome: Outcome) => Fate = () => "kept",
   ): Committed<Outcome> | null {
     const known = this.byId(id);
-    if (known === null && birth === null) return null;
     const state =
       known ?? (birth === null ? null : new SessionState(newSession(this.#keyFor(id), id, birth, at), null));
     if (state === null) return null;
     const draft = this.draft(state, at);
     const outcome = decide(draft, state);
-    if (isRejected(outcome)) {
-      const loaded = load && known !== null && outcome !== "other_app" ? state.load() : null;
+    const fate = fateOf(outcome);
+    if (fate !== "kept") {
+      const loaded = load && known !== null && fate === "void" ? state.load() : null;
       return { outcome, session: state.session, created: false, events: [], loaded };
     }
     const committed = this.keep(state, draft, outcome);

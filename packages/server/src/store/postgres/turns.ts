@@ -1,5 +1,6 @@
 import { decideWait } from "../../core/decisions/asking.ts";
-import { decideChat } from "../../core/decisions/chat.ts";
+import { decideChat, fateOfChat } from "../../core/decisions/chat.ts";
+import { fateOf } from "../../core/decisions/fate.ts";
 import { decideInterrupt } from "../../core/decisions/interrupt.ts";
 import {
   decideFailure,
@@ -28,7 +29,7 @@ export function turnsOf(calls: Calls, claimAgainMs?: number): TurnStore {
             target,
             (draft, state) =>
               decideInterrupt(draft, state.openTurns(), [streamed, state.checkpointed()], apps),
-            (outcome) => outcome !== "ok",
+            fateOf,
           ),
       ),
     ...queueOf(calls, claimAgainMs),
@@ -63,7 +64,7 @@ function chatWith(calls: Calls): TurnStore["chat"] {
           const previous = state.usedKey(idempotency);
           return decideChat(draft, { openTurns, waits, interrupted, previous }, input);
         },
-        ({ kind }) => kind === "rejected",
+        fateOfChat,
       );
       if (committed === null) return null;
       const { outcome } = committed;

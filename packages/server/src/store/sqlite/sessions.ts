@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { fateOf } from "../../core/decisions/fate.ts";
 import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
 import type { SessionStore, SessionVersion } from "../../core/ports/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
@@ -19,30 +20,13 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
   const remove = prepareRemoval(database);
   const existing = (id: string) => ({ id, birth: null, load: false });
   return {
-    open: (at, target, input, apps) =>
-      change(
-        at,
-        target,
-        (draft) => decideOpen(draft, input, apps),
-        (outcome) => outcome !== "ok",
-      ),
+    open: (at, target, input, apps) => change(at, target, (draft) => decideOpen(draft, input, apps), fateOf),
     find: (_at, id) => facts.sessionById(id),
     ...prepareVersions(database, transaction),
     list: prepareList(database),
     rename: (at, id, title, apps) =>
-      change(
-        at,
-        existing(id),
-        (draft) => decideRename(draft, title, apps),
-        (outcome) => outcome !== "ok",
-      ),
-    setModel: (at, target, choice) =>
-      change(
-        at,
-        target,
-        (draft) => (decideModel(draft, choice) ? "ok" : "app_mismatch"),
-        (outcome) => outcome !== "ok",
-      ),
+      change(at, existing(id), (draft) => decideRename(draft, title, apps), fateOf),
+    setModel: (at, target, choice) => change(at, target, (draft) => decideModel(draft, choice), fateOf),
     remove: (_at, id, apps) => {
       const session = facts.sessionById(id);
       if (session === null) return null;

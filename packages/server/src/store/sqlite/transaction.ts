@@ -3,6 +3,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { SessionDraft } from "../../core/decisions/draft.ts";
+import type { Fate } from "../../core/decisions/fate.ts";
 import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { Committed, SessionTarget, StoredSession } from "../../core/ports/session-store.ts";
@@ -26,14 +27,14 @@ export interface Transaction {
   /** To be called when a transaction was undone: what was taken in it counts no more. */
   undone(): void;
   /**
-   * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. What
-   * `isRejected` says of an outcome is answered too, but then nothing is written; a session of another App is not loaded for it.
+   * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. The outcome
+   * is answered whatever its fate.
    */
   change<Outcome>(
     at: number,
     target: SessionTarget,
     decide: (draft: SessionDraft) => Outcome,
-    isRejected?: (outcome: Outcome) => boolean,
+    fateOf?: (outcome: Outcome) => Fate,
   ): Committed<Outcome> | null;
   /** Changes a session for a turn of it; `null`, with nothing changed, when that turn may no longer write. */
   changeForTurn(
@@ -74,16 +75,16 @@ export function prepareTransaction(database: DatabaseSync, isAlone = false): Tra
     draft,
     write,
     undone: () => keys.undone(),
-    change: (at, target, decide, isRejected = () => false) => {
+    change: (at, target, decide, fateOf = () => "kept") => {
       const { id, birth, load } = target;
       const before = facts.sessionById(id);
-      if (before === null && birth === null) return null;
       const session = before ?? (birth === null ? null : newSession(keys.take(), id, birth, at));
       if (session === null) return null;
       const change = draft(session, at);
       const outcome = decide(change);
-      if (isRejected(outcome)) {
-        const loaded = load && before !== null && outcome !== "other_app" ? facts.load(before) : null;
+      const fate = fateOf(outcome);
+      if (fate !== "kept") {
+        const loaded = load && before !== null && fate === "void" ? facts.load(before) : null;
         return { outcome, session, created: false, events: [], loaded };
       }
       write(before, change);

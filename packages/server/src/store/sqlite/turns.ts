@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { decideWait } from "../../core/decisions/asking.ts";
-import { decideChat } from "../../core/decisions/chat.ts";
+import { decideChat, fateOfChat } from "../../core/decisions/chat.ts";
+import { fateOf } from "../../core/decisions/fate.ts";
 import { decideInterrupt } from "../../core/decisions/interrupt.ts";
 import {
   decideFailure,
@@ -33,7 +34,7 @@ export function prepareTurns(database: DatabaseSync, transaction: Transaction): 
           const texts = [streamed, facts.checkpointed(openTurns, draft.session)];
           return decideInterrupt(draft, openTurns, texts, apps);
         },
-        (outcome) => outcome !== "ok",
+        fateOf,
       ),
     ...prepareQueue(database, transaction),
     history: prepareHistory(database, transaction),
@@ -66,7 +67,7 @@ function prepareChat(database: DatabaseSync, { facts, change }: Transaction): Sy
         const before = idempotency === null ? null : (previous.get(session.key, idempotency.key) ?? null);
         return decideChat(draft, { openTurns, waits, interrupted, previous: before }, input);
       },
-      ({ kind }) => kind === "rejected",
+      fateOfChat,
     );
     if (committed === null) return null;
     const { outcome, session } = committed;
