@@ -9,6 +9,7 @@ import { measureCosts } from "./nodes/costs.ts";
 import { measureDelays } from "./nodes/delays.ts";
 import { measureInterrupts } from "./nodes/interrupts.ts";
 import { measureTakeover } from "./nodes/takeover.ts";
+import { measureTexts } from "./nodes/texts.ts";
 import { RoleProcess } from "./role.ts";
 import { measureDurableChat } from "./rows/durable-chat.ts";
 import { measureLongSession } from "./rows/long-session.ts";
@@ -35,6 +36,7 @@ export interface BenchOptions {
 const NODE_ROWS: Readonly<Record<string, MeasureRow>> = {
   delays: measureDelays,
   interrupts: measureInterrupts,
+  texts: measureTexts,
   chats: measureChats,
   takeover: measureTakeover,
   costs: measureCosts,

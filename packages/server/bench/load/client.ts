@@ -60,6 +60,20 @@ const handlers = () => ({
     connection.close();
     return sent;
   },
+  /** Sends a request again and again; answers when each was sent, on the machine's clock, and how often `counted` was in its answer. */
+  poll: async (input: { port: number; request: string; everyMs: number; forMs: number; counted: string }) => {
+    const connection = await LoadConnection.open(input.port);
+    const answers: (readonly [sentAt: number, count: number])[] = [];
+    const end = machineMs() + input.forMs;
+    for (let sentAt = machineMs(); sentAt < end; sentAt = machineMs()) {
+      const body = await connection.fetch(input.request);
+      if (connection.status !== 200) throw new Error(`A request was answered with ${connection.status}`);
+      answers.push([sentAt, body.toString("utf8").split(input.counted).length - 1]);
+      await sleep(input.everyMs);
+    }
+    connection.close();
+    return answers;
+  },
   /** The header fields of the answer to a request, and its body. */
   answer: async (input: { port: number; request: string }): Promise<LoadAnswer> => {
     const connection = await LoadConnection.open(input.port);

@@ -1,0 +1,74 @@
+// How far state on one node is behind text that streams on another: the age of the oldest piece that an answer does not have when it was
+// asked for (the issue "Many machines": at most 250 ms, which is the checkpoint's pace).
+
+import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
+import type { RowContext } from "../rows/row.ts";
+import { percentile } from "../statistics.ts";
+import { formatMs, type Row } from "../table.ts";
+import { BUSES, untilCalls, withServers, type BusName } from "./servers.ts";
+
+/** Turns that stream twenty pieces a second beside the one that is read. */
+const BESIDE = [0, 200] as const;
+const PIECE_EVERY_MS = 20;
+const ASKED_EVERY_MS = 10;
+const MOST_MS = 250;
+
+export async function measureTexts(context: RowContext): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (const bus of BUSES) rows.push(...(await measureOn(bus, context)));
+  return rows;
+}
+
+function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
+  return withServers(bus, async (servers) => {
+    const [runner, other] = await servers.startNodes(context, await servers.postgres.createDatabase(), 2);
+    if (runner === undefined || other === undefined) throw new Error("There are two nodes");
+    const { client } = context;
+    const port = await runner.ask("port");
+    const pieces = Math.ceil((context.rounds * context.measuredMs) / PIECE_EVERY_MS);
+    const rows: Row[] = [];
+    let streaming = 0;
+    for (const beside of BESIDE) {
+      const more = Array.from({ length: beside - streaming }, () =>
+        postRequest("/api/chat?message=stream", randomSessionId()),
+      );
+      if (more.length > 0) await client.ask("fetch", { port, requests: more });
+      streaming = beside;
+      const id = randomSessionId();
+      const name = `beside-${beside}`;
+      await client.ask("fetch", { port, requests: [postRequest(`/api/chat?message=follow+${name}`, id)] });
+      await untilCalls(runner, [name]);
+      const marks = Array.from({ length: pieces }, (_, index) => `piece-${index}`);
+      const asking = client.ask("poll", {
+        port: await other.ask("port"),
+        request: getRequest("/api/state", id),
+        everyMs: ASKED_EVERY_MS,
+        forMs: pieces * PIECE_EVERY_MS,
+        counted: "piece-",
+      });
+      const said = await runner.ask("sayPaced", { names: [name], marks, everyMs: PIECE_EVERY_MS });
+      rows.push(rowOf(bus, beside, ages(said, await asking)));
+    }
+    return rows;
+  });
+}
+
+/** For each answer the age in milliseconds of the oldest piece that it does not have, 0 where it has all that was said. */
+function ages(
+  said: readonly (readonly [mark: string, saidAt: number])[],
+  answers: readonly (readonly [askedAt: number, count: number])[],
+): readonly number[] {
+  return answers.map(([askedAt, count]) => Math.max(0, askedAt - (said[count]?.[1] ?? askedAt)));
+}
+
+function rowOf(bus: BusName, beside: number, behind: readonly number[]): Row {
+  const longest = Math.max(...behind);
+  return {
+    name: `how far state on another node is behind text that streams, ${beside} turns beside it, over ${bus}`,
+    colloquy: `p50 ${formatMs(percentile(behind, 0.5))}, p99 ${formatMs(percentile(behind, 0.99))} of ${behind.length} answers`,
+    control: "–",
+    ratio: `longest ${formatMs(longest)}`,
+    target: `at most ${MOST_MS} ms`,
+    met: longest <= MOST_MS,
+  };
+}
