@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../test/manual-clock.ts";
-import { isWithoutPostgres, PostgresServer } from "../test/postgres-server.ts";
+import { isWithoutPostgres } from "../test/postgres-server.ts";
+import { usePostgres } from "../test/use-postgres.ts";
 import { newId, until } from "../test/service.ts";
 import { createSystemClock } from "./clock.ts";
 import { loadConfig } from "./config/load-config.ts";
@@ -51,11 +52,7 @@ describe("storage", () => {
   });
 
   describe.skipIf(isWithout)("of nodes with a database", () => {
-    let server: PostgresServer;
-    beforeAll(async () => {
-      server = await PostgresServer.start();
-    });
-    afterAll(() => server.stop());
+    const server = usePostgres();
 
     it("is the same for all, they hear of each other, and count together beyond a loopback bind, and behind a proxy", async () => {
       const environment = { COLLOQUY_DATABASE_URL: server.url(await server.createDatabase()) };

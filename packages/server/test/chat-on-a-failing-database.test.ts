@@ -2,10 +2,11 @@
 // which a store meets this are in store/postgres/failing.test.ts; here is what comes out of the whole service.
 
 import { AdminOverview, type Message } from "@colloquy/protocol";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config/load-config.ts";
 import { buildServer, type ColloquyServer } from "../src/server.ts";
-import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { isWithoutPostgres } from "./postgres-server.ts";
+import { usePostgres } from "./use-postgres.ts";
 import { newId } from "./service.ts";
 import { TcpProxy, type FromClient, type Link } from "./tcp-proxy.ts";
 
@@ -20,16 +21,12 @@ interface Answer {
 }
 
 describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", () => {
-  let database: PostgresServer;
+  const database = usePostgres();
   let proxy: TcpProxy;
   let server: ColloquyServer;
   let url: string;
   let id: string;
 
-  beforeAll(async () => {
-    database = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => database.stop());
   beforeEach(async () => {
     proxy = await TcpProxy.start(database.port);
     const direct = database.url(await database.createDatabase());

@@ -1,19 +1,20 @@
 // A key that is revoked on one node opens nothing on another one within five seconds, and its streams end there (contract section 4; the
 // issue "Many machines").
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
 import type { IssuedKey } from "../src/core/ports/key-service.ts";
 import { KeyedStream } from "../src/http/keyed-stream.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
-import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { isWithoutPostgres } from "./postgres-server.ts";
+import { usePostgres } from "./use-postgres.ts";
 import { newId, RecordingSink, until, type TestService } from "./service.ts";
 
 const WITHIN_MS = 5_000;
 
 describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
-  let server: PostgresServer;
+  const server = usePostgres();
   let cluster: Nodes;
   let here: TestService;
   let there: TestService;
@@ -22,10 +23,6 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
   /** Whether the second node cannot ask about keys. */
   let isAway: boolean;
 
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
   beforeEach(async () => {
     isAway = false;
     cluster = await startNodes(server, {

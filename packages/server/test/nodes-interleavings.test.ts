@@ -3,12 +3,13 @@
 
 import { randomInt } from "node:crypto";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { NODE_COMMANDS, NodesInterleaving, type NodeCommand } from "./nodes-interleaving.ts";
-import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { isWithoutPostgres } from "./postgres-server.ts";
+import { usePostgres } from "./use-postgres.ts";
 
 const RUNS = Number(process.env["COLLOQUY_NODE_INTERLEAVINGS"] ?? 6);
-let server: PostgresServer;
+const server = usePostgres();
 
 const SEED = process.env["COLLOQUY_SEED"];
 
@@ -20,11 +21,6 @@ const command: fc.Arbitrary<NodeCommand> = fc.record({
 });
 
 describe.skipIf(await isWithoutPostgres())("any interleaving on three nodes", () => {
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  });
-  afterAll(() => server.stop());
-
   it("shows on every node what was answered on another, loses and doubles nothing, and ends with every message answered", {
     timeout: 300_000,
   }, async () => {

@@ -1,16 +1,17 @@
 // Moments at which one node has done something of which another one has not heard: there is no bus here, so that they last.
 
 import type { Snapshot } from "@colloquy/protocol";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Config } from "../src/config/config.ts";
 import { Unavailable } from "../src/core/errors.ts";
 import type { BeforeCall } from "./intercepted-store.ts";
 import { startNodes, type Nodes, type NodesOptions } from "./nodes.ts";
-import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { isWithoutPostgres } from "./postgres-server.ts";
+import { usePostgres } from "./use-postgres.ts";
 import { newId, parse, RecordingSink, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
 
-let server: PostgresServer;
+const server = usePostgres();
 let cluster: Nodes;
 const started = async (options: Partial<NodesOptions> = {}): Promise<[TestService, TestService]> => {
   cluster = await startNodes(server, { count: 2, hasBus: false, ...options });
@@ -30,10 +31,6 @@ async function read(node: TestService, id: string) {
 }
 
 describe.skipIf(await isWithoutPostgres())("a node that has not heard of another one", () => {
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  });
-  afterAll(() => server.stop());
   afterEach(() => cluster.close());
 
   /** Says something on the node, and lets it come to the store. */

@@ -8,7 +8,8 @@ import type { Snapshot } from "@colloquy/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findFreePort, ServerProcess } from "../torture/harness/server-process.ts";
 import { newSession, send, type Answer } from "./black-box/client.ts";
-import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { isWithoutPostgres } from "./postgres-server.ts";
+import { usePostgres } from "./use-postgres.ts";
 import { RoundRobin } from "./round-robin.ts";
 import { until } from "./service.ts";
 
@@ -94,13 +95,12 @@ class Client {
 }
 
 describe.skipIf(await isWithoutPostgres())("three nodes under load", () => {
-  let postgres: PostgresServer;
+  const postgres = usePostgres();
   const nodes: { readonly start: () => ServerProcess; process: ServerProcess }[] = [];
   const folders: string[] = [];
   let balancer: RoundRobin;
 
   beforeAll(async () => {
-    postgres = await PostgresServer.start();
     const environment = { COLLOQUY_DATABASE_URL: postgres.url(await postgres.createDatabase()) };
     const ports: number[] = [];
     for (let n = 0; n < NODES; n += 1) {
@@ -118,7 +118,6 @@ describe.skipIf(await isWithoutPostgres())("three nodes under load", () => {
   afterAll(async () => {
     await balancer.stop();
     for (const { process } of nodes) await process.end("SIGKILL");
-    await postgres.stop();
     for (const folder of folders) await rm(folder, { recursive: true, force: true });
   });
 

@@ -1,14 +1,15 @@
 // What is answered on one node is true on every other one (contract section 3; the issue "Many machines"), with the bus and without it.
 
 import { isDeepStrictEqual } from "node:util";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Config } from "../src/config/config.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { startNodes, type Nodes, type NodesOptions } from "./nodes.ts";
-import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { isWithoutPostgres } from "./postgres-server.ts";
+import { usePostgres } from "./use-postgres.ts";
 import { lines, newId, until, type TestService } from "./service.ts";
 
-let server: PostgresServer;
+const server = usePostgres();
 let cluster: Nodes;
 
 const started = async (options: Partial<NodesOptions> = {}): Promise<Nodes> => {
@@ -19,10 +20,6 @@ const oneAtATime = (config: Config): Config => ({ ...config, limits: { ...config
 const contentOn = async (node: TestService, id: string) => lines((await node.snapshot(id)).messages);
 
 describe.skipIf(await isWithoutPostgres())("nodes", () => {
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  });
-  afterAll(() => server.stop());
   afterEach(() => cluster.close());
 
   describe.each([

@@ -38,26 +38,23 @@ type Settings = Readonly<Record<string, string | number>>;
 /** Sorts as people do, so that what relies on the order of bytes has to say so. */
 const IN_HUMAN_ORDER = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8"];
 
-export class PostgresServer {
+/** What a server has that was made. */
+interface Cluster {
   readonly port: number;
-  readonly #programs: string;
-  readonly #folder: string;
-  readonly #user: SystemUser | null;
+  /** Where its programs are. */
+  readonly programs: string;
+  readonly folder: string;
+  readonly user: SystemUser | null;
+}
+
+export class PostgresServer {
   readonly #settings: Settings;
+  #cluster: Cluster | null = null;
   #process: ChildProcess | null = null;
   #databases = 0;
 
-  private constructor(
-    programs: string,
-    folder: string,
-    port: number,
-    user: SystemUser | null,
-    settings: Settings,
-  ) {
-    this.#programs = programs;
-    this.#folder = folder;
-    this.port = port;
-    this.#user = user;
+  /** Not made yet, and not started: see `start`. */
+  constructor(settings: Settings = {}) {
     this.#settings = settings;
   }
 
@@ -69,6 +66,13 @@ export class PostgresServer {
     from: string | null = null,
     locale: readonly string[] = IN_HUMAN_ORDER,
   ): Promise<PostgresServer> {
+    const server = new PostgresServer(settings);
+    await server.start(from, locale);
+    return server;
+  }
+
+  /** As `PostgresServer.start`. */
+  async start(from: string | null = null, locale: readonly string[] = IN_HUMAN_ORDER): Promise<void> {
     const found = from ?? (await findPostgres());
     if (found === null) {
       throw new Error(
@@ -81,9 +85,17 @@ export class PostgresServer {
     const programs = user === null ? found : await runnableBy(user, found, folder);
     const words = [...locale, `--username=${USER}`, "--auth=trust"];
     await makeCluster(join(folder, "data"), { programs, user, words });
-    const server = new PostgresServer(programs, folder, await freePort(), user, settings);
-    await server.resume();
-    return server;
+    this.#cluster = { programs, folder, port: await freePort(), user };
+    await this.resume();
+  }
+
+  get port(): number {
+    return this.#made.port;
+  }
+
+  get #made(): Cluster {
+    if (this.#cluster === null) throw new Error("This PostgreSQL was not started");
+    return this.#cluster;
   }
 
   url(database: string): string {
@@ -92,8 +104,9 @@ export class PostgresServer {
 
   /** Starts the server again after `halt`, on the same port, with what it had. */
   async resume(): Promise<void> {
+    const { port, programs, folder, user } = this.#made;
     const settings = {
-      port: this.port,
+      port,
       listen_addresses: "127.0.0.1",
       unix_socket_directories: "",
       // What a power cut would do is not tried here; what a crash of the server does is.
@@ -105,13 +118,15 @@ export class PostgresServer {
       ...this.#settings,
     };
     const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-    const child = spawn(join(this.#programs, "postgres"), ["-D", join(this.#folder, "data"), ...options], {
-      cwd: this.#folder,
+    const child = spawn(join(programs, "postgres"), ["-D", join(folder, "data"), ...options], {
+      cwd: folder,
       stdio: ["ignore", "ignore", "pipe"],
-      ...this.#user,
+      ...user,
     });
     this.#process = child;
-    process.once("exit", () => child.kill("SIGKILL"));
+    const end = (): void => void child.kill("SIGKILL");
+    process.once("exit", end);
+    child.once("exit", () => process.off("exit", end));
     const said: string[] = [];
     for await (const line of createInterface(child.stderr)) {
       said.push(line);
@@ -134,7 +149,7 @@ export class PostgresServer {
 
   async stop(): Promise<void> {
     await this.halt();
-    await rm(this.#folder, { recursive: true, force: true });
+    if (this.#cluster !== null) await rm(this.#cluster.folder, { recursive: true, force: true });
   }
 
   /** A new database, a copy of another one; answers its name. */

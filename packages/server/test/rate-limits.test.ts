@@ -4,13 +4,14 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSystemClock } from "../src/clock.ts";
 import type { RateCounters } from "../src/core/ports/rate-counters.ts";
 import { SESSION, testEdge, type TestEdge } from "../src/http/testing/edge.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
 import { openRateCounters } from "../src/store/postgres/rate-counters.ts";
-import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { isWithoutPostgres } from "./postgres-server.ts";
+import { usePostgres } from "./use-postgres.ts";
 
 const LIMITS = { chatsPerMinute: 60, newSessionsPerMinute: 100, streamsPerAddress: 12 };
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -18,13 +19,8 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const TENTH_MORE = 1.1;
 
 describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
-  let server: PostgresServer;
+  const server = usePostgres();
   let nodes: { readonly edge: TestEdge; readonly counters: RateCounters }[];
-
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
   beforeEach(async () => {
     const url = server.url(await server.createDatabase());
     await (await openPostgresStore({ url })).close();

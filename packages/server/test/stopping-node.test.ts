@@ -8,7 +8,8 @@ import type { Snapshot } from "@colloquy/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findFreePort, ServerProcess } from "../torture/harness/server-process.ts";
 import { newSession, send } from "./black-box/client.ts";
-import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { isWithoutPostgres } from "./postgres-server.ts";
+import { usePostgres } from "./use-postgres.ts";
 import { until } from "./service.ts";
 
 const MAIN = join(import.meta.dirname, "../src/main.ts");
@@ -20,11 +21,10 @@ interface Node {
 }
 
 describe.skipIf(await isWithoutPostgres())("a node among others that is told to stop", () => {
-  let postgres: PostgresServer;
+  const postgres = usePostgres();
   let nodes: readonly [Node, Node];
 
   beforeAll(async () => {
-    postgres = await PostgresServer.start();
     const environment = { COLLOQUY_DATABASE_URL: postgres.url(await postgres.createDatabase()) };
     const start = async (): Promise<Node> => {
       const [directory, port] = [await mkdtemp(join(tmpdir(), "colloquy-stop-")), await findFreePort()];
@@ -39,7 +39,6 @@ describe.skipIf(await isWithoutPostgres())("a node among others that is told to 
       await process.end("SIGKILL");
       await rm(directory, { recursive: true, force: true });
     }
-    await postgres.stop();
   });
 
   it("takes chats, which others answer, and ends streams so that clients come back", async () => {

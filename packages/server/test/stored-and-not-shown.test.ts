@@ -1,23 +1,20 @@
 // A database that goes away behind a commit: what was stored is never said to be unchanged, or a client that believes it sends it twice.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { OutcomeUnknown } from "../src/core/errors.ts";
 import { storeUnavailable } from "../src/store/unavailable.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
-import { isWithoutPostgres, PostgresServer } from "./postgres-server.ts";
+import { isWithoutPostgres } from "./postgres-server.ts";
+import { usePostgres } from "./use-postgres.ts";
 import { newId } from "./service.ts";
 
 const READS = ["sessions.versions", "sessions.open", "sessions.find", "events.after"];
 
-let server: PostgresServer;
+const server = usePostgres();
 let cluster: Nodes;
 
 describe.skipIf(await isWithoutPostgres())("what cannot be shown", () => {
   let isAway = false;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  });
-  afterAll(() => server.stop());
   afterEach(() => cluster.close());
 
   it("is said to be stored, to a chat that waits for its answer", async () => {

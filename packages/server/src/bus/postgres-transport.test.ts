@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { isWithoutPostgres } from "../../test/postgres-server.ts";
+import { usePostgres } from "../../test/use-postgres.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import { createSystemClock } from "../clock.ts";
@@ -12,11 +13,7 @@ import { PostgresTransport } from "./postgres-transport.ts";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
 describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
+  const server = usePostgres();
 
   /** A transport of which both connections stand. */
   async function connected(port: number, clock: Clock, onText: (text: string) => void) {

@@ -4,22 +4,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { isWithoutPostgres } from "../../test/postgres-server.ts";
+import { usePostgres } from "../../test/use-postgres.ts";
 import type { TableStore } from "../core/ports/table-store.ts";
 import { withTables } from "./database-address.ts";
 import { LEFT_BEHIND, movedTables, onTheWay } from "./moved-tables.ts";
 
 describe.skipIf(await isWithoutPostgres())("the tables of both databases", () => {
-  let server: PostgresServer;
+  const server = usePostgres();
   let root: string;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-    root = await mkdtemp(join(tmpdir(), "colloquy-tables-"));
-  }, 60_000);
-  afterAll(async () => {
-    await server.stop();
-    await rm(root, { recursive: true });
-  });
+  beforeAll(async () => void (root = await mkdtemp(join(tmpdir(), "colloquy-tables-"))));
+  afterAll(() => rm(root, { recursive: true }));
 
   const on = <Result>(work: (sqlite: TableStore, postgres: TableStore) => Promise<Result>) =>
     withTables({ kind: "sqlite", directory: root }, { access: "target", at: 0 }, (sqlite) =>

@@ -3,9 +3,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { isWithoutPostgres } from "../../test/postgres-server.ts";
+import { usePostgres } from "../../test/use-postgres.ts";
 import type { TableAccess, TableStore } from "../core/ports/table-store.ts";
 import type { Store } from "../core/ports/store.ts";
 import { existing, load, NOTHING, record, target } from "../store/contract/scenario.suite.ts";
@@ -331,11 +332,7 @@ describe("an import", () => {
 });
 
 describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
+  const server = usePostgres();
 
   it("sessions go there and back, line by line the same", async () => {
     const there: DatabaseAddress = { kind: "postgres", url: server.url(await server.createDatabase()) };

@@ -5,7 +5,8 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RememberedThreads } from "../../src/cli/chat/remembered-threads.ts";
-import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
+import { isWithoutPostgres } from "../postgres-server.ts";
+import { usePostgres } from "../use-postgres.ts";
 import { Service } from "./service.ts";
 import { Stranger } from "./stranger.ts";
 
@@ -194,20 +195,16 @@ describe("at a service elsewhere, with its admin key", () => {
 });
 
 describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
-  let postgres: PostgresServer;
+  const postgres = usePostgres();
   let service: Service;
   beforeAll(async () => {
-    postgres = await PostgresServer.start();
     const environment = {
       COLLOQUY_DATABASE_URL: postgres.url(await postgres.createDatabase()),
       COLLOQUY_SECRET_KEY: randomBytes(32).toString("base64"),
     };
     service = await Service.start({ environment });
   }, 120_000);
-  afterAll(async () => {
-    await service.remove();
-    await postgres.stop();
-  });
+  afterAll(() => service.remove());
 
   it("deletes in the database beside a running server, which forgets them, and asks nobody", async () => {
     const stranger = await Stranger.start();

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findFreePort, ServerProcess } from "../../torture/harness/server-process.ts";
 import { newSession, send, state, type Answer } from "../black-box/client.ts";
-import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
+import { isWithoutPostgres } from "../postgres-server.ts";
+import { usePostgres } from "../use-postgres.ts";
 import { isWithout } from "../programs.ts";
 import { ROOT } from "./dockerfile.ts";
 import { Nginx } from "./nginx.ts";
@@ -16,12 +17,11 @@ const CLIENTS = 6;
 const isLeftOut = (await isWithout("nginx")) || (await isWithoutPostgres());
 
 describe.skipIf(isLeftOut)("nodes that are restarted one after the other, behind nginx", () => {
-  let postgres: PostgresServer;
+  const postgres = usePostgres();
   let nginx: Nginx;
   const nodes: { readonly start: () => ServerProcess; process: ServerProcess }[] = [];
   const folders: string[] = [];
   beforeAll(async () => {
-    postgres = await PostgresServer.start();
     const environment = { COLLOQUY_DATABASE_URL: postgres.url(await postgres.createDatabase()) };
     const ports = [await findFreePort(), await findFreePort(), await findFreePort()] as const;
     for (const port of ports) {
@@ -37,7 +37,6 @@ describe.skipIf(isLeftOut)("nodes that are restarted one after the other, behind
   afterAll(async () => {
     await nginx.stop();
     for (const { process } of nodes) await process.end("SIGKILL");
-    await postgres.stop();
     for (const folder of folders) await rm(folder, { recursive: true, force: true });
   });
 

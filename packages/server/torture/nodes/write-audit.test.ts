@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { startTurn, step } from "../../src/store/contract/scenario.suite.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
-import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { isWithoutPostgres } from "../../test/postgres-server.ts";
+import { usePostgres } from "../../test/use-postgres.ts";
 import { Violations } from "../violations.ts";
 import { checkAudit, installAudit } from "./write-audit.ts";
 
@@ -13,16 +14,14 @@ interface Audited {
 }
 
 describe.skipIf(await isWithoutPostgres())("an audit of writes", () => {
-  let server: PostgresServer;
+  const server = usePostgres();
   /** A database with the audit, on which `node-1` has written a step of a turn that goes on; one where it has ended the turn too. */
   let running: Audited;
   let ended: Audited;
   beforeAll(async () => {
-    server = await PostgresServer.start();
     running = await makeAudited(false);
     ended = await makeAudited(true);
   }, 120_000);
-  afterAll(() => server.stop());
 
   async function makeAudited(isEnded: boolean): Promise<Audited> {
     const database = await server.createDatabase();

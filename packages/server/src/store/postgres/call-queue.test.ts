@@ -1,18 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { usePostgres } from "../../../test/use-postgres.ts";
 import { NOTHING, chat, existing, load, startTurn, step, target } from "../contract/scenario.suite.ts";
 import { openPostgresStore } from "./open.ts";
 
 describe.skipIf(await isWithoutPostgres())("calls that wait for the database", () => {
-  let server: PostgresServer;
+  const server = usePostgres();
   let url: string;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-    url = server.url(await server.createDatabase());
-  }, 60_000);
-  afterAll(() => server.stop());
+  beforeAll(async () => void (url = server.url(await server.createDatabase())));
 
   it("are all answered when there are more of them than may be under way, also when no other follows", async () => {
     const store = await openPostgresStore({ url, lanes: 1, mostTogether: 2 });

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { useDatabase } from "../../../test/use-postgres.ts";
 import { CommitLanes } from "./commit-lanes.ts";
-import { Connections } from "./connections.ts";
+import type { Connections } from "./connections.ts";
 import type { Change } from "./group-commit.ts";
-import { openPostgresStore } from "./open.ts";
 
 const NEVER_MS = 600_000;
 
@@ -26,24 +26,14 @@ function writes(key: string): Change {
 }
 
 describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
-  let server: PostgresServer;
-  let database: string;
+  const database = useDatabase("the schema");
   let connections: Connections;
   const said: string[] = [];
-
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
-  beforeEach(async () => {
+  beforeEach(() => {
     said.splice(0);
-    database = await server.createDatabase();
-    const url = server.url(database);
-    await (await openPostgresStore({ url })).close();
     // Longer than any test: what waits is found out.
-    connections = new Connections({ url, statementMs: 120_000 });
+    connections = database.connect({ statementMs: 120_000 });
   });
-  afterEach(() => connections.end());
 
   /** A change of a session that does not exist. */
   function change(decide: () => unknown = () => null): Change {
@@ -64,7 +54,7 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
   });
 
   it("do not keep others from beginning when all is written and the disk takes long", async () => {
-    await server.query(database, SLOW_COMMIT);
+    await database.query(SLOW_COMMIT);
     const free = Promise.withResolvers<void>();
     const lanes = new CommitLanes({
       connections,
@@ -75,7 +65,7 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     });
     let isCommitted = false;
     let commit: Promise<unknown> | undefined;
-    await server.holding(database, "SELECT pg_advisory_xact_lock(1)", async () => {
+    await database.holding("SELECT pg_advisory_xact_lock(1)", async () => {
       commit = lanes.commit([writes("key")]).then(() => (isCommitted = true));
       await free.promise;
       expect([lanes.isFree, isCommitted]).toEqual([true, false]);
@@ -84,15 +74,15 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
   });
 
   it("are no more than there are lanes, however long the disk takes", async () => {
-    await server.query(database, SLOW_COMMIT);
+    await database.query(SLOW_COMMIT);
     const late = Promise.withResolvers<void>();
     const slow = { connections, lateMs: NEVER_MS, diskMs: 1 };
     const lanes = new CommitLanes({ ...slow, lanes: 1, onFree: () => said.push("free") });
     const others = new CommitLanes({ ...slow, lanes: 2, onFree: late.resolve });
     const commits: Promise<unknown>[] = [];
-    await server.holding(database, "SELECT pg_advisory_xact_lock(1)", async () => {
+    await database.holding("SELECT pg_advisory_xact_lock(1)", async () => {
       commits.push(lanes.commit([writes("one")]));
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       // It is written later: when nobody waits for its disk any more, nobody does for that of the first.
       commits.push(others.commit([writes("other")]));
       await late.promise;
@@ -117,7 +107,7 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
     const lanes = new CommitLanes({ connections, lanes: 2, onFree: free.resolve, lateMs: 1 });
     let isCommitted = false;
     let commit: Promise<unknown> | undefined;
-    await server.holding(database, "LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE", async () => {
+    await database.holding("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE", async () => {
       commit = lanes.commit([change()]).then(() => (isCommitted = true));
       await free.promise;
       expect([lanes.isFree, isCommitted]).toEqual([true, false]);

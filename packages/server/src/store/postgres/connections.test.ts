@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { usePostgres } from "../../../test/use-postgres.ts";
 import { TcpProxy, type Link } from "../../../test/tcp-proxy.ts";
 import { CONNECTIONS, Connections } from "./connections.ts";
 import { send } from "./statement.ts";
@@ -8,11 +9,7 @@ import { send } from "./statement.ts";
 const PATIENT = { connectMs: 120_000, statementMs: 120_000 };
 
 describe.skipIf(await isWithoutPostgres())("the pool of connections", () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
+  const server = usePostgres();
 
   it.each([
     ["as many as it is given", { connections: 2 }, 2],

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { usePostgres } from "../../../test/use-postgres.ts";
 import { NOTHING, record, target } from "../contract/scenario.suite.ts";
 import { PASSED_OVER } from "./calls.ts";
 import { Connections, type Connection, type Written } from "./connections.ts";
@@ -22,11 +23,7 @@ class SteppedConnections extends Connections {
 }
 
 describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one", () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
+  const server = usePostgres();
 
   it("keep the order of a session that was held when the first of its changes came", async () => {
     const database = await server.createDatabase();

@@ -3,14 +3,14 @@
 
 import { randomUUID } from "node:crypto";
 import type { QueryResult } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { useDatabase } from "../../../test/use-postgres.ts";
 import type { Store } from "../../core/ports/store.ts";
 import type { StartedTurn } from "../../core/turn.ts";
 import { askOf, callOf, complete, identityOf, startTurn, step } from "../contract/scenario.suite.ts";
-import { Connections, type Connection } from "./connections.ts";
+import type { Connection, Connections } from "./connections.ts";
 import type { Needs } from "./facts.ts";
-import { openPostgresStore } from "./open.ts";
 import { send } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
@@ -18,24 +18,12 @@ import { Transaction } from "./transaction.ts";
 const WORDS = ["the past", "the question", "the stream", "the tool", "the system"];
 
 describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else holds", () => {
-  let server: PostgresServer;
-  let database: string;
+  const database = useDatabase("the schema");
   let store: Store;
   let connections: Connections;
-
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
   beforeEach(async () => {
-    database = await server.createDatabase();
-    const url = server.url(database);
-    store = await openPostgresStore({ url });
-    connections = new Connections({ url });
-  });
-  afterEach(async () => {
-    await connections.end();
-    await store.close();
+    store = await database.open();
+    connections = database.connect();
   });
 
   /** A session with a past and a turn that has streamed and asked, and something of the system. */
@@ -48,12 +36,12 @@ describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else
     await store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], [askOf("a", { asked })]);
     await store.turns.checkpoint(turn, 0, "the stream");
     const item = `INSERT INTO system_events (session_key, number, item) VALUES (${turn.sessionKey}, 1, '{"text":"the system"}')`;
-    await server.query(database, item);
+    await database.query(item);
     return started;
   }
 
   function holding(id: string, work: () => Promise<void>): Promise<void> {
-    return server.holding(database, `SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`, work);
+    return database.holding(`SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`, work);
   }
 
   /** Begins a transaction, which is undone. Answers what the server has sent of each session. */

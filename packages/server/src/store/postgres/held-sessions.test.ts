@@ -2,8 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { useDatabase } from "../../../test/use-postgres.ts";
 import { TcpProxy } from "../../../test/tcp-proxy.ts";
 import type { Store } from "../../core/ports/store.ts";
 import {
@@ -19,7 +20,7 @@ import {
   target,
 } from "../contract/scenario.suite.ts";
 import { Connections } from "./connections.ts";
-import { openPostgresStore, type PostgresStoreOptions } from "./open.ts";
+import { type PostgresStoreOptions } from "./open.ts";
 import { lockSessions } from "./session-locks.ts";
 import { send } from "./statement.ts";
 
@@ -29,26 +30,9 @@ const UNAVAILABLE = { status: 503, code: "store_unavailable" };
 const NEVER_WAITED_FOR = { cause: new Error("Somebody else holds the session") };
 
 describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", () => {
-  let server: PostgresServer;
-  let database: string;
-  const stores: Store[] = [];
-
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
-  beforeEach(async () => {
-    database = await server.createDatabase();
-  });
-  afterEach(async () => {
-    await Promise.all(stores.splice(0).map((store) => store.close()));
-  });
-
-  async function open(options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
-    const store = await openPostgresStore({ url: server.url(database), ...PATIENT, ...options });
-    stores.push(store);
-    return store;
-  }
+  const database = useDatabase("the schema");
+  const open = (options: Partial<PostgresStoreOptions> = {}): Promise<Store> =>
+    database.open({ ...PATIENT, ...options });
 
   async function sessions(store: Store, count: number): Promise<readonly string[]> {
     const ids = Array.from({ length: count }, () => randomUUID());
@@ -58,11 +42,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
 
   function holding(ids: readonly string[], work: () => Promise<void>): Promise<void> {
     const list = ids.map((id) => `'${id}'`).join(", ");
-    return server.holding(
-      database,
-      `SELECT 1 FROM sessions WHERE id IN (${list}) ORDER BY id FOR UPDATE`,
-      work,
-    );
+    return database.holding(`SELECT 1 FROM sessions WHERE id IN (${list}) ORDER BY id FOR UPDATE`, work);
   }
 
   it("hold up no calls about others that travel with theirs, and have theirs answered when they are free", async () => {
@@ -94,7 +74,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
       say("two");
       await store.sessions.rename(other!, "goes on");
       say("three");
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       say("four");
       await store.sessions.rename(other!, "goes on still");
       expect(done).toEqual([]);
@@ -113,10 +93,9 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     await holding(held, async () => {
       asked.push(...held.slice(0, 6).map((id) => chat(store, id, "waits")));
       asked.push(...removed.map((id) => store.sessions.remove(id)));
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       for (let count = 0; count < 5; count += 1) await chat(store, other!, "goes on", { maxQueued: 10 });
-      const [row] = await server.query(
-        database,
+      const [row] = await database.query(
         "SELECT count(*)::integer AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
       );
       expect(row).toEqual({ waiting: 1 });
@@ -143,8 +122,8 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
   });
 
   it("hold up nobody else's when they begin their life on a node that is paused", async () => {
-    const proxy = await TcpProxy.start(server.port);
-    const paused = await open({ url: server.url(database).replace(`:${server.port}/`, `:${proxy.port}/`) });
+    const proxy = await TcpProxy.start(database.server.port);
+    const paused = await open({ url: database.urlBy(proxy.port) });
     const store = await open({ lanes: 1 });
     const id = randomUUID();
     const goOn = Promise.withResolvers<() => void>();
@@ -185,7 +164,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     let claim: ReturnType<Store["turns"]["claim"]> | undefined;
     await holding([held], async () => {
       claim = store.turns.claim("me", [randomUUID(), randomUUID(), randomUUID()], [], {});
-      while ((await server.query(database, "SELECT 1 FROM leases")).length === 0);
+      while ((await database.query("SELECT 1 FROM leases")).length === 0);
     });
     expect((await claim)?.map(({ session }) => session.id)).toEqual([free, held]);
   });
@@ -198,12 +177,12 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const touch = (...ids: string[]) =>
       store.sessions.touch(ids.map((id) => ({ id, life: lives.get(id) ?? "" })));
     const usedAt = async (id: string) =>
-      (await server.query(database, `SELECT used_at FROM sessions WHERE id = '${id}'`))[0]?.["used_at"];
+      (await database.query(`SELECT used_at FROM sessions WHERE id = '${id}'`))[0]?.["used_at"];
     const before = await usedAt(held!);
     let gone: ReturnType<typeof touch> | undefined;
     await holding([held!], async () => {
       gone = touch(held!, free!, randomUUID());
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       expect(await touch(free!)).toEqual([]);
     });
     expect(await gone).toHaveLength(1);
@@ -218,7 +197,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     await holding([held], async () => {
       const epochs = turns.map(({ epoch }) => epoch);
       handed = store.turns.handBack("owner", epochs);
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       const [again] = await store.turns.claim("other", [randomUUID()], [], {});
       expect(again?.session.id).toBe(free);
     });
@@ -234,7 +213,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const [held = 0, renewed = 0, lost = 0] = turns;
     const renew = (...epochs: number[]) => store.turns.renew("owner", epochs, 20_000);
     const release = () => store.turns.releaseDeadLeases(null);
-    await server.holding(database, `SELECT 1 FROM leases WHERE epoch = ${held} FOR UPDATE`, async () => {
+    await database.holding(`SELECT 1 FROM leases WHERE epoch = ${held} FOR UPDATE`, async () => {
       expect(await renew(held, renewed, 123_456)).toEqual({ renewed: [renewed], busy: [held] });
       now += 10_000;
       expect(await release()).toBe(1);
@@ -249,7 +228,7 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const store = await open();
     const { epoch } = await startTurn(store, randomUUID(), "hello");
     const renew = () => store.turns.renew("owner", [epoch], 20_000);
-    await server.holding(database, `DELETE FROM leases WHERE epoch = ${epoch}`, async (run) => {
+    await database.holding(`DELETE FROM leases WHERE epoch = ${epoch}`, async (run) => {
       expect(await renew()).toEqual({ renewed: [], busy: [epoch] });
       await run("COMMIT");
       expect(await renew()).toEqual({ renewed: [], busy: [] });
@@ -260,11 +239,11 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
     const store = await open();
     const { epoch } = await startTurn(store, randomUUID(), "hello");
     const { epoch: dead } = await startTurn(store, randomUUID(), "hello");
-    await server.query(database, `UPDATE leases SET expires_at = 0 WHERE epoch = ${dead}`);
+    await database.query(`UPDATE leases SET expires_at = 0 WHERE epoch = ${dead}`);
     let swept: Promise<number> | undefined;
-    await server.holding(database, "LOCK TABLE turns IN ACCESS EXCLUSIVE MODE", async () => {
+    await database.holding("LOCK TABLE turns IN ACCESS EXCLUSIVE MODE", async () => {
       swept = store.turns.releaseDeadLeases(null);
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       expect(await store.turns.renew("owner", [epoch], 20_000)).toEqual({ renewed: [epoch], busy: [] });
     });
     expect(await swept).toBe(1);
@@ -293,20 +272,20 @@ describe.skipIf(await isWithoutPostgres())("sessions that somebody else holds", 
   it("are locked in the order of their ids, in whichever order they are named and were created", async () => {
     const [low, high] = ["00000000-0000-4000-8000-000000000001", "ffffffff-0000-4000-8000-000000000001"];
     const store = await open();
-    const connections = new Connections({ url: server.url(database) });
+    const connections = new Connections({ url: database.url });
     const keys: number[] = [];
     for (const id of [high, low])
       keys.push((await store.sessions.open(target(id), NOTHING))?.session.key ?? 0);
     for (const sought of [{ ids: [high, low] }, { keys }]) {
       let locked: Promise<unknown> = Promise.resolve();
-      await server.holding(database, `SELECT 1 FROM sessions WHERE id = '${low}' FOR UPDATE`, async (run) => {
+      await database.holding(`SELECT 1 FROM sessions WHERE id = '${low}' FOR UPDATE`, async (run) => {
         locked = connections.use(async (connection) => {
           await send(connection, "BEGIN");
           const rows = await lockSessions(connection, sought, "waits");
           await send(connection, "COMMIT");
           expect(rows).toHaveLength(2);
         });
-        await server.untilWaiting(database);
+        await database.untilWaiting();
         // Whoever waits for the first has not taken the second.
         await run(`SELECT 1 FROM sessions WHERE id = '${high}' FOR UPDATE NOWAIT`);
       });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { useDatabase } from "../../../test/use-postgres.ts";
 import { readMigrations, type Migration } from "../migrations.ts";
 import { splitMigration } from "./concurrent-indexes.ts";
 import { Connections } from "./connections.ts";
@@ -30,24 +31,13 @@ it("indexes of tables that may be large are built while others go on writing", (
 });
 
 describe.skipIf(await isWithoutPostgres())("migrate", () => {
-  let server: PostgresServer;
-  let database: string;
+  const database = useDatabase("nothing");
   let connections: Connections;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
-  beforeEach(async () => {
-    database = await server.createDatabase();
-    connections = new Connections({ url: server.url(database) });
-  });
-  afterEach(() => connections.end());
+  beforeEach(() => void (connections = database.connect()));
 
-  const applied = () =>
-    server.query(database, "SELECT version, name FROM schema_migrations ORDER BY version");
+  const applied = () => database.query("SELECT version, name FROM schema_migrations ORDER BY version");
   const tables = async () => {
-    const rows = await server.query(
-      database,
+    const rows = await database.query(
       "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_migrations' ORDER BY 1",
     );
     return rows.map((row) => row["tablename"]);
@@ -71,10 +61,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       OURS.length + 1,
       "SELECT pg_sleep(0.3); CREATE TABLE slow (x integer); INSERT INTO slow VALUES (1)",
     );
-    const nodes = Array.from(
-      { length: 5 },
-      () => new Connections({ url: server.url(database), statementMs: 100 }),
-    );
+    const nodes = Array.from({ length: 5 }, () => new Connections({ url: database.url, statementMs: 100 }));
     try {
       await Promise.all(nodes.map((node) => migrate(node, [...OURS, slow])));
     } finally {
@@ -83,7 +70,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     expect((await applied()).map(({ version }) => version)).toEqual(
       [...OURS, slow].map(({ version }) => version),
     );
-    expect(await server.query(database, "SELECT x FROM slow")).toEqual([{ x: 1 }]);
+    expect(await database.query("SELECT x FROM slow")).toEqual([{ x: 1 }]);
   });
 
   it("leaves nothing of a migration that fails", async () => {
@@ -100,14 +87,14 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     const change = migration(2, "ALTER TABLE a ADD COLUMN y integer");
     await migrate(connections, [first]);
     let migrating = Promise.resolve();
-    await server.holding(database, "SELECT x FROM a", async () => {
+    await database.holding("SELECT x FROM a", async () => {
       migrating = migrate(connections, [first, change]);
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       // Behind the migration, and not for as long as the reader takes.
-      expect(await server.query(database, "SELECT x FROM a")).toEqual([]);
+      expect(await database.query("SELECT x FROM a")).toEqual([]);
     });
     await migrating;
-    expect(await server.query(database, "SELECT x, y FROM a")).toEqual([]);
+    expect(await database.query("SELECT x, y FROM a")).toEqual([]);
   });
 
   describe("that builds an index concurrently", () => {
@@ -117,8 +104,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       "ALTER TABLE a ADD COLUMN y integer;\nCREATE INDEX CONCURRENTLY a_by_x ON a (x);",
     );
     const valid = async () => {
-      const rows = await server.query(
-        database,
+      const rows = await database.query(
         "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('a_by_x')",
       );
       return rows.map(({ indisvalid }) => indisvalid);
@@ -130,24 +116,23 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     it("lets others go on writing behind a transaction that takes its time, and is done when that is", async () => {
       await beforeIndex();
       let migrating = Promise.resolve();
-      await server.holding(database, "INSERT INTO a VALUES (1)", async () => {
+      await database.holding("INSERT INTO a VALUES (1)", async () => {
         migrating = migrate(connections, [first, indexed]);
-        await server.untilWaiting(database);
-        await server.query(database, "SET lock_timeout = 100; INSERT INTO a VALUES (2)");
+        await database.untilWaiting();
+        await database.query("SET lock_timeout = 100; INSERT INTO a VALUES (2)");
         expect(await valid()).toEqual([false]);
       });
       await migrating;
       expect(await valid()).toEqual([true]);
-      expect(await server.query(database, "SELECT x FROM a")).toEqual([{ x: 2 }]);
+      expect(await database.query("SELECT x FROM a")).toEqual([{ x: 2 }]);
     });
 
     it("builds it anew at the next start when it was broken off in the middle", async () => {
       await beforeIndex();
-      await server.holding(database, "INSERT INTO a VALUES (1)", async () => {
+      await database.holding("INSERT INTO a VALUES (1)", async () => {
         const broken = migrate(connections, [first, indexed]).catch((error: unknown) => error);
-        await server.untilWaiting(database);
-        await server.query(
-          database,
+        await database.untilWaiting();
+        await database.query(
           "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY a_by_x%'",
         );
         expect(await broken).toBeInstanceOf(Error);
@@ -160,25 +145,25 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
 
     it("is waited for by nodes that start meanwhile, and does not wait for them", async () => {
       await beforeIndex();
-      const nodes = [1, 2].map(() => new Connections({ url: server.url(database) }));
+      const nodes = [1, 2].map(() => new Connections({ url: database.url }));
       const starting: Promise<void>[] = [];
       const looks =
         "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_%advisory%lock%' AND pid <> pg_backend_pid()";
       try {
-        await server.holding(database, "INSERT INTO a VALUES (1)", async () => {
+        await database.holding("INSERT INTO a VALUES (1)", async () => {
           starting.push(migrate(nodes[0]!, [first, indexed]));
-          await server.untilWaiting(database);
+          await database.untilWaiting();
           starting.push(migrate(nodes[1]!, [first, indexed]));
-          while ((await server.query(database, looks)).length === 0);
+          while ((await database.query(looks)).length === 0);
         });
         await Promise.all(starting);
       } finally {
         await Promise.all(nodes.map((node) => node.end()));
       }
       expect(await valid()).toEqual([true]);
-      await server.untilDeserted(database);
+      await database.untilDeserted();
       const deadlocks = "SELECT deadlocks::integer FROM pg_stat_database WHERE datname = current_database()";
-      expect(await server.query(database, deadlocks)).toEqual([{ deadlocks: 0 }]);
+      expect(await database.query(deadlocks)).toEqual([{ deadlocks: 0 }]);
     });
 
     it("leaves an index alone that a later migration has removed", async () => {
@@ -189,7 +174,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     });
 
     it("leaves the connection with the limits of all others", async () => {
-      const one = new Connections({ url: server.url(database), connections: 1, statementMs: 1234 });
+      const one = new Connections({ url: database.url, connections: 1, statementMs: 1234 });
       try {
         await migrate(one, [first, indexed]);
         const limits = await one.use((connection) =>
@@ -198,9 +183,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
           ),
         );
         expect(limits.rows).toEqual([{ statement: "1234ms", lock: "617ms" }]);
-        expect(await server.query(database, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory'")).toEqual(
-          [],
-        );
+        expect(await database.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'")).toEqual([]);
       } finally {
         await one.end();
       }
@@ -219,15 +202,11 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
 
   it("finds what is queued behind a turn that waits for a person in a database of the version before", async () => {
     await migrate(connections, OURS.slice(0, 2));
-    await server.query(
-      database,
-      `INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
+    await database.query(`INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
        VALUES (1, 1, 'waiting', 1, 0, 0, 0, 0, '{}', 1), (1, 2, 'queued', 1, 0, 0, 0, 0, '{}', 1),
-              (2, 1, 'running', 1, 0, 0, 0, 0, '{}', 1), (2, 2, 'queued', 1, 0, 0, 0, 0, '{}', 1)`,
-    );
+              (2, 1, 'running', 1, 0, 0, 0, 0, '{}', 1), (2, 2, 'queued', 1, 0, 0, 0, 0, '{}', 1)`);
     await migrate(connections, OURS);
-    const behind = await server.query(
-      database,
+    const behind = await database.query(
       "SELECT session_key::integer, number::integer FROM turns WHERE behind_waiting = 1",
     );
     expect(behind).toEqual([{ session_key: 1, number: 2 }]);
@@ -235,15 +214,11 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
 
   it("takes what a node of the version before writes, which knows nothing of the new columns", async () => {
     await migrate(connections, OURS);
-    await server.query(
-      database,
-      `INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
+    await database.query(`INSERT INTO turns (session_key, number, state, user_position, attempts, steps, epoch, runnable, usage, enqueued_at)
        VALUES (1, 1, 'running', 1, 1, 0, 1, 0, '{}', 1);
-       INSERT INTO leases (session_key, owner, epoch, expires_at) VALUES (1, 'before', 1, 10)`,
-    );
+       INSERT INTO leases (session_key, owner, epoch, expires_at) VALUES (1, 'before', 1, 10)`);
     expect(
-      await server.query(
-        database,
+      await database.query(
         `SELECT behind_waiting, ran_ms::integer, model, started_at, attempt_at, taken_at FROM turns JOIN leases USING (session_key)`,
       ),
     ).toEqual([
@@ -253,14 +228,11 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
 
   it("compares all text that is looked up or sorted by its bytes", async () => {
     await migrate(connections, OURS);
-    const rows = await server.query(
-      database,
-      `SELECT DISTINCT c.relname || '.' || a.attname AS column
+    const rows = await database.query(`SELECT DISTINCT c.relname || '.' || a.attname AS column
        FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY(i.indkey)
        JOIN pg_collation l ON l.oid = a.attcollation
-       WHERE n.nspname = 'public' AND l.collname <> 'C'`,
-    );
+       WHERE n.nspname = 'public' AND l.collname <> 'C'`);
     expect(rows).toEqual([]);
   });
 });

@@ -2,8 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { useDatabase } from "../../../test/use-postgres.ts";
 import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
 import type { Store } from "../../core/ports/store.ts";
 import {
@@ -18,28 +19,16 @@ import {
   target,
 } from "../contract/scenario.suite.ts";
 import { readMigrations } from "../migrations.ts";
-import { openPostgresStore } from "./open.ts";
 
 describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
-  let server: PostgresServer;
-  let database: string;
+  const database = useDatabase("nothing");
   let nodes: Store[];
-
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
   beforeEach(async () => {
-    database = await server.createDatabase();
-    const url = server.url(database);
-    nodes = await Promise.all(Array.from({ length: 5 }, () => openPostgresStore({ url, connections: 4 })));
-  });
-  afterEach(async () => {
-    await Promise.all(nodes.map((node) => node.close()));
+    nodes = await Promise.all(Array.from({ length: 5 }, () => database.open({ connections: 4 })));
   });
 
   it("migrate it once, however many start at the same time", async () => {
-    const rows = await server.query(database, "SELECT version FROM schema_migrations ORDER BY version");
+    const rows = await database.query("SELECT version FROM schema_migrations ORDER BY version");
     const migrations = readMigrations(join(import.meta.dirname, "migrations"));
     expect(rows).toEqual(migrations.map(({ version }) => ({ version })));
   });
@@ -106,18 +95,13 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
   });
 
   it("go by the clock of the database, which none of them can be ahead of", async () => {
-    const before = Number(
-      (await server.query(database, "SELECT extract(epoch FROM now()) * 1000 AS at"))[0]?.["at"],
-    );
+    const before = Number((await database.query("SELECT extract(epoch FROM now()) * 1000 AS at"))[0]?.["at"]);
     const { session } = await chat(nodes[0]!, randomUUID(), "hello");
-    const after = Number(
-      (await server.query(database, "SELECT extract(epoch FROM now()) * 1000 AS at"))[0]?.["at"],
-    );
+    const after = Number((await database.query("SELECT extract(epoch FROM now()) * 1000 AS at"))[0]?.["at"]);
     expect(session.createdAt).toBeGreaterThanOrEqual(Math.floor(before));
     expect(session.createdAt).toBeLessThanOrEqual(after);
     const turn = await startTurn(nodes[1]!, randomUUID(), "hello");
-    const [lease] = await server.query(
-      database,
+    const [lease] = await database.query(
       "SELECT expires_at - extract(epoch FROM now()) * 1000 AS left FROM leases",
     );
     expect(Number(lease?.["left"])).toBeGreaterThan(5000);
@@ -131,7 +115,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
   it("share out titles that are owed", async () => {
     const ids = Array.from({ length: 10 }, () => randomUUID());
     await Promise.all(ids.map((id) => chat(nodes[0]!, id, "hello")));
-    await server.query(database, `UPDATE title_jobs SET due_at = due_at - ${TITLE_LEASE_MS}`);
+    await database.query(`UPDATE title_jobs SET due_at = due_at - ${TITLE_LEASE_MS}`);
     const jobs = await Promise.all(nodes.map((node) => node.jobs.claimTitles(10, 60_000)));
     expect(
       jobs
@@ -145,15 +129,14 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     const id = randomUUID();
     const { session } = await chat(nodes[0]!, id, "hello");
     // A server looks for a deadlock once for each wait: late enough that it is there by then, however busy the machine is.
-    await server.query(database, `ALTER DATABASE ${database} SET deadlock_timeout = '2s'`);
-    const node = await openPostgresStore({ url: server.url(database), statementMs: 10_000 });
-    nodes.push(node);
+    await database.query(`ALTER DATABASE ${database.name} SET deadlock_timeout = '2s'`);
+    const node = await database.open({ statementMs: 10_000 });
     let renamed: ReturnType<Store["sessions"]["rename"]> | undefined;
     const job = `SELECT 1 FROM title_jobs WHERE session_key = ${session.key} FOR UPDATE`;
     // It does not look for deadlocks itself, so that the one who came first, the node, is the one who is undone.
-    await server.holding(database, `SET LOCAL deadlock_timeout = '1h'; ${job}`, async (run) => {
+    await database.holding(`SET LOCAL deadlock_timeout = '1h'; ${job}`, async (run) => {
       renamed = node.sessions.rename(id, "Mine");
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       await run(`SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`);
     });
     expect((await renamed)?.session.title).toBe("Mine");
@@ -187,7 +170,7 @@ describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {
     });
     while (!isStopped) {
       const locks = ids.map((id) => `PERFORM 1 FROM sessions WHERE id = '${id}' FOR UPDATE;`).join(" ");
-      await server.query(database, `DO $$ BEGIN ${locks} END $$`).catch(() => undefined);
+      await database.query(`DO $$ BEGIN ${locks} END $$`).catch(() => undefined);
     }
   }
 });

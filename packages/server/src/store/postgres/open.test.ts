@@ -1,16 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { usePostgres } from "../../../test/use-postgres.ts";
 import type { Store } from "../../core/ports/store.ts";
 import { chat, everything, startTurn, step } from "../contract/scenario.suite.ts";
 import { openPostgresStore } from "./open.ts";
 
 describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
+  const server = usePostgres();
 
   it("refuses a database that it cannot reach, and one that is not there", async () => {
     await expect(openPostgresStore({ url: "postgres://colloquy@127.0.0.1:1/none" })).rejects.toThrow(

@@ -1,8 +1,9 @@
 // Several nodes that count together on one real database.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { useDatabase } from "../../../test/use-postgres.ts";
 import { TcpProxy } from "../../../test/tcp-proxy.ts";
 import { HOLDER_DEAD_MS, HOLDER_SIGN_MS, type RateCounters } from "../../core/ports/rate-counters.ts";
 import { openPostgresStore } from "./open.ts";
@@ -15,21 +16,12 @@ const SYNCS = "SELECT sum(fsyncs) AS synced FROM pg_stat_io WHERE object = 'wal'
 const UNAVAILABLE = { status: 503, code: "store_unavailable" };
 
 describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
-  let server: PostgresServer;
-  let template: string;
-  let database: string;
+  const database = useDatabase("the schema");
   let clock: ManualClock;
   let nodes: RateCounters[];
   let warned: PromiseWithResolvers<void>;
 
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-    template = await server.createDatabase();
-    await (await openPostgresStore({ url: server.url(template) })).close();
-  }, 60_000);
-  afterAll(() => server.stop());
   beforeEach(async () => {
-    database = await server.createDatabase(template);
     clock = new ManualClock();
     warned = Promise.withResolvers();
     nodes = await Promise.all(["a", "b", "c"].map((node) => open(node)));
@@ -45,7 +37,7 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
       error() {},
       warn: () => warned.resolve(),
     };
-    const url = server.url(database);
+    const url = database.url;
     return openRateCounters({
       url,
       node,
@@ -58,15 +50,14 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
     });
   }
 
-  const rows = (table: string) => server.query(database, `SELECT * FROM ${table} ORDER BY 1, 2`);
+  const rows = (table: string) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`);
   /** Until a node has told the database what it was not asked for. */
   async function until(condition: () => Promise<boolean>): Promise<void> {
     for (let round = 0; round < 2_000; round += 1) if (await condition()) return;
     throw new Error("It never came true");
   }
   const heldOf = async (key: string): Promise<number> => {
-    const found = await server.query(
-      database,
+    const found = await database.query(
       `SELECT coalesce(sum(held), 0)::integer AS held FROM held_places WHERE key = '${key}'`,
     );
     return Number(found[0]?.["held"]);
@@ -163,7 +154,7 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
 
     it("are held again by a node that was taken for dead, and by all when the database has lost them", async () => {
       await hold(nodes[0]!, "k", 1);
-      await server.query(database, "TRUNCATE place_holders, held_places");
+      await database.query("TRUNCATE place_holders, held_places");
       expect(await heldOf("k")).toBe(0);
       await passSign();
       await until(async () => (await heldOf("k")) === 1);
@@ -181,13 +172,13 @@ describe.skipIf(await isWithoutPostgres())("nodes that count together", () => {
     async function passSign(): Promise<void> {
       await clock.advance(HOLDER_SIGN_MS);
       const isSeen = `SELECT count(*)::integer AS seen FROM place_holders WHERE seen_at = ${clock.now()}`;
-      await until(async () => (await server.query(database, isSeen))[0]?.["seen"] === 3);
+      await until(async () => (await database.query(isSeen))[0]?.["seen"] === 3);
     }
   });
 
   it("refuse with 503 while the database cannot be reached, and mend what they have said when it can", async () => {
-    const proxy = await TcpProxy.start(server.port);
-    const url = server.url(database).replace(`:${server.port}/`, `:${proxy.port}/`);
+    const proxy = await TcpProxy.start(database.server.port);
+    const url = database.urlBy(proxy.port);
     const node = await open("far", { url });
     expect(await node.hold("k", 2)).toBe(true);
     proxy.isSilent = true;

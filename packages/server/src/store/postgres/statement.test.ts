@@ -1,6 +1,7 @@
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { usePostgres } from "../../../test/use-postgres.ts";
 import { Connections } from "./connections.ts";
 import { prepare, send } from "./statement.ts";
 
@@ -9,11 +10,7 @@ const double = prepare<[number], { readonly doubled: number }>("SELECT 2 * $1::i
 const insert = prepare<[number]>("INSERT INTO kept (value) VALUES ($1)");
 
 describe.skipIf(await isWithoutPostgres())("statements that are sent in one go", () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
+  const server = usePostgres();
 
   it("leave in one piece, and nothing is held back once all of them are said", async () => {
     const connections = new Connections({ url: server.url(await server.createDatabase()) });

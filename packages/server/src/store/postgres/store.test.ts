@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { beforeAll, describe } from "vitest";
 import type { ManualClock } from "../../../test/manual-clock.ts";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { makeTemplate, usePostgres } from "../../../test/use-postgres.ts";
 import type { Store } from "../../core/ports/store.ts";
 import { describeFold } from "../contract/fold.suite.ts";
 import type { OpenedStore } from "../contract/given-store.suite.ts";
@@ -11,15 +12,9 @@ import { describeTurnProgress } from "../contract/turn-progress.suite.ts";
 import { openPostgresStore } from "./open.ts";
 
 describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
-  let server: PostgresServer;
+  const server = usePostgres();
   let template: string;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-    // A database with the schema in it, of which every test gets a copy.
-    template = await server.createDatabase();
-    await (await openPostgresStore({ url: server.url(template) })).close();
-  }, 60_000);
-  afterAll(() => server.stop());
+  beforeAll(async () => void (template = await makeTemplate(server)));
 
   async function openStore(clock: ManualClock): Promise<OpenedStore> {
     const url = server.url(await server.createDatabase(template));

@@ -1,20 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { makeTemplate, usePostgres } from "../../../test/use-postgres.ts";
 import { NOTHING, target } from "../contract/scenario.suite.ts";
 import { describeTables, type GivenDatabase } from "../contract/tables.suite.ts";
 import { openPostgresStore } from "./open.ts";
 import { withPostgresTables } from "./tables.ts";
 
 describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
-  let server: PostgresServer;
+  const server = usePostgres();
   let template: string;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-    template = await server.createDatabase();
-    await (await openPostgresStore({ url: server.url(template) })).close();
-  }, 60_000);
-  afterAll(() => server.stop());
+  beforeAll(async () => void (template = await makeTemplate(server)));
 
   async function createDatabase(): Promise<GivenDatabase> {
     const url = server.url(await server.createDatabase(template));

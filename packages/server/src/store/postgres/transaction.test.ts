@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { QueryConfig } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { useDatabase } from "../../../test/use-postgres.ts";
 import type { Store } from "../../core/ports/store.ts";
 import {
   NOTHING,
@@ -14,31 +15,18 @@ import {
   startTurn,
   target,
 } from "../contract/scenario.suite.ts";
-import { Connections, type Connection } from "./connections.ts";
+import type { Connection, Connections } from "./connections.ts";
 import { readFacts, type Needs } from "./facts.ts";
-import { openPostgresStore } from "./open.ts";
 import { send } from "./statement.ts";
 import { Transaction, type Locked } from "./transaction.ts";
 
 describe.skipIf(await isWithoutPostgres())("a transaction", () => {
-  let server: PostgresServer;
-  let database: string;
+  const database = useDatabase("the schema");
   let store: Store;
   let connections: Connections;
-
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
   beforeEach(async () => {
-    database = await server.createDatabase();
-    const url = server.url(database);
-    store = await openPostgresStore({ url });
-    connections = new Connections({ url });
-  });
-  afterEach(async () => {
-    await connections.end();
-    await store.close();
+    store = await database.open();
+    connections = database.connect();
   });
 
   /** A session whose turn has ended, and the statements with which somebody else has it run again. */
@@ -58,9 +46,9 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
   /** Asks while somebody else holds what `again` changes, and lets him commit when it waits. */
   async function askedMeanwhile<Answer>(again: string, ask: () => Promise<Answer>): Promise<Answer> {
     let answer: Promise<Answer> | undefined;
-    await server.holding(database, again, async (run) => {
+    await database.holding(again, async (run) => {
       answer = ask();
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       await run("COMMIT");
     });
     return await answer!;
@@ -92,9 +80,9 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
     await store.sessions.open(target(id), NOTHING);
     let released = 0;
     const hold = `SELECT 1 FROM sessions WHERE id = '${id}' FOR UPDATE`;
-    await server.holding(database, hold, async (run) => {
+    await database.holding(hold, async (run) => {
       const renamed = store.sessions.rename(id, "waits");
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       const { rows } = (await run(
         "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now",
       )) as { readonly rows: readonly [{ readonly now: number }] };
@@ -138,12 +126,12 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
       SELECT pg_advisory_xact_lock(20482, hashtext('${birth}'));
       INSERT INTO sessions SELECT (jsonb_populate_record(s, jsonb_build_object('id', '${birth}', 'key', 77))).*
       FROM sessions s WHERE id = '${model}'`;
-    await server.holding(database, hold, async (run) => {
+    await database.holding(hold, async (run) => {
       begins = begun({ births: [birth], others: [], patience: "waits" }, (transaction) => {
         expect(transaction.isHeld(birth)).toBe(false);
         expect(transaction.byId(birth)?.session.key).toBe(77);
       });
-      await server.untilWaiting(database);
+      await database.untilWaiting();
       await run("COMMIT");
     });
     await begins;
