@@ -5,8 +5,8 @@ import { cleanText } from "../core/text.ts";
 const MAX_MADE = 60;
 /** Characters of a model's answer that are looked at. */
 const MAX_ANSWER = 400;
-/** Characters as people see them: a family emoji is one, and a cut must not go through it. */
-const CHARACTERS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+/** Characters as people see them: a family emoji is one, and a cut must not go through it. Made when a title is long: it takes a while. */
+let characters: Intl.Segmenter | null = null;
 
 /** A title made from the first message itself: its first line that shows anything, cut at a word. Clean text, never empty. */
 export function plainTitle(message: string): string {
@@ -38,7 +38,8 @@ function firstLine(text: string): string {
 /** As many whole characters of the text's beginning as fit; of one that is too long by itself, its whole code points. */
 function wholeCharacters(text: string): string {
   let end = 0;
-  for (const { index, segment } of CHARACTERS.segment(text.slice(0, 2 * MAX_MADE))) {
+  characters ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  for (const { index, segment } of characters.segment(text.slice(0, 2 * MAX_MADE))) {
     if (index + segment.length > MAX_MADE) break;
     end = index + segment.length;
   }

@@ -1,7 +1,7 @@
 // Reads an OpenAPI document: from a file or a URL that the operator has configured, JSON or YAML, version 3.0 or 3.1.
 
 import { readFile, stat } from "node:fs/promises";
-import SwaggerParser from "@apidevtools/swagger-parser";
+import type SwaggerParser from "@apidevtools/swagger-parser";
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 
@@ -56,7 +56,9 @@ async function fetchText(
 
 async function parse(text: string): Promise<JsonObject> {
   const json = text.trimStart().startsWith("{");
-  const content = await new SwaggerParser()
+  // Loaded by those alone who have a document.
+  const { default: Parser } = await import("@apidevtools/swagger-parser");
+  const content = await new Parser()
     .parse(json ? "document.json" : "document.yaml", {
       // The parser is given this text and nothing to read with: a reference to elsewhere leads nowhere.
       resolve: {

@@ -1,9 +1,9 @@
 // The one way out for requests whose address a model, a client or a document of somebody else can steer, and for those to servers that
 // the operator has named. What it refuses, and why: docs/adr/0010-outbound-guard.md.
 
-import { fetch } from "undici";
+import type { fetch } from "undici";
 import type { Clock } from "../../core/ports/clock.ts";
-import { type ConnectionParts, createAgents } from "./connecting.ts";
+import type { ConnectionParts } from "./connecting.ts";
 import { limitBody } from "./limited-body.ts";
 import { describeFailure, OutboundError } from "./outbound-error.ts";
 import { checkUrl, firstRequest, type OutboundRequest, redirected } from "./outbound-request.ts";
@@ -43,7 +43,7 @@ const maximumRedirects = 3;
 const bodiless = new Set([101, 103, 204, 205, 304]);
 
 export function createOutbound(parts: OutboundParts): Outbound {
-  const agents = createAgents(parts);
+  const connections = connectLazily(parts);
 
   async function guardedFetch(
     url: string | URL,
@@ -81,7 +81,8 @@ export function createOutbound(parts: OutboundParts): Outbound {
   ): Promise<Awaited<ReturnType<typeof fetch>>> {
     const isConfigured = configured.has(request.url.origin);
     checkUrl(request.url, isConfigured);
-    return await fetch(request.url, {
+    const { agents, fetchWith } = await connections.connect();
+    return await fetchWith(request.url, {
       method: request.method,
       headers: [...request.headers],
       body: request.body,
@@ -92,9 +93,31 @@ export function createOutbound(parts: OutboundParts): Outbound {
     });
   }
 
+  return { guardedFetch, close: () => connections.close() };
+}
+
+/** What makes requests, loaded with the first of them: most services make none. */
+function connectLazily(parts: ConnectionParts) {
+  let isClosed = false;
+  let loading: ReturnType<typeof load> | null = null;
+  const load = async () => {
+    const [{ fetch: fetchWith }, { createAgents }] = await Promise.all([
+      import("undici"),
+      import("./connecting.ts"),
+    ]);
+    return { fetchWith, agents: createAgents(parts) };
+  };
   return {
-    guardedFetch,
-    close: async () => {
+    async connect() {
+      loading ??= load();
+      const connections = await loading;
+      if (isClosed) throw new Error("All connections have been ended.");
+      return connections;
+    },
+    async close(): Promise<void> {
+      isClosed = true;
+      if (loading === null) return;
+      const { agents } = await loading;
       await Promise.all([agents.steered.destroy(), agents.configured.destroy()]);
     },
   };
