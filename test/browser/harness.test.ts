@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findViolations } from "./accessibility.ts";
+import { findViolations, findViolationsInBothSchemes, settle } from "./accessibility.ts";
 import { isWithoutChromium, launchChromium, type LaunchedChromium } from "./chromium.ts";
 import { watchPage, type WatchedPage } from "./watched-page.ts";
 
@@ -111,6 +111,28 @@ describe.skipIf(await isWithoutChromium())("the harness for Chromium", () => {
     expect(await findViolations(page)).toEqual([]);
     await page.evaluate("document.querySelector('main').append(document.createElement('button'))");
     expect(await findViolations(page)).toEqual([expect.stringMatching(/^button-name: button: /)]);
+    expect(troubles()).toEqual([]);
+    await context.close();
+  });
+
+  it("lets axe look at both schemes of colours, with no colour on its way", async () => {
+    const { page, context, troubles } = await open("");
+    await page.evaluate(`
+      const sheet = new CSSStyleSheet();
+      sheet.replaceSync("* { transition: all 60s } html { background: light-dark(white, black); color-scheme: light dark }");
+      document.adoptedStyleSheets.push(sheet);`);
+    await settle(page);
+    expect(await findViolationsInBothSchemes(page)).toEqual([]);
+    // Seen on white, not on black; then the other way round.
+    for (const [colour, scheme] of [
+      ["#333", "dark"],
+      ["#ccc", "light"],
+    ] as const) {
+      await page.evaluate(`document.querySelector("p").style.color = "${colour}"`);
+      expect(await findViolationsInBothSchemes(page)).toEqual([
+        expect.stringMatching(new RegExp(`^${scheme}: color-contrast: p: `)),
+      ]);
+    }
     expect(troubles()).toEqual([]);
     await context.close();
   });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Action } from "@colloquy/protocol";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { chat, send, settled } from "./black-box/client.ts";
+import { chat, send, settled, state } from "./black-box/client.ts";
 import { Program } from "./black-box/server.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -61,10 +61,8 @@ it("step 3: a call waits for a person, over a kill of the server, and runs when 
   await write(3);
   await restart();
   const session = randomUUID();
-  const waiting = await chat(program.url, session, 'call cancel_order {"order": "A-18"}', {
-    headers: { Prefer: "wait=1" },
-  });
-  expect(waiting.pending_actions).toHaveLength(1);
+  await chat(program.url, session, 'call cancel_order {"order": "A-18"}');
+  await expect.poll(async () => (await state(program.url, session)).pending_actions).toHaveLength(1);
   await restart("SIGKILL");
   const [action] = (await send(program.url, "GET", "/api/actions", { session })).as(z.array(Action));
   expect(action).toMatchObject({ status: "pending", request: { input: { order: "A-18" } } });

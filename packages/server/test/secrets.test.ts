@@ -51,6 +51,7 @@ export default {
 };`;
 
 let directory = "";
+const administered = () => ({ dataDirectory: join(directory, "data"), secretKey: null });
 let server: ChildProcess | null = null;
 let url = "";
 let log = "";
@@ -110,8 +111,11 @@ async function command(...parameters: readonly string[]): Promise<{ code: unknow
 }
 
 async function newKey(): Promise<string> {
-  const { output } = await command("keys", "create", "--app", "defi", "--json");
-  return (JSON.parse(output) as { readonly key: string }).key;
+  const { keys, close } = await openAdministration(administered());
+  const input = { name: "", apps: ["defi"], expiresInMs: null };
+  const { key } = await keys(["defi"]).create(input);
+  await close();
+  return key;
 }
 
 function secrets(method: string, client: string, key: string, call: Call = {}): Promise<Answer> {
@@ -238,7 +242,7 @@ async function openEvents(session: string): Promise<() => string> {
 
 /** Sets a secret for many clients, as the service would. */
 async function fillDirectly(count: number): Promise<readonly string[]> {
-  const settings = { dataDirectory: join(directory, "data"), secretKey: null };
+  const settings = administered();
   const { store, close } = await openAdministration(settings);
   const vault = openVault(settings, store.secrets, SILENT);
   const clients = Array.from({ length: count }, (_, index) => `many-${index}`);

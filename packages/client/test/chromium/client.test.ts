@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { Page } from "playwright-core";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { openRealTab, type RealTab } from "../../../../test/browser/real-tab.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
@@ -19,15 +19,18 @@ let files: ClientPage;
 let served: Served;
 let id: string;
 
+// One for all of them: each test has a session of its own.
 beforeAll(async () => {
   files = await buildClientPage();
-}, 60_000);
-beforeEach(async () => {
   served = await serve();
+}, 60_000);
+beforeEach(() => {
   servePage(served.proxy, files);
+  served.proxy.seen.length = 0;
+  served.proxy.heads.length = 0;
   id = randomUUID();
 });
-afterEach(() => served.stop());
+afterAll(() => served.stop());
 
 /** The page follows the session from now on. */
 async function follow(page: Page): Promise<void> {
@@ -162,7 +165,7 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     const page = await open();
     await send(page, "Hi");
     const call = await served.model.next();
-    const words = Array.from({ length: 40 }, (_, word) => `${word} 🫖 and so on\n`);
+    const words = Array.from({ length: 24 }, (_, word) => `${word} 🫖 and so on\n`);
     for (const word of words) {
       call.say(word);
       // What came is shown, and what comes next finds another stream or none.
@@ -273,19 +276,21 @@ describe.skipIf(await isWithoutChromium())("the client in a tab", () => {
   let tab: RealTab;
   let page: Page;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     tab = await openRealTab(served.url);
     tab.expectTrouble(BROKEN);
     page = tab.page;
+  }, 60_000);
+  beforeEach(async () => {
+    await tab.show();
     await page.goto(served.url);
     await follow(page);
     await until(page, ({ connection }) => connection === "live");
   }, 60_000);
-  afterEach(async () => {
-    const troubles = tab.troubles();
-    await tab.close();
-    expect(troubles).toEqual([]);
+  afterEach(() => {
+    expect(tab.troubles()).toEqual([]);
   });
+  afterAll(() => tab.close());
 
   const visibility = (): Promise<unknown> => page.evaluate("document.visibilityState");
   const send = (text: string): Promise<unknown> => served.direct.sendMessage(id, text);

@@ -3,7 +3,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
-import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import type { WatchedPage } from "../../../../test/browser/watched-page.ts";
 import {
   answers,
@@ -15,8 +14,8 @@ import {
   say,
   sessionOf,
 } from "./console-page.ts";
-import { givePageWallet, type WalletAnswer, type WalletCall } from "./page-wallet.ts";
-import { useConsoleService } from "./use-console-service.ts";
+import { ChangingWallet, givePageWallet, type WalletAnswer, type WalletCall } from "./page-wallet.ts";
+import { useKeptConsole } from "./use-kept-console.ts";
 
 const ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const OTHER_ACCOUNT = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
@@ -35,30 +34,40 @@ const payingWallet: WalletAnswer = ({ method }) => {
 };
 const isLeftOut = await isWithoutChromium();
 
-const service = useConsoleService();
-
 describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 60_000 }, () => {
-  const openPage = useChromium();
+  const wallet = new ChangingWallet();
+  const kept = useKeptConsole((context) => wallet.give(context));
   const card = (page: Page) => page.getByRole("group", { name: "The assistant asks" });
 
-  /** Opens the console, and has the assistant call this tool. */
+  /** Has the assistant call this tool in a new conversation, in a page with this wallet. */
   async function asked(
     tool: string,
     input: object,
-    wallet: WalletAnswer | null = null,
+    answer: WalletAnswer = () => null,
   ): Promise<{ page: Page; calls: readonly WalletCall[]; expectTrouble: WatchedPage["expectTrouble"] }> {
-    const { page, context, expectTrouble } = await openPage(service.url);
-    const calls = wallet === null ? [] : await givePageWallet(context, wallet);
-    await openConsole(page);
-    await say(page, "Please");
-    (await service.model.next()).callTool(tool, input).finish("tool-calls");
-    await expectSeen(card(page));
+    const { page, expectTrouble } = await kept.newChat();
+    const calls = wallet.change(answer);
+    await ask(page, tool, input);
     return { page, calls, expectTrouble };
+  }
+
+  /** The same in a page that has no wallet. */
+  async function askedWithoutWallet(tool: string, input: object): Promise<{ page: Page }> {
+    const { page } = await kept.openPage(kept.service.url);
+    await openConsole(page);
+    await ask(page, tool, input);
+    return { page };
+  }
+
+  async function ask(page: Page, tool: string, input: object): Promise<void> {
+    await say(page, "Please");
+    (await kept.service.model.next()).callTool(tool, input).finish("tool-calls");
+    await expectSeen(card(page));
   }
 
   /** What became of the one call, as it is kept. */
   async function outcome(page: Page) {
-    const records = await service.direct.listMessages(await sessionOf(page));
+    const records = await kept.service.direct.listMessages(await sessionOf(page));
     return records.at(-1)?.tool_results?.[0];
   }
 
@@ -69,7 +78,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
       page.getByRole("status", { name: "News" }).getByText("asks whether it may use calculator"),
     );
     await card(page).getByRole("button", { name: "Approve" }).click();
-    (await service.model.next()).say("It is 84.").finish();
+    (await kept.service.model.next()).say("It is 84.").finish();
     await expectAnswer(page, /It is 84\./);
     await expectGone(card(page));
     expect(await outcome(page)).toMatchObject({ is_error: false, output: { result: 84 } });
@@ -78,7 +87,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
   it("is denied, and does not run", async () => {
     const { page } = await asked("calculator", { expression: "12 * 7" });
     await card(page).getByRole("button", { name: "Deny" }).click();
-    const call = await service.model.next();
+    const call = await kept.service.model.next();
     expect(call.prompt.at(-1)).toMatch(/denied|declined|not allowed/i);
     call.say("Then not.").finish();
     await expectAnswer(page, /Then not\./);
@@ -92,7 +101,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     const other = await page.context().newPage();
     await openConsole(other, await sessionOf(page));
     await card(other).getByRole("button", { name: "Approve" }).click();
-    (await service.model.next()).say("Two.").finish();
+    (await kept.service.model.next()).say("Two.").finish();
     await Promise.all([expectAnswer(page, /Two\./), expectGone(card(page)), expectGone(card(other))]);
   });
 
@@ -114,7 +123,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     const { page } = await asked("ask_user", { question: "Which tea?", choices: ["Green", "Black"] });
     await expectSeen(card(page).getByRole("heading", { name: "Which tea?" }));
     await answer(page);
-    (await service.model.next()).say("As you like.").finish();
+    (await kept.service.model.next()).say("As you like.").finish();
     await expectAnswer(page, /As you like\./);
     expect(JSON.stringify(await outcome(page))).toContain(given);
     await expectRest(page);
@@ -136,7 +145,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectSeen(card(page).getByText("A signature can move money as a transaction can."));
     await expectSeen(card(page).getByText("The wallet’s chosen account signs."));
     await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
-    (await service.model.next()).say("Signed.").finish();
+    (await kept.service.model.next()).say("Signed.").finish();
     await expectAnswer(page, /Signed\./);
     const signing = calls.find(({ method }) => method === "eth_signTypedData_v4");
     expect(signing?.params?.[0]).toBe(ACCOUNT);
@@ -146,13 +155,13 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
   });
 
   it("is a signature that cannot be given where the browser has no wallet: that is said, and it can be denied", async () => {
-    const { page } = await asked("wallet_request_signature", { typed_data: TYPED_DATA });
+    const { page } = await askedWithoutWallet("wallet_request_signature", { typed_data: TYPED_DATA });
     await expectSeen(
       card(page).getByText("This browser has no wallet. Open this conversation where you have one."),
     );
     expect(await card(page).getByRole("button", { name: "Sign with the wallet" }).count()).toBe(0);
     await card(page).getByRole("button", { name: "Deny" }).click();
-    (await service.model.next()).say("Then not.").finish();
+    (await kept.service.model.next()).say("Then not.").finish();
     await expectAnswer(page, /Then not\./);
     expect(await outcome(page)).toMatchObject({ is_error: true });
   });
@@ -166,10 +175,10 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     });
     await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
     await expectSeen(card(page).getByRole("alert").getByText("You declined in the wallet."));
-    expect((await service.direct.getState(await sessionOf(page))).pending_actions).toHaveLength(1);
+    expect((await kept.service.direct.getState(await sessionOf(page))).pending_actions).toHaveLength(1);
     isWilling = true;
     await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
-    (await service.model.next()).say("Signed.").finish();
+    (await kept.service.model.next()).say("Signed.").finish();
     await expectAnswer(page, /Signed\./);
   });
 
@@ -190,7 +199,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectSeen(card(page).getByText("The wallet’s chosen account signs."));
     await expectSeen(card(page).getByText(/^Without an answer by .*\d.*, this counts as denied\.$/));
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
-    (await service.model.next()).say("Sent.").finish();
+    (await kept.service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);
     const sending = calls.find(({ method }) => method === "eth_sendTransaction");
     expect(sending?.params?.[0]).toMatchObject({
@@ -221,7 +230,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectSeen(card(page).getByText(HASH));
     await page.unroute("**/api/actions/*");
     await card(page).getByRole("button", { name: "Tell the service" }).click();
-    (await service.model.next()).say("Sent.").finish();
+    (await kept.service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);
     expect(calls.filter(({ method }) => method === "eth_sendTransaction")).toHaveLength(1);
     expect(await outcome(page)).toMatchObject({ output: { transaction_hash: HASH } });
@@ -231,14 +240,14 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
   it("is a transaction that is not sent when it was decided elsewhere by then", async () => {
     const { page, calls } = await asked("wallet_request_transaction", PAYMENT, payingWallet);
     const id = await sessionOf(page);
-    const [action] = (await service.direct.getState(id)).pending_actions;
+    const [action] = (await kept.service.direct.getState(id)).pending_actions;
     // Between the click and the wallet.
     await page.route("**/api/state*", async (route) => {
-      await service.direct.decideAction(id, action!.id, { decision: "deny" });
+      await kept.service.direct.decideAction(id, action!.id, { decision: "deny" });
       await route.continue();
     });
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
-    (await service.model.next()).say("Then not.").finish();
+    (await kept.service.model.next()).say("Then not.").finish();
     await expectAnswer(page, /Then not\./);
     await expectGone(card(page));
     expect(calls).toEqual([]);
@@ -252,20 +261,23 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     });
     expectTrouble(/409/);
     const id = await sessionOf(page);
-    const [action] = (await service.direct.getState(id)).pending_actions;
+    const [action] = (await kept.service.direct.getState(id)).pending_actions;
     const asking = page.waitForResponse(/api\/state/);
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
     await asking;
-    await service.direct.decideAction(id, action!.id, { decision: "deny" });
+    await kept.service.direct.decideAction(id, action!.id, { decision: "deny" });
     await expectGone(card(page));
     late.resolve();
     await expectSeen(page.getByRole("alert").getByText(`The wallet has done it (${HASH})`));
-    (await service.model.next()).say("Then not.").finish();
+    (await kept.service.model.next()).say("Then not.").finish();
     await expectAnswer(page, /Then not\./);
   });
 
   it("is a transaction that was sent elsewhere, where the browser has no wallet", async () => {
-    const { page } = await asked("wallet_request_transaction", { to: ACCOUNT, value_ether: "0.25" });
+    const { page } = await askedWithoutWallet("wallet_request_transaction", {
+      to: ACCOUNT,
+      value_ether: "0.25",
+    });
     const hash = card(page).getByRole("textbox", { name: "Hash of the transaction" });
     await hash.fill(HASH.slice(0, -1));
     await card(page).getByRole("button", { name: "It is sent" }).click();
@@ -273,16 +285,16 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     expect(
       await hash.evaluate((input) => (input as { matches(rule: string): boolean }).matches(":invalid")),
     ).toBe(true);
-    expect((await service.direct.getState(await sessionOf(page))).pending_actions).toHaveLength(1);
+    expect((await kept.service.direct.getState(await sessionOf(page))).pending_actions).toHaveLength(1);
     await hash.fill(HASH);
     await card(page).getByRole("button", { name: "It is sent" }).click();
-    (await service.model.next()).say("Sent.").finish();
+    (await kept.service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);
     expect(await outcome(page)).toMatchObject({ output: { transaction_hash: HASH } });
   });
 
   it("is asked of the wallet that was connected, whose conversations are listed", async () => {
-    const { page, context } = await openPage(service.url);
+    const { page, context } = await kept.openPage(kept.service.url);
     let accounts = [ACCOUNT];
     const calls = await givePageWallet(context, ({ method }) => {
       if (method === "eth_requestAccounts") return accounts;
@@ -290,8 +302,8 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
       return method === "eth_sendTransaction" ? HASH : SIGNATURE;
     });
     const id = crypto.randomUUID();
-    const sending = service.direct.sendMessage(id, "Of my wallet", { publicKey: ACCOUNT, wait: true });
-    (await service.model.next()).say("Yes.").finish();
+    const sending = kept.service.direct.sendMessage(id, "Of my wallet", { publicKey: ACCOUNT, wait: true });
+    (await kept.service.model.next()).say("Yes.").finish();
     await sending;
     await openConsole(page);
     await page.getByRole("button", { name: "Connect a wallet" }).click();
@@ -303,22 +315,22 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectAnswer(page, /Yes\./);
     await page.getByRole("link", { name: "New chat" }).click();
     await say(page, "Also mine");
-    (await service.model.next()).say("Yes again.").finish();
+    (await kept.service.model.next()).say("Yes again.").finish();
     await expectAnswer(page, /Yes again\./);
     await say(page, "Pay");
     const payment = { to: ACCOUNT, value_ether: "0.25" };
-    (await service.model.next()).callTool("wallet_request_transaction", payment).finish("tool-calls");
+    (await kept.service.model.next()).callTool("wallet_request_transaction", payment).finish("tool-calls");
     await expectSeen(card(page).getByText(`${ACCOUNT} signs, the account that this page is connected to.`));
-    const { threads } = await service.direct.listThreads(ACCOUNT);
+    const { threads } = await kept.service.direct.listThreads(ACCOUNT);
     expect(threads.map(({ session_id }) => session_id)).toEqual([await sessionOf(page), id]);
     expect(await answers(page).count()).toBe(2);
     // Another account comes first in the wallet by now: it is not the one that was told.
     accounts = [OTHER_ACCOUNT, ACCOUNT];
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
     const signature = { typed_data: TYPED_DATA };
-    (await service.model.next()).callTool("wallet_request_signature", signature).finish("tool-calls");
+    (await kept.service.model.next()).callTool("wallet_request_signature", signature).finish("tool-calls");
     await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
-    (await service.model.next()).say("Done.").finish();
+    (await kept.service.model.next()).say("Done.").finish();
     await expectAnswer(page, /Done\./);
     const paramsOf = (name: string) => calls.find(({ method }) => method === name)?.params?.[0];
     expect(paramsOf("eth_sendTransaction")).toMatchObject({ from: ACCOUNT });

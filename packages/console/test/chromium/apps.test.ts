@@ -1,10 +1,10 @@
 // A person with the key of an App: which App is talked to, with which model, here and in the next conversation.
 
 import type { Page } from "playwright-core";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAdminClient } from "@colloquy/client/admin";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
-import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import type { WatchedPage } from "../../../../test/browser/watched-page.ts";
 import {
   expectAnswer,
   expectGone,
@@ -16,6 +16,7 @@ import {
 } from "./console-page.ts";
 import { ADMIN_KEY, prepareConsole, SCRIPTED } from "./console-service.ts";
 import { serveSeveralApps, type SeveralApps } from "./several-apps.ts";
+import { empty, useKeptPage } from "./use-kept-page.ts";
 
 const isLeftOut = await isWithoutChromium();
 
@@ -24,14 +25,13 @@ let service: SeveralApps;
 let key: string;
 
 beforeAll(async () => {
-  if (!isLeftOut) await prepareConsole();
-}, 120_000);
-beforeEach(async () => {
+  if (isLeftOut) return;
+  await prepareConsole();
   service = await serveSeveralApps();
   const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
   ({ key } = await admin.createKey({ apps: ["support"] }));
-});
-afterEach(() => service.stop());
+}, 120_000);
+afterAll(() => service?.stop());
 
 const app = (page: Page) => page.getByRole("combobox", { name: "App" });
 const model = (page: Page) => page.getByRole("combobox", { name: "Model" });
@@ -53,11 +53,18 @@ async function expectApp(page: Page, name: string): Promise<void> {
 }
 
 describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, () => {
-  const openPage = useChromium();
+  const { takePage, openPage } = useKeptPage();
+
+  /** The console where it begins, with nothing entered yet. */
+  async function open(): Promise<WatchedPage> {
+    const watched = await takePage(service.url);
+    await empty(watched.page);
+    await openConsole(watched.page);
+    return watched;
+  }
 
   it("a good key alone takes the App that it opens, and what is begun belongs to that one", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await open();
     await enter(page, { key });
     await expect.poll(() => app(page).inputValue()).toBe("support");
     await say(page, "count to 3");
@@ -66,8 +73,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
   });
 
   it("the default App is talked to where it is picked, with a model that was picked too", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await open();
     await enter(page, { key });
     await app(page).selectOption("default");
     await model(page).selectOption(SCRIPTED);
@@ -78,6 +84,9 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
   });
 
   it("who saves a key and picks an App leaves no session behind", async () => {
+    const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
+    const sessions = async () => (await admin.listSessions()).sessions.map(({ session_id }) => session_id);
+    const before = await sessions();
     const { page } = await openPage(service.url);
     const done: string[] = [];
     page.on("requestfinished", (request) => {
@@ -90,13 +99,11 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
     await app(page).selectOption("default");
     // Each list, and what it has made.
     await expect.poll(() => done.toSorted()).toEqual(["DELETE", "DELETE", "GET", "GET"]);
-    const admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
-    expect((await admin.listSessions()).sessions).toEqual([]);
+    expect(await sessions()).toEqual(before);
   });
 
   it("a model that was picked is let go with its App", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await open();
     await enter(page, { key });
     await app(page).selectOption("default");
     await model(page).selectOption(SCRIPTED);
@@ -110,9 +117,8 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
   });
 
   it("another App can be picked after a first message that was not sent, though its model was set", async () => {
-    const { page, expectTrouble } = await openPage(service.url);
+    const { page, expectTrouble } = await open();
     expectTrouble(/400/);
-    await openConsole(page);
     await enter(page, { key });
     await app(page).selectOption("default");
     await model(page).selectOption(SCRIPTED);
@@ -129,8 +135,7 @@ describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, 
   });
 
   it("what is entered while a conversation is open is of the next one, and the open one goes on with its own App", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await open();
     await say(page, "count to 3");
     await expectAnswer(page, /1 2 3/);
     await expectRest(page);

@@ -3,14 +3,14 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
-import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import { expectAnswer, expectGone, expectSeen, openConsole, said, say, sessionOf } from "./console-page.ts";
-import { useConsoleService } from "./use-console-service.ts";
+import { useKeptConsole } from "./use-kept-console.ts";
 
 const ENDED = /^console: Failed to load resource: net::ERR_/;
 const isLeftOut = await isWithoutChromium();
 
-const service = useConsoleService();
+const kept = useKeptConsole();
+const { openPage } = kept;
 
 /** Chromium without a window shows all of its tabs, so the tab is told what it is. */
 async function become(page: Page, state: "hidden" | "visible"): Promise<void> {
@@ -21,14 +21,12 @@ async function become(page: Page, state: "hidden" | "visible"): Promise<void> {
 }
 
 describe.skipIf(isLeftOut)("more tabs than a browser has connections", { timeout: 90_000 }, () => {
-  const openPage = useChromium();
-
   it("are all shown at once: those that get no stream ask for news, and have one when another tab is closed", async () => {
-    const { page: first, context } = await openPage(service.url);
+    const { page: first, context } = await openPage(kept.service.url);
     await context.clock.install();
     await openConsole(first);
     await say(first, "Hello");
-    (await service.model.next()).say("Hi.").finish();
+    (await kept.service.model.next()).say("Hi.").finish();
     await expectAnswer(first, /^Hi\./);
     const id = await sessionOf(first);
     const tabs = [first];
@@ -43,7 +41,7 @@ describe.skipIf(isLeftOut)("more tabs than a browser has connections", { timeout
     for (const page of tabs.slice(4)) await expectSeen(isAsking(page));
     const last = tabs[7]!;
     await say(last, "And now?");
-    (await service.model.next()).say("Now too.").finish();
+    (await kept.service.model.next()).say("Now too.").finish();
     for (const page of tabs) await expectAnswer(page, /^Now too\./);
     for (const page of tabs.slice(0, 4)) expect(await isAsking(page).count()).toBe(0);
     for (const page of tabs.slice(0, 7)) await page.close();
@@ -53,15 +51,13 @@ describe.skipIf(isLeftOut)("more tabs than a browser has connections", { timeout
 });
 
 describe.skipIf(isLeftOut)("tabs that nobody looks at", { timeout: 90_000 }, () => {
-  const openPage = useChromium();
-
   it("let go of their streams after a minute, so that a seventh is loaded, and have everything when they are shown", async () => {
-    const { page: first, context, expectTrouble } = await openPage(service.url);
+    const { page: first, context, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(ENDED);
     await context.clock.install();
     await openConsole(first);
     await say(first, "Hello");
-    (await service.model.next()).say("Hi.").finish();
+    (await kept.service.model.next()).say("Hi.").finish();
     await expectAnswer(first, /^Hi\./);
     const id = await sessionOf(first);
     const hidden = [first];
@@ -77,7 +73,7 @@ describe.skipIf(isLeftOut)("tabs that nobody looks at", { timeout: 90_000 }, () 
     await openConsole(seventh, id);
     await expectAnswer(seventh, /^Hi\./);
     await say(seventh, "And now?");
-    (await service.model.next()).say("Now too.").finish();
+    (await kept.service.model.next()).say("Now too.").finish();
     await expectAnswer(seventh, /^Now too\./);
     expect(await said(first).filter({ hasText: "And now?" }).count()).toBe(0);
     await become(first, "visible");
@@ -86,11 +82,11 @@ describe.skipIf(isLeftOut)("tabs that nobody looks at", { timeout: 90_000 }, () 
   });
 
   it("have no stream for the developer's view of events, which goes on where it was when they are shown", async () => {
-    const { page, expectTrouble } = await openPage(service.url);
+    const { page, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(ENDED);
     await openConsole(page);
     await say(page, "Hello");
-    (await service.model.next()).say("Hi.").finish();
+    (await kept.service.model.next()).say("Hi.").finish();
     await expectAnswer(page, /^Hi\./);
     const [begun, ended]: [string[], string[]] = [[], []];
     page.on("request", (request) => {

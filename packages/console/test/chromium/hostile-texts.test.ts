@@ -44,6 +44,11 @@ function typedDataOf(text: string): object {
   };
 }
 
+/** Ten of them for a turn, the last one has the rest. */
+function inTens(texts: readonly string[]): readonly (readonly string[])[] {
+  return Array.from({ length: Math.ceil(texts.length / 10) }, (_, at) => texts.slice(at * 10, at * 10 + 10));
+}
+
 /** Opens everything that can be opened. */
 async function unfold(page: Page): Promise<void> {
   await page.evaluate(() => {
@@ -165,21 +170,20 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
 
   it("are names of tools, what goes into them, what comes out, and what is asked", async () => {
     const id = crypto.randomUUID();
-    const say = (): Promise<unknown> => service.direct.sendMessage(id, "Please", { userState: {} });
-    for (const text of HOSTILE_TEXTS) {
-      await say();
-      (await service.model.next())
-        .callTool(text, { [text]: text })
-        .callTool("echo", { value: { [text]: [text] } })
-        .finish("tool-calls");
+    const turns = inTens(HOSTILE_TEXTS);
+    for (const texts of turns) {
+      const sending = service.direct.sendMessage(id, "Please", { wait: true });
+      const call = await service.model.next();
+      for (const text of texts)
+        call.callTool(text, { [text]: text }).callTool("echo", { value: { [text]: [text] } });
+      call.finish("tool-calls");
       (await service.model.next()).say("Done.").finish();
-      await expect
-        .poll(async () => (await service.direct.getState(id)).is_processing, { interval: 5 })
-        .toBe(false);
+      await sending;
     }
     const { page } = await openPage(service.url);
     await openConsole(page, id);
-    await showAll(page, HOSTILE_TEXTS);
+    await expect.poll(() => answers(page).count(), { timeout: 20_000 }).toBe(turns.length);
+    expect(await answers(page).getByText("echo", { exact: true }).count()).toBe(HOSTILE_TEXTS.length);
     await expectHarmless(page);
     expect(await answers(page).first().innerText()).toContain("<script>alert(1)</script>");
   });
@@ -187,8 +191,7 @@ describe.skipIf(isLeftOut)("hostile texts in the console", { timeout: 120_000 },
   it("are what the assistant asks: questions, suggestions, inputs to approve, data to sign", async () => {
     const { page } = await openPage(service.url);
     const asking = page.getByRole("group", { name: "The assistant asks" });
-    for (let from = 0; from < HOSTILE_TEXTS.length; from += 10) {
-      const texts = HOSTILE_TEXTS.slice(from, from + 10);
+    for (const texts of inTens(HOSTILE_TEXTS)) {
       const id = crypto.randomUUID();
       await service.direct.sendMessage(id, "Please");
       const call = await service.model.next();

@@ -2,10 +2,10 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findViolations, settle } from "../../../../test/browser/accessibility.ts";
+import { findViolationsInBothSchemes, settle } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
-import { answers, composer, expectAnswer, expectSeen, openConsole, say } from "./console-page.ts";
+import { answers, composer, expectAnswer, expectGone, expectSeen, openConsole, say } from "./console-page.ts";
 import { prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
 import { ACCOUNT, askingConversation, restingConversation } from "./full-conversation.ts";
 
@@ -26,107 +26,132 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => service?.stop());
 
-/** What can be shown, by name, and how to get there. */
-const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
-  "a new chat": (page) => openConsole(page),
-  "a conversation": async (page) => {
-    await openConsole(page, RESTING);
-    await expectSeen(answers(page).getByText("Stopped"));
+type Views = Readonly<Record<string, (page: Page) => Promise<void>>>;
+
+/** What can be shown, by name, and how to get there: on a page for each walk, from the view before. */
+const WALKS: Readonly<Record<string, Views>> = {
+  "who begins": {
+    "a new chat": (page) => openConsole(page),
+    "the wallet": async (page) => {
+      await openSideBar(page);
+      await page.getByRole("button", { name: "Connect a wallet" }).click();
+      await expectSeen(page.getByRole("dialog", { name: "Wallet" }));
+    },
+    "the settings": async (page) => {
+      await page.keyboard.press("Escape");
+      await expectGone(page.getByRole("dialog", { name: "Wallet" }));
+      await openSideBar(page);
+      await page.getByRole("button", { name: "Settings" }).click();
+      await expectSeen(page.getByRole("dialog", { name: "Settings" }));
+    },
+    "a key that is refused": async (page) => {
+      await page.getByLabel("App key").fill("no key of anybody");
+      await page.getByRole("button", { name: "Save" }).click();
+      await expectSeen(page.getByRole("dialog").getByRole("alert"));
+    },
   },
-  "calls of tools, opened": async (page) => {
-    await openConsole(page, RESTING);
-    await expectSeen(answers(page).getByText("Stopped"));
-    for (const summary of await answers(page).getByText("current_time").all()) await summary.click();
-    await expectSeen(answers(page).getByText("Result").first());
+  "who reads a conversation": {
+    "a conversation": async (page) => {
+      await openConsole(page, RESTING);
+      await expectSeen(answers(page).getByText("Stopped"));
+    },
+    "calls of tools, opened": async (page) => {
+      await pressCalls(page);
+      await expectSeen(answers(page).getByText("Result").first());
+    },
+    "the developer's panel: Events": async (page) => {
+      await pressCalls(page);
+      await expectGone(answers(page).getByText("Result").first());
+      await page.getByRole("button", { name: "Developer panel" }).click();
+      await openTab(page, "Events");
+    },
+    "the developer's panel: Snapshot": (page) => openTab(page, "Snapshot"),
+    "the developer's panel: Records": (page) => openTab(page, "Records"),
+    "the developer's panel: Requests": (page) => openTab(page, "Requests"),
   },
-  "an answer that is written": async (page) => {
-    await openConsole(page);
-    await say(page, "Count the leaves");
-    await service.model.next().then((call) => call.say("One, two"));
-    await expectAnswer(page, /One, two/);
+  "who waits for an answer": {
+    "an answer that is written": async (page) => {
+      await openConsole(page);
+      await say(page, "Count the leaves");
+      await service.model.next().then((call) => call.say("One, two"));
+      await expectAnswer(page, /One, two/);
+    },
   },
-  "what the assistant asks": async (page) => {
-    await openConsole(page, ASKING);
-    await expectSeen(page.getByRole("group", { name: "The assistant asks" }).nth(3));
+  "who is asked": {
+    "what the assistant asks": async (page) => {
+      await openConsole(page, ASKING);
+      await expectSeen(page.getByRole("group", { name: "The assistant asks" }).nth(3));
+    },
   },
-  "the settings": async (page) => {
-    await openMain(page);
-    await page.getByRole("button", { name: "Settings" }).click();
-    await expectSeen(page.getByRole("dialog", { name: "Settings" }));
+  "who has a wallet": {
+    "a conversation that is renamed": async (page) => {
+      await page.addInitScript((wallet) => {
+        sessionStorage.setItem("colloquy.settings", JSON.stringify({ wallet }));
+      }, ACCOUNT);
+      await openConsole(page);
+      await openSideBar(page);
+      await page.getByRole("button", { name: "Rename Three cups of sencha" }).click();
+      await expectSeen(page.getByRole("textbox", { name: "New title" }));
+    },
+    "the list of a wallet, and deleting from it": async (page) => {
+      await page.getByRole("textbox", { name: "New title" }).press("Escape");
+      await expectGone(page.getByRole("textbox", { name: "New title" }));
+      await openSideBar(page);
+      await page.getByRole("button", { name: "Delete Three cups of sencha" }).click();
+      await expectSeen(page.getByRole("dialog", { name: "Delete this conversation?" }));
+    },
   },
-  "the wallet": async (page) => {
-    await openMain(page);
-    await page.getByRole("button", { name: "Connect a wallet" }).click();
-    await expectSeen(page.getByRole("dialog", { name: "Wallet" }));
+  "who loses the connection": {
+    "the connection lost": async (page) => {
+      await openConsole(page, RESTING);
+      await expectSeen(answers(page).getByText("Stopped"));
+      service.proxy.plan = () => "refuse";
+      service.proxy.cut();
+      await expectSeen(page.getByRole("status", { name: "Connection" }).getByText("The connection is lost"));
+    },
   },
-  "the list of a wallet, and deleting from it": async (page) => {
-    await page.addInitScript((wallet) => {
-      sessionStorage.setItem("colloquy.settings", JSON.stringify({ wallet }));
-    }, ACCOUNT);
-    await openMain(page);
-    await page.getByRole("button", { name: "Delete Three cups of sencha" }).click();
-    await expectSeen(page.getByRole("dialog", { name: "Delete this conversation?" }));
+  "whose message fails": {
+    "a message that was not sent": async (page) => {
+      await openConsole(page);
+      service.proxy.plan = ({ method }) => (method === "POST" ? { status: 400, body: "{}" } : null);
+      await say(page, "Hello");
+      await expectSeen(page.getByRole("alert").getByText("Your message was not sent"));
+    },
   },
-  "a conversation that is renamed": async (page) => {
-    await page.addInitScript((wallet) => {
-      sessionStorage.setItem("colloquy.settings", JSON.stringify({ wallet }));
-    }, ACCOUNT);
-    await openMain(page);
-    await page.getByRole("button", { name: "Rename Three cups of sencha" }).click();
-    await expectSeen(page.getByRole("textbox", { name: "New title" }));
+  "whose message fails elsewhere": {
+    "a message that was left and not sent": async (page) => {
+      await openConsole(page);
+      const left = Promise.withResolvers<void>();
+      await page.route("**/api/chat*", async (route) => {
+        await left.promise;
+        await route.fulfill({ status: 400, body: "{}" });
+      });
+      await say(page, "Hello");
+      await page.goto("/#/operate/overview");
+      await expectSeen(page.getByLabel("Admin key"));
+      left.resolve();
+      await expectSeen(page.getByRole("alert").getByText("In the new chat that you left"));
+    },
   },
-  "a key that is refused": async (page) => {
-    await openMain(page);
-    await page.getByRole("button", { name: "Settings" }).click();
-    await page.getByLabel("App key").fill("no key of anybody");
-    await page.getByRole("button", { name: "Save" }).click();
-    await expectSeen(page.getByRole("dialog").getByRole("alert"));
-  },
-  "the connection lost": async (page) => {
-    await openConsole(page, RESTING);
-    await expectSeen(answers(page).getByText("Stopped"));
-    service.proxy.plan = () => "refuse";
-    service.proxy.cut();
-    await expectSeen(page.getByRole("status", { name: "Connection" }).getByText("The connection is lost"));
-  },
-  "a message that was not sent": async (page) => {
-    await openConsole(page);
-    service.proxy.plan = ({ method }) => (method === "POST" ? { status: 400, body: "{}" } : null);
-    await say(page, "Hello");
-    await expectSeen(page.getByRole("alert").getByText("Your message was not sent"));
-  },
-  "a message that was left and not sent": async (page) => {
-    await openConsole(page);
-    const left = Promise.withResolvers<void>();
-    await page.route("**/api/chat*", async (route) => {
-      await left.promise;
-      await route.fulfill({ status: 400, body: "{}" });
-    });
-    await say(page, "Hello");
-    await page.goto("/#/operate/overview");
-    await expectSeen(page.getByLabel("Admin key"));
-    left.resolve();
-    await expectSeen(page.getByRole("alert").getByText("In the new chat that you left"));
-  },
-  ...Object.fromEntries(
-    ["Events", "Snapshot", "Records", "Requests"].map((tab) => [
-      `the developer's panel: ${tab}`,
-      async (page: Page) => {
-        await openConsole(page, RESTING);
-        await page.getByRole("button", { name: "Developer panel" }).click();
-        await page.getByRole("tab", { name: tab }).click();
-        await expectSeen(page.getByRole("tabpanel", { name: tab }));
-      },
-    ]),
-  ),
 };
 
-/** Opens the console with its side bar, which is a dialog where there is no room. */
-async function openMain(page: Page): Promise<void> {
-  await openConsole(page);
+/** Opens the calls of the conversation that rests, or closes them. */
+async function pressCalls(page: Page): Promise<void> {
+  for (const summary of await answers(page).getByText("current_time").all()) await summary.click();
+}
+
+async function openTab(page: Page, name: string): Promise<void> {
+  await page.getByRole("tab", { name }).click();
+  await expectSeen(page.getByRole("tabpanel", { name }));
+}
+
+/** Opens the side bar, which is a dialog where there is no room. */
+async function openSideBar(page: Page): Promise<void> {
+  const main = page.getByRole("navigation", { name: "Main" });
+  if (await main.isVisible()) return;
   const menu = page.getByRole("button", { name: "Menu" });
   if (await menu.isVisible()) await menu.click();
-  await expectSeen(page.getByRole("navigation", { name: "Main" }));
+  await expectSeen(main);
 }
 
 /** What cannot be reached because it stands beyond the right edge of the page, or of what holds it without scrolling. Runs in the page. */
@@ -154,48 +179,57 @@ function findCutOff(): string[] {
   return found;
 }
 
-describe.skipIf(isLeftOut)("the console, looked at", { timeout: 60_000 }, () => {
+describe.skipIf(isLeftOut)("the console, looked at", { timeout: 120_000 }, () => {
   const openPage = useChromium();
 
-  async function show(name: string, options: Parameters<typeof openPage>[1]): Promise<Page> {
+  async function open(options: Parameters<typeof openPage>[1]): Promise<Page> {
     const { page, expectTrouble } = await openPage(service.url, { reducedMotion: "reduce", ...options });
     // Of the views that show what failed.
     expectTrouble(/^console: Failed to load resource/);
     service.proxy.plan = () => null;
-    await VIEWS[name]!(page);
     return page;
   }
 
-  const expectNothingWrong = async (page: Page): Promise<void> => {
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      const violations = await findViolations(page);
-      expect({ colorScheme, violations }).toEqual({ colorScheme, violations: [] });
-    }
+  const expectNothingWrong = async (page: Page, view: string): Promise<void> => {
+    const violations = await findViolationsInBothSchemes(page);
+    expect({ view, violations }).toEqual({ view, violations: [] });
   };
-  const expectNothingCutOff = async (page: Page, width: number, height: number): Promise<void> => {
-    await page.setViewportSize({ width, height });
+  const expectNothingCutOff = async (
+    page: Page,
+    view: string,
+    size: { readonly width: number; readonly height: number },
+  ): Promise<void> => {
+    await page.setViewportSize(size);
     await settle(page);
-    expect({ width, cutOff: await page.evaluate(findCutOff) }).toEqual({ width, cutOff: [] });
+    expect({ view, size, cutOff: await page.evaluate(findCutOff) }).toEqual({ view, size, cutOff: [] });
   };
 
-  it.each(Object.keys(VIEWS))("is right at a desk, in light and dark: %s", async (name) => {
-    await expectNothingWrong(await show(name, { viewport: DESK }));
+  it.each(Object.keys(WALKS))("is right at a desk, in light and dark: for %s", async (walk) => {
+    const page = await open({ viewport: DESK });
+    for (const [view, go] of Object.entries(WALKS[walk]!)) {
+      await go(page);
+      await expectNothingWrong(page, view);
+    }
   });
 
-  it.each(Object.keys(VIEWS))(
-    "is right on a phone, in light and dark, at 320 pixels, and enlarged twice: %s",
-    async (name) => {
-      const page = await show(name, { viewport: PHONE });
-      await expectNothingWrong(page);
-      await expectNothingCutOff(page, 320, 640);
-      // What a window of 1280 by 720 has at 200 %.
-      await expectNothingCutOff(page, 640, 360);
+  it.each(Object.keys(WALKS))(
+    "is right on a phone, in light and dark, at 320 pixels, and enlarged twice: for %s",
+    async (walk) => {
+      const page = await open({ viewport: PHONE });
+      for (const [view, go] of Object.entries(WALKS[walk]!)) {
+        await page.setViewportSize(PHONE);
+        await go(page);
+        await expectNothingWrong(page, view);
+        await expectNothingCutOff(page, view, { width: 320, height: 640 });
+        // What a window of 1280 by 720 has at 200 %.
+        await expectNothingCutOff(page, view, { width: 640, height: 360 });
+      }
     },
   );
 
   it("can be talked to on the smallest screen, with what is written in sight", async () => {
-    const page = await show("a new chat", { viewport: { width: 320, height: 320 } });
+    const page = await open({ viewport: { width: 320, height: 320 } });
+    await openConsole(page);
     await say(page, "Hello");
     (await service.model.next()).say("Hi there.").finish();
     await expectAnswer(page, /Hi there\./);

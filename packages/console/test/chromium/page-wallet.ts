@@ -37,3 +37,23 @@ export async function givePageWallet(
   }, BINDING);
   return calls;
 }
+
+/** A wallet for pages that more than one test has, each with answers of its own. */
+export class ChangingWallet {
+  #answer: WalletAnswer = () => null;
+  #calls: WalletCall[] = [];
+
+  /** Answers so from now on. Gives the calls that are made from now on. */
+  change(answer: WalletAnswer): readonly WalletCall[] {
+    this.#answer = answer;
+    this.#calls = [];
+    return this.#calls;
+  }
+
+  async give(context: BrowserContext): Promise<void> {
+    await givePageWallet(context, (call) => {
+      this.#calls.push(call);
+      return this.#answer(call);
+    });
+  }
+}

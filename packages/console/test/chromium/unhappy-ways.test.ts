@@ -3,7 +3,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
-import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import { createSystemClock } from "../../../server/src/clock.ts";
 import {
   answers,
@@ -19,12 +18,10 @@ import {
   threads,
 } from "./console-page.ts";
 import { serveConsole } from "./console-service.ts";
-import { useConsoleService } from "./use-console-service.ts";
+import { useKeptConsole } from "./use-kept-console.ts";
 
 const BROKEN = /^console: Failed to load resource: .*404/;
 const isLeftOut = await isWithoutChromium();
-
-const service = useConsoleService();
 
 /** Holds what is sent on its way to the service, until it is let go. */
 async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; letGo(): void }> {
@@ -38,16 +35,17 @@ async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; 
 }
 
 describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 60_000 }, () => {
-  const openPage = useChromium();
+  const kept = useKeptConsole();
+  const { newChat, openPage } = kept;
 
   it("keeps the conversation when a newer build has taken away the files of the developer's panel, and says so", async () => {
-    const { page, expectTrouble } = await openPage(service.url);
+    const { page, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(BROKEN);
     expectTrouble(/^console: PartNotLoaded: /);
     await page.route(/assets\/(?:developer-panel|operator-area)/, (route) => route.fulfill({ status: 404 }));
     await openConsole(page);
     await say(page, "Hello");
-    (await service.model.next()).say("Hi.").finish();
+    (await kept.service.model.next()).say("Hi.").finish();
     await expectAnswer(page, /^Hi\./);
     await page.getByRole("button", { name: "Developer panel" }).click();
     const side = page.getByRole("complementary", { name: "Developer" });
@@ -63,10 +61,9 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
   });
 
   it("leaves a person where they went while the first message was slow, and lists what it began", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await newChat();
     await say(page, "Green tea");
-    (await service.model.next()).say("Good.").finish();
+    (await kept.service.model.next()).say("Good.").finish();
     await expectAnswer(page, /^Good\./);
     await expectRest(page);
     const first = await sessionOf(page);
@@ -78,7 +75,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await threads(page).getByRole("link", { name: "Green tea" }).click();
     await expectAnswer(page, /^Good\./);
     sending.letGo();
-    (await service.model.next()).say("Strong.").finish();
+    (await kept.service.model.next()).say("Strong.").finish();
     await expectSeen(threads(page).getByRole("link", { name: "Black coffee" }));
     expect(await sessionOf(page)).toBe(first);
     await threads(page).getByRole("link", { name: "Black coffee" }).click();
@@ -86,8 +83,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
   });
 
   it("says of a first message that it is being sent, and that nothing answers, and not that anybody thinks", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await newChat();
     const sending = await holdSending(page);
     await say(page, "Hello");
     const state = said(page).getByRole("status", { name: "Sending" });
@@ -97,16 +93,15 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await expectSeen(state.getByText("Sending… This device is offline."));
     await page.context().setOffline(false);
     sending.letGo();
-    (await service.model.next()).say("Hi.").finish();
+    (await kept.service.model.next()).say("Hi.").finish();
     await expectAnswer(page, /^Hi\./);
     await expectGone(state);
   });
 
   it("says of a message that waited and was stopped that nobody has answered it", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await newChat();
     await say(page, "Count");
-    (await service.model.next()).say("one ");
+    (await kept.service.model.next()).say("one ");
     await expectAnswer(page, /^one/);
     await say(page, "And then?");
     const second = said(page).filter({ hasText: "And then?" });
@@ -118,12 +113,11 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
   });
 
   it("says of a call that was denied that it was, and not that it has failed", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await newChat();
     await say(page, "Please");
-    (await service.model.next()).callTool("calculator", { expression: "1 + 1" }).finish("tool-calls");
+    (await kept.service.model.next()).callTool("calculator", { expression: "1 + 1" }).finish("tool-calls");
     await page.getByRole("button", { name: "Deny" }).click();
-    (await service.model.next()).say("Then not.").finish();
+    (await kept.service.model.next()).say("Then not.").finish();
     await expectAnswer(page, /Then not\./);
     await expectSeen(answers(page).getByText("denied", { exact: true }));
     await expectGone(answers(page).getByText(/failed/));
@@ -147,13 +141,12 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
   });
 
   it("takes nothing more for a conversation that another tab has deleted", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await newChat();
     await say(page, "Hello");
-    (await service.model.next()).say("Hi.").finish();
+    (await kept.service.model.next()).say("Hi.").finish();
     await expectAnswer(page, /^Hi\./);
     await expectRest(page);
-    await service.direct.deleteThread(await sessionOf(page));
+    await kept.service.direct.deleteThread(await sessionOf(page));
     await expectSeen(page.getByText("This conversation was deleted."));
     await expectGone(composer(page));
     await page.getByRole("main").getByRole("button", { name: "New chat" }).click();
@@ -162,7 +155,7 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
   });
 
   it("keeps a dialog open that was opened while the first message was on its way, with what is written in it", async () => {
-    const { page } = await openPage(service.url);
+    const { page } = await openPage(kept.service.url);
     await openConsole(page);
     const sending = await holdSending(page);
     await say(page, "Hello");
@@ -170,26 +163,25 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
     await page.getByRole("button", { name: "Settings" }).click();
     await page.getByLabel("App key").fill("half of a key");
     sending.letGo();
-    (await service.model.next()).say("Hi.").finish();
+    (await kept.service.model.next()).say("Hi.").finish();
     await sessionOf(page);
     await expectAnswer(page, /^Hi\./);
     expect(await page.getByLabel("App key").inputValue()).toBe("half of a key");
   });
 
   it("keeps a message that is too long where it is written, also when Enter is pressed", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await newChat();
     await say(page, "x".repeat(32_769));
     await expectSeen(page.getByText("1 characters too many"));
     expect((await composer(page).inputValue()).length).toBe(32_769);
     expect(await said(page).count()).toBe(0);
     await say(page, "Hello");
-    (await service.model.next()).say("Hi.").finish();
+    (await kept.service.model.next()).say("Hi.").finish();
     await expectAnswer(page, /^Hi\./);
   });
 
   it("says that the models did not load, and asks for them again", async () => {
-    const { page, expectTrouble } = await openPage(service.url);
+    const { page, expectTrouble } = await openPage(kept.service.url);
     expectTrouble(/404/);
     let asked = 0;
     await page.route("**/api/control/models*", async (route) => {
@@ -203,10 +195,9 @@ describe.skipIf(isLeftOut)("the console when something goes wrong", { timeout: 6
   });
 
   it("lets each paragraph run the way of its own words", async () => {
-    const { page } = await openPage(service.url);
-    await openConsole(page);
+    const { page } = await newChat();
     await say(page, "Mixed");
-    (await service.model.next()).say("In English.\n\nשלום לכולם.\n\n- مرحبا").finish();
+    (await kept.service.model.next()).say("In English.\n\nשלום לכולם.\n\n- مرحبا").finish();
     await expectAnswer(page, /مرحبا/);
     const edges = await answers(page)
       .getByText(/^(?:In English|שלום|مرحبا)/)

@@ -3,24 +3,22 @@
 import type { Page, Route } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
-import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import {
   composer,
   expectAnswer,
   expectGone,
   expectRest,
   expectSeen,
-  openConsole,
   said,
   say,
   sessionOf,
   threads,
 } from "./console-page.ts";
-import { useConsoleService } from "./use-console-service.ts";
+import { useKeptConsole } from "./use-kept-console.ts";
 
 const isLeftOut = await isWithoutChromium();
 
-const service = useConsoleService();
+const kept = useKeptConsole();
 
 /** Holds what is sent from now on, until it is refused. */
 async function holdSending(page: Page): Promise<{ readonly held: Promise<void>; refuse(): void }> {
@@ -55,8 +53,6 @@ async function expectWritten(page: Page, text: string): Promise<void> {
 }
 
 describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, () => {
-  const openPage = useChromium();
-
   it("is told of in the place where its writer has gone, and stands in its conversation", async () => {
     const page = await openTalk();
     const sending = await holdSending(page);
@@ -74,7 +70,7 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
     await expectSeen(told);
     await page.unroute("**/api/chat*");
     await composer(page).press("Enter");
-    (await service.model.next()).say("Two.").finish();
+    (await kept.service.model.next()).say("Two.").finish();
     await expectAnswer(page, /^Two\./);
     await expectWritten(page, "");
   });
@@ -112,9 +108,8 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
   });
 
   it("as the first of a conversation stands in the next new chat, before what is written there", async () => {
-    const { page, expectTrouble } = await openPage(service.url);
+    const { page, expectTrouble } = await kept.loadAnew();
     expectTrouble(/429/);
-    await openConsole(page);
     const sending = await holdSending(page);
     await say(page, "A");
     await sending.held;
@@ -169,11 +164,10 @@ describe.skipIf(isLeftOut)("a message that was not sent", { timeout: 60_000 }, (
 
   /** A page at a conversation that has begun, where a refusal is meant to happen. */
   async function openTalk(): Promise<Page> {
-    const { page, expectTrouble } = await openPage(service.url);
+    const { page, expectTrouble } = await kept.loadAnew();
     expectTrouble(/429/);
-    await openConsole(page);
     await say(page, "First");
-    (await service.model.next()).say("One.").finish();
+    (await kept.service.model.next()).say("One.").finish();
     await expectAnswer(page, /^One\./);
     await expectRest(page);
     await sessionOf(page);
@@ -185,16 +179,13 @@ describe.skipIf(isLeftOut)(
   "a message whose answer has not come when the page is loaded again",
   { timeout: 60_000 },
   () => {
-    const openPage = useChromium();
-
     it("stands once in the conversation where the service has it", async () => {
-      const { page } = await openPage(service.url);
-      await openConsole(page);
+      const { page } = await kept.loadAnew();
       await begin(page);
-      service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
+      kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
       await say(page, "Once");
-      const answer = await service.model.next();
-      service.proxy.plan = () => null;
+      const answer = await kept.service.model.next();
+      kept.service.proxy.plan = () => null;
       await page.reload();
       answer.say("Two.").finish();
       await expectAnswer(page, /^Two\./);
@@ -204,12 +195,11 @@ describe.skipIf(isLeftOut)(
     });
 
     it("stands once in the conversation that it has begun, which the page then shows", async () => {
-      const { page } = await openPage(service.url);
-      await openConsole(page);
-      service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
+      const { page } = await kept.loadAnew();
+      kept.service.proxy.plan = ({ path }) => (path === "/api/chat" ? "swallow" : null);
       await say(page, "Once");
-      const answer = await service.model.next();
-      service.proxy.plan = () => null;
+      const answer = await kept.service.model.next();
+      kept.service.proxy.plan = () => null;
       await page.reload();
       await sessionOf(page);
       answer.say("Two.").finish();
@@ -224,14 +214,13 @@ describe.skipIf(isLeftOut)(
     it.each([true, false])(
       "is sent, once, where it never reached the service (first of its conversation: %s)",
       async (isFirst) => {
-        const { page } = await openPage(service.url);
-        await openConsole(page);
+        const { page } = await kept.loadAnew();
         if (!isFirst) await begin(page);
         const { lost } = await loseFirst(page);
         await say(page, "Once");
         await lost;
         await page.reload();
-        (await service.model.next()).say("Two.").finish();
+        (await kept.service.model.next()).say("Two.").finish();
         await expectAnswer(page, /^Two\./);
         await expectArrived(page, isFirst ? 2 : 4);
         await expectOnce(page);
@@ -244,7 +233,7 @@ describe.skipIf(isLeftOut)(
     /** Has something said and answered. */
     async function begin(page: Page): Promise<void> {
       await say(page, "First");
-      (await service.model.next()).say("One.").finish();
+      (await kept.service.model.next()).say("One.").finish();
       await expectAnswer(page, /^One\./);
       await expectRest(page);
     }
@@ -253,7 +242,7 @@ describe.skipIf(isLeftOut)(
     async function expectArrived(page: Page, messages: number): Promise<void> {
       const id = await sessionOf(page);
       await expect.poll(() => page.evaluate(() => sessionStorage.getItem("colloquy.leaving"))).toBe(null);
-      await expect.poll(async () => (await service.direct.getState(id)).messages.length).toBe(messages);
+      await expect.poll(async () => (await kept.service.direct.getState(id)).messages.length).toBe(messages);
       await expectSeen(said(page).filter({ hasText: "Once" }));
     }
 
@@ -265,7 +254,9 @@ describe.skipIf(isLeftOut)(
 
     /** Those under which messages came. */
     function keys(): unknown[] {
-      return service.proxy.heads.map((head) => head["idempotency-key"]).filter((key) => key !== undefined);
+      return kept.service.proxy.heads
+        .map((head) => head["idempotency-key"])
+        .filter((key) => key !== undefined);
     }
   },
 );

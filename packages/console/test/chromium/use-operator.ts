@@ -3,12 +3,14 @@
 import { createAdminClient, type AdminClient } from "@colloquy/client/admin";
 import { createSystemClock } from "../../../server/src/clock.ts";
 import type { Clock } from "../../../server/src/core/ports/clock.ts";
-import { afterEach, beforeAll, beforeEach } from "vitest";
+import { RoundRobin } from "../../../server/test/round-robin.ts";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { expectGone, expectSeen } from "./console-page.ts";
 import { ADMIN_KEY, prepareConsole } from "./console-service.ts";
 import { serveSeveralApps, type SeveralApps } from "./several-apps.ts";
-import type { BrowserContextOptions, Page } from "playwright-core";
-import { type OpenPage, useChromium } from "../../../../test/browser/use-chromium.ts";
+import { useKeptPage } from "./use-kept-page.ts";
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { OpenPage } from "../../../../test/browser/use-chromium.ts";
 import type { WatchedPage } from "../../../../test/browser/watched-page.ts";
 
 export const DESK = { width: 1440, height: 900 };
@@ -16,8 +18,13 @@ export const DESK = { width: 1440, height: 900 };
 export interface Operator {
   readonly service: SeveralApps;
   readonly admin: AdminClient;
+  /** So much time passes for the service. */
+  readonly pass: (ms: number) => void;
   readonly openPage: OpenPage;
-  /** A page that the operator's key was entered in, at nothing yet. It has the time of the service. */
+  /**
+   * A page that the operator's key was entered in, at nothing yet. It has the time of the service. The same for all tests that ask for
+   * nothing special.
+   */
   readonly openKeyed: (options?: BrowserContextOptions) => Promise<WatchedPage>;
   /** The same, when it shows the view. */
   readonly open: (view: string, options?: BrowserContextOptions) => Promise<Page>;
@@ -27,20 +34,36 @@ export interface Operator {
 export function useOperator(): Operator {
   let service: SeveralApps;
   let admin: AdminClient;
+  let clock: MovedClock;
   /** Of this day, in UTC: whatever a test does lies in one hour and in one day. */
   let noon: number;
-  beforeAll(() => prepareConsole(), 120_000);
+  /** One address for all of them, so that a page goes from one to the next. */
+  let front: RoundRobin;
+  beforeAll(async () => {
+    front = await RoundRobin.start();
+    await prepareConsole();
+  }, 120_000);
+  afterAll(() => front.stop());
   // Before those of Chromium, so that pages, which go on asking, are closed before the service is.
   beforeEach(async () => {
     noon = new Date().setUTCHours(12, 0, 0, 0);
-    service = await serveSeveralApps({ clock: clockFrom(noon) });
+    clock = clockFrom(noon);
+    service = await serveSeveralApps({ clock });
+    front.targets = [Number(new URL(service.url).port)];
     admin = createAdminClient({ baseUrl: service.url, key: ADMIN_KEY });
   });
   afterEach(() => service.stop());
-  const openPage = useChromium();
+  const { takePage, openPage } = useKeptPage({
+    settings: { viewport: DESK },
+    prepare: enterKey,
+    isLeft: true,
+  });
   const openKeyed = async (options?: BrowserContextOptions): Promise<WatchedPage> => {
-    const watched = await openPage(service.url, { viewport: DESK, ...options });
-    await enterKey(watched.page);
+    const watched =
+      options === undefined
+        ? await takePage(`http://127.0.0.1:${front.port}`)
+        : await openPage(service.url, { viewport: DESK, ...options });
+    if (options !== undefined) await enterKey(watched.context);
     await watched.page.clock.setFixedTime(noon + HALF_AN_HOUR);
     return watched;
   };
@@ -51,6 +74,7 @@ export function useOperator(): Operator {
     get admin() {
       return admin;
     },
+    pass: (ms) => clock.pass(ms),
     openPage,
     openKeyed,
     open: async (view, options) => {
@@ -65,16 +89,28 @@ export function useOperator(): Operator {
 
 const HALF_AN_HOUR = 30 * 60_000;
 
-/** The machine's clock, set to `begin`, milliseconds since 1970. */
-function clockFrom(begin: number): Clock {
-  const clock = createSystemClock();
-  const shift = begin - clock.now();
-  return { ...clock, now: () => clock.now() + shift };
+interface MovedClock extends Clock {
+  pass(ms: number): void;
 }
 
-/** Whatever is opened in this page from now on has the operator's key. */
-export async function enterKey(page: Page): Promise<void> {
-  await page.addInitScript((adminKey) => {
+/** The machine's clock, set to `begin`, milliseconds since 1970. Its timers are the machine's, whatever time passes beside. */
+function clockFrom(begin: number): MovedClock {
+  const clock = createSystemClock();
+  const shift = begin - clock.now();
+  let passed = 0;
+  return {
+    ...clock,
+    now: () => clock.now() + shift + passed,
+    monotonic: () => clock.monotonic() + passed,
+    pass: (ms) => void (passed += ms),
+  };
+}
+
+/** Whatever is opened there from now on has the operator's key. */
+export async function enterKey(pages: Page | BrowserContext): Promise<void> {
+  await pages.addInitScript((adminKey) => {
+    // A page that is at nothing has no storage.
+    if (globalThis.location.protocol === "about:") return;
     const { sessionStorage } = globalThis as unknown as Stored;
     sessionStorage.setItem("colloquy.settings", JSON.stringify({ adminKey }));
   }, ADMIN_KEY);

@@ -3,17 +3,14 @@
 import type { BrowserContext, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
-import { useChromium } from "../../../../test/browser/use-chromium.ts";
 import { expectAnswer, expectGone, expectSeen, openConsole, say, sessionOf } from "./console-page.ts";
-import { givePageWallet, type WalletAnswer, type WalletCall } from "./page-wallet.ts";
-import { useConsoleService } from "./use-console-service.ts";
+import { ChangingWallet, givePageWallet, type WalletAnswer, type WalletCall } from "./page-wallet.ts";
+import { useKeptConsole } from "./use-kept-console.ts";
 
 const ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const HASH = `0x${"b7".repeat(32)}`;
 const DECLINED = { code: 4001, message: "User rejected the request." };
 const isLeftOut = await isWithoutChromium();
-
-const service = useConsoleService();
 
 /** A wallet whose answer to a transaction is `send`'s. */
 function wallet(send: () => unknown): WalletAnswer {
@@ -27,23 +24,34 @@ const sendings = (calls: readonly WalletCall[]) =>
   calls.filter(({ method }) => method === "eth_sendTransaction").length;
 
 describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeout: 60_000 }, () => {
-  const openPage = useChromium();
+  const changing = new ChangingWallet();
+  const kept = useKeptConsole((context) => changing.give(context));
   const card = (page: Page) => page.getByRole("group", { name: "The assistant asks" });
   const button = (page: Page, name: string) => card(page).getByRole("button", { name, exact: true });
   const wasAsked = (page: Page) => card(page).getByText("The wallet was asked for this already");
 
-  async function asked(answer: WalletAnswer | null, prepare?: (context: BrowserContext) => Promise<unknown>) {
-    const { page, context, expectTrouble } = await openPage(service.url);
-    const calls = answer === null ? [] : await givePageWallet(context, answer);
-    await prepare?.(context);
+  /** The assistant asks for a transaction in a new conversation, in a page with this wallet. */
+  async function asked(answer: WalletAnswer) {
+    const watched = await kept.newChat();
+    return { ...watched, calls: changing.change(answer), ...(await ask(watched.page)) };
+  }
+
+  /** The same in a page of its own. */
+  async function askedInNewPage(prepare: (context: BrowserContext) => Promise<unknown> = async () => {}) {
+    const { page, context } = await kept.openPage(kept.service.url);
+    await prepare(context);
     await openConsole(page);
+    return { page, ...(await ask(page)) };
+  }
+
+  async function ask(page: Page) {
     await say(page, "Please");
     const payment = { to: ACCOUNT, value_ether: "0.25" };
-    (await service.model.next()).callTool("wallet_request_transaction", payment).finish("tool-calls");
+    (await kept.service.model.next()).callTool("wallet_request_transaction", payment).finish("tool-calls");
     await expectSeen(card(page));
     const id = await sessionOf(page);
-    const [action] = (await service.direct.getState(id)).pending_actions;
-    return { page, context, calls, expectTrouble, id, actionId: action!.id };
+    const [action] = (await kept.service.direct.getState(id)).pending_actions;
+    return { id, actionId: action!.id };
   }
 
   /** Asks the wallet, and waits until its prompt stands open. */
@@ -54,9 +62,9 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
   }
 
   async function expectSent(page: Page) {
-    (await service.model.next()).say("Sent.").finish();
+    (await kept.service.model.next()).say("Sent.").finish();
     await expectAnswer(page, /Sent\./);
-    const records = await service.direct.listMessages(await sessionOf(page));
+    const records = await kept.service.direct.listMessages(await sessionOf(page));
     expect(records.at(-1)?.tool_results?.[0]).toMatchObject({ output: { transaction_hash: HASH } });
     // Nothing of it is left behind.
     expect(await page.evaluate(() => Object.keys(localStorage).join())).not.toMatch(/asked|given/);
@@ -131,7 +139,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     await expectSeen(card(page).getByRole("alert").getByText("Lost the network."));
     await expectSeen(wasAsked(page));
     await button(page, "It was not sent: deny").click();
-    (await service.model.next()).say("Then not.").finish();
+    (await kept.service.model.next()).say("Then not.").finish();
     await expectAnswer(page, /Then not\./);
     expect(await page.evaluate(() => localStorage.length && JSON.stringify(localStorage))).not.toMatch(
       /colloquy\.asked/,
@@ -156,14 +164,17 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
   });
 
   it("is sent also where tabs cannot agree", async () => {
-    const { page, calls } = await asked(
-      wallet(() => HASH),
-      (context) =>
-        context.addInitScript(() => {
-          const { locks } = navigator as unknown as { locks: { request: () => Promise<never> } };
-          locks.request = () => Promise.reject(new Error("SecurityError"));
-        }),
-    );
+    let calls: readonly WalletCall[] = [];
+    const { page } = await askedInNewPage(async (context) => {
+      calls = await givePageWallet(
+        context,
+        wallet(() => HASH),
+      );
+      await context.addInitScript(() => {
+        const { locks } = navigator as unknown as { locks: { request: () => Promise<never> } };
+        locks.request = () => Promise.reject(new Error("SecurityError"));
+      });
+    });
     await openPrompt(page, calls);
     await expectSent(page);
     expect(sendings(calls)).toBe(1);
@@ -194,7 +205,7 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
   });
 
   it("is told to the service also where the wallet is gone", async () => {
-    const { page, actionId } = await asked(null);
+    const { page, actionId } = await askedInNewPage();
     await page.evaluate(
       ([entry, value]) => localStorage.setItem(entry!, value!),
       [`colloquy.given.${actionId}`, JSON.stringify({ transaction_hash: HASH })],

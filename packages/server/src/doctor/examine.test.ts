@@ -2,9 +2,10 @@ import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
-import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { isWithoutPostgres } from "../../test/postgres-server.ts";
+import { usePostgres } from "../../test/use-postgres.ts";
 import { openAdministration } from "../administration.ts";
 import { recordedRun } from "../cli/testing/recorded-run.ts";
 import type { Environment } from "../config/environment.ts";
@@ -146,11 +147,7 @@ describe("doctor on SQLite", () => {
 });
 
 describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
+  const server = usePostgres();
 
   const url = async () => server.url(await server.createDatabase());
   const withPassword = (text: string) => text.replace("@", ":pass-word@");
@@ -173,17 +170,27 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(await server.query(database, "SELECT relname FROM pg_class WHERE oid >= 16384")).toEqual([]);
   });
 
-  it("finds a server that cannot be reached, and does not say the password", async () => {
-    const { ok, by, text } = await examined({
-      COLLOQUY_DATABASE_URL: "postgres://colloquy:pass-word@127.0.0.1:1/none",
-    });
-    expect(ok).toBe(false);
-    expect(by("database")).toMatchObject([
+  it("finds a server that cannot be reached, PostgreSQL or NATS, and does not say the password", async () => {
+    // Each is tried for some seconds, so both at once.
+    const [database, bus] = await Promise.all([
+      examined({ COLLOQUY_DATABASE_URL: "postgres://colloquy:pass-word@127.0.0.1:1/none" }),
+      examined({
+        COLLOQUY_DATABASE_URL: await url(),
+        COLLOQUY_NATS_URL: "nats://node:pass-word@127.0.0.1:1",
+      }),
+    ]);
+    expect(database.ok).toBe(false);
+    expect(database.by("database")).toMatchObject([
       { health: "broken", found: expect.stringContaining("ECONNREFUSED") as string },
     ]);
-    expect(by("bus")).toMatchObject([{ health: "broken" }]);
-    expect(by("keys")).toMatchObject([{ health: "skipped" }]);
-    expect(text).not.toContain("pass-word");
+    expect(database.by("bus")).toMatchObject([{ health: "broken" }]);
+    expect(database.by("keys")).toMatchObject([{ health: "skipped" }]);
+    expect(database.text).not.toContain("pass-word");
+    expect(bus.ok).toBe(false);
+    expect(bus.by("bus")).toMatchObject([
+      { health: "broken", mend: expect.stringContaining("COLLOQUY_NATS_URL") as string },
+    ]);
+    expect(bus.text).not.toContain("pass-word");
   });
 
   it("finds a database that may lose what it has committed", async () => {
@@ -294,18 +301,6 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     const [, , crowd] = findingsOf({ ...found, connections: 85 });
     const [, needed] = /a node needs up to (\d+)\./.exec(crowd!.found) ?? [];
     expect(operations).toContain(`where it is [public](#limits): ${needed} there.`);
-  });
-
-  it("finds a NATS server that is not there", async () => {
-    const { ok, by, text } = await examined({
-      COLLOQUY_DATABASE_URL: await url(),
-      COLLOQUY_NATS_URL: "nats://node:pass-word@127.0.0.1:1",
-    });
-    expect(ok).toBe(false);
-    expect(by("bus")).toMatchObject([
-      { health: "broken", mend: expect.stringContaining("COLLOQUY_NATS_URL") as string },
-    ]);
-    expect(text).not.toContain("pass-word");
   });
 
   it.skipIf(withoutNats)("sends a note round over NATS", async () => {

@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
+import { isWithoutPostgres } from "../../test/postgres-server.ts";
+import { usePostgres } from "../../test/use-postgres.ts";
 import type { TableStore } from "../core/ports/table-store.ts";
 import { everything, NOTHING, record, startTurn, target } from "../store/contract/scenario.suite.ts";
 import { type DatabaseAddress, withTables } from "./database-address.ts";
@@ -18,12 +19,8 @@ import { serversAt } from "./opened-store.suite.ts";
 const PROCESS = join(import.meta.dirname, "../../test/migrate-process.ts");
 
 describe.skipIf(await isWithoutPostgres())("migrate", () => {
-  let server: PostgresServer;
+  const server = usePostgres();
   let root: string;
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  }, 60_000);
-  afterAll(() => server.stop());
   beforeEach(async () => {
     root = await mkdtemp(join(tmpdir(), "colloquy-migrate-"));
   });
@@ -107,9 +104,9 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       await withStore(from, (store) => fillStore(store, 1));
       const textOf = (address: DatabaseAddress) =>
         address.kind === "sqlite" ? `sqlite:${address.directory}` : address.url;
-      for (let kills = 0; kills < 9; kills += 1) {
-        // Each goes six steps further than the one before; the last ones are killed while they compare.
-        const child = promisify(execFile)(process.execPath, [PROCESS, textOf(from), textOf(goal), "6"]);
+      for (let kills = 0; kills < 5; kills += 1) {
+        // Each goes nine steps further than the one before; the last ones are killed while they compare.
+        const child = promisify(execFile)(process.execPath, [PROCESS, textOf(from), textOf(goal), "9"]);
         await expect(child).rejects.toMatchObject({ signal: "SIGKILL", stderr: "" });
         await expect(withStore(goal, () => Promise.resolve())).rejects.toThrow(/moved into this database/);
       }
@@ -183,20 +180,26 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
   });
 
   it("refuses databases that a server has open, with a turn that runs or without", async () => {
-    const [from, to, there] = [sqlite("from"), sqlite("to"), await postgres()];
+    const [from, other, to] = [sqlite("from"), sqlite("other"), sqlite("to")];
+    const [source, goal, killed] = [await postgres(), await postgres(), await postgres()];
     await withStore(from, async (store) => {
       await fillStore(store);
-      await expect(run(from, there)).rejects.toThrow(/from is in use by a Colloquy server/);
+      await expect(run(from, goal)).rejects.toThrow(/from is in use by a Colloquy server/);
     });
-    await withStore(there, async (store) => {
-      await fillStore(store);
-      await expect(run(there, to)).rejects.toThrow(/in use by a Colloquy server. Stop every node/);
-      await store.probe();
-      await expect(run(from, there)).rejects.toThrow(/in use by a Colloquy server. Stop every node/);
-    });
+    await withStore(killed, (store) => fillStore(store));
     // The node was killed: its connection is gone, its lease is not.
-    await tamperThere(there, "UPDATE leases SET expires_at = 9999999999999");
-    await expect(run(there, to)).rejects.toThrow(/in use by a Colloquy server. Stop every node/);
+    await tamperThere(killed, "UPDATE leases SET expires_at = 9999999999999");
+    // PostgreSQL may need seconds to see that a node is gone, so each of these waits for that.
+    const refused = (one: DatabaseAddress, another: DatabaseAddress) =>
+      expect(run(one, another)).rejects.toThrow(/in use by a Colloquy server. Stop every node/);
+    await withStore(source, (reading) =>
+      withStore(goal, async (written) => {
+        await fillStore(reading);
+        await Promise.all([refused(source, to), refused(from, goal), refused(killed, other)]);
+        await reading.probe();
+        await written.probe();
+      }),
+    );
   }, 60_000);
 
   it("goes on where it was, whatever of it was the last thing that it did", async () => {

@@ -9,7 +9,8 @@ import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { recordedRun } from "../../src/cli/testing/recorded-run.ts";
 import { freePort } from "../free-port.ts";
-import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
+import { isWithoutPostgres } from "../postgres-server.ts";
+import { usePostgres } from "../use-postgres.ts";
 import { Service } from "./service.ts";
 import { MAIN } from "./terminal.ts";
 
@@ -20,6 +21,8 @@ const WALLET = "0x52908400098527886E0F7030069857D2E4169EE7";
 const ADMIN_KEY = "command-line-admin-key-0123456789";
 /** What examples write and read. */
 const FILES = ["session.jsonl", "wallet.jsonl"];
+const KEY_ID = /(?<=keys (?:rotate|revoke) )\S+/;
+const SESSION_ID = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
 /** Those that go on until they are ended. */
 const LASTING = [/colloquy serve$/, /^colloquy chat$/, /^colloquy chat --url/];
 
@@ -39,7 +42,12 @@ async function examplesOf(path: readonly string[] = []): Promise<readonly string
   return [...own, ...below.flat()];
 }
 
-const ALL = [...new Set(await examplesOf())];
+/** One example, whatever id it shows: it is put in for each. */
+function withoutId(example: string): string {
+  return example.replace(KEY_ID, "ID");
+}
+
+const ALL = [...new Map((await examplesOf()).map((example) => [withoutId(example), example])).values()];
 const [MOVES, OTHERS] = [true, false].map((moves) =>
   ALL.filter((example) => example.startsWith("colloquy migrate") === moves),
 ) as [string[], string[]];
@@ -99,11 +107,12 @@ function type(line: string, more: Record<string, string> = {}): Promise<Typed> {
 /** The example, with what its words stand for made for it alone. */
 async function filledIn(example: string): Promise<string> {
   const line = example.replace("COMMAND", "keys").replace("0x12ab34cd", WALLET);
-  if (/keys (?:rotate|revoke)/.test(line)) {
+  if (KEY_ID.test(line)) {
     const made = await service.command(["keys", "create", "--app", "defi", "--json"]);
     const { id } = JSON.parse(made.output) as { readonly id: string };
-    return line.replace(/(?<=keys (?:rotate|revoke) )\S+/, id);
+    return line.replace(KEY_ID, id);
   }
+  if (![SESSION_ID, WALLET, ...FILES].some((named) => line.includes(named))) return line;
   const session = service.client.session();
   await session.send("count to 2", { wait: true, publicKey: WALLET });
   session.stop();
@@ -113,7 +122,7 @@ async function filledIn(example: string): Promise<string> {
     await Promise.all(FILES.map((name) => writeFile(join(service.directory, name), output)));
     await service.command(["sessions", "delete", session.id]);
   }
-  return line.replace("3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6", session.id);
+  return line.replace(SESSION_ID, session.id);
 }
 
 it("there are some for every command", () => {
@@ -175,9 +184,7 @@ describe("examples that go on", () => {
 });
 
 describe.skipIf(await isWithoutPostgres())("examples that move to and from PostgreSQL", () => {
-  let postgres: PostgresServer;
-  beforeAll(async () => void (postgres = await PostgresServer.start()));
-  afterAll(() => postgres.stop());
+  const postgres = usePostgres();
 
   it.each(MOVES)("%s", async (example) => {
     await service.stop();

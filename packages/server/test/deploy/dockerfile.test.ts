@@ -29,14 +29,18 @@ describe("the Dockerfile", () => {
     last = stages.at(-1)!;
     // What the last one runs from is what it copies from the one before.
     image = join(folder, "opt");
-    const folders = new Map<string, string>();
+    const made = new Map<string, Promise<string>>();
+    const make = async (stage: readonly Instruction[], own: string): Promise<string> => {
+      await mkdir(own);
+      for (const instruction of stage) await perform(instruction, own, made);
+      return own;
+    };
+    // At once, as Docker does: a stage waits for another one where it copies from it.
     for (const stage of stages.slice(0, -1)) {
       const name = restsOf(stage, "FROM")[0]!.split(" AS ")[1]!;
-      const own = name === "build" ? image : join(folder, name);
-      await mkdir(own);
-      folders.set(name, own);
-      for (const instruction of stage) await perform(instruction, own, folders);
+      made.set(name, make(stage, name === "build" ? image : join(folder, name)));
     }
+    await Promise.all(made.values());
   }, 600_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -117,15 +121,15 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "libatomic.so.1": "libatomic1",
 };
 
-/** Does an instruction in `image`, which stands for the working directory of its stage. `folders` are those of the stages so far. */
+/** Does an instruction in `image`, which stands for the working directory of its stage. `made` are the folders of all stages, when they are made. */
 async function perform(
   { word, rest }: Instruction,
   image: string,
-  folders: ReadonlyMap<string, string>,
+  made: ReadonlyMap<string, Promise<string>>,
 ): Promise<void> {
   const [, stage, from, to] = /^--from=(\S+) \/opt\/colloquy\/(\S+) (\S+)$/.exec(rest) ?? [];
   if (word === "COPY" && stage !== undefined) {
-    await cp(join(folders.get(stage)!, from!), join(image, to!), { recursive: true });
+    await cp(join(await made.get(stage)!, from!), join(image, to!), { recursive: true });
   } else if (word === "COPY") {
     const isSent = await sentToBuilder();
     const words = rest.split(" ");
@@ -138,8 +142,9 @@ async function perform(
       });
     }
   } else if (word === "RUN") {
-    // What is being installed here was just installed in the clone, so npm need not fetch it again.
-    await run("sh", ["-c", rest], { cwd: image, env: { ...process.env, npm_config_prefer_offline: "true" } });
+    // What is being installed here was just installed in the clone, so npm need not fetch it again, nor ask what is known to be wrong with it.
+    const npm = { npm_config_prefer_offline: "true", npm_config_audit: "false" };
+    await run("sh", ["-c", rest], { cwd: image, env: { ...process.env, ...npm } });
   } else if (word !== "FROM" && word !== "WORKDIR") {
     throw new Error(`This test does not know how to do ${word}`);
   }

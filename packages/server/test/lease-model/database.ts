@@ -7,6 +7,7 @@ import type { OpenTurn, TurnRecord } from "../../src/core/turn.ts";
 import type { SessionDraft } from "../../src/core/decisions/draft.ts";
 import { UNIT_MS } from "./owner-clock.ts";
 import type { ServiceCode } from "./service-code.ts";
+import { packDatabase } from "./state-text.ts";
 
 export type Owner = "A" | "B" | "gone";
 export type WriteKind = "step" | "complete";
@@ -37,7 +38,7 @@ const MODEL = "demo/assistant";
 
 export class DatabaseDecisions {
   readonly #code: ServiceCode;
-  readonly #decided = new Map<string, Decided>();
+  readonly #decided = new Map<string, Map<number, Decided>>();
 
   constructor(code: ServiceCode) {
     this.#code = code;
@@ -90,8 +91,10 @@ export class DatabaseDecisions {
 
   /** The same question to the same database is decided once. */
   #once(what: string, database: Database, decide: (draft: SessionDraft, open: OpenTurn) => boolean): Decided {
-    const key = `${what} ${JSON.stringify(database)}`;
-    const known = this.#decided.get(key);
+    const answers = this.#decided.get(what) ?? new Map<number, Decided>();
+    this.#decided.set(what, answers);
+    const packed = packDatabase(database);
+    const known = answers.get(packed);
     if (known !== undefined) return known;
     let epoch = EPOCH;
     const session = this.#session(database);
@@ -102,7 +105,7 @@ export class DatabaseDecisions {
       isRaised: draft.session.epoch > EPOCH,
       isTaken,
     };
-    this.#decided.set(key, decided);
+    answers.set(packed, decided);
     return decided;
   }
 

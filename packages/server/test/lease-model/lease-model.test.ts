@@ -2,44 +2,43 @@
 
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { withPlanted, type Replacement } from "../../torture/plants.ts";
+import type { Replacement } from "../../torture/plants.ts";
 import { DatabaseDecisions } from "./database.ts";
 import { explore, type Exploration } from "./explore.ts";
 import { leaseModel, type LeaseModelOptions } from "./lease-model.ts";
 import { tryOwnerClock, UNRELIABLE } from "./owner-clock.ts";
-import { loadServiceCode } from "./service-code.ts";
+import { loadPlantedCode } from "./planted-code.ts";
+import { loadServiceCode, type ServiceCode } from "./service-code.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..", "..");
 const SOURCES = join(ROOT, "packages", "server", "src");
+const MODULES = join(ROOT, "node_modules");
 
 type Options = Partial<Omit<LeaseModelOptions, "decisions">>;
 
-async function exploreSources(sources: string, options: Options = {}): Promise<Exploration> {
-  const code = await loadServiceCode(sources);
+async function exploreCode(code: ServiceCode, options: Options = {}): Promise<Exploration> {
   const decisions = new DatabaseDecisions(code);
   return explore(leaseModel({ decisions, clock: await tryOwnerClock(code), orphans: 2, ...options }));
 }
 
-async function explorePlanted(
-  fault: string,
-  replacements: readonly Replacement[],
-  options: Options = {},
-): Promise<Exploration> {
-  return await withPlanted(ROOT, { fault, replacements }, (main) =>
-    exploreSources(join(main, ".."), options),
-  );
+async function exploreSources(options: Options = {}): Promise<Exploration> {
+  return await exploreCode(await loadServiceCode(SOURCES), options);
+}
+
+async function explorePlanted(planted: Replacement): Promise<Exploration> {
+  return await exploreCode(await loadPlantedCode(SOURCES, MODULES, planted));
 }
 
 describe("the protocol of leases and epochs", { timeout: 180_000 }, () => {
   it("keeps its promises in every order of steps, pauses, deaths and takeovers", async () => {
-    const { states, broken, stuck } = await exploreSources(SOURCES);
+    const { states, broken, stuck } = await exploreSources();
     expect(broken).toBeNull();
     expect(stuck).toBeNull();
     expect(states).toBeGreaterThan(100_000);
   });
 
   it("lets nobody write who has lost the turn, whatever the clocks of nodes do", async () => {
-    const { broken, stuck } = await exploreSources(SOURCES, { clock: UNRELIABLE });
+    const { broken, stuck } = await exploreSources({ clock: UNRELIABLE });
     expect(broken).toBeNull();
     expect(stuck).toBeNull();
   });
@@ -47,86 +46,72 @@ describe("the protocol of leases and epochs", { timeout: 180_000 }, () => {
 
 describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
   it("writes whose epoch nobody checks", async () => {
-    const { broken } = await explorePlanted("no epoch check", [
-      {
-        file: "core/decisions/turn-progress.ts",
-        text: "if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;",
-        by: "if (session.key !== identity.sessionKey) return null;",
-      },
-    ]);
+    const { broken } = await explorePlanted({
+      file: "core/decisions/turn-progress.ts",
+      text: "if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;",
+      by: "if (session.key !== identity.sessionKey) return null;",
+    });
     expect(broken?.what).toBe("a step of an old epoch was committed");
     expect(broken?.path).toContain("the lease is swept");
   });
 
   it("writes whose lease nobody checks", async () => {
-    const { broken } = await explorePlanted("no look at the lease", [
-      {
-        file: "core/decisions/turn-progress.ts",
-        text: "lease === null || lease.expiresAt <= at ? null",
-        by: "lease === null ? null",
-      },
-    ]);
+    const { broken } = await explorePlanted({
+      file: "core/decisions/turn-progress.ts",
+      text: "lease === null || lease.expiresAt <= at ? null",
+      by: "lease === null ? null",
+    });
     expect(broken?.what).toBe("a step was committed under a lease that had run out");
   });
 
   it("a takeover that takes no new epoch", async () => {
-    const { broken } = await explorePlanted("the epoch stays", [
-      {
-        file: "core/decisions/turns.ts",
-        text: "const epoch = draft.raiseEpoch();",
-        by: "const epoch = draft.session.epoch;",
-      },
-    ]);
+    const { broken } = await explorePlanted({
+      file: "core/decisions/turns.ts",
+      text: "const epoch = draft.raiseEpoch();",
+      by: "const epoch = draft.session.epoch;",
+    });
     expect(broken?.what).toBe("a step was committed by another than the epoch's owner");
   });
 
   it("owners that trust a lease for longer than it lasts", async () => {
-    const { broken } = await explorePlanted("held too long", [
-      {
-        file: "turns/leases.ts",
-        text: "export const HOLD_MS = 8_000;",
-        by: "export const HOLD_MS = 12_000;",
-      },
-    ]);
+    const { broken } = await explorePlanted({
+      file: "turns/leases.ts",
+      text: "export const HOLD_MS = 8_000;",
+      by: "export const HOLD_MS = 12_000;",
+    });
     expect(broken?.what).toMatch(/^. still trusts a lease that it no longer has$/);
   });
 
   it("a renewal that counts from its answer", async () => {
-    const { broken } = await explorePlanted("counted from the answer", [
-      {
-        file: "turns/leases.ts",
-        text: "turn.heldUntil = askedAt + HOLD_MS;",
-        by: "turn.heldUntil = clock.monotonic() + HOLD_MS;",
-      },
-    ]);
+    const { broken } = await explorePlanted({
+      file: "turns/leases.ts",
+      text: "turn.heldUntil = askedAt + HOLD_MS;",
+      by: "turn.heldUntil = clock.monotonic() + HOLD_MS;",
+    });
     expect(broken?.what).toMatch(/still trusts/);
     expect(broken?.path.at(-1)).toMatch(/hears that its lease is renewed|time passes/);
   });
 
   it("a claim that counts from its answer", async () => {
-    const { broken } = await explorePlanted("counted from the answer", [
-      {
-        file: "turns/dispatcher.ts",
-        text: "heldUntil: askedAt + HOLD_MS }",
-        by: "heldUntil: this.#options.clock.monotonic() + HOLD_MS + 0 * askedAt }",
-      },
-    ]);
+    const { broken } = await explorePlanted({
+      file: "turns/dispatcher.ts",
+      text: "heldUntil: askedAt + HOLD_MS }",
+      by: "heldUntil: this.#options.clock.monotonic() + HOLD_MS + 0 * askedAt }",
+    });
     expect(broken?.what).toMatch(/still trusts/);
   });
 
   it("owners that do not look at their clock", async () => {
-    const { broken } = await explorePlanted("nobody looks", [
-      {
-        file: "turns/leases.ts",
-        text: "if (heldUntil > now || controller.signal.aborted) continue;",
-        by: "if (heldUntil > now - Number.POSITIVE_INFINITY || controller.signal.aborted) continue;",
-      },
-    ]);
+    const { broken } = await explorePlanted({
+      file: "turns/leases.ts",
+      text: "if (heldUntil > now || controller.signal.aborted) continue;",
+      by: "if (heldUntil > now - Number.POSITIVE_INFINITY || controller.signal.aborted) continue;",
+    });
     expect(broken?.what).toMatch(/still trusts/);
   });
 
   it("a sweep by the clock of a node that is ahead of the database's", async () => {
-    const { broken } = await exploreSources(SOURCES, { sweepAhead: 2 });
+    const { broken } = await exploreSources({ sweepAhead: 2 });
     expect(broken?.what).toMatch(/still trusts/);
     expect(broken?.path).toContain("the lease is swept");
   });

@@ -6,7 +6,8 @@ import { databaseMoves } from "./database-moves.ts";
 import type { Model, Move } from "./explore.ts";
 import { nodeMoves } from "./node-moves.ts";
 import type { OwnerClock } from "./owner-clock.ts";
-import { decode, encode, IDLE, INITIAL, NODES, type NodeState, type State } from "./state.ts";
+import { IDLE, INITIAL, NODES, type NodeState, type State } from "./state.ts";
+import { decode, encode } from "./state-text.ts";
 
 export interface LeaseModelOptions {
   readonly decisions: DatabaseDecisions;
@@ -23,12 +24,16 @@ export type Step = Omit<Move<State>, "isFault" | "broken"> & Partial<Pick<Move<S
 export function leaseModel(options: LeaseModelOptions): Model<State> {
   return {
     initial: INITIAL,
-    moves: (state) => stepsFrom(state, options).map((step) => ({ isFault: false, broken: null, ...step })),
+    moves: (state) => stepsFrom(state, options).map(asMove),
     brokenIn: (state) => (options.clock.isReliable ? wronglyTrusted(state, options) : null),
     isEnd: ({ database }) => database.turn === "ended",
     encode: (state) => encode(withoutWhatIsOver(state)),
     decode,
   };
+}
+
+function asMove({ name, to, isFault = false, broken = null }: Step): Move<State> {
+  return { name, to, isFault, broken };
 }
 
 /** When the turn has ended, all that is left to ask is what becomes of writes that are still under way. */

@@ -20,7 +20,7 @@ const DENY = { decision: "deny", result: null } as const;
 
 export function describeActions(openStore: OpenStore): void {
   describe("actions that wait for a person", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     /** A session whose turn waits for the actions of the calls, each of which may have effects. */
     async function waiting(

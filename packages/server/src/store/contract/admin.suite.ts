@@ -31,7 +31,7 @@ export function describeAdmin(openStore: OpenStore): void {
 
 function describeSessionsByUse(openStore: OpenStore): void {
   describe("sessions by their last use", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     /** A session of each kind that there is, used a millisecond after the one before. */
     async function openAll(): Promise<string[]> {
@@ -135,7 +135,7 @@ function describeSessionsByUse(openStore: OpenStore): void {
 
 function describeOpenSessions(openStore: OpenStore): void {
   describe("sessions with a turn that has not ended", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     it("are the only ones, the youngest first, in pages", async () => {
       const { store } = given;
@@ -192,7 +192,7 @@ function describeOpenSessions(openStore: OpenStore): void {
 
 function describeTurns(openStore: OpenStore): void {
   describe("turns of a session", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     it("come newest first, in pages, each with when it was started and on which model", async () => {
       const { store, clock } = given;
@@ -255,7 +255,7 @@ function describeTurns(openStore: OpenStore): void {
 
 function describeEndedTurns(openStore: OpenStore): void {
   describe("turns that have ended", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     it("come newest end first, with what they cost, of the time that is asked for", async () => {
       const { store, clock } = given;
@@ -300,7 +300,7 @@ function describeEndedTurns(openStore: OpenStore): void {
 
 function describeCounts(openStore: OpenStore): void {
   describe("counts", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     it("name those who have a lease that has not run out, with how many turns they run", async () => {
       const { store, clock } = given;

@@ -5,7 +5,7 @@ import { NOTHING, allEvents, record, target } from "./scenario.suite.ts";
 
 export function describeEvents(openStore: OpenStore): void {
   describe("the log of events", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     /** A session whose title changed `count` times, a second apart. */
     async function renamedSession(count: number): Promise<string> {

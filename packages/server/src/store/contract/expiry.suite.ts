@@ -7,7 +7,7 @@ const HOUR = 60 * 60 * 1000;
 
 export function describeExpiry(openStore: OpenStore): void {
   describe("expiry", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     const expire = async (
       overrides: { emptyBefore?: number; unboundBefore?: number; limit?: number } = {},

@@ -125,22 +125,24 @@ class History {
 
   /** What must hold after every batch. */
   async check(): Promise<void> {
-    for (const id of this.ids) {
-      if ((await this.#given.store.sessions.find(id)) === null) continue;
-      const stored = await everything(this.#given.store, id);
-      // Who has waited behind another one's lock may be answered before it: a database lets go of locks before it answers.
-      const announced = this.#announced.get(stored.session.life) ?? [];
-      expect(announced.toSorted((one, other) => one.number - other.number)).toEqual(stored.events);
-      expect(stored.events.map(({ number }) => number)).toEqual(
-        stored.events.map((_event, index) => index + 1),
-      );
-      expect(foldEvents(stored.events)).toEqual(shownOf(stored));
-      this.#checkMessages(stored);
-    }
+    await Promise.all(this.ids.map((id) => this.#checkSession(id)));
+  }
+
+  async #checkSession(id: string): Promise<void> {
+    if ((await this.#given.store.sessions.find(id)) === null) return;
+    const stored = await everything(this.#given.store, id);
+    // Who has waited behind another one's lock may be answered before it: a database lets go of locks before it answers.
+    const announced = this.#announced.get(stored.session.life) ?? [];
+    expect(announced.toSorted((one, other) => one.number - other.number)).toEqual(stored.events);
+    expect(stored.events.map(({ number }) => number)).toEqual(
+      stored.events.map((_event, index) => index + 1),
+    );
+    expect(foldEvents(stored.events)).toEqual(shownOf(stored));
+    this.#checkMessages(stored);
   }
 
   async end(): Promise<void> {
-    for (const id of this.ids) await this.#given.store.sessions.remove(id);
+    await Promise.all(this.ids.map((id) => this.#given.store.sessions.remove(id)));
   }
 
   #checkMessages({ session: { status }, messages }: StoredSession): void {

@@ -21,8 +21,11 @@ export interface Given {
   reopen: (() => Promise<Store>) | null;
 }
 
-/** A store for each test, or one for all of a block, whose tests then keep to sessions of their own. */
-export function givenStore(openStore: OpenStore, scope: "each" | "all"): Given {
+/**
+ * A store for each test, or one for all of a block, whose tests then keep to sessions of their own. Between them are those of which each
+ * finds a store without sessions: there is one for all of them, from which the sessions of a test are removed behind it.
+ */
+export function givenStore(openStore: OpenStore, scope: "each" | "all" | "all, without sessions"): Given {
   const given = {} as Given;
   let opened: OpenedStore;
   const open = async () => {
@@ -41,5 +44,13 @@ export function givenStore(openStore: OpenStore, scope: "each" | "all"): Given {
     beforeAll(open);
     afterAll(close);
   }
+  if (scope === "all, without sessions") afterEach(() => removeSessions(given.store));
   return given;
+}
+
+/** As their users would. */
+async function removeSessions({ admin, sessions }: Store): Promise<void> {
+  const left = await admin.used({ app: null, after: null, limit: 1000 });
+  const removed = await Promise.all(left.map(({ id }) => sessions.remove(id)));
+  if (removed.length === 1000) throw new Error("There are more sessions than are looked for behind a test");
 }

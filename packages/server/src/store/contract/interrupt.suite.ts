@@ -19,7 +19,7 @@ import {
 
 export function describeInterrupt(openStore: OpenStore): void {
   describe("interrupt", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
     const interrupt = async (
       id: string,
       streamed: Parameters<typeof given.store.turns.interrupt>[1] = null,

@@ -7,7 +7,7 @@ import { allEvents, chat, record, startTurn, target, complete } from "./scenario
 
 export function describeJobs(openStore: OpenStore): void {
   describe("titles that are owed", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
     const claim = (limit = 10) => given.store.jobs.claimTitles(limit, 5000);
 
     it("belong to the process that took the chat at first, then to whoever asks, one at a time", async () => {
@@ -102,7 +102,7 @@ export function describeJobs(openStore: OpenStore): void {
   });
 
   describe("idempotency keys", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     it("are used in their own session for 24 hours", async () => {
       const [id, other] = [randomUUID(), randomUUID()];

@@ -20,7 +20,7 @@ import {
 
 export function describeQueue(openStore: OpenStore): void {
   describe("the queue of turns", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     const claim = (count: number, fullProviders: string[] = [], owner = "owner") =>
       given.store.turns.claim(
@@ -143,7 +143,7 @@ export function describeQueue(openStore: OpenStore): void {
   });
 
   describe("leases", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     const claim = (owner = "other") => given.store.turns.claim(owner, [randomUUID()], [], {});
     const release = (everyOther: string | null = null) => given.store.turns.releaseDeadLeases(everyOther);
@@ -283,7 +283,7 @@ export function describeQueue(openStore: OpenStore): void {
   });
 
   describe("a turn that runs again", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     async function crashAndClaim() {
       await given.store.turns.releaseDeadLeases("alone");

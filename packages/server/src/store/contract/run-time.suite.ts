@@ -8,7 +8,7 @@ const MINUTE = 60_000;
 
 export function describeRunTime(openStore: OpenStore): void {
   describe("the time that a turn has run", () => {
-    const given = givenStore(openStore, "each");
+    const given = givenStore(openStore, "all, without sessions");
 
     async function claim(): Promise<StartedTurn> {
       const [claimed] = await given.store.turns.claim("next", [randomUUID()], [], {});

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSystemClock } from "../../clock.ts";
+import type { Clock } from "../../core/ports/clock.ts";
 import { mcpTools, stdioServer } from "./testing/opened-mcp.ts";
 import { until } from "./testing/until.ts";
 
@@ -34,10 +35,20 @@ lines.on("line", (line) => {
 });
 `;
 
-async function open(call: string, env: Readonly<Record<string, string>> = {}) {
+async function open(call: string, env: Readonly<Record<string, string>> = {}, given: Clock = clock) {
   const file = join(directory, `${Math.random()}.cjs`);
   await writeFile(file, `${SERVER}\nfunction call(id) { ${call} }`);
-  return mcpTools({ srv: stdioServer(process.execPath, [file], env) }, { clock });
+  return mcpTools({ srv: stdioServer(process.execPath, [file], env) }, { clock: given });
+}
+
+/** The system's clock, on which so many sleeps are over at once from `begin` on. */
+function hurriedClock(sleeps: number) {
+  let hurried = 0;
+  const sleep: Clock["sleep"] = (ms, signal) => {
+    hurried -= 1;
+    return clock.sleep(hurried >= 0 ? 0 : ms, signal);
+  };
+  return { clock: { ...clock, sleep }, begin: () => void (hurried = sleeps) };
 }
 
 function isRunning(pid: number): boolean {
@@ -54,22 +65,29 @@ const DONE = 'say({ id, result: { content: [{ type: "text", text: "done" }] } })
 describe("a server that is a process", () => {
   it("ends with all that it has started, also what does not want to", async () => {
     const pids = join(directory, "pids");
+    // It ends neither with its input nor on SIGTERM, however long it is waited for.
+    const hurried = hurriedClock(2);
     const tools = await open(
       `const child = require("node:child_process").spawn(process.execPath, ["-e", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"]);
        process.on("SIGTERM", () => {});
        lines.on("close", () => setInterval(() => {}, 1000));
        require("node:fs").writeFileSync(${JSON.stringify(pids)}, process.pid + " " + child.pid);
        ${DONE}`,
+      {},
+      hurried.clock,
     );
     expect((await tools.call("srv_work")).output).toBe("done");
     const [server = 0, child = 0] = (await readFile(pids, "utf8")).split(" ").map(Number);
     expect([isRunning(server), isRunning(child)]).toEqual([true, true]);
+    hurried.begin();
     await tools.registry.close();
     await until(() => !isRunning(server) && !isRunning(child));
   });
 
   it("may tidy up before it is made to end, and what it leaves behind is ended", async () => {
     const note = join(directory, "note");
+    // It does not end with its input; for what it does on SIGTERM it has all its time.
+    const hurried = hurriedClock(1);
     const tools = await open(
       `const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
        lines.on("close", () => setInterval(() => {}, 1000));
@@ -78,8 +96,11 @@ describe("a server that is a process", () => {
          process.exit(0);
        });
        ${DONE}`,
+      {},
+      hurried.clock,
     );
     await tools.call("srv_work");
+    hurried.begin();
     await tools.registry.close();
     const child = Number(await readFile(note, "utf8"));
     expect(child).toBeGreaterThan(0);

@@ -1,0 +1,147 @@
+// SIGHUP: the process reads its configuration file again, and goes on whatever is in it.
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { endProcess, listening, type Listening, startIn } from "../test/watched-process.ts";
+
+const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
+const WRONG_PLACEHOLDER = {
+  apps: { default: { mcp: { maps: { url: "https://x.test", headers: { A: "{{env.toString}}" } } } } },
+};
+
+/** A service that the tests of a group have in common, on a directory that has this configuration file. */
+function useListening(file: string, text: string, environment: (path: string) => Record<string, string>) {
+  let place = "";
+  let service: Listening;
+  beforeAll(async () => {
+    place = await mkdtemp(join(tmpdir(), "colloquy-main-"));
+    await writeFile(join(place, file), text);
+    service = await listening(startIn(place, environment(join(place, file))));
+  });
+  afterAll(async () => {
+    await endProcess(service);
+    await rm(place, { recursive: true });
+  });
+  return {
+    running: () => service,
+    write: (content: string) => writeFile(join(place, file), content),
+    remove: () => rm(join(place, file)),
+    /** Has the file read again. Answers what finds something in the output from now on. */
+    hangUp() {
+      const before = service.output().length;
+      service.child.kill("SIGHUP");
+      return (pattern: RegExp): Promise<RegExpExecArray> => service.find(pattern, before);
+    },
+  };
+}
+
+describe("SIGHUP", () => {
+  const text = (apps: unknown, more: object = {}): string => JSON.stringify({ apps, ...more });
+  const { running, write, remove, hangUp } = useListening(
+    "colloquy.config.json",
+    text({ default: { models: ["demo/assistant"] } }),
+    () => ({}),
+  );
+  const local = { providers: { a: { kind: "openai-compatible", baseURL: "http://127.0.0.1:9/v1" } } };
+  const models = async (): Promise<unknown> =>
+    (await fetch(`${running().address}/api/control/models`)).json();
+  /** What this configuration says is in force. */
+  const takenOver = async (apps: object): Promise<void> => {
+    await write(text(apps));
+    await hangUp()(/"msg":"the configuration was taken over"/);
+  };
+
+  it("has the file read again, and a stream that is open stays open", async () => {
+    const { address } = running();
+    await takenOver({ default: { models: ["demo/assistant"] } });
+    const headers = { "X-Session-Id": SESSION, Accept: "text/event-stream" };
+    const stream = await fetch(`${address}/api/updates?include=messages`, { headers });
+    expect(await models()).toEqual(["demo/assistant"]);
+    const more = { ...local, limits: { maxSteps: 3 } };
+    await write(text({ default: { models: ["demo/assistant", "a/b"] }, shop: {} }, more));
+    const find = hangUp();
+    await find(/"apps":\["default","shop"\],"msg":"the configuration was taken over"/);
+    await find(/"msg":"limits.maxSteps has changed, which takes a restart/);
+    expect(await models()).toEqual(["demo/assistant", "a/b"]);
+    await fetch(`${address}/api/chat?message=hello`, {
+      method: "POST",
+      headers: { "X-Session-Id": SESSION },
+    });
+    let seen = "";
+    for await (const part of stream.body ?? []) {
+      seen += Buffer.from(part).toString();
+      if (seen.includes("message_completed")) break;
+    }
+    expect(seen).toContain("hello");
+  });
+
+  it("leaves the old configuration in force when the new one is wrong, and says every problem", async () => {
+    await takenOver({ default: { instructions: "one" } });
+    await write(text({ default: { models: ["gone/x"], colour: "blue" } }));
+    const find = hangUp();
+    await find(/"problems":2,"msg":"the configuration was not taken over: the old one stays in force"/);
+    await find(/"place":"apps.default.colour"/);
+    await find(/"place":"apps.default.models\[0\]"/);
+    expect(await models()).toEqual(["demo/assistant"]);
+    await takenOver({ default: {}, shop: {} });
+  });
+
+  it("when the file has gone leaves the old configuration in force, and the next file is read", async () => {
+    await takenOver({ default: {}, shop: {} });
+    await remove();
+    const find = hangUp();
+    await find(/"source":"colloquy.config.json","place":"","msg":"is not there any more/);
+    await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
+    await write(text({ default: {}, books: {} }));
+    const [taken] = await hangUp()(/"apps":\["default","books"\],"msg":"the configuration was taken over"/);
+    expect(taken).toContain("books");
+  });
+});
+
+describe("SIGHUP with a file that cannot be read", () => {
+  // For a file that says it is late, the time that a reading may take is over at once.
+  const plant = (file: string): string => `import { readFileSync } from "node:fs";
+    const isOver = (ms) => ms === 15_000 && readFileSync(${JSON.stringify(file)}, "utf8").includes("late");
+    const wait = setTimeout;
+    globalThis.setTimeout = (run, ms) => wait(run, isOver(ms) ? 0 : ms);`;
+  const { running, write, hangUp } = useListening("colloquy.config.mjs", "export default {};", (path) => ({
+    COLLOQUY_CONFIG: path,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(plant(path))}`,
+  }));
+
+  it.each([
+    ["never comes", "/* late */ await new Promise(() => {}); export default {};", "was not read within 15 s"],
+    [
+      "exports what never comes",
+      "/* late */ export default new Promise(() => {});",
+      "was not read within 15 s",
+    ],
+    ["names no variable", `export default ${JSON.stringify(WRONG_PLACEHOLDER)};`, "toString is not set"],
+    [
+      "throws nothing that can be shown",
+      "throw { toString() { throw 1; } };",
+      "threw something that is no Error",
+    ],
+  ])("leaves the old configuration in force, and the next one is read: it %s", async (_case, text, told) => {
+    await write(text);
+    const find = hangUp();
+    await find(new RegExp(`"msg":"[^\n]*${told}`));
+    await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
+    expect((await fetch(`${running().address}/healthz`)).status).toBe(200);
+    await write("export default { apps: { default: {}, shop: {} } };");
+    await hangUp()(/"apps":\["default","shop"\],"msg":"the configuration was taken over"/);
+  });
+
+  // The last of them: the service ends.
+  it("ends in order on SIGTERM while a file is read, which is not blamed for it", async () => {
+    const { child, errors, exited, find } = running();
+    await write('console.log("is read"); await new Promise(() => {}); export default {};');
+    await hangUp()(/is read/);
+    child.kill("SIGTERM");
+    expect(await exited()).toEqual({ code: 0, signal: null });
+    await find(/"msg":"stopped"/);
+    expect(errors()).toBe("");
+  });
+});
