@@ -165,15 +165,17 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     const page = await open();
     await send(page, "Hi");
     const call = await served.model.next();
-    const words = Array.from({ length: 24 }, (_, word) => `${word} 🫖 and so on\n`);
-    for (const word of words) {
+    const words: string[] = [];
+    // How many a stream brings before it is reset depends on how much the one before has left.
+    while (words.length < 20 || streams <= 10) {
+      const word = `${words.length} 🫖 and so on\n`;
+      words.push(word);
       call.say(word);
       // What came is shown, and what comes next finds another stream or none.
       await until(page, ({ snapshot }) => snapshot?.messages.at(-1)?.content.endsWith(word) === true, 500);
     }
     call.finish();
     await until(page, ({ snapshot }) => snapshot?.is_processing === false && snapshot.title === "Hi", 1_000);
-    expect(streams).toBeGreaterThan(10);
     servePage(served.proxy, files);
     await until(page, ({ connection }) => connection === "live", 1_000);
     await expectSame(page, words.join(""));
