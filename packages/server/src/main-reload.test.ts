@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { endProcess, listening, type Listening, startIn } from "../test/watched-process.ts";
+import { endProcess, listening, type Listening, type Started, startIn } from "../test/watched-process.ts";
 
 const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
 const WRONG_PLACEHOLDER = {
@@ -14,14 +14,16 @@ const WRONG_PLACEHOLDER = {
 /** A service that the tests of a group have in common, on a directory that has this configuration file. */
 function useListening(file: string, text: string, environment: (path: string) => Record<string, string>) {
   let place = "";
+  let started: Started | null = null;
   let service: Listening;
   beforeAll(async () => {
     place = await mkdtemp(join(tmpdir(), "colloquy-main-"));
     await writeFile(join(place, file), text);
-    service = await listening(startIn(place, environment(join(place, file))));
+    started = startIn(place, environment(join(place, file)));
+    service = await listening(started);
   });
   afterAll(async () => {
-    await endProcess(service);
+    if (started !== null) await endProcess(started);
     await rm(place, { recursive: true });
   });
   return {
@@ -37,9 +39,28 @@ function useListening(file: string, text: string, environment: (path: string) =>
   };
 }
 
+const text = (apps: unknown, more: object = {}): string => JSON.stringify({ apps, ...more });
+
+describe("the first SIGHUP", () => {
+  const { write, remove, hangUp } = useListening(
+    "colloquy.config.json",
+    text({ default: {}, shop: {} }),
+    () => ({}),
+  );
+
+  it("when the file has gone leaves the old configuration in force, and the next file is read", async () => {
+    await remove();
+    const find = hangUp();
+    await find(/"source":"colloquy.config.json","place":"","msg":"is not there any more/);
+    await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
+    await write(text({ default: {}, books: {} }));
+    const [taken] = await hangUp()(/"apps":\["default","books"\],"msg":"the configuration was taken over"/);
+    expect(taken).toContain("books");
+  });
+});
+
 describe("SIGHUP", () => {
-  const text = (apps: unknown, more: object = {}): string => JSON.stringify({ apps, ...more });
-  const { running, write, remove, hangUp } = useListening(
+  const { running, write, hangUp } = useListening(
     "colloquy.config.json",
     text({ default: { models: ["demo/assistant"] } }),
     () => ({}),
@@ -87,17 +108,6 @@ describe("SIGHUP", () => {
     expect(await models()).toEqual(["demo/assistant"]);
     await takenOver({ default: {}, shop: {} });
   });
-
-  it("when the file has gone leaves the old configuration in force, and the next file is read", async () => {
-    await takenOver({ default: {}, shop: {} });
-    await remove();
-    const find = hangUp();
-    await find(/"source":"colloquy.config.json","place":"","msg":"is not there any more/);
-    await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
-    await write(text({ default: {}, books: {} }));
-    const [taken] = await hangUp()(/"apps":\["default","books"\],"msg":"the configuration was taken over"/);
-    expect(taken).toContain("books");
-  });
 });
 
 describe("SIGHUP with a file that cannot be read", () => {
@@ -133,8 +143,13 @@ describe("SIGHUP with a file that cannot be read", () => {
     await write("export default { apps: { default: {}, shop: {} } };");
     await hangUp()(/"apps":\["default","shop"\],"msg":"the configuration was taken over"/);
   });
+});
 
-  // The last of them: the service ends.
+describe("SIGHUP with a file that never comes", () => {
+  const { running, write, hangUp } = useListening("colloquy.config.mjs", "export default {};", (path) => ({
+    COLLOQUY_CONFIG: path,
+  }));
+
   it("ends in order on SIGTERM while a file is read, which is not blamed for it", async () => {
     const { child, errors, exited, find } = running();
     await write('console.log("is read"); await new Promise(() => {}); export default {};');

@@ -49,9 +49,11 @@ class UsedDatabase {
     this.#name = await this.server.createDatabase(template);
   }
 
-  /** Closes what was opened, the last first. */
+  /** Closes what was opened. Rejects when something cannot be, after all of it was tried. */
   async end(): Promise<void> {
-    for (const close of this.#opened.splice(0).toReversed()) await close();
+    const closed = await Promise.allSettled(this.#opened.splice(0).map((close) => close()));
+    const failed = closed.find(({ status }) => status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
   }
 
   /** A store on it, which is closed behind the test. */

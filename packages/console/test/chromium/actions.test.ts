@@ -45,8 +45,8 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     input: object,
     answer: WalletAnswer = () => null,
   ): Promise<{ page: Page; calls: readonly WalletCall[]; expectTrouble: WatchedPage["expectTrouble"] }> {
-    const { page, expectTrouble } = await kept.newChat();
     const calls = wallet.change(answer);
+    const { page, expectTrouble } = await kept.newChat();
     await ask(page, tool, input);
     return { page, calls, expectTrouble };
   }

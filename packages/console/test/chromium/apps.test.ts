@@ -53,7 +53,7 @@ async function expectApp(page: Page, name: string): Promise<void> {
 }
 
 describe.skipIf(isLeftOut)("Apps and keys in the console", { timeout: 60_000 }, () => {
-  const { takePage, openPage } = useKeptPage();
+  const { takePage, openPage } = useKeptPage({ isLeft: true });
 
   /** The console where it begins, with nothing entered yet. */
   async function open(): Promise<WatchedPage> {

@@ -44,7 +44,7 @@ function typedDataOf(text: string): object {
   };
 }
 
-/** Ten of them for a turn, the last one has the rest. */
+/** Ten of them at a time, the last time what is left. */
 function inTens(texts: readonly string[]): readonly (readonly string[])[] {
   return Array.from({ length: Math.ceil(texts.length / 10) }, (_, at) => texts.slice(at * 10, at * 10 + 10));
 }

@@ -227,6 +227,17 @@ describe.skipIf(isLeftOut)("the console, looked at", { timeout: 120_000 }, () =>
     },
   );
 
+  it("moves nothing where less motion is asked for", async () => {
+    const page = await open({ viewport: DESK });
+    await openConsole(page, RESTING);
+    const moving = await page.evaluate(() =>
+      Array.from(document.querySelectorAll("body *"))
+        .filter((element) => getComputedStyle(element).transitionProperty !== "none")
+        .map(({ tagName, className }) => `${tagName} ${className}`),
+    );
+    expect(moving).toEqual([]);
+  });
+
   it("can be talked to on the smallest screen, with what is written in sight", async () => {
     const page = await open({ viewport: { width: 320, height: 320 } });
     await openConsole(page);

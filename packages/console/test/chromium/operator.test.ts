@@ -168,8 +168,14 @@ describe.skipIf(isLeftOut)("the operators' area", { timeout: 60_000 }, () => {
     await expect.poll(() => rows(page, "Sessions").count()).toBe(1);
     await expectSeen(page.getByText("Page 3"));
     expect(await older.isDisabled()).toBe(true);
-    await page.getByRole("button", { name: "Newer" }).click();
+    const newer = page.getByRole("button", { name: "Newer" });
+    await newer.click();
     await expect.poll(() => rows(page, "Sessions").count()).toBe(50);
+    await expectSeen(page.getByText("Page 2"));
+    await newer.click();
+    await expectSeen(page.getByText("Page 1"));
+    await expect.poll(() => rows(page, "Sessions").count()).toBe(50);
+    expect(await newer.isDisabled()).toBe(true);
   });
 
   it("says why no App can be chosen where they cannot be listed", async () => {

@@ -12,7 +12,10 @@ import type { OpenPage } from "../../../../test/browser/use-chromium.ts";
 import { watchPage, type WatchedPage } from "../../../../test/browser/watched-page.ts";
 
 export interface KeptPage {
-  /** The page of the file, with nothing stored in it. What it shows is what the last test has left; it is new for the first. */
+  /**
+   * The page of the file, with nothing stored in it; it is new for the first test. What it shows, and has in its memory, is what the last
+   * one has left, and so is what a test has set of it: its size, its clock, its scripts.
+   */
   readonly takePage: (origin: string) => Promise<WatchedPage>;
   /** A page of the test's own, closed at its end. */
   readonly openPage: OpenPage;

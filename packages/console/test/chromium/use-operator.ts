@@ -44,7 +44,7 @@ export function useOperator(): Operator {
     await prepareConsole();
   }, 120_000);
   afterAll(() => front.stop());
-  // Before those of Chromium, so that pages, which go on asking, are closed before the service is.
+  // Before those of Chromium, so that pages, which go on asking, are closed or left before the service ends.
   beforeEach(async () => {
     noon = new Date().setUTCHours(12, 0, 0, 0);
     clock = clockFrom(noon);

@@ -32,8 +32,9 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
 
   /** The assistant asks for a transaction in a new conversation, in a page with this wallet. */
   async function asked(answer: WalletAnswer) {
+    const calls = changing.change(answer);
     const watched = await kept.newChat();
-    return { ...watched, calls: changing.change(answer), ...(await ask(watched.page)) };
+    return { ...watched, calls, ...(await ask(watched.page)) };
   }
 
   /** The same in a page of its own. */
@@ -192,10 +193,10 @@ describe.skipIf(isLeftOut)("a transaction that the wallet is asked for", { timeo
     );
     await openPrompt(page, calls);
     await expectSeen(card(page).getByRole("alert").getByText("No such hash."));
-    const kept = card(page).getByText("is not asked again");
-    await expectSeen(kept.getByText(HASH));
+    const told = card(page).getByText("is not asked again");
+    await expectSeen(told.getByText(HASH));
     await page.reload();
-    await expectSeen(kept.getByText(HASH));
+    await expectSeen(told.getByText(HASH));
     expect(await button(page, "Send with the wallet").count()).toBe(0);
     expect(await card(page).getByRole("button", { name: /deny/i }).count()).toBe(0);
     await page.unroute("**/api/actions/*");

@@ -39,15 +39,16 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
       await client.ask("fetch", { port, requests: [postRequest(`/api/chat?message=follow+${name}`, id)] });
       await untilCalls(runner, [name]);
       const marks = Array.from({ length: pieces }, (_, index) => `piece-${index}`);
-      const asking = client.ask("poll", {
+      const asked = client.ask("poll", {
         port: await other.ask("port"),
         request: getRequest("/api/state", id),
         everyMs: ASKED_EVERY_MS,
         forMs: pieces * PIECE_EVERY_MS,
         counted: "piece-",
       });
-      const said = await runner.ask("sayPaced", { names: [name], marks, everyMs: PIECE_EVERY_MS });
-      rows.push(rowOf(bus, beside, ages(said, await asking)));
+      const saying = runner.ask("sayPaced", { names: [name], marks, everyMs: PIECE_EVERY_MS });
+      const [answers, said] = await Promise.all([asked, saying]);
+      rows.push(rowOf(bus, beside, ages(said, answers)));
     }
     return rows;
   });
@@ -58,6 +59,10 @@ function ages(
   said: readonly (readonly [mark: string, saidAt: number])[],
   answers: readonly (readonly [askedAt: number, count: number])[],
 ): readonly number[] {
+  const most = Math.max(...answers.map(([, count]) => count));
+  if (most === 0 || most > said.length) {
+    throw new Error(`${said.length} pieces were said, and an answer had ${most} of them`);
+  }
   return answers.map(([askedAt, count]) => Math.max(0, askedAt - (said[count]?.[1] ?? askedAt)));
 }
 

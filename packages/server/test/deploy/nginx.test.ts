@@ -22,7 +22,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       quiet = await EventReader.connect(nginx.url, newSession());
     });
     afterAll(async () => {
-      quiet.leave();
+      quiet?.leave();
       await nginx.stop();
       await Promise.all(nodes.map((node) => node.remove()));
     });

@@ -42,9 +42,9 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await program.remove();
-  await provider.stop();
-  await service.stop();
+  await program?.remove();
+  await provider?.stop();
+  await service?.stop();
 });
 
 beforeEach(() => void (service.requests.length = 0));

@@ -2,12 +2,27 @@
 
 /**
  * `kept`: the draft is written. `void`: it leaves no trace, and the session is answered as it was. `hidden`: as `void`, and the session is not
- * loaded either, because it belongs to another App than who asks may see.
+ * loaded either, because it belongs to another App than the one that was asked for.
  */
 export type Fate = "kept" | "void" | "hidden";
 
-/** For outcomes in one word: `ok`, or why not. */
-export function fateOf(outcome: string): Fate {
-  if (outcome === "ok") return "kept";
-  return outcome === "other_app" || outcome === "app_mismatch" ? "hidden" : "void";
+/** Outcomes in one word: that all is well, or why not. */
+const FATES = {
+  ok: "kept",
+  other_app: "hidden",
+  app_mismatch: "hidden",
+  wallet_mismatch: "void",
+  user_state_too_large: "void",
+  session_busy: "void",
+  queue_full: "void",
+  idempotency_key_reused: "void",
+  unknown: "void",
+  invalid: "void",
+  decided_otherwise: "void",
+  cancelled: "void",
+} as const satisfies Readonly<Record<string, Fate>>;
+
+/** The compiler asks here for each outcome that is new. */
+export function fateOf(outcome: keyof typeof FATES): Fate {
+  return FATES[outcome];
 }

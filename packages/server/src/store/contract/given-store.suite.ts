@@ -53,4 +53,6 @@ async function removeSessions({ admin, sessions }: Store): Promise<void> {
   const left = await admin.used({ app: null, after: null, limit: 1000 });
   const removed = await Promise.all(left.map(({ id }) => sessions.remove(id)));
   if (removed.length === 1000) throw new Error("There are more sessions than are looked for behind a test");
+  if ((await admin.used({ app: null, after: null, limit: 1 })).length > 0)
+    throw new Error("A session is left");
 }

@@ -213,6 +213,27 @@ describe("a guarded request", () => {
     const stream = outbound.guardedFetch(url, { method: "POST", body: new ReadableStream() }, limits());
     await expect(stream).rejects.toThrow(TypeError);
   });
+
+  it("is refused, or ended, when all of them are over", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const gone = Promise.withResolvers<void>();
+    const server = await startPublic((request) => {
+      request.socket.once("close", () => gone.resolve());
+      arrived.resolve();
+    });
+    const outbound = open();
+    const url = `https://public.test:${server.port}/`;
+    const waiting = failure(get(outbound, url));
+    await arrived.promise;
+    await outbound.close();
+    await gone.promise;
+    expect((await waiting)[0]).toBe("failed");
+    expect((await failure(get(outbound, url)))[0]).toBe("failed");
+    const unused = open();
+    await unused.close();
+    expect((await failure(get(unused, url)))[0]).toBe("failed");
+    expect(server.seen).toHaveLength(1);
+  });
 });
 
 describe("a request to a server that the operator has configured", () => {

@@ -109,16 +109,21 @@ function connectLazily(parts: ConnectionParts) {
   };
   return {
     async connect() {
-      loading ??= load();
+      loading ??= load().catch((error: unknown) => {
+        // The next request may have more luck.
+        loading = null;
+        throw error;
+      });
       const connections = await loading;
       if (isClosed) throw new Error("All connections have been ended.");
       return connections;
     },
     async close(): Promise<void> {
       isClosed = true;
-      if (loading === null) return;
-      const { agents } = await loading;
-      await Promise.all([agents.steered.destroy(), agents.configured.destroy()]);
+      const connections = await loading?.catch(() => null);
+      if (connections === undefined || connections === null) return;
+      const { steered, configured } = connections.agents;
+      await Promise.all([steered.destroy(), configured.destroy()]);
     },
   };
 }
