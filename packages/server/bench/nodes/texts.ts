@@ -5,7 +5,7 @@ import { getRequest, postRequest, randomSessionId } from "../load/requests.ts";
 import type { RowContext } from "../rows/row.ts";
 import { percentile } from "../statistics.ts";
 import { formatMs, type Row } from "../table.ts";
-import { BUSES, untilCalls, withServers, type BusName } from "./servers.ts";
+import { BUSES, untilCalls, withServers, type BenchNode, type BusName } from "./servers.ts";
 
 /** Turns that stream twenty pieces a second beside the one that is read. */
 const BESIDE = [0, 200] as const;
@@ -23,35 +23,44 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
   return withServers(bus, async (servers) => {
     const [runner, other] = await servers.startNodes(context, await servers.postgres.createDatabase(), 2);
     if (runner === undefined || other === undefined) throw new Error("There are two nodes");
-    const { client } = context;
     const port = await runner.ask("port");
-    const pieces = Math.ceil((context.rounds * context.measuredMs) / PIECE_EVERY_MS);
     const rows: Row[] = [];
     let streaming = 0;
     for (const beside of BESIDE) {
       const more = Array.from({ length: beside - streaming }, () =>
         postRequest("/api/chat?message=stream", randomSessionId()),
       );
-      if (more.length > 0) await client.ask("fetch", { port, requests: more });
+      if (more.length > 0) await context.client.ask("fetch", { port, requests: more });
       streaming = beside;
-      const id = randomSessionId();
-      const name = `beside-${beside}`;
-      await client.ask("fetch", { port, requests: [postRequest(`/api/chat?message=follow+${name}`, id)] });
-      await untilCalls(runner, [name]);
-      const marks = Array.from({ length: pieces }, (_, index) => `piece-${index}`);
-      const asked = client.ask("poll", {
-        port: await other.ask("port"),
-        request: getRequest("/api/state", id),
-        everyMs: ASKED_EVERY_MS,
-        forMs: pieces * PIECE_EVERY_MS,
-        counted: "piece-",
-      });
-      const saying = runner.ask("sayPaced", { names: [name], marks, everyMs: PIECE_EVERY_MS });
-      const [answers, said] = await Promise.all([asked, saying]);
-      rows.push(rowOf(bus, beside, ages(said, answers)));
+      rows.push(rowOf(bus, beside, await readElsewhere(context, runner, other, `beside-${beside}`)));
     }
     return rows;
   });
+}
+
+/** A model on one node says a text piece by piece, whose state is asked for on the other one. Answers the ages of what answers lack. */
+async function readElsewhere(
+  { client, rounds, measuredMs }: RowContext,
+  runner: BenchNode,
+  other: BenchNode,
+  name: string,
+): Promise<readonly number[]> {
+  const id = randomSessionId();
+  const begun = [postRequest(`/api/chat?message=follow+${name}`, id)];
+  await client.ask("fetch", { port: await runner.ask("port"), requests: begun });
+  await untilCalls(runner, [name]);
+  const pieces = Math.ceil((rounds * measuredMs) / PIECE_EVERY_MS);
+  const marks = Array.from({ length: pieces }, (_, index) => `piece-${index}`);
+  const asked = client.ask("poll", {
+    port: await other.ask("port"),
+    request: getRequest("/api/state", id),
+    everyMs: ASKED_EVERY_MS,
+    forMs: pieces * PIECE_EVERY_MS,
+    counted: "piece-",
+  });
+  const saying = runner.ask("sayPaced", { names: [name], marks, everyMs: PIECE_EVERY_MS });
+  const [answers, said] = await Promise.all([asked, saying]);
+  return ages(said, answers);
 }
 
 /** For each answer the age in milliseconds of the oldest piece that it does not have, 0 where it has all that was said. */

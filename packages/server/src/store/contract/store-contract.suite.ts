@@ -14,6 +14,7 @@ import { describeInterrupt } from "./interrupt.suite.ts";
 import { describeJobs } from "./jobs.suite.ts";
 import { describeKeys } from "./keys.suite.ts";
 import { describeLists } from "./lists.suite.ts";
+import { describeLeases } from "./leases.suite.ts";
 import { describeQueue } from "./queue.suite.ts";
 import { describeRunTime } from "./run-time.suite.ts";
 import type { OpenStore } from "./given-store.suite.ts";
@@ -31,6 +32,7 @@ export function describeStoreContract(name: string, openStore: OpenStore): void 
     describeChat(openStore);
     describeInterrupt(openStore);
     describeQueue(openStore);
+    describeLeases(openStore);
     describeRunTime(openStore);
     describeTurnProgress(openStore);
     describeActions(openStore);

@@ -1,0 +1,248 @@
+// Who may write for a turn, and for how long; and what becomes of a turn whose owner has lost it.
+
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { LEASE_MS } from "../../core/turn.ts";
+import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import {
+  allEvents,
+  callOf,
+  chat,
+  claimOf,
+  complete,
+  everything,
+  identityOf,
+  load,
+  startTurn,
+  step,
+  types,
+} from "./scenario.suite.ts";
+
+export function describeLeases(openStore: OpenStore): void {
+  describe("leases", () => {
+    const given = givenStore(openStore, "all, without sessions");
+
+    const claim = (owner = "other") => given.store.turns.claim(owner, [randomUUID()], [], {});
+    const release = (everyOther: string | null = null) => given.store.turns.releaseDeadLeases(everyOther);
+
+    it("run out ten seconds after the turn was started by a chat, and not before", async () => {
+      await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await release()).toBe(0);
+      expect(await claim()).toEqual([]);
+      await given.clock.advance(1);
+      expect(await release()).toBe(1);
+      expect(await release()).toBe(0);
+      expect(await claim()).toHaveLength(1);
+    });
+
+    it("run out ten seconds after the turn was claimed", async () => {
+      await chat(given.store, randomUUID(), "one");
+      await given.clock.advance(60_000);
+      await claim("first");
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await release()).toBe(0);
+      await given.clock.advance(1);
+      expect(await release()).toBe(1);
+    });
+
+    it("hold on while their owner renews them, and it is told which it holds", async () => {
+      const turn = await startTurn(given.store, randomUUID(), "one");
+      const [second] = [await startTurn(given.store, randomUUID(), "two")];
+      await given.clock.advance(9_000);
+      const epochs = [turn.epoch, second.epoch];
+      const held = await given.store.turns.renew("owner", epochs, 10_000);
+      expect(held.renewed.toSorted((a, b) => a - b)).toEqual(epochs);
+      expect(held.busy).toEqual([]);
+      expect(await given.store.turns.renew("other", epochs, 10_000)).toEqual({ renewed: [], busy: [] });
+      await given.clock.advance(9_999);
+      expect(await release()).toBe(0);
+      await given.clock.advance(1);
+      expect(await release()).toBe(2);
+    });
+
+    it("that their owner does not name run out, so that a turn it has lost is run again", async () => {
+      const lost = await startTurn(given.store, randomUUID(), "lost");
+      const kept = await startTurn(given.store, randomUUID(), "kept");
+      await given.clock.advance(9_000);
+      expect(await given.store.turns.renew("owner", [kept.epoch], 10_000)).toEqual({
+        renewed: [kept.epoch],
+        busy: [],
+      });
+      await given.clock.advance(1_000);
+      expect(await release()).toBe(1);
+      expect((await claim()).map(({ outcome }) => outcome?.sessionKey)).toEqual([lost.sessionKey]);
+    });
+
+    it("that have run out cannot be renewed", async () => {
+      const { epoch } = await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(LEASE_MS);
+      expect(await given.store.turns.renew("owner", [epoch], 10_000)).toEqual({ renewed: [], busy: [] });
+      expect(await release()).toBe(1);
+    });
+
+    it("that have run out let nothing more be written, also where nobody has found that yet", async () => {
+      const id = randomUUID();
+      const turn = identityOf(await startTurn(given.store, id, "one"));
+      await given.store.turns.stepWithCalls(turn, step(1, ""), [callOf("a")], []);
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await given.store.turns.checkpoint(turn, 0, "in time")).toBe(true);
+      await given.clock.advance(1);
+      const before = await everything(given.store, id);
+      const { turns } = given.store;
+      const outcome = { callId: "a", output: "late", isError: false, durationMs: 1 };
+      const failure = { code: "c", message: "m" };
+      const late = async () => [
+        await turns.checkpoint(turn, 7, ", late"),
+        await turns.stepWithCalls(turn, step(2, "late"), [], []),
+        await turns.toolProgress(turn, "a", "late"),
+        await turns.startCalls(turn, ["a"]),
+        await turns.toolResult(turn, outcome),
+        await turns.wait(turn),
+        await turns.complete(turn, step(2, "late")),
+        await turns.fail(turn, "late", failure),
+      ];
+      expect(await late()).toEqual(Array(8).fill(null));
+      expect(await release()).toBe(1);
+      expect(await late()).toEqual(Array(8).fill(null));
+      expect(await everything(given.store, id)).toEqual(before);
+      expect(await claim()).toHaveLength(1);
+    });
+
+    it("that are renewed in time let it be written", async () => {
+      const turn = await startTurn(given.store, randomUUID(), "one");
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await given.store.turns.renew("owner", [turn.epoch], LEASE_MS)).toEqual({
+        renewed: [turn.epoch],
+        busy: [],
+      });
+      await given.clock.advance(LEASE_MS - 1);
+      expect(await given.store.turns.checkpoint(identityOf(turn), 0, "in time")).toBe(true);
+    });
+
+    it("end with their turn", async () => {
+      const turn = await startTurn(given.store, randomUUID(), "one");
+      await complete(given.store, turn, "answer");
+      expect(await given.store.turns.renew("owner", [turn.epoch], 10_000)).toEqual({ renewed: [], busy: [] });
+      await given.clock.advance(60_000);
+      expect(await release("nobody")).toBe(0);
+    });
+
+    it("of all others are released by a process that knows that it is alone, its own are not", async () => {
+      const mine = await startTurn(given.store, randomUUID(), "mine");
+      const theirs = randomUUID();
+      await startTurn(given.store, theirs, "theirs", {
+        claim: { owner: "crashed", agentMessageId: randomUUID() },
+      });
+      expect(await release("owner")).toBe(1);
+      const claimed = await given.store.turns.claim("owner", [randomUUID(), randomUUID()], [], {});
+      expect(claimed.map(({ session }) => session.id)).toEqual([theirs]);
+      await complete(given.store, mine, "answer");
+    });
+
+    it("end for turns that are handed back: those run again at once, of the owner and epochs that are named", async () => {
+      const returned = await startTurn(given.store, randomUUID(), "given back");
+      const kept = await startTurn(given.store, randomUUID(), "kept");
+      const theirs = await startTurn(given.store, randomUUID(), "theirs", { claim: claimOf("other") });
+      const done = await startTurn(given.store, randomUUID(), "done");
+      await complete(given.store, done, "answer");
+      const epochs = [returned, theirs, done].map(({ epoch }) => epoch);
+      expect(await given.store.turns.handBack("owner", epochs)).toBe(1);
+      expect(await given.store.turns.handBack("owner", epochs)).toBe(0);
+      expect(await given.store.turns.renew("owner", [returned.epoch, kept.epoch], 10_000)).toEqual({
+        renewed: [kept.epoch],
+        busy: [],
+      });
+      const claimed = await given.store.turns.claim("next", [randomUUID(), randomUUID()], [], {});
+      expect(claimed.map(({ outcome }) => outcome?.sessionKey)).toEqual([returned.sessionKey]);
+      expect(await given.store.turns.checkpoint(returned, 0, "not mine")).toBeNull();
+    });
+  });
+
+  describe("a turn that runs again", () => {
+    const given = givenStore(openStore, "all, without sessions");
+
+    async function crashAndClaim() {
+      await given.store.turns.releaseDeadLeases("alone");
+      const claimed = await given.store.turns.claim("crashing", [randomUUID()], [], {});
+      expect(claimed).toHaveLength(1);
+      return claimed[0]!;
+    }
+
+    it("goes on after its last finished step, with its message and a new epoch", async () => {
+      const id = randomUUID();
+      const first = await startTurn(given.store, id, "one");
+      const calls = [
+        { id: "a", name: "read", arguments: {}, status: "running", effect: "read", step: 1 },
+        { id: "b", name: "write", arguments: {}, status: "running", effect: "unsafe", step: 1 },
+      ] as const;
+      await given.store.turns.stepWithCalls(first, step(1, "First."), calls, []);
+      await given.store.turns.checkpoint(first, 0, "lost in the crash");
+      const again = await crashAndClaim();
+      expect(again.outcome).toMatchObject({ turn: 1, attempt: 2, stepsDone: 1, userText: "one" });
+      expect(again.outcome?.epoch).toBeGreaterThan(first.epoch);
+      expect(again.outcome?.agentMessage).toMatchObject({ id: first.agentMessage.id, content: "First." });
+      expect(again.outcome?.openCalls.map((call) => call.id)).toEqual(["a"]);
+      const { messages, checkpointed } = await load(given.store, id);
+      expect(checkpointed).toBe("");
+      expect(messages[1]?.toolResults).toMatchObject([{ call_id: "b", output: "outcome unknown" }]);
+      await given.store.turns.complete(identityOf(again.outcome!), step(2, "Second."));
+      expect((await load(given.store, id)).messages[1]?.content).toBe("First.\n\nSecond.");
+    });
+
+    it("does not count an attempt that was handed back, as often as that happens", async () => {
+      const id = randomUUID();
+      let turn = await startTurn(given.store, id, "one");
+      await given.store.turns.stepWithCalls(turn, step(1, "First."), [], []);
+      for (let n = 0; n < 5; n += 1) {
+        await given.store.turns.handBack("owner", [turn.epoch]);
+        const [again] = await given.store.turns.claim("owner", [randomUUID()], [], {});
+        expect(again?.outcome).toMatchObject({
+          attempt: 1,
+          stepsDone: 1,
+          agentMessage: { id: turn.agentMessage.id, content: "First." },
+        });
+        turn = again!.outcome!;
+      }
+      // One that crashed counts all the same.
+      expect((await crashAndClaim()).outcome?.attempt).toBe(2);
+    });
+
+    it("fails after its third attempt, and its session is idle", async () => {
+      const id = randomUUID();
+      await startTurn(given.store, id, "one");
+      expect((await crashAndClaim()).outcome?.attempt).toBe(2);
+      expect((await crashAndClaim()).outcome?.attempt).toBe(3);
+      const before = await allEvents(given.store, id);
+      const failed = await crashAndClaim();
+      expect(failed.outcome).toBeNull();
+      expect(failed.session.status).toBe("idle");
+      expect(types(failed.events)).toEqual([
+        "message_completed",
+        "system_event",
+        "system_notice",
+        "state_changed",
+      ]);
+      expect(await allEvents(given.store, id)).toEqual([...before, ...failed.events]);
+      const { messages, systemEvents } = await load(given.store, id);
+      expect(messages[1]?.status).toBe("failed");
+      expect(systemEvents.map(({ item }) => item.type)).toEqual(["error"]);
+      expect(await given.store.turns.claim("next", [randomUUID()], [], {})).toEqual([]);
+      expect(await given.store.turns.countWaiting(10)).toBe(0);
+    });
+
+    it("fails after its third attempt, and the next one of the queue may run", async () => {
+      const id = randomUUID();
+      await startTurn(given.store, id, "one");
+      await chat(given.store, id, "two");
+      await crashAndClaim();
+      await crashAndClaim();
+      const failed = await crashAndClaim();
+      expect(failed).toMatchObject({ outcome: null, session: { status: "processing" } });
+      const [next] = await given.store.turns.claim("next", [randomUUID()], [], {});
+      expect(next?.outcome).toMatchObject({ turn: 2, userText: "two", attempt: 1 });
+      await complete(given.store, next!.outcome!, "answer");
+      expect((await everything(given.store, id)).session.status).toBe("idle");
+    });
+  });
+}
