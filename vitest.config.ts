@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
-import { LeftOutReporter } from "./test/left-out-reporter.ts";
+import LeftOutReporter from "./test/left-out-reporter.ts";
 import { LongFilesFirst } from "./test/long-files-first.ts";
 
 // Tests start hundreds of servers and threads of the store, each of which loads the same TypeScript: compiled once, they cost a third.

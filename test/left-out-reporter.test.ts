@@ -15,7 +15,7 @@ describe("what a run of tests says at its end", () => {
     root = await mkdtemp(join(tmpdir(), "colloquy-left-out-"));
     await writeFile(
       join(root, "vitest.config.js"),
-      `import { LeftOutReporter } from ${JSON.stringify(REPORTER)};
+      `import LeftOutReporter from ${JSON.stringify(REPORTER)};
        export default { test: { globals: true, reporters: [new LeftOutReporter()] } };`,
     );
     await writeFile(

@@ -15,7 +15,7 @@ const CLIENT = "packages/client/test";
 const DECIDED_BY_NODE = [
   // Whether every module loads as it stands, with its types erased, and configuration files of every kind do.
   `${SERVER}/test/modules.test.ts`,
-  `${SERVER}/src/config/import-anew.test.ts`,
+  `${SERVER}/src/config/import-fresh.test.ts`,
   `${SERVER}/src/config/define-config.test.ts`,
   // The process: arguments, exit codes, signals, how it stops, what it prints, and what becomes of it when its log or its disk cannot be used.
   `${SERVER}/src/main.test.ts`,

@@ -1,4 +1,5 @@
 import type { ToolCallMessagePartProps } from "@assistant-ui/react";
+import { visibleJson } from "@colloquy/client";
 import type { ToolArtifact } from "@colloquy/react/assistant-ui";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { decideWithWallet } from "./wallet.ts";
@@ -28,16 +29,19 @@ type Asked = NonNullable<Props["approval"]>;
 
 function Approval({
   approval,
+  artifact,
   respondToApproval,
   toolName,
 }: Props & { readonly approval: Asked }): ReactNode {
   const isQuestion = approval.display !== undefined;
+  const { action } = artifact as ToolArtifact;
   // What fails is told by the runtime's onError.
   const respond = (response: Parameters<Props["respondToApproval"]>[0]): void =>
     void respondToApproval(response).catch(() => undefined);
   return (
     <fieldset>
       <legend>{approval.prompt ?? `May the assistant use ${toolName}?`}</legend>
+      {action?.kind === "approval" && <pre dir="ltr">{visibleJson(action.request.input, 2)}</pre>}
       {approval.options?.map(({ id, label }) => (
         <button key={id} onClick={() => respond({ optionId: id })}>
           {label}
@@ -77,7 +81,7 @@ function Wallet({ artifact, resume }: Props): ReactNode {
   return (
     <fieldset>
       <legend>Your wallet is asked</legend>
-      <pre>{JSON.stringify(action?.request, null, 2)}</pre>
+      <pre dir="ltr">{visibleJson(action?.request, 2)}</pre>
       <button onClick={() => void approve()}>Open the wallet</button>
       <button onClick={() => resume({ decision: "deny" })}>Deny</button>
       {error !== null && <p className="error">{error}</p>}

@@ -1,4 +1,4 @@
-import type { Decision } from "@colloquy/client";
+import { visibleJson, type Decision } from "@colloquy/client";
 import type { DynamicToolUIPart, UIMessage } from "ai";
 import type { ReactNode } from "react";
 import type { ActionData } from "./answer-chunks.ts";
@@ -24,7 +24,7 @@ function Call({ part, decide }: { readonly part: DynamicToolUIPart; readonly dec
       <summary>
         {part.toolName} <small>{part.state}</small>
       </summary>
-      <pre>{JSON.stringify(part.input)}</pre>
+      <pre dir="ltr">{visibleJson(part.input)}</pre>
       {part.state === "output-available" && <pre>{JSON.stringify(part.output, null, 2)}</pre>}
       {part.state === "output-error" && <pre>{part.errorText}</pre>}
       {part.state === "approval-requested" && (

@@ -41,6 +41,7 @@ function typeText(schema: z.ZodType, type: TypeOf): string {
   if (schema instanceof z.ZodRecord) return `{ [key: string]: ${type(schema.valueType as z.ZodType)} }`;
   if (schema instanceof z.ZodNullable) return `${type(schema.unwrap() as z.ZodType)} | null`;
   if (schema instanceof z.ZodOptional) return `${type(schema.unwrap() as z.ZodType)} | undefined`;
+  if (schema instanceof z.ZodExactOptional) return type(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodEnum) return schema.options.map((value) => JSON.stringify(value)).join(" | ");
   if (schema instanceof z.ZodLiteral)
     return [...schema.values].map((value) => JSON.stringify(value)).join(" | ");
@@ -53,10 +54,13 @@ function typeText(schema: z.ZodType, type: TypeOf): string {
 
 function objectText(schema: z.ZodObject, type: TypeOf): string {
   const fields = Object.entries(schema.shape as Record<string, z.ZodType>).map(
-    ([name, field]) =>
-      `${comment(field)}${name}${field instanceof z.ZodOptional ? "?" : ""}: ${type(field)};`,
+    ([name, field]) => `${comment(field)}${name}${field.def.type === "optional" ? "?" : ""}: ${type(field)};`,
   );
-  return `{\n${fields.join("\n")}\n}`;
+  const named = `{\n${fields.join("\n")}\n}`;
+  const rest = schema.def.catchall as z.ZodType | undefined;
+  if (rest === undefined || rest instanceof z.ZodNever) return named;
+  // An intersection, because an index signature beside the fields would not allow optional ones: these may be undefined.
+  return `(${named} & { [key: string]: ${type(rest)} })`;
 }
 
 function comment(schema: z.ZodType): string {

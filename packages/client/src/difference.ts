@@ -11,11 +11,14 @@ type Happening = SessionEvent | MessageDelta;
  */
 export function difference(before: Snapshot, after: Snapshot): SessionUpdate[] {
   const { session_id } = after;
-  if (before.messages.some(({ id }, index) => after.messages[index]?.id !== id)) return [resync(session_id)];
+  const known = new Map(before.messages.map((message) => [message.id, message]));
+  const kept = after.messages.filter(({ id }) => known.has(id));
+  // An answer may appear before messages that are known already: it has begun meanwhile.
+  if (before.messages.some(({ id }, index) => kept[index]?.id !== id)) return [resync(session_id)];
   const happenings: Happening[] = [
     ...systemEvents(before, after),
     ...(before.title === after.title ? [] : [{ type: "title_changed" as const, new_title: after.title }]),
-    ...after.messages.flatMap((message, index) => messageEvents(before.messages[index], message)),
+    ...after.messages.flatMap((message, index) => messageEvents(known.get(message.id), message, index)),
     ...stateEvents(before, after),
   ];
   return happenings.map((happening) => ({ session_id, ...happening }));
@@ -34,10 +37,10 @@ function systemEvents(before: Snapshot, after: Snapshot): SessionEvent[] {
     .map((item) => ({ type: "system_event", item }));
 }
 
-function messageEvents(before: Message | undefined, after: Message): Happening[] {
+function messageEvents(before: Message | undefined, after: Message, index: number): Happening[] {
   const isOver = after.status !== "queued" && after.status !== "streaming";
   if (before === undefined) {
-    const created = { type: "message_created" as const, message: after };
+    const created = { type: "message_created" as const, message: after, index };
     return isOver && after.sender === "agent"
       ? [created, { type: "message_completed", message: after }]
       : [created];

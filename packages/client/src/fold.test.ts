@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fold, type SessionUpdate } from "./fold.ts";
+import { fold, type SessionUpdate, visible, withHidden } from "./fold.ts";
 import { action, message, snapshot, SESSION } from "../test/snapshots.ts";
 
 const update = (event: object): SessionUpdate => ({ session_id: SESSION, ...event }) as SessionUpdate;
@@ -70,6 +70,135 @@ describe("events of a session", () => {
       ...before,
       last_event_id: "a-2",
     });
+  });
+});
+
+describe("a message that a snapshot left out", () => {
+  const late = message("m0", "agent", "I begin", { status: "streaming" });
+  const third = message("m3", "user", "And?");
+  const ids = (event: object, id: string | null): readonly string[] =>
+    fold(before, update({ message: late, ...event }), id)!.snapshot.messages.map((one) => one.id);
+
+  it.each(["message_created", "message_updated", "message_completed"])("goes to its index in %s", (type) => {
+    expect(ids({ type, index: 0 }, "a-2")).toEqual(["m0", "m1", "m2"]);
+    expect(ids({ type, index: 1 }, "a-2")).toEqual(["m1", "m0", "m2"]);
+    expect(ids({ type, index: 1 }, null)).toEqual(["m1", "m0", "m2"]);
+    expect(ids({ type, index: 2 }, "a-2")).toEqual(["m1", "m2", "m0"]);
+  });
+
+  it("goes to the end without an index, as from an older service, or beyond the end", () => {
+    expect(ids({ type: "message_created" }, "a-2")).toEqual(["m1", "m2", "m0"]);
+    expect(ids({ type: "message_updated", index: 9 }, null)).toEqual(["m1", "m2", "m0"]);
+  });
+
+  it("changes the place of no message that is known", () => {
+    const known = { ...before.messages[0]!, content: "Hi!" };
+    const { messages } = fold(
+      before,
+      update({ type: "message_updated", message: known, index: 1 }),
+      "a-2",
+    )!.snapshot;
+    expect(messages).toEqual([known, before.messages[1]]);
+    const created = fold(before, update({ type: "message_created", message: third, index: 2 }), "a-2")!;
+    expect(created.snapshot.messages).toEqual([...before.messages, third]);
+  });
+});
+
+describe("a streaming message that comes whole, without an id", () => {
+  const whole = (content: string, parts: object = {}): SessionUpdate =>
+    update({
+      type: "message_updated",
+      message: message("m2", "agent", content, { status: "streaming", ...parts }),
+      index: 1,
+    });
+
+  it.each([
+    ["more", "Hello you", { offset: 5, text: " you" }],
+    ["other after a crash", "Help me", { offset: 0, text: "Help me" }],
+    ["less after a crash", "Hel", { offset: 0, text: "Hel" }],
+  ])("tells as a delta the text that is %s", (_name, content, told) => {
+    const folded = fold(before, whole(content), null)!;
+    expect(folded.snapshot.messages[1]?.content).toBe(content);
+    expect(folded.snapshot.last_event_id).toBe(before.last_event_id);
+    expect(folded.update).toEqual({
+      session_id: SESSION,
+      type: "message_delta",
+      message_id: "m2",
+      ...told,
+    });
+  });
+
+  it("changes nothing when the message has ended, as from a node that lags behind the log", () => {
+    const ended = message("m2", "agent", "Hello", { status: "complete" });
+    const after = { ...before, messages: [before.messages[0]!, ended] };
+    expect(fold(after, whole("Hello"), null)).toEqual({ snapshot: after, update: null });
+  });
+
+  it("tells nothing, and changes nothing, when all of it is known", () => {
+    const folded = fold(before, whole("Hello"), null)!;
+    expect(folded).toEqual({ snapshot: before, update: null });
+    expect(folded.snapshot).toBe(before);
+  });
+
+  it("is an update when more than text is new", () => {
+    const call = { id: "c1", name: "walk", arguments: {}, status: "running" };
+    for (const event of [whole("Hello", { tool_calls: [call] }), whole("Hello", { turn: 1 })]) {
+      const folded = fold(before, event, null)!;
+      expect(folded.update).toEqual(event);
+      expect(folded.snapshot.messages[1]).toEqual((event as { message?: unknown }).message);
+      expect(folded.snapshot.last_event_id).toBe(before.last_event_id);
+    }
+  });
+
+  it("is an update when it comes with an id, of text too", () => {
+    const folded = fold(before, whole("Hello you"), "a-2")!;
+    expect(folded.update).toEqual(whole("Hello you"));
+    expect(folded.snapshot.last_event_id).toBe("a-2");
+  });
+
+  it("is known afterwards: text goes on behind it", () => {
+    const empty = snapshot({ messages: [before.messages[0]!] });
+    const joined = fold(empty, whole("Hello"), null)!.snapshot;
+    expect(joined.messages.map(({ id }) => id)).toEqual(["m1", "m2"]);
+    expect(fold(joined, delta(5, " you"), null)!.snapshot.messages[1]?.content).toBe("Hello you");
+  });
+});
+
+describe("what a snapshot shows", () => {
+  it("leaves out an answer that streams and has no text and no calls yet, and nothing else", () => {
+    const call = { id: "c1", name: "walk", arguments: {}, status: "running" } as const;
+    const shown = [
+      message("m1", "user", ""),
+      message("m2", "agent", "", { status: "complete" }),
+      message("m3", "agent", "", { status: "streaming", tool_calls: [call] }),
+      message("m4", "agent", "I", { status: "streaming" }),
+    ];
+    const hidden = message("m5", "agent", "", { status: "streaming" });
+    expect(visible(snapshot({ messages: [...shown, hidden] })).messages).toEqual(shown);
+    const all = snapshot({ messages: shown });
+    expect(visible(all)).toBe(all);
+  });
+});
+
+describe("a hidden answer that a newer snapshot leaves out", () => {
+  const hidden = message("m2", "agent", "", { status: "streaming" });
+  const [first] = before.messages;
+  const known = snapshot({ messages: [first!, hidden] });
+
+  it("keeps its place", () => {
+    const next = message("m3", "user", "And?");
+    const after = snapshot({ messages: [first!, next], title: "Tea" });
+    expect(withHidden(known, after)).toEqual({ ...after, messages: [first, hidden, next] });
+  });
+
+  it("is not kept beside its end, nor in another life of the session", () => {
+    for (const messages of [
+      [first!, { ...hidden, status: "failed" } as const],
+      [message("n1", "user", "Hi")],
+    ]) {
+      const after = snapshot({ messages });
+      expect(withHidden(known, after)).toBe(after);
+    }
   });
 });
 

@@ -18,9 +18,20 @@ const SYSTEM_EVENTS_SHOWN = 100;
 /** Folds an event, with its id if it has one, over a snapshot. `null` when something before it is missing: fetch the snapshot. */
 export function fold(snapshot: Snapshot, update: SessionUpdate, id: string | null): Folded | null {
   if (update.type === "message_delta") return grow(snapshot, update);
+  // The message that streams, whole, for readers of a snapshot that left it out: for others it is text at most.
+  const text = update.type === "message_updated" && id === null ? textOf(snapshot, update) : null;
+  if (text !== null) return grow(snapshot, text);
+  // Live and late: a node that lags behind the log may still send the text of a message that has ended.
+  if (id === null && update.type === "message_updated" && hasEnded(snapshot, update.message.id))
+    return { snapshot, update: null };
   const changed = { ...snapshot, ...changeOf(snapshot, update) };
   if (id !== null) changed.last_event_id = id;
   return { snapshot: changed, update };
+}
+
+function hasEnded({ messages }: Snapshot, id: string): boolean {
+  const message = messages.findLast((one) => one.id === id);
+  return message !== undefined && message.status !== "streaming";
 }
 
 /** A type that is not known here is of a later service: there is more to know, but nothing wrong with what is known. */
@@ -31,7 +42,7 @@ function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> {
     case "message_created":
     case "message_updated":
     case "message_completed":
-      return { messages: withMessage(snapshot.messages, update.message) };
+      return { messages: withMessage(snapshot.messages, update.message, update.index) };
     case "state_changed": {
       const { status, model, app, user_state } = update;
       return { status, is_processing: status === "processing", model, app, user_state };
@@ -46,14 +57,52 @@ function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> {
   }
 }
 
-function withMessage(messages: Message[], message: Message): Message[] {
+/** A message that is not known goes to its place, because the snapshot may have left it out. */
+function withMessage(messages: Message[], message: Message, index = messages.length): Message[] {
   const at = messages.findLastIndex(({ id }) => id === message.id);
-  return at < 0 ? [...messages, message] : messages.with(at, message);
+  return at < 0
+    ? [...messages.slice(0, index), message, ...messages.slice(index)]
+    : messages.with(at, message);
+}
+
+/** The snapshot as the service shows it: without an answer that has not begun to say or do anything. */
+export function visible(snapshot: Snapshot): Snapshot {
+  const messages = snapshot.messages.filter((message) => !isHidden(message));
+  return messages.length === snapshot.messages.length ? snapshot : { ...snapshot, messages };
+}
+
+/**
+ * Returns `after` with the hidden answer of `before` that it leaves out, so that no event tells its creation again. Without it where
+ * other messages of `before` are missing too: the session was deleted and begun anew.
+ */
+export function withHidden(before: Snapshot, after: Snapshot): Snapshot {
+  const known = new Set(after.messages.map(({ id }) => id));
+  const missing = before.messages.filter(({ id }) => !known.has(id));
+  if (missing.length === 0 || !missing.every(isHidden)) return after;
+  const messages = missing.reduce<Message[]>(
+    (messages, message) => messages.toSpliced(before.messages.indexOf(message), 0, message),
+    after.messages,
+  );
+  return { ...after, messages };
+}
+
+function isHidden({ sender, status, content, tool_calls }: Message): boolean {
+  return sender === "agent" && status === "streaming" && content === "" && tool_calls === undefined;
 }
 
 function pendingAfter(pending: PendingAction[], { type, payload }: SystemEvent): PendingAction[] {
   if (type === "action_requested") return [...pending, payload as PendingAction];
   return type === "action_resolved" ? pending.filter(({ id }) => id !== payload["id"]) : pending;
+}
+
+/** What a whole message tells as text, where nothing else of it is new; `null` where something is. */
+function textOf(
+  { messages }: Snapshot,
+  { session_id, message }: { session_id: string; message: Message },
+): ({ session_id: string } & MessageDelta) | null {
+  const known = messages.find(({ id }) => id === message.id);
+  if (JSON.stringify({ ...known, content: "" }) !== JSON.stringify({ ...message, content: "" })) return null;
+  return { session_id, type: "message_delta", message_id: message.id, offset: 0, text: message.content };
 }
 
 function grow(snapshot: Snapshot, update: { session_id: string } & MessageDelta): Folded | null {

@@ -3,7 +3,7 @@
 import { ColloquyError, isPassing } from "./colloquy-error.ts";
 import { difference } from "./difference.ts";
 import type { Frame } from "./event-stream-parser.ts";
-import { fold, type SessionUpdate } from "./fold.ts";
+import { fold, type SessionUpdate, visible, withHidden } from "./fold.ts";
 import { poll } from "./polling.ts";
 import { StateReader } from "./state-reader.ts";
 import { backoff, pause, type Timer } from "./timing.ts";
@@ -162,16 +162,17 @@ export class Following {
     }
     this.#state.forget();
     this.#snapshot = folded.snapshot;
-    if (folded.update !== null) this.#listener.onSnapshot(folded.snapshot, [folded.update]);
+    if (folded.update !== null) this.#listener.onSnapshot(visible(folded.snapshot), [folded.update]);
     if (code === "session_deleted") this.#verdict = "deleted";
     return code !== "session_deleted";
   }
 
   #adopt(snapshot: Snapshot): Snapshot {
     const before = this.#snapshot;
-    this.#snapshot = snapshot;
-    this.#listener.onSnapshot(snapshot, before === null ? [] : difference(before, snapshot));
-    return snapshot;
+    const now = before === null ? snapshot : withHidden(before, snapshot);
+    this.#snapshot = now;
+    this.#listener.onSnapshot(snapshot, before === null ? [] : difference(before, now));
+    return now;
   }
 }
 

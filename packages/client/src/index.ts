@@ -1,8 +1,9 @@
+export { answeredQuestion } from "./answered-question.ts";
 export { createClient, type Client, type ClientOptions } from "./client.ts";
 export { ColloquyError } from "./colloquy-error.ts";
 export type { Decision, SendOptions, StateOptions } from "./conversation-operations.ts";
 export { createEventStreamParser, type Frame } from "./event-stream-parser.ts";
-export { fold, type Folded, type SessionUpdate } from "./fold.ts";
+export { fold, type Folded, type SessionUpdate, visible } from "./fold.ts";
 export type { LiveSession } from "./live-session.ts";
 export { messageParts, type MessagePart } from "./message-parts.ts";
 export type { Operations, SecretsOf } from "./operations.ts";
@@ -10,4 +11,6 @@ export type { Connection } from "./session-store.ts";
 export type { ThreadPage } from "./thread-operations.ts";
 export type { Timer, Timing } from "./timing.ts";
 export type { Abortable } from "./transport.ts";
+export { visibleJson } from "./visible-json.ts";
+export { wholeUnits } from "./whole-units.ts";
 export type * from "./wire.ts";

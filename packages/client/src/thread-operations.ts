@@ -33,7 +33,7 @@ function listing(transport: Transport) {
       });
     },
 
-    /** The threads of a wallet, newest activity first: the newest 1,000, or pages of `limit` (1 to 200). */
+    /** The threads of a wallet, newest activity first: all, or pages of `limit` (1 to 200). */
     async listThreads(
       publicKey: string,
       options: Abortable & {
@@ -74,7 +74,10 @@ function oneThread(transport: Transport) {
       await transport.request({ method: "DELETE", path: path(id), signal });
     },
 
-    /** The persisted records, oldest first; at most `limit` (1,000) that come after the message with the id `after`. */
+    /**
+     * The persisted records, oldest first: at most `limit` (1,000), or 1 MiB, that come after the message with the id `after`. An empty
+     * page is the end.
+     */
     listMessages(
       id: string,
       options: Abortable & { readonly after?: string; readonly limit?: number } = {},

@@ -7,6 +7,7 @@ export type {
   Message,
   MessageDelta,
   MessageStatus,
+  NoticeCode,
   NoticeLevel,
   PendingAction,
   PersistedMessage,

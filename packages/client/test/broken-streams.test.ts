@@ -1,6 +1,5 @@
 // Streams that break, fall silent or never come through: the session is followed all the same, and nothing is lost or doubled.
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { readText, told, useLiveSession } from "./use-live-session.ts";
 
@@ -43,12 +42,10 @@ describe("a stream that breaks", () => {
     for (let turn = 0; turn < 7; turn += 1) {
       await live.served.until(() => state() === "waiting");
       const seen = live.served.proxy.seen.length;
-      let ms = 0;
-      while (live.served.proxy.seen.length === seen) {
-        await live.served.clock.advance(250);
-        ms += 250;
-        await sleep(2);
-      }
+      const ms = live.served.clock.nextIn!;
+      await live.served.clock.advance(ms - 1);
+      expect(state()).toBe("waiting");
+      await live.served.clock.advance(1);
       pauses.push(ms);
       await live.served.until(() => state() === "waiting" && live.served.proxy.seen.length >= seen + 2);
     }
@@ -100,7 +97,7 @@ describe("a stream that breaks", () => {
 
 describe("where streams are blocked", () => {
   const blocked = (
-    fault: "swallow" | 0 | { status: number; headers?: Record<string, string>; body?: string },
+    fault: "swallow" | "refuse" | 0 | { status: number; headers?: Record<string, string>; body?: string },
   ) => {
     live.served.proxy.plan = ({ path }) => (path === "/api/updates" ? fault : null);
   };
@@ -141,6 +138,28 @@ describe("where streams are blocked", () => {
       expect(live.session.getSnapshot()).toEqual(await truth());
     },
   );
+
+  it("an answer that had not begun when they broke is told once", async () => {
+    const { updates } = record();
+    await live.served.until(() => state() === "live");
+    await live.session.send("Hi");
+    const call = await live.served.model.next();
+    await live.served.until(() => told(updates).length === 2);
+    blocked("refuse");
+    live.served.proxy.cut();
+    await live.served.until(() => state() === "polling", 100);
+    expect(live.session.getSnapshot()).toEqual(await truth());
+    call.say("one");
+    await live.served.until(() => lastContent() === "one", 100);
+    call.finish();
+    await live.served.until(isIdle, 100);
+    expect(told(updates)).toEqual([
+      "message_created user complete: Hi",
+      "message_created agent streaming: ",
+      "message_completed agent complete: one",
+    ]);
+    expect(live.session.getSnapshot()).toEqual(await truth());
+  });
 
   it("a question is answered with nothing when nothing has changed", async () => {
     blocked(0);

@@ -71,7 +71,8 @@ it("models and Apps are listed and chosen", async () => {
     success: true,
     rig: "demo/assistant",
     baml: "demo/assistant",
-    created: true,
+    // Listing the models has created the session.
+    created: false,
   });
   expect(await client.listApps()).toEqual([{ name: "default" }]);
   await expect(client.setModel(id, "no/model")).rejects.toMatchObject({ status: 400, code: "unknown_model" });

@@ -25,14 +25,37 @@ const Approval = z.object({
   kind: z.literal("approval"),
   request: z.object({ tool: z.string(), input: Json }),
 });
+const DescribedCall = z.object({
+  function: z.string().meta({ description: "As in Solidity: `transfer(address to, uint256 amount)`" }),
+  arguments: z.array(
+    z.object({
+      name: z.string().meta({ description: "Of a struct's field: its path" }),
+      type: z.string(),
+      value: z.string().meta({ description: "Decimal, hexadecimal, `true` or `false`" }),
+      token: z.string().exactOptional().meta({ description: "Of an amount: the contract of its token" }),
+      decimals: z
+        .number()
+        .nullable()
+        .exactOptional()
+        .meta({ description: "Of an amount: what its token claims, `null` where it tells none" }),
+    }),
+  ),
+});
 const WalletTransaction = z.object({
   ...asked,
   kind: z.literal("wallet_transaction"),
   request: z.object({
     to: z.string(),
-    value: z.string().meta({ description: "Wei, decimal" }),
+    value: z.string().meta({ description: "Decimal, in the smallest unit of the chain's currency" }),
     data: z.string().meta({ description: "Hexadecimal, with `0x`" }),
     chain_id: z.number(),
+    currency: z
+      .object({ symbol: z.string(), decimals: z.number() })
+      .exactOptional()
+      .meta({ description: "The chain's own; absent in actions of older versions" }),
+    call: DescribedCall.nullable().exactOptional().meta({
+      description: "What `data` does, read as a call of a token or of Permit2; `null` for an unknown call",
+    }),
   }),
 });
 const WalletSignature = z.object({

@@ -3,6 +3,7 @@ export * from "./admin.ts";
 export * from "./admin-reports.ts";
 export * from "./control.ts";
 export * from "./json.ts";
+export * from "./notice-code.ts";
 export * from "./problem.ts";
 export * from "./session-event.ts";
 export * from "./session-id.ts";

@@ -3,6 +3,7 @@
 
 import { z } from "zod";
 import { Json } from "./json.ts";
+import { NoticeCode } from "./notice-code.ts";
 import { Message, SessionStatus, SystemEvent, ToolCallStatus, UserState } from "./snapshot.ts";
 
 export const NoticeLevel = z.enum(["info", "warning", "error"]);
@@ -30,11 +31,19 @@ export const SystemNotice = z.object({
   type: z.literal("system_notice"),
   message: z.string(),
   level: NoticeLevel,
-  code: z.string(),
+  code: NoticeCode,
 });
-export const MessageCreated = z.object({ type: z.literal("message_created"), message: Message });
-export const MessageUpdated = z.object({ type: z.literal("message_updated"), message: Message });
-export const MessageCompleted = z.object({ type: z.literal("message_completed"), message: Message });
+const messageFields = {
+  message: Message,
+  index: z.int().min(0).optional().meta({
+    description:
+      "Messages of the session that stand before it: a reader that does not know the message puts it there. Absent in events of an older service",
+  }),
+};
+
+export const MessageCreated = z.object({ type: z.literal("message_created"), ...messageFields });
+export const MessageUpdated = z.object({ type: z.literal("message_updated"), ...messageFields });
+export const MessageCompleted = z.object({ type: z.literal("message_completed"), ...messageFields });
 export const StateChanged = z.object({
   type: z.literal("state_changed"),
   status: SessionStatus,

@@ -3,9 +3,13 @@ import { z } from "zod";
 const SHAPE = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const NIL = "00000000-0000-0000-0000-000000000000";
 const MAX = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+/** All of this in one expression, for documents, which know no flags. */
+const PATTERN =
+  "^(?!0{8}-0{4}-0{4}-0{4}-0{12}$)(?![fF]{8}-[fF]{4}-[fF]{4}-[fF]{4}-[fF]{12}$)" +
+  "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
 
 /**
- * The session id in the one form that is compared, stored and answered (lower case), or `null` when the text
+ * The session id in the one form that is compared and looked up (lower case), or `null` when the text
  * is none: `8-4-4-4-12` hexadecimal digits of any UUID version, but not the nil and not the max UUID
  * (contract section 1).
  */
@@ -23,7 +27,9 @@ export const SessionId = z
   )
   .transform((text) => text.toLowerCase())
   .refine((id) => id !== NIL && id !== MAX, "must not be the nil or the max UUID")
-  .meta({ description: "UUID of the session, chosen by the client", format: "uuid" });
+  .meta({ description: "UUID of the session, chosen by the client", format: "uuid", pattern: PATTERN });
 
 /** A session id in an answer: of any UUID version, because the client chose it. */
-export const AnySessionId = z.guid().meta({ description: "Id of the session, in lower case" });
+export const AnySessionId = z
+  .guid()
+  .meta({ description: "Id of the session, as the client spelled it who created it" });

@@ -36,12 +36,18 @@ export const ToolResult = z.object({
 });
 export type ToolResult = z.infer<typeof ToolResult>;
 
+export const TurnNumber = z.int().min(1).meta({
+  description:
+    "Number of the turn: an answer has that of the message that it answers. Absent in events of an older service",
+});
+
 export const Message = z.object({
   sender: z.enum(["user", "agent"]),
   content: z.string(),
   id: z.uuid(),
   created_at: Timestamp,
   status: MessageStatus,
+  turn: TurnNumber.optional(),
   tool_calls: z.array(ToolCall).optional(),
   tool_results: z.array(ToolResult).optional(),
 });
@@ -55,10 +61,28 @@ export const SystemEvent = z.object({
 });
 export type SystemEvent = z.infer<typeof SystemEvent>;
 
-export const UserState = z
-  .record(z.string(), Json)
+export type UserState = Record<string, z.infer<typeof Json>>;
+
+/** The fields that the specification names have its types; every other key may hold any JSON. */
+export const UserState: z.ZodType<UserState, UserState> = z
+  .object({
+    connection: z
+      .object({ is_connected: z.boolean("must be a boolean or null").nullish() }, "must be an object or null")
+      .catchall(Json)
+      .nullish(),
+    evm: z
+      .object(
+        {
+          address: z.string("must be a string or null").nullish(),
+          chain_id: z.union([z.number(), z.string()], "must be a number, a string or null").nullish(),
+        },
+        "must be an object or null",
+      )
+      .catchall(Json)
+      .nullish(),
+  })
+  .catchall(Json)
   .meta({ description: "User state synced by the client; unknown keys are kept" });
-export type UserState = z.infer<typeof UserState>;
 
 export const Snapshot = z.object({
   messages: z.array(Message),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AnySessionId } from "./session-id.ts";
-import { ToolCall, ToolResult } from "./snapshot.ts";
+import { ToolCall, ToolResult, TurnNumber } from "./snapshot.ts";
 import { Timestamp } from "./timestamp.ts";
 
 export const Thread = z.object({
@@ -22,6 +22,7 @@ export const PersistedMessage = z.object({
   tool_calls: z.array(ToolCall).nullable(),
   tool_results: z.array(ToolResult).nullable(),
   created_at: Timestamp,
+  turn: TurnNumber,
 });
 export type PersistedMessage = z.infer<typeof PersistedMessage>;
 

@@ -12,6 +12,7 @@ import { measureTakeover } from "./nodes/takeover.ts";
 import { measureTexts } from "./nodes/texts.ts";
 import { RoleProcess } from "./role.ts";
 import { measureDurableChat } from "./rows/durable-chat.ts";
+import { measureJsonGuards } from "./rows/json-guards.ts";
 import { measureLongSession } from "./rows/long-session.ts";
 import { measureOfferedLoad } from "./rows/offered-load.ts";
 import { directoriesIn, type MeasureRow } from "./rows/row.ts";
@@ -51,6 +52,7 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
   start: measureStart,
   "random-ids": measureRandomIds,
   "long-session": measureLongSession,
+  json: measureJsonGuards,
 };
 
 /** Measures the rows, prints the table, and answers whether every target was met. */

@@ -22,7 +22,10 @@ export interface Exchange {
 
 /** An answer or the end of the connection must come within this time, in milliseconds. */
 const PATIENCE_MS = 10_000;
-/** When nothing comes for this long the client ends its side, as one does that has sent less than it promised. */
+/**
+ * When nothing comes for this long the client ends its side, as one does that has sent less than it promised. A valid request is
+ * whole, so its client waits: the machine may stall, and the server drops requests of clients that have gone.
+ */
 const SILENCE_MS = 600;
 
 export function exchange(input: ExchangeInput): Promise<Exchange> {
@@ -41,7 +44,9 @@ export function exchange(input: ExchangeInput): Promise<Exchange> {
       resolve(judge(received, bodiless, ended, onTime, connected));
     };
     const patience = setTimeout(() => settle(false, false), PATIENCE_MS);
-    const silence = setTimeout(() => socket.end(), SILENCE_MS);
+    const silence = setTimeout(() => {
+      if (input.answers === 0) socket.end();
+    }, SILENCE_MS);
     const wanted = Math.max(1, input.answers);
     socket.on("connect", () => {
       connected = true;

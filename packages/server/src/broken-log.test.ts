@@ -4,12 +4,12 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, existsSync, openSync, writeSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BARE_ENVIRONMENT } from "../test/bare-environment.ts";
+import { findFreePort } from "../torture/harness/server-process.ts";
 
 const MAIN = fileURLToPath(import.meta.resolve("./main.ts"));
 const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
@@ -33,7 +33,7 @@ afterEach(async () => {
 
 /** A service whose log goes to this descriptor, and that answers. */
 async function startWithLog(log: number) {
-  const port = await freePort();
+  const port = await findFreePort();
   const started = spawn(process.execPath, [MAIN], {
     cwd: directory,
     env: { ...BARE_ENVIRONMENT, PORT: String(port) },
@@ -56,15 +56,6 @@ async function startWithLog(log: number) {
     return (await fetch(`${address}/api/chat?message=hello`, { method: "POST", headers })).status;
   };
   return { get, chat, stop };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /** The end to write of a pipe that is full, and that nobody reads while it is open here. */

@@ -40,11 +40,12 @@ export function joinServices(parts: JoinedParts): JoinedServices {
     create: (sessionId, publicKey, admit, apps) => threads.create(sessionId, publicKey, admit, apps),
     thread: (sessionId, apps) => threads.thread(sessionId, apps),
     threads: (query) => threads.threads(query),
+    allThreads: (query) => threads.allThreads(query),
     rename: (sessionId, title, apps) => threads.rename(sessionId, title, apps),
     remove: (sessionId, apps) => threads.remove(sessionId, apps),
     messages: (sessionId, after, limit, apps) => threads.messages(sessionId, after, limit, apps),
     setModel: (request, admit) => choices.setModel(request, admit),
-    listModels: (request) => choices.listModels(request),
+    listModels: (request, admit) => choices.listModels(request, admit),
     listApps: (opened) => [DEFAULT_APP, ...opened].flatMap((name) => apps.get(name)?.descriptor ?? []),
     appOf: (sessionId) => single.appOf(sessionId),
   };

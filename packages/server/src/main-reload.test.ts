@@ -51,7 +51,7 @@ describe("the first SIGHUP", () => {
   it("when the file has gone leaves the old configuration in force, and the next file is read", async () => {
     await remove();
     const find = hangUp();
-    await find(/"source":"colloquy.config.json","place":"","msg":"is not there any more/);
+    await find(/"source":"colloquy.config.json","place":"","msg":"no longer exists/);
     await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
     await write(text({ default: {}, books: {} }));
     const [taken] = await hangUp()(/"apps":\["default","books"\],"msg":"the configuration was taken over"/);
@@ -84,7 +84,7 @@ describe("SIGHUP", () => {
     await write(text({ default: { models: ["demo/assistant", "a/b"] }, shop: {} }, more));
     const find = hangUp();
     await find(/"apps":\["default","shop"\],"msg":"the configuration was taken over"/);
-    await find(/"msg":"limits.maxSteps has changed, which takes a restart/);
+    await find(/"msg":"limits.maxSteps has changed. Restart the service/);
     expect(await models()).toEqual(["demo/assistant", "a/b"]);
     await fetch(`${address}/api/chat?message=hello`, {
       method: "POST",
@@ -122,17 +122,17 @@ describe("SIGHUP with a file that cannot be read", () => {
   }));
 
   it.each([
-    ["never comes", "/* late */ await new Promise(() => {}); export default {};", "was not read within 15 s"],
+    ["never comes", "/* late */ await new Promise(() => {}); export default {};", "did not load within 15 s"],
     [
       "exports what never comes",
       "/* late */ export default new Promise(() => {});",
-      "was not read within 15 s",
+      "did not load within 15 s",
     ],
     ["names no variable", `export default ${JSON.stringify(WRONG_PLACEHOLDER)};`, "toString is not set"],
     [
       "throws nothing that can be shown",
       "throw { toString() { throw 1; } };",
-      "threw something that is no Error",
+      "threw a value that is not an Error",
     ],
   ])("leaves the old configuration in force, and the next one is read: it %s", async (_case, text, told) => {
     await write(text);

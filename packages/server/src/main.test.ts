@@ -90,7 +90,7 @@ describe("starting", () => {
     expect(errors().split("\n")).toEqual([
       "Colloquy cannot start: the configuration has 3 problems.",
       '  - PORT: must be a number from 0 to 65535 (0 takes a free port), not "x".',
-      "  - COLLOQUY_NATS_URL: is of use only between nodes on one database, and without COLLOQUY_DATABASE_URL there is one node, with its data in SQLite. Set COLLOQUY_DATABASE_URL too, or unset this variable.",
+      "  - COLLOQUY_NATS_URL: connects nodes that share a database, but without COLLOQUY_DATABASE_URL there is only one node, on SQLite. Set COLLOQUY_DATABASE_URL too, or unset this variable.",
       "  - colloquy.config.js, limits.maxSteps: must be a number, not text.",
       "",
     ]);
@@ -232,7 +232,7 @@ describe("a configuration that holds a timer", () => {
     await configureWithTimer(config);
     const { exited, output, errors } = start({}, ...parameters.split(" "));
     expect(await exited()).toEqual({ code, signal: null });
-    expect(output() + errors()).toMatch(code === 0 ? /is in order/ : /colour/);
+    expect(output() + errors()).toMatch(code === 0 ? /is valid/ : /colour/);
   });
 });
 

@@ -10,6 +10,7 @@ import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
 import type { Log } from "./logging.ts";
 import type { buildServer, ColloquyServer } from "./server.ts";
+import { clearEnvironmentBlock } from "./environment-block.ts";
 import { hasTerminal, welcome } from "./start-terminal.ts";
 import { codeOf, explainLeftOut, explainStartFailure, isDefect } from "./start-failure.ts";
 
@@ -22,12 +23,15 @@ const GRACE_MS = 20_000;
 /** npm passes on a signal that a terminal has sent to both of us; only one that comes later than this is a second one. */
 const SAME_SIGNAL_MS = 100;
 const LAST_LINE_MS = 1_000;
+const BLOCK_STAYS =
+  "The environment of this process can be read in /proc by the MCP servers that it starts, because /proc/self/mem cannot be written here. Give it secrets in files: COLLOQUY_ADMIN_KEY_FILE and so on.";
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 /** How often the file was read again, and its name, `null` where there is none. */
 type InForce = { reading: number; source: string | null };
 type Starting = Promise<{ readonly server: ColloquyServer }>;
 
 const parameters = process.argv.slice(2);
+const isBlockCleared = clearEnvironmentBlock(process.env);
 readEnvironmentFile();
 process.exitCode = parameters.length === 0 ? await serve() : await runCommand(parameters);
 if ((parameters[0] ?? "serve") !== "serve" || process.exitCode !== 0) await endWhenWritten();
@@ -101,6 +105,7 @@ async function serve(): Promise<ExitCode> {
   const isTerminal = process.stdout.isTTY;
   const log = createLog({ level: config.server.logLevel, destination: 1, readable: isTerminal });
   for (const warning of warnings) log.logger.warn({}, warning);
+  if (!isBlockCleared && process.platform === "linux") log.logger.warn({}, BLOCK_STAYS);
   endOnDefects(log);
 
   const started = start(build, config, log);

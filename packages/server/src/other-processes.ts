@@ -27,11 +27,11 @@ export interface OtherProcessesOptions {
   /** The session has come to this epoch: what runs here for an older one has to stop. */
   readonly supersede: (session: Session, epoch: number) => void;
   /** Lives of a session that this process knows. */
-  readonly lives: (sessionId: string) => readonly string[];
+  readonly incarnations: (sessionId: string) => readonly string[];
 }
 
 export function createOtherProcesses(options: OtherProcessesOptions): OtherProcesses {
-  const { store, bus, clock, logger, isAlone, isWorkedOn, supersede, lives } = options;
+  const { store, bus, clock, logger, isAlone, isWorkedOn, supersede, incarnations } = options;
   if (isAlone) return { bus, versions: null, catchUp: null };
   const versions = new VersionReads(store.sessions);
   const catchUp = new CatchUp({
@@ -42,5 +42,5 @@ export function createOtherProcesses(options: OtherProcessesOptions): OtherProce
     supersede,
   });
   const version = (id: string) => versions.of(id);
-  return { bus: new PolledBus({ bus, clock, logger, version, lives }), versions, catchUp };
+  return { bus: new PolledBus({ bus, clock, logger, version, incarnations }), versions, catchUp };
 }

@@ -1,36 +1,71 @@
 import { describe, expect, it } from "vitest";
+import { ManualClock } from "../test/manual-clock.ts";
 import { Unavailable } from "./core/errors.ts";
 import { createReadiness } from "./readiness.ts";
 
+/** Readiness of a store that counts its probes and answers what it is told to. */
+function givenReadiness(isAlone = true) {
+  const clock = new ManualClock();
+  const state = { probes: 0, fails: false, gate: Promise.resolve() };
+  const probe = async (): Promise<void> => {
+    state.probes += 1;
+    await state.gate;
+    if (state.fails) throw new Unavailable(507, "insufficient_storage", "Full.", 30);
+  };
+  return { clock, state, readiness: createReadiness({ store: { probe }, isAlone, clock }) };
+}
+
 describe("readiness", () => {
   it("holds while the store takes writes", async () => {
-    let fails = false;
-    const probe = () =>
-      fails ? Promise.reject(new Unavailable(507, "insufficient_storage", "Full.", 30)) : Promise.resolve();
-    const readiness = createReadiness({ probe }, true);
+    const { clock, state, readiness } = givenReadiness();
     expect(await readiness.problems()).toEqual([]);
-    fails = true;
+    state.fails = true;
+    await clock.advance(1_000);
     expect(await readiness.problems()).toEqual([
       "The store takes no writes. Look at the disk and at the log.",
     ]);
-    fails = false;
+    state.fails = false;
+    await clock.advance(1_000);
     expect(await readiness.problems()).toEqual([]);
   });
 
+  it("probes the store once a second, however often it is asked", async () => {
+    const { clock, state, readiness } = givenReadiness();
+    await Promise.all(Array.from({ length: 50 }, () => readiness.problems()));
+    await clock.advance(999);
+    state.fails = true;
+    expect(await readiness.problems()).toEqual([]);
+    expect(state.probes).toBe(1);
+    await clock.advance(1);
+    expect(await readiness.problems()).toHaveLength(1);
+    expect(state.probes).toBe(2);
+  });
+
+  it("starts no second probe while the store hangs, and keeps the outcome for a second", async () => {
+    const { clock, state, readiness } = givenReadiness();
+    const gate = Promise.withResolvers<void>();
+    state.gate = gate.promise;
+    const early = readiness.problems();
+    await clock.advance(5_000);
+    const late = readiness.problems();
+    gate.resolve();
+    expect([await early, await late, state.probes]).toEqual([[], [], 1]);
+    await clock.advance(999);
+    await readiness.problems();
+    expect(state.probes).toBe(1);
+  });
+
   it("ends when the service is told to stop, and asks the store no more", async () => {
-    let probes = 0;
-    const readiness = createReadiness({ probe: () => Promise.resolve(void (probes += 1)) }, true);
+    const { state, readiness } = givenReadiness();
     expect(readiness.stopping).toBe(false);
     readiness.stop();
     expect(readiness.stopping).toBe(true);
     expect(await readiness.problems()).toEqual(["The service is being stopped."]);
-    expect(probes).toBe(0);
+    expect(state.probes).toBe(0);
   });
 
   it("refuses work from then on where nobody else would go on with it", () => {
-    const [alone, among] = [true, false].map((isAlone) =>
-      createReadiness({ probe: () => Promise.resolve() }, isAlone),
-    );
+    const [alone, among] = [true, false].map((isAlone) => givenReadiness(isAlone).readiness);
     const refusals = () => [alone!.refusesWork, among!.refusesWork];
     expect(refusals()).toEqual([false, false]);
     alone!.stop();

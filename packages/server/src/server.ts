@@ -13,6 +13,7 @@ import type { Store } from "./core/ports/store.ts";
 import { buildHttp } from "./http/app.ts";
 import { OpenConnections } from "./http/open-connections.ts";
 import type { HttpApp } from "./http/routes/route-parts.ts";
+import { StalledConnections } from "./http/stalled-connections.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
 import { createBusMetrics, createLogMetrics } from "./metrics.ts";
 import { localAddress } from "./local-address.ts";
@@ -81,7 +82,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
   });
   const { conversations, actions, feed: updates, keys, apps } = parts;
   const secrets = createSecretService(apps, vault);
-  const readiness = createReadiness(store, storage.isAlone);
+  const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });
   const http = buildHttp({
     services: { conversations, actions, updates, readiness, keys, apps, secrets },
     config: config.server,
@@ -93,6 +94,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     consoleDirectory: CONSOLE_DIRECTORY,
   });
   const connections = new OpenConnections(http.server);
+  const stalled = new StalledConnections(http.server, clock);
   const place = servedPlace(config, overrides);
   return {
     async listen() {
@@ -109,6 +111,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       await stopParts(parts, graceMs);
       place.forget();
       await closeWithin(CLOSING_MS, http, connections, clock);
+      stalled.stop();
       await rateCounters?.close();
       await store.close();
     },

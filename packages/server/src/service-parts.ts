@@ -36,11 +36,8 @@ import type { Dispatcher } from "./turns/dispatcher.ts";
 import type { Leases } from "./turns/leases.ts";
 import { ModelCaller } from "./turns/model-step.ts";
 import { buildTurns, type Assistant } from "./turn-parts.ts";
-import { RunningTurns, type Places } from "./turns/running-turns.ts";
+import { RunningTurns, type SlotLimits } from "./turns/running-turns.ts";
 import { generateTitle } from "./turns/utility-model.ts";
-
-/** Streams that one session may have open where others than this machine can come (contract section 6). */
-const MAX_STREAMS_PER_SESSION = 10;
 
 export interface Foundations {
   readonly config: Config;
@@ -85,12 +82,13 @@ export function buildParts(base: Foundations): ServiceParts {
   const apps = createApps(config.apps);
   const models = createModels(config, clock, base.extraModels);
   const caller = new ModelCaller();
-  const running = new RunningTurns(placesOf(config));
+  const running = new RunningTurns(slotLimitsOf(config));
   const cache = buildCache(base, running, ({ id }) => feed.release(id));
-  const isWorkedOn = ({ key }: Session): boolean => running.works(key);
-  const lives = (id: string): string[] => [...feed.livesOf(id), cache.peek(id)?.life ?? []].flat();
+  const isWorkedOn = ({ key }: Session): boolean => running.isRunning(key);
+  const incarnations = (id: string): string[] =>
+    [...feed.incarnationsOf(id), cache.peek(id)?.life ?? []].flat();
   const supersede = ({ key }: Session, epoch: number): void => running.supersede(key, epoch);
-  const { bus, versions, catchUp } = createOtherProcesses({ ...base, isWorkedOn, supersede, lives });
+  const { bus, versions, catchUp } = createOtherProcesses({ ...base, isWorkedOn, supersede, incarnations });
   const registry = new Registry({
     store: store.sessions,
     bus,
@@ -119,9 +117,9 @@ export function buildParts(base: Foundations): ServiceParts {
   const foundations = { ...base, bus };
   const { dispatcher, leases, owner } = buildTurns(foundations, assistant, registry, running);
   const titles = buildTitles(foundations, assistant, registry);
-  const { maxQueued } = config.limits;
+  const { maxQueued, sessionBytes: maxMessageBytes } = config.limits;
   const used = { store, registry, dispatcher, running, titles, apps, clock, bus, versions };
-  const single = new Conversations({ ...used, maxQueued });
+  const single = new Conversations({ ...used, limits: { maxQueued, maxMessageBytes } });
   const feed = buildFeed(foundations, single, (id) => cache.peek(id) !== undefined);
   listenToOtherNodes({ bus, registry, running, dispatcher });
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
@@ -185,7 +183,7 @@ function buildFeed(
     read: (sessionId) => conversations.position(sessionId),
     isInMemory,
     touch: (used) => store.sessions.touch(used),
-    maxStreamsPerSession: isPublic(config.server) ? MAX_STREAMS_PER_SESSION : null,
+    maxStreamsPerSession: isPublic(config.server) ? config.server.rateLimits.streamsPerSession : null,
   });
 }
 
@@ -195,11 +193,11 @@ function buildCache(
   onLeft: (session: Session) => void,
 ): SessionCache {
   const { memoryBytes, idleMemoryMs } = config.limits;
-  const isWorkedOn = ({ key }: Session): boolean => running.works(key);
+  const isWorkedOn = ({ key }: Session): boolean => running.isRunning(key);
   return new SessionCache(memoryBytes, idleMemoryMs, () => clock.monotonic(), isWorkedOn, onLeft);
 }
 
-function placesOf({ limits, providers }: Config): Places {
+function slotLimitsOf({ limits, providers }: Config): SlotLimits {
   const byProvider = Object.entries(providers).flatMap(([name, { maxRunningTurns }]) =>
     maxRunningTurns === undefined ? [] : [[name, maxRunningTurns] as const],
   );

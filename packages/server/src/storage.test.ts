@@ -56,11 +56,16 @@ describe("storage", () => {
 
     it("is the same for all, they hear of each other, and count together beyond a loopback bind, and behind a proxy", async () => {
       const environment = { COLLOQUY_DATABASE_URL: server.url(await server.createDatabase()) };
-      const [one, other] = [await open(environment), await open({ ...environment, HOST: "0.0.0.0" })];
+      const [one, other] = [
+        await open(environment),
+        await open({ ...environment, HOST: "0.0.0.0", COLLOQUY_ALLOWED_HOSTS: "a.test" }),
+      ];
       expect([one.isAlone, one.rateCounters, other.isAlone]).toEqual([false, null, false]);
       expect(other.rateCounters).not.toBeNull();
       const behind = await open({ ...environment, COLLOQUY_TRUSTED_PROXIES: "127.0.0.1" });
       expect(behind.rateCounters).not.toBeNull();
+      const withAdmin = await open({ ...environment, COLLOQUY_ADMIN_KEY: "an-admin-key_of/24+characters" });
+      expect(withAdmin.rateCounters).not.toBeNull();
       const id = newId();
       await one.store.sessions.open({ id, birth: { life: "a", model: "m/m" }, load: false }, NOTHING);
       expect((await other.store.sessions.find(id))?.life).toBe("a");

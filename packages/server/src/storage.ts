@@ -13,6 +13,7 @@ import type { Logger } from "./core/ports/logger.ts";
 import type { RateCounters } from "./core/ports/rate-counters.ts";
 import type { Store } from "./core/ports/store.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
+import { tightenData } from "./store/sqlite/private-files.ts";
 
 export interface Storage {
   readonly store: Store;
@@ -20,7 +21,7 @@ export interface Storage {
   readonly busServer: BusServer;
   /** Whether no other process uses the store. */
   readonly isAlone: boolean;
-  /** `null` where this process counts alone, or nothing limits how often clients ask. */
+  /** `null` where this process counts alone, or nothing limits how often clients ask and there is no admin key. */
   readonly rateCounters: RateCounters | null;
 }
 
@@ -35,7 +36,7 @@ export interface StorageOptions {
   readonly onNotesLost: NonNullable<ClusterBusOptions["onLoss"]>;
 }
 
-type Place = Pick<Config, "databaseUrl" | "natsUrl" | "server">;
+type Place = Pick<Config, "adminKey" | "databaseUrl" | "natsUrl" | "server">;
 
 /** Rejects with an Error that says what to do when the place cannot be used. */
 export async function openStorage(place: Place, options: StorageOptions): Promise<Storage> {
@@ -44,8 +45,20 @@ export async function openStorage(place: Place, options: StorageOptions): Promis
   if (url !== undefined) return await openShared(url, place, options);
   const identity = processId === undefined ? {} : { processId };
   const directory = place.server.dataDirectory;
+  tightenDirectory(directory, logger);
   const store = await openSqliteStore({ directory, isAlone: true, clock, onFatal, ...identity });
   return aloneWith(store, logger);
+}
+
+function tightenDirectory(directory: string, logger: Logger): void {
+  for (const { path, mode, isTight } of tightenData(directory)) {
+    if (isTight) logger.info({ path, mode }, "others had rights to the data, which were taken from them");
+    else
+      logger.warn(
+        { path, mode },
+        "Others have rights to the data, and they cannot be taken from them here. Protect it by the rights of its volume, or choose another directory with COLLOQUY_DATA_DIR.",
+      );
+  }
 }
 
 export function aloneWith(store: Store, logger: Logger): Storage {
@@ -56,7 +69,7 @@ export function aloneWith(store: Store, logger: Logger): Storage {
 /** What only nodes with a database need is loaded by them alone. */
 async function openShared(
   url: string,
-  { natsUrl, server }: Place,
+  { adminKey, natsUrl, server }: Place,
   { clock, logger, onNotesLost }: StorageOptions,
 ): Promise<Storage> {
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
@@ -68,8 +81,9 @@ async function openShared(
   const node = randomUUID();
   const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotesLost });
   const { openRateCounters } = await import("./store/postgres/rate-counters.ts");
-  // Where only this machine can come nothing is limited (contract section 6).
-  const rateCounters = isPublic(server) ? await openRateCounters({ url, node, timers: clock, logger }) : null;
+  // Where only this machine can come nothing is limited but wrong admin keys (contract section 6).
+  const isLimited = isPublic(server) || adminKey !== null;
+  const rateCounters = isLimited ? await openRateCounters({ url, node, timers: clock, logger }) : null;
   const kind = natsUrl === null ? "postgresql" : "nats";
   const busServer: BusServer = { kind, check: () => transport.check() };
   return { store, bus, busServer, isAlone: false, rateCounters };

@@ -53,10 +53,10 @@ export function buildTurns(
       const following = bus.follow(turn.sessionId);
       await run(turn, signal).finally(() => following.stop());
     },
-    callOthers: () => bus.ring(),
+    notifyOthers: () => bus.ring(),
     isAlone: base.isAlone,
     models: () => modelsByApp(assistant.apps),
-    settle: (committed) => void registry.settle(committed),
+    apply: (committed) => void registry.settle(committed),
     maxWaiting: config.limits.maxWaiting,
   });
   const leases = new Leases({

@@ -1,14 +1,8 @@
 // A client as the contract wishes it (section 5, "The fold"): takes a snapshot, subscribes after it with everything included, and folds
 // what comes. Independent of the server's own fold: it knows the wire alone.
 
-import type {
-  IncludeGroup,
-  Message,
-  PendingAction,
-  Snapshot,
-  SystemEvent,
-  UpdateEvent,
-} from "@colloquy/protocol";
+import type { IncludeGroup, PendingAction, Snapshot, SystemEvent, UpdateEvent } from "@colloquy/protocol";
+import { isHidden, type PlacedMessage } from "../src/core/message.ts";
 import type { OpenStream } from "../src/core/ports/services.ts";
 import { RecordingSink, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
@@ -37,7 +31,7 @@ export class FoldingReader {
 
   get snapshot(): Snapshot | null {
     this.#takeIn();
-    return this.#snapshot;
+    return this.#snapshot === null ? null : visible(this.#snapshot);
   }
 
   /** Connects, again after a drop or a crash: resumes after the last event it has, or fetches the snapshot first. */
@@ -79,9 +73,7 @@ export class FoldingReader {
     }
     if (id !== null) this.#follow(snapshot, id);
     if (event.type === "message_delta") this.#grow(snapshot, event);
-    else if (event.type === "message_created") snapshot.messages.push(event.message);
-    else if (event.type === "message_updated" || event.type === "message_completed")
-      replace(snapshot, event.message);
+    else if ("message" in event && event.type !== "system_notice") put(snapshot, event);
     else if (event.type === "title_changed") snapshot.title = event.new_title;
     else if (event.type === "system_event") this.#note(snapshot, event.item);
     else if (event.type === "state_changed") {
@@ -120,6 +112,15 @@ export class FoldingReader {
   }
 }
 
-function replace(snapshot: Snapshot, message: Message): void {
-  snapshot.messages = snapshot.messages.map((other) => (other.id === message.id ? message : other));
+/** A message that is not known goes where its event says: the snapshot may have left it out. */
+function put(snapshot: Snapshot, { message, index }: PlacedMessage): void {
+  const { messages } = snapshot;
+  const at = messages.findIndex(({ id }) => id === message.id);
+  snapshot.messages =
+    at >= 0 ? messages.with(at, message) : messages.toSpliced(index ?? messages.length, 0, message);
+}
+
+/** What a reader shows of its fold: without an answer that has not begun, as the snapshot. */
+function visible(snapshot: Snapshot): Snapshot {
+  return { ...snapshot, messages: snapshot.messages.filter((message) => !isHidden(message)) };
 }

@@ -1,7 +1,7 @@
 // A disk without room, as the program itself meets it: the system refuses every write to a file of the data directory with ENOSPC, which
 // strace brings about from outside. Every operation is asked meanwhile, then there is room again.
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -16,6 +16,7 @@ import {
   state,
 } from "./black-box/client.ts";
 import { Program } from "./black-box/server.ts";
+import { isWithout } from "./programs.ts";
 
 const CONFIG = {
   apps: {
@@ -26,9 +27,8 @@ const CONFIG = {
     },
   },
 };
-const canTrace = spawnSync("strace", ["--version"], { stdio: "ignore" }).status === 0;
 
-describe.skipIf(!canTrace)("a full disk", () => {
+describe.skipIf(await isWithout("strace"))("a full disk", () => {
   let program: Program;
   let tracer: ChildProcess | null = null;
   const known = newSession();

@@ -2,6 +2,7 @@
 // issue "Many machines").
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { bindTo } from "../src/store/contract/scenario.suite.ts";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
 import type { IssuedKey } from "../src/core/ports/key-service.ts";
@@ -42,10 +43,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
 
   async function sessionOfApp(): Promise<string> {
     const id = newId();
-    await there.store.sessions.setModel(
-      { id, birth: { life: "life", model: "demo/assistant" }, load: false },
-      { app: "defi", rig: "demo/assistant", utilityModel: null },
-    );
+    await bindTo(there.store, id, "defi");
     return id;
   }
 

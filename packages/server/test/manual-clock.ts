@@ -23,6 +23,12 @@ export class ManualClock implements Clock {
     return this.#pending.size;
   }
 
+  /** Milliseconds until the next timer runs, `null` if there is none. */
+  get nextIn(): number | null {
+    const next = this.#nextBefore(Infinity);
+    return next === undefined ? null : next.due - this.#elapsed;
+  }
+
   now(): number {
     return this.#start + this.#elapsed;
   }

@@ -1,20 +1,16 @@
 // A NATS server for the tests of one file: on a free port of the loopback, gone when the file is done.
 
-import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { promisify } from "node:util";
+import { findProgram, isWithout } from "./programs.ts";
 
-const run = promisify(execFile);
-
-/** Whether tests that need NATS are left out: where it is missing, but never where everything has to be tried. */
-export async function isWithoutNats(): Promise<boolean> {
-  return (
-    process.env["CI"] === undefined && (await run("nats-server", ["--version"]).catch(() => null)) === null
-  );
+/** Returns true if there is no NATS server here: the tests that need it are skipped. */
+export function isWithoutNats(): Promise<boolean> {
+  return isWithout("nats-server");
 }
 
 export class NatsServer {
@@ -52,7 +48,9 @@ export class NatsServer {
     // -1 takes a free port; the log says which one.
     const address = ["--addr", "127.0.0.1", "--port", String(this.#port), "--http_port", "-1"];
     const config = ["--config", join(this.#folder, "nats.conf")];
-    const child = spawn("nats-server", [...address, ...config], { stdio: ["ignore", "ignore", "pipe"] });
+    const program = await findProgram("nats-server");
+    if (program === null) throw new Error("There is no NATS server here: apt-get install nats-server");
+    const child = spawn(program, [...address, ...config], { stdio: ["ignore", "ignore", "pipe"] });
     this.#process = child;
     process.once("exit", () => child.kill("SIGKILL"));
     const said: string[] = [];

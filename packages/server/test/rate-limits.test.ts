@@ -6,6 +6,8 @@ import { request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createSystemClock } from "../src/clock.ts";
+import { Hidden } from "../src/core/hidden.ts";
+import type { AdminService } from "../src/core/ports/admin-service.ts";
 import type { RateCounters } from "../src/core/ports/rate-counters.ts";
 import { SESSION, testEdge, type TestEdge } from "../src/http/testing/edge.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
@@ -13,7 +15,13 @@ import { openRateCounters } from "../src/store/postgres/rate-counters.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";
 
-const LIMITS = { chatsPerMinute: 60, newSessionsPerMinute: 100, streamsPerAddress: 12 };
+const LIMITS = {
+  chatsPerMinute: 60,
+  newSessionsPerMinute: 100,
+  streamsPerAddress: 12,
+  sessionWritesPerMinute: 40,
+};
+const ADMIN_KEY = "the-key-of-the-two-nodes";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 /** The limits are kept by each node alone, if they are not kept together: then twice as many come through. */
 const TENTH_MORE = 1.1;
@@ -37,8 +45,9 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
   async function start(url: string) {
     const timers = createSystemClock();
     const shared = { url, timers, logger: SILENT, connectMs: 500 };
+    const admin = { key: new Hidden(ADMIN_KEY), service: {} as AdminService };
     const counters = await openRateCounters({ ...shared, node: randomUUID() });
-    return { edge: testEdge({ loopback: false, rateLimits: LIMITS }, counters), counters };
+    return { edge: testEdge({ loopback: false, rateLimits: LIMITS }, counters, undefined, admin), counters };
   }
 
   /** Sends many requests at the same time, each to another node than the one before; answers how many got which status. */
@@ -67,6 +76,25 @@ describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
     expect(Number(refused.headers["retry-after"])).toBeGreaterThan(40);
     const elsewhere = { remoteAddress: "192.0.2.1" };
     expect((await nodes[1]!.edge.send("POST", "/api/chat?message=hi", elsewhere)).statusCode).toBe(200);
+  });
+
+  it("let as many changes of a session through as one", async () => {
+    for (const { edge } of nodes) await edge.services.conversations.ensure(SESSION, null);
+    expectLimit(
+      await statuses(100, (edge) => edge.send("POST", "/api/interrupt")),
+      LIMITS.sessionWritesPerMinute,
+    );
+  });
+
+  it("lock an address out after ten wrong admin keys that it has sent to any of them", async () => {
+    const ask = (edge: TestEdge, key: string) =>
+      edge.app.inject({ url: "/api/admin/apps", headers: { authorization: `Bearer ${key}` } });
+    const counts: number[] = [];
+    for (let guess = 0; guess < 12; guess += 1) {
+      counts.push((await ask(nodes[guess % 2]!.edge, `wrong-${guess}`)).statusCode);
+    }
+    expect(counts).toEqual([...Array<number>(10).fill(401), 429, 429]);
+    for (const { edge } of nodes) expect((await ask(edge, ADMIN_KEY)).statusCode).toBe(429);
   });
 
   it("begin as many sessions for an address as one", async () => {

@@ -3,7 +3,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Config } from "../src/config/config.ts";
 import type { AppSettings } from "../src/core/app-settings.ts";
-import { lines, MODEL, newId, RecordingSink, startService, until, type TestService } from "./service.ts";
+import {
+  lines,
+  MODEL,
+  newId,
+  RecordingSink,
+  recordsOf,
+  startService,
+  until,
+  type TestService,
+} from "./service.ts";
 import { FOR_ANYBODY, NO_APP_NAMED } from "./stream-access.ts";
 
 let service: TestService;
@@ -83,7 +92,7 @@ describe("a configuration that is replaced", () => {
     const { model, messages } = await service.snapshot(id);
     expect(model).toBe("demo/assistant");
     expect(messages.at(-1)?.content).toContain("demo");
-    expect(await service.conversations.listModels(wanted())).toEqual(["demo/assistant"]);
+    expect(await service.conversations.listModels(wanted(), null)).toEqual(["demo/assistant"]);
   });
 });
 
@@ -118,13 +127,10 @@ describe("an App that is taken out", () => {
     const choice = { ...wanted(), rig: MODEL, utilityModel: null };
     await expect(conversations.setModel(choice, null)).rejects.toMatchObject(unknown);
     await expect(service.say(id, "as another")).rejects.toMatchObject({ status: 409, code: "app_mismatch" });
-    await expect(conversations.listModels(wanted())).rejects.toMatchObject(unknown);
+    await expect(conversations.listModels(wanted(), null)).rejects.toMatchObject(unknown);
     await service.evict();
     expect((await service.snapshot(id)).messages).toHaveLength(2);
-    expect((await conversations.messages(id, null, 10)).map(({ content }) => content)).toEqual([
-      "hello",
-      "hi",
-    ]);
+    expect((await recordsOf(service, id, null, 10)).map(({ content }) => content)).toEqual(["hello", "hi"]);
     expect(await conversations.interrupt(id, null)).toBeDefined();
     expect(await conversations.rename(id, "Mine")).toMatchObject({ title: "Mine" });
     await conversations.remove(id);

@@ -12,7 +12,7 @@ import { ModelCaller } from "../src/turns/model-step.ts";
 import { runTurn, type RunEnd } from "../src/turns/run.ts";
 import { RecordingJournal } from "../src/turns/testing/recording-journal.ts";
 import { startedTurn } from "../src/turns/testing/started-turn.ts";
-import { USUAL_LIMITS } from "../src/turns/testing/usual-limits.ts";
+import { DEFAULT_LIMITS } from "../src/turns/testing/default-limits.ts";
 
 export interface RunTrial {
   readonly clock: ManualClock;
@@ -28,7 +28,7 @@ export interface RunTrialOptions {
   readonly tools?: readonly Tool[];
   readonly before?: readonly PastTurn[];
   readonly steps?: readonly StepRecord[];
-  readonly limits?: Partial<typeof USUAL_LIMITS>;
+  readonly limits?: Partial<typeof DEFAULT_LIMITS>;
   readonly approvals?: Readonly<Record<string, ApprovalRule>>;
   readonly onWrite?: RecordingJournal["onWrite"];
   readonly onOpen?: () => void;
@@ -54,7 +54,7 @@ export function run(options: RunTrialOptions = {}): RunTrial {
       },
     },
     clock,
-    limits: { ...USUAL_LIMITS, ...options.limits },
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
     instructions: "Be brief.",
     onUsage: (used) => usage.push(used),
     onFailure: () => undefined,

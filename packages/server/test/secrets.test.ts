@@ -157,15 +157,18 @@ describe("secrets in a running service", () => {
     const snapshot = JSON.stringify(await settled(url, session));
     const records = await send(url, "GET", `/api/sessions/${session}/messages?limit=200`);
     await stop("SIGTERM");
-    const seen = [snapshot, records.text, events(), log, await kept(), set.text].join("\n");
+    const told = [snapshot, records.text, events(), log, set.text].join("\n");
+    const seen = `${told}\n${await kept()}`;
     // The tool really had it each time.
     expect(snapshot.split(digest).length).toBeGreaterThan(Object.keys(LEAKS).length);
     for (const [way, leak] of Object.entries(LEAKS)) {
       if (way === "at the end of a long text") continue;
       expect([way, seen.includes(asText(leak(SECRET)))]).toEqual([way, false]);
     }
-    for (const part of ["canary", "4f9A", "8b7C6d5E", btoa("canary+4f9").slice(0, 12)])
+    for (const part of ["canary", "8b7C6d5E", btoa("canary+4f9").slice(0, 12)])
       expect(seen).not.toContain(part);
+    // Too short for the files: random base64 in them may hold it.
+    expect(told).not.toContain("4f9A");
   }, 60_000);
 
   it("outlive a crash and a rotation of the master key that is killed half-way", async () => {

@@ -1,7 +1,7 @@
 // A whole service without its HTTP edge, in this process: SQLite, a manual clock, a scripted model.
 
 import { randomUUID } from "node:crypto";
-import type { Message, Snapshot } from "@colloquy/protocol";
+import type { Message, PersistedMessage, Snapshot } from "@colloquy/protocol";
 import { Registry as MetricsRegister } from "prom-client";
 import { InProcessBus } from "../src/bus/in-process-bus.ts";
 import { loadConfig } from "../src/config/load-config.ts";
@@ -49,6 +49,15 @@ interface ChatOptions {
   readonly userState: Record<string, never> | null;
   readonly idempotencyKey: string | null;
   readonly waitMs: number;
+}
+
+/** The records of one page. */
+export async function recordsOf(
+  { conversations }: Pick<TestService, "conversations">,
+  ...query: Parameters<TestService["conversations"]["messages"]>
+): Promise<readonly PersistedMessage[]> {
+  const { records } = await conversations.messages(...query);
+  return (await Array.fromAsync(records)).flat();
 }
 
 export interface TestServiceOptions {

@@ -122,7 +122,21 @@ describe("a transaction that the assistant asks for", () => {
       )
       .finish("tool-calls");
     const { id, request: asked } = await pendingTransaction();
-    expect(asked).toEqual({ to: token, value: "0", data: transfer(25n * COIN), chain_id: localChainId });
+    expect(asked).toEqual({
+      to: token,
+      value: "0",
+      data: transfer(25n * COIN),
+      chain_id: localChainId,
+      currency: { symbol: "ETH", decimals: 18 },
+      call: {
+        function: "transfer(address to, uint256 amount)",
+        arguments: [
+          { name: "to", type: "address", value: bob },
+          { name: "amount", type: "uint256", value: (25n * COIN).toString(), token, decimals: 18 },
+        ],
+      },
+    });
+    expect(await request<readonly unknown[]>("GET", "/api/actions")).toMatchObject([{ request: asked }]);
 
     const { to, value, data } = asked as { to: Address; value: string; data: Hex };
     const transaction_hash = await chain.send({ from: alice, to, value: numberToHex(BigInt(value)), data });

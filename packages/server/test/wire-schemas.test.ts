@@ -12,7 +12,7 @@ import {
   Thread,
 } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MODEL, RecordingSink, startService, until, type TestService } from "./service.ts";
+import { MODEL, RecordingSink, recordsOf, startService, until, type TestService } from "./service.ts";
 import { FOR_ANYBODY, NO_APP_NAMED } from "./stream-access.ts";
 
 /** Of no UUID version, which a client may choose. */
@@ -113,7 +113,7 @@ describe("the published schemas", () => {
     const { conversations } = service;
     const thread = await conversations.thread(ID);
     expect(Thread.strict().parse(thread)).toEqual(thread);
-    for (const record of await conversations.messages(ID, null, 100)) {
+    for (const record of await recordsOf(service, ID, null, 100)) {
       expect(PersistedMessage.strict().parse(record)).toEqual(record);
     }
     const chosen = await conversations.setModel(

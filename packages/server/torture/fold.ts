@@ -42,7 +42,7 @@ export function foldDelta(
  * stream may differ: it is live and has no number.
  */
 export function compareFold(fold: FoldState, snapshot: Snapshot, whileStreaming: boolean): string[] {
-  const seen = whileStreaming ? withoutStreamingText : (state: Snapshot) => state;
+  const seen = whileStreaming ? withoutStreamingText : visible;
   const [left, right] = [seen(fold), seen(snapshot)] as Record<string, unknown>[];
   return Object.keys({ ...left, ...right })
     .filter((key) => !isDeepStrictEqual(left?.[key], right?.[key]))
@@ -54,10 +54,9 @@ function changeOf(state: FoldState, event: UpdateEvent): Partial<FoldState> {
     case "title_changed":
       return { title: event.new_title };
     case "message_created":
-      return { messages: [...state.messages, event.message] };
     case "message_updated":
     case "message_completed":
-      return { messages: replaced(state.messages, event.message) };
+      return { messages: replaced(state.messages, event.message, event.index) };
     case "state_changed":
       return {
         status: event.status,
@@ -84,15 +83,26 @@ function pendingAfter(pending: readonly PendingAction[], { type, payload }: Syst
   return pending.filter(({ id }) => type !== "action_resolved" || id !== payload["id"]);
 }
 
-function replaced(messages: readonly Message[], message: Message): Message[] {
+/** A message that is not known goes where its event says: a snapshot leaves out an answer that has not begun. */
+function replaced(messages: readonly Message[], message: Message, index = messages.length): Message[] {
   const at = messages.findIndex(({ id }) => id === message.id);
-  return at < 0 ? [...messages, message] : messages.with(at, message);
+  return at < 0 ? messages.toSpliced(index, 0, message) : messages.with(at, message);
+}
+
+/** As snapshots show it: without an answer that has not begun to say or do anything. */
+function visible(state: Snapshot): Snapshot {
+  const messages = state.messages.filter(
+    ({ sender, status, content, tool_calls: calls }) =>
+      sender !== "agent" || status !== "streaming" || content !== "" || calls !== undefined,
+  );
+  return { ...state, messages };
 }
 
 function withoutStreamingText(state: Snapshot): Snapshot {
-  const messages = state.messages.map((message) =>
-    message.status === "streaming" ? { ...message, content: "" } : message,
-  );
+  // Text decides whether an answer without calls is there at all.
+  const messages = state.messages
+    .filter(({ status, tool_calls: calls }) => status !== "streaming" || calls !== undefined)
+    .map((message) => (message.status === "streaming" ? { ...message, content: "" } : message));
   return { ...state, messages };
 }
 

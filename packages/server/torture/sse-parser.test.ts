@@ -17,7 +17,7 @@ describe("reading an event stream", () => {
     expect(parse([STREAM])).toEqual([
       { id: "a-1", data: '{"x":1}', name: null },
       { id: "a-2", data: null, name: null },
-      { id: "a-2", data: "one\ntwo", name: null },
+      { id: null, data: "one\ntwo", name: null },
     ]);
   });
 

@@ -3,7 +3,7 @@
 
 /** What a blank line ended. */
 export interface StreamedEvent {
-  /** The last `id:` of the stream so far; `null` before the first. */
+  /** The `id:` of the block itself; `null` when it has none, as live events do. */
   readonly id: string | null;
   /** The `data:` lines, joined with line feeds; `null` when there was none, as in a bare `id:`. */
   readonly data: string | null;
@@ -25,7 +25,7 @@ export function createSseParser(onEvent: (event: StreamedEvent) => void): (text:
   const readLine = (line: string) => {
     if (line === "") {
       if (touched) onEvent({ id, data: data?.join("\n") ?? null, name });
-      [data, name, touched] = [null, null, false];
+      [id, data, name, touched] = [null, null, null, false];
       return;
     }
     const colon = line.indexOf(":");

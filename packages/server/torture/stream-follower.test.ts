@@ -94,6 +94,18 @@ describe("following a stream", () => {
     expect(violations.all).toEqual([]);
   });
 
+  it("accepts the whole streaming message without an id after a numbered event", async () => {
+    const message = { id: "m", sender: "agent", content: "so far", status: "streaming", created_at: "" };
+    const whole = { type: "message_updated", session_id: ID, message, index: 0 };
+    const live = `data: ${JSON.stringify(whole)}\n\n`;
+    const { follower, violations } = await follow([
+      { text: titled("a-2", "two") + live + titled("a-3", "three"), stays: true },
+    ]);
+    const state = await follower.reach("a-3", 5000);
+    expect(violations.all).toEqual([]);
+    expect(state?.messages).toMatchObject([{ content: "so far" }]);
+  });
+
   it("asks one that cannot be reached once, and then where somebody answers", async () => {
     let asked = 0;
     const paused = createTcpServer((socket) => {

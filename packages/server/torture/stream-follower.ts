@@ -176,6 +176,12 @@ export class StreamFollower {
       this.#startOver(null);
     } else if (event?.type === "system_notice" && event.code === "resync") {
       this.#resync(state);
+    } else if (streamed.id === null && event?.type === "message_updated") {
+      // Each new subscriber first gets the streaming message whole, without an id.
+      // A node that lags behind the log may still send it when the message has ended.
+      const known = state.messages.find(({ id }) => id === event.message.id);
+      if (known === undefined || known.status === "streaming")
+        this.#state = foldEvent(state, event, state.last_event_id);
     } else if (streamed.id !== null) {
       this.#number(streamed.id, event, state);
     }

@@ -1,7 +1,8 @@
 import type { PendingAction } from "@colloquy/client";
-import type { ReactNode } from "react";
+import { useMemo, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
-import { JsonText } from "../design/json-text.tsx";
+import { approvedText } from "./approved-text.ts";
+import { ReadThrough, useReading } from "./read-through.tsx";
 import type { DecisionState } from "./use-decision.ts";
 import styles from "./action-card.module.css";
 
@@ -14,14 +15,21 @@ export function Approval({
   readonly decision: DecisionState;
 }): ReactNode {
   const { tool, input } = action.request;
+  const text = useMemo(() => approvedText(input), [input]);
+  const reading = useReading();
   return (
     <>
       <h2>
-        Run <code dir="auto">{tool}</code>?
+        Run <code dir="ltr">{tool}</code>?
       </h2>
-      <JsonText label="With this input" text={JSON.stringify(input)} />
+      <ReadThrough label="With this input" text={text} reading={reading} />
       <div className={styles["buttons"]}>
-        <Button look="primary" disabled={decision.isBusy} onClick={() => decision.approveWith(null)}>
+        <Button
+          look="primary"
+          disabled={decision.isBusy || !reading.isDone}
+          aria-describedby={reading.hintId}
+          onClick={() => decision.approveWith(null)}
+        >
           Approve
         </Button>
         <Button disabled={decision.isBusy} onClick={decision.deny}>

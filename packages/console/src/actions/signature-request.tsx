@@ -1,7 +1,8 @@
 import type { PendingAction } from "@colloquy/client";
-import type { ReactNode } from "react";
-import { JsonText } from "../design/json-text.tsx";
+import { useMemo, type ReactNode } from "react";
 import { browserWallet, signTypedData } from "../wallet/browser-wallet.ts";
+import { approvedText } from "./approved-text.ts";
+import { ReadThrough, useReading } from "./read-through.tsx";
 import type { DecisionState } from "./use-decision.ts";
 import { WalletDecision } from "./wallet-decision.tsx";
 
@@ -15,11 +16,13 @@ export function SignatureRequest({
 }): ReactNode {
   const wallet = browserWallet();
   const { typed_data } = action.request;
+  const text = useMemo(() => approvedText(typed_data), [typed_data]);
+  const reading = useReading();
   return (
     <>
       <h2>Sign this with your wallet?</h2>
       <p>A signature can move money as a transaction can. Sign only what you understand.</p>
-      <JsonText label="What is signed" text={JSON.stringify(typed_data)} />
+      <ReadThrough label="What is signed" text={text} reading={reading} />
       {wallet === null && decision.given === null && (
         <p>This browser has no wallet. Open this conversation where you have one.</p>
       )}
@@ -27,6 +30,7 @@ export function SignatureRequest({
         wallet={wallet}
         doing="Sign with the wallet"
         decision={decision}
+        reading={reading}
         ask={async (asked, expected) => ({ signature: await signTypedData(asked, typed_data, expected) })}
       />
     </>

@@ -1,8 +1,10 @@
-import type { PendingAction } from "@colloquy/client";
+import { wholeUnits, type PendingAction } from "@colloquy/client";
 import { useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
-import { wholeUnits } from "../wallet/amount.ts";
 import { browserWallet, sendTransaction } from "../wallet/browser-wallet.ts";
+import { ReadThrough, useReading } from "./read-through.tsx";
+import { visibleText } from "./approved-text.ts";
+import { CallFacts } from "./call-facts.tsx";
 import type { DecisionState } from "./use-decision.ts";
 import { WalletDecision } from "./wallet-decision.tsx";
 import styles from "./action-card.module.css";
@@ -18,7 +20,8 @@ export function TransactionRequest({
   readonly decision: DecisionState;
 }): ReactNode {
   const wallet = browserWallet();
-  const { to, value, data, chain_id } = action.request;
+  const { to, value, data, chain_id, currency, call = null } = action.request;
+  const reading = useReading();
   return (
     <>
       <h2>Send this transaction?</h2>
@@ -29,23 +32,31 @@ export function TransactionRequest({
         </dd>
         <dt>Amount</dt>
         <dd>
-          {wholeUnits(value)} <small>in the chain’s currency ({value} wei)</small>
+          {currency === undefined ? (
+            <>
+              {value} <small>in the smallest unit of the chain’s currency</small>
+            </>
+          ) : (
+            <>
+              {wholeUnits(value, currency.decimals)} {currency.symbol}{" "}
+              <small>({value} in the smallest unit)</small>
+            </>
+          )}
         </dd>
         <dt>Chain</dt>
         <dd>{chain_id}</dd>
-        {data !== "0x" && (
-          <>
-            <dt>Data</dt>
-            <dd>
-              <code className={styles["data"]}>{data}</code>
-            </dd>
-          </>
-        )}
       </dl>
+      {data !== "0x" && (
+        <>
+          <CallFacts call={call} />
+          <ReadThrough label="Data" text={visibleText(data)} reading={reading} />
+        </>
+      )}
       <WalletDecision
         wallet={wallet}
         doing="Send with the wallet"
         decision={decision}
+        reading={data === "0x" ? null : reading}
         ask={async (asked, expected) => ({
           transaction_hash: await sendTransaction(asked, action.request, expected),
         })}

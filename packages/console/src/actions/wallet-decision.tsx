@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { Button } from "../design/button.tsx";
 import type { BrowserWallet } from "../wallet/browser-wallet.ts";
+import type { Reading } from "./read-through.tsx";
 import { SigningAccount } from "./signing-account.tsx";
 import type { DecisionState } from "./use-decision.ts";
 import { resultText, type WalletResult } from "./wallet-results.ts";
@@ -12,6 +13,7 @@ export function WalletDecision({
   wallet,
   doing,
   decision,
+  reading,
   ask,
 }: {
   /** `null` where the browser has none. */
@@ -19,6 +21,8 @@ export function WalletDecision({
   /** What the wallet is told to do, as the words of a button. */
   readonly doing: string;
   readonly decision: DecisionState;
+  /** Of what the wallet is asked; `null` where there is nothing to scroll through. */
+  readonly reading: Reading | null;
   /** `expected` is the account that the page is connected to, `null` for whichever the wallet has. */
   readonly ask: (wallet: BrowserWallet, expected: string | null) => Promise<WalletResult>;
 }): ReactNode {
@@ -39,7 +43,8 @@ export function WalletDecision({
         {wallet !== null && (
           <Button
             look={isAgain ? "plain" : "primary"}
-            disabled={decision.isBusy}
+            disabled={decision.isBusy || reading?.isDone === false}
+            aria-describedby={reading?.hintId}
             onClick={() =>
               decision.approveByWallet({ wallet, ask: (noting) => ask(noting, expected), isAgain })
             }

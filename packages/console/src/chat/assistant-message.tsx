@@ -4,6 +4,7 @@ import { CircleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { CopyButton } from "../design/copy-button.tsx";
 import { MarkdownText } from "../markdown/markdown-text.tsx";
+import { InReplyTo } from "./in-reply-to.tsx";
 import { MessageTime } from "./message-time.tsx";
 import { NoticePart } from "./notice-part.tsx";
 import { ToolCall } from "./tool-call.tsx";
@@ -21,6 +22,7 @@ export function AssistantMessage(): ReactNode {
   );
   return (
     <MessagePrimitive.Root className={styles["assistant"]} role="article" aria-label="Assistant">
+      <InReplyTo />
       <MessagePrimitive.Parts components={PARTS} />
       {typeof error === "string" && (
         <p className={styles["error"]}>

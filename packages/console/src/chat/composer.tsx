@@ -20,7 +20,7 @@ export function Composer({
   useDraft(draftOf);
   // Elsewhere a keyboard would come up that nobody asked for.
   const hasKeyboard = useMediaQuery("(pointer: fine)");
-  const left = useAuiState(({ composer }) => LONGEST - composer.text.trim().length);
+  const left = useAuiState(({ composer }) => LONGEST - composer.text.length);
   return (
     <ComposerPrimitive.Root
       className={styles["composer"]}

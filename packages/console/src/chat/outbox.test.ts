@@ -36,8 +36,10 @@ function message(text: string, sessionId: string | null = "a"): Message {
   };
 }
 
-/** Long enough for what follows when a message has failed. */
-const settled = (): Promise<void> => new Promise((done) => setTimeout(done, 5));
+/** Timers of the same length fire in order, so after a few rounds everything that follows a failed message has run. */
+async function settled(): Promise<void> {
+  for (let round = 0; round < 5; round += 1) await new Promise((done) => setTimeout(done, 0));
+}
 
 /** An outbox with messages that leave for a conversation. */
 function sending(texts: readonly string[], sessionId: string | null = "a") {

@@ -67,7 +67,9 @@ export function ToolCall({
           {progressText(progress)}
         </p>
       )}
-      {action !== null && <ActionCard action={action} onDecided={() => summary.current?.focus()} />}
+      {action !== null && (
+        <ActionCard key={action.id} action={action} onDecided={() => summary.current?.focus()} />
+      )}
     </div>
   );
 }

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { isWithout } from "../../../server/test/programs.ts";
 import { curlOf } from "./curl.ts";
 import { withoutSecrets, type RecordedCall } from "./recorded-request.ts";
 
@@ -89,16 +90,7 @@ it("keeps curl from reading ranges in a URL, an empty header as none, HEAD as a 
   expect(curlOf(call({ method: "HEAD", body: null, headers: [] }))).toBe(`curl --head ${URL_OF_CHAT}`);
 });
 
-const curl = ((): string | null => {
-  try {
-    execFileSync("curl", ["--version"], { stdio: "ignore" });
-    return "curl";
-  } catch {
-    return null;
-  }
-})();
-
-it.skipIf(curl === null)("makes curl send the same request", async () => {
+it.skipIf(await isWithout("curl"))("makes curl send the same request", async () => {
   const received = Promise.withResolvers<{ request: IncomingMessage; body: string }>();
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

@@ -1,4 +1,4 @@
-import type { PersistedMessage } from "@colloquy/client";
+import type { Client, PersistedMessage } from "@colloquy/client";
 import { RotateCw } from "lucide-react";
 import { memo, useCallback, useEffect, useState, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
@@ -25,10 +25,9 @@ export function RecordsTab({ sessionId }: { readonly sessionId: string }): React
   const [isLoading, setLoading] = useState(false);
   const load = useCallback(
     async (before: readonly PersistedMessage[], signal?: AbortSignal) => {
-      const after = before.at(-1)?.id;
       setLoading(true);
       try {
-        const page = await client.listMessages(sessionId, { limit: PAGE, ...(after && { after }), signal });
+        const page = await readRecords(client, sessionId, before.at(-1)?.id, signal);
         setLoaded({ records: [...before, ...page], hasMore: page.length === PAGE, problem: null });
       } catch (error) {
         if (signal?.aborted === true) return;
@@ -76,6 +75,23 @@ export function RecordsTab({ sessionId }: { readonly sessionId: string }): React
       </div>
     </>
   );
+}
+
+/** A page of records. The service ends one early where records are long: only an empty one is the end. */
+async function readRecords(
+  client: Pick<Client, "listMessages">,
+  sessionId: string,
+  last: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<readonly PersistedMessage[]> {
+  const records: PersistedMessage[] = [];
+  for (let after = last; records.length < PAGE; after = records.at(-1)?.id) {
+    const limit = PAGE - records.length;
+    const part = await client.listMessages(sessionId, { limit, ...(after && { after }), signal });
+    if (part.length === 0) break;
+    records.push(...part);
+  }
+  return records;
 }
 
 function countText(loaded: Records | null): string {

@@ -65,6 +65,13 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectSeen(card(page));
   }
 
+  /** Has the wallet sign, having read what. */
+  async function sign(page: Page): Promise<void> {
+    const data = card(page).getByRole("group", { name: "What is signed" }).locator("pre");
+    await data.evaluate((box) => box.scrollTo(0, box.scrollHeight));
+    await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
+  }
+
   /** What became of the one call, as it is kept. */
   async function outcome(page: Page) {
     const records = await kept.service.direct.listMessages(await sessionOf(page));
@@ -144,7 +151,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await expectSeen(card(page).getByText('"cups": "3"'));
     await expectSeen(card(page).getByText("A signature can move money as a transaction can."));
     await expectSeen(card(page).getByText("The wallet’s chosen account signs."));
-    await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
+    await sign(page);
     (await kept.service.model.next()).say("Signed.").finish();
     await expectAnswer(page, /Signed\./);
     const signing = calls.find(({ method }) => method === "eth_signTypedData_v4");
@@ -173,11 +180,11 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
       if (method === "eth_chainId") return "0x1";
       return isWilling ? SIGNATURE : { code: 4001, message: "User rejected the request." };
     });
-    await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
+    await sign(page);
     await expectSeen(card(page).getByRole("alert").getByText("You declined in the wallet."));
     expect((await kept.service.direct.getState(await sessionOf(page))).pending_actions).toHaveLength(1);
     isWilling = true;
-    await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
+    await sign(page);
     (await kept.service.model.next()).say("Signed.").finish();
     await expectAnswer(page, /Signed\./);
   });
@@ -192,10 +199,12 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
       },
     );
     // All that the wallet will be asked for, before it is asked.
+    await expectSeen(card(page).getByText("Unknown call."));
     const facts = await card(page).locator("dl").innerText();
     expect(facts).toBe(
-      `To\n${ACCOUNT}\nAmount\n0.25 in the chain’s currency (250000000000000000 wei)\nChain\n1\nData\n0x1234`,
+      `To\n${ACCOUNT}\nAmount\n0.25 ETH (250000000000000000 in the smallest unit)\nChain\n1`,
     );
+    await expectSeen(card(page).getByRole("group", { name: "Data" }).getByText("0x1234"));
     await expectSeen(card(page).getByText("The wallet’s chosen account signs."));
     await expectSeen(card(page).getByText(/^Without an answer by .*\d.*, this counts as denied\.$/));
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
@@ -329,7 +338,7 @@ describe.skipIf(isLeftOut)("what the assistant asks in the console", { timeout: 
     await card(page).getByRole("button", { name: "Send with the wallet" }).click();
     const signature = { typed_data: TYPED_DATA };
     (await kept.service.model.next()).callTool("wallet_request_signature", signature).finish("tool-calls");
-    await card(page).getByRole("button", { name: "Sign with the wallet" }).click();
+    await sign(page);
     (await kept.service.model.next()).say("Done.").finish();
     await expectAnswer(page, /Done\./);
     const paramsOf = (name: string) => calls.find(({ method }) => method === name)?.params?.[0];

@@ -8,6 +8,7 @@ import { createClient, type Client } from "@colloquy/client";
 import { FaultProxy } from "../../../client/test/fault-proxy.ts";
 import { createSystemClock } from "../../../server/src/clock.ts";
 import { loadConfig } from "../../../server/src/config/load-config.ts";
+import type { ChainSettings } from "../../../server/src/core/app-settings.ts";
 import { Hidden } from "../../../server/src/core/hidden.ts";
 import type { Clock } from "../../../server/src/core/ports/clock.ts";
 import { buildServer } from "../../../server/src/server.ts";
@@ -16,7 +17,7 @@ import { ScriptedModel } from "../../../server/test/scripted-model.ts";
 import { buildConsole } from "../../build/build-console.ts";
 import { keepUpToDate } from "../../build/keep-up-to-date.ts";
 
-export const ADMIN_KEY = "operator-of-the-tests";
+export const ADMIN_KEY = "operator-key-of-the-tests";
 export const SCRIPTED = "test/scripted";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 /** Where the service looks for the console. */
@@ -45,9 +46,12 @@ export async function prepareConsole(): Promise<void> {
 export async function serveConsole({
   clock = createSystemClock(),
   rig = SCRIPTED,
+  chains = [],
 }: {
   readonly clock?: Clock;
   readonly rig?: string;
+  /** Beside the one that nobody is asked on. */
+  readonly chains?: readonly ChainSettings[];
 } = {}): Promise<ConsoleService> {
   const loaded = await loadConfig({
     environment: { HOST: "127.0.0.1", PORT: "0", COLLOQUY_ADMIN_KEY: ADMIN_KEY },
@@ -65,8 +69,11 @@ export async function serveConsole({
       ...base.tools,
       builtIn: ["calculator", "current_time", "ask_user"],
       own: { walk: walkTool(arrived.promise), echo: echoTool() },
-      wallet: { chains: [CHAIN] },
-      approvals: { calculator: "always" as const },
+      wallet: { chains: [CHAIN, ...chains] },
+      approvals: {
+        calculator: "always" as const,
+        echo: (input: unknown) => JSON.stringify(input).includes('"asked"'),
+      },
     },
   };
   const onFatal = (error: Error): never => {

@@ -9,12 +9,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { findViolationsInBothSchemes } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
+import { isWithout } from "../../../server/test/programs.ts";
 import { composer } from "./console-page.ts";
 import { prepareConsole, SCRIPTED } from "./console-service.ts";
 import { serveSeveralApps, type SeveralApps } from "./several-apps.ts";
 
 const DESK = { width: 1440, height: 900 };
 const PHONE = { width: 390, height: 844 };
+
+const withoutCurl = await isWithout("curl");
 
 describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 60_000 }, () => {
   const openPage = useChromium();
@@ -91,6 +94,9 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     await service.client.sendMessage(id, "Say something");
     const call = await service.model.next();
     const page = await openPanel();
+    // A new stream starts with the whole streaming message.
+    const whole = events(page).filter({ hasText: "message_updated" }).last();
+    await expect.poll(() => whole.innerText()).toContain("no id");
     call.say("Slowly");
     // A title may come behind it.
     const delta = events(page).filter({ hasText: "message_delta" }).last();
@@ -170,7 +176,7 @@ describe.skipIf(await isWithoutChromium())("the developer's panel", { timeout: 6
     await page.getByText("50 records, and there are more").waitFor();
   });
 
-  it("gives each call as a command that does the same in a shell", async () => {
+  it.skipIf(withoutCurl)("gives each call as a command that does the same in a shell", async () => {
     const page = await openPanel();
     const said = `it's "odd" $HOME \`id\` \\ !! 日本`;
     await composer(page).fill(said);

@@ -125,3 +125,20 @@ it("arguments that are no object are shown as text", () => {
   const [one] = shownMessages([], shown({ messages: [message("a", 1, { tool_calls: [call] })] }));
   expect(threadMessage(one!).content[0]).toMatchObject({ args: {}, argsText: "[1,2]" });
 });
+
+it("an answer apart from its question carries the question's text, and no other message does", () => {
+  const messages = [
+    message("q1", 1, { sender: "user", turn: 1 }),
+    message("q2", 2, { sender: "user", turn: 2 }),
+    message("a1", 3, { turn: 1 }),
+    message("a2", 4, { turn: 2 }),
+  ];
+  const quotes = (all: readonly Message[]) =>
+    shownMessages([], shown({ messages: all })).map(
+      (one) => threadMessage(one).metadata?.custom?.["inReplyTo"],
+    );
+  expect(quotes(messages)).toEqual([null, null, "q1", "q2"]);
+  expect(quotes(messages.toSpliced(1, 1))).toEqual([null, null, null]);
+  const first = shownMessages([], shown({ messages: messages.toSpliced(1, 1) }));
+  expect(shownMessages(first, shown({ messages }))[2]).not.toBe(first[1]);
+});

@@ -1,7 +1,7 @@
 // What a message is shown with: what is asked and told about its tool calls, and what the service said about it. Pure; a message that
 // nothing has changed for is the same object as before, so that only what changed is drawn again.
 
-import type { Message, PendingAction, SystemEvent } from "@colloquy/client";
+import { answeredQuestion, type Message, type PendingAction, type SystemEvent } from "@colloquy/client";
 import type { Progress } from "../held-session.ts";
 import { noticesOf, type Notice } from "../use-notices.ts";
 
@@ -15,6 +15,8 @@ export interface ShownMessage {
   readonly notices: readonly Notice[];
   /** Why it failed. */
   readonly failure: Notice | null;
+  /** Text of the question that it answers, if other messages stand between the two. */
+  readonly inReplyTo: string | null;
 }
 
 export interface Shown {
@@ -28,7 +30,7 @@ export interface Shown {
 export function shownMessages(before: readonly ShownMessage[], shown: Shown): readonly ShownMessage[] {
   const known = new Map(before.map((one) => [one.message.id, one]));
   const told = noticesByMessage(shown);
-  const after = shown.messages.map((message) => {
+  const after = shown.messages.map((message, index) => {
     const calls = message.tool_calls ?? [];
     const ids = new Set(calls.map(({ id }) => id));
     const next: ShownMessage = {
@@ -38,6 +40,7 @@ export function shownMessages(before: readonly ShownMessage[], shown: Shown): re
       progress: calls.map(({ id, status }) => (status === "running" ? shown.progress.get(id) : undefined)),
       notices: told.notices.get(message.id) ?? [],
       failure: told.failures.get(message.id) ?? null,
+      inReplyTo: answeredQuestion(shown.messages, index)?.content ?? null,
     };
     const last = known.get(message.id);
     return last !== undefined && isSame(last, next) ? last : next;
@@ -51,6 +54,7 @@ function isSame(one: ShownMessage, other: ShownMessage): boolean {
     hasSame(one.actions, other.actions) &&
     hasSame(one.progress, other.progress) &&
     one.failure?.id === other.failure?.id &&
+    one.inReplyTo === other.inReplyTo &&
     hasSame(
       one.notices.map(({ id }) => id),
       other.notices.map(({ id }) => id),

@@ -30,11 +30,11 @@ type Arguments = NonNullable<ToolCallPart["args"]>;
 export const NOTICE_PART = "colloquy-notice";
 
 export function threadMessage(shown: ShownMessage): ThreadMessageLike {
-  const { message, notices } = shown;
+  const { message, notices, inReplyTo } = shown;
   const common = {
     id: message.id,
     createdAt: new Date(message.created_at),
-    metadata: { custom: { status: message.status } },
+    metadata: { custom: { status: message.status, inReplyTo } },
   };
   const told = notices.map((notice) => ({ type: "data", name: NOTICE_PART, data: notice }) as const);
   if (message.sender === "user")

@@ -18,7 +18,7 @@ beforeEach(async () => {
     config: { ...config, adminKey: new Hidden("administration-test-key-0123456789") },
     storage: { store, busServer: { kind: "in-process", check: null } },
     parts: service,
-    readiness: createReadiness(store, true),
+    readiness: createReadiness({ store, isAlone: true, clock }),
     clock,
   });
   admin = built!.service;
@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 describe("an operator's interrupt", () => {
-  it("stops the turn that runs, whether its session is in memory or not", async () => {
+  it("stops the running turn, whether or not its session is in memory", async () => {
     expect(await admin.interrupt(id)).toMatchObject({ status: "idle", turn: { state: "interrupted" } });
     expect(await service.snapshot(id)).toMatchObject({ is_processing: false, status: "interrupted" });
     await service.evict();

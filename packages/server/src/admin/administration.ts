@@ -1,4 +1,4 @@
-// Administration as the routes call it, put together.
+// Assembles the admin service for the HTTP routes.
 
 import type { ConversationService } from "../core/ports/services.ts";
 import type { AdminService } from "../core/ports/admin-service.ts";
@@ -12,7 +12,7 @@ import { toAdminKey, toIssuedKey } from "./wire.ts";
 export interface AdministrationOptions extends OverviewOptions {
   readonly limits: AdminSessionsOptions["limits"];
   readonly conversations: Pick<ConversationService, "messages" | "remove"> & {
-    /** Creates nothing, and does nothing where there is no such session. */
+    /** Does nothing if the session does not exist; never creates one. */
     interruptExisting(sessionId: string): Promise<void>;
   };
   readonly catalog: AdminAppsOptions["catalog"];

@@ -5,7 +5,7 @@ import type { AppCatalog } from "../core/ports/apps.ts";
 import type { KeyService } from "../core/ports/key-service.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 
-/** Sessions of an App are counted to this. */
+/** Counting the sessions of an App stops here. */
 const COUNTED_TO = 10_000;
 
 export interface AdminAppsOptions {
@@ -15,15 +15,15 @@ export interface AdminAppsOptions {
   readonly tools: ToolSourceReports;
 }
 
-/** The configured Apps in their order, then those that are gone and still have sessions or keys. */
+/** Returns the configured Apps in order, then removed Apps that still have sessions or keys. */
 export async function listApps({ store, catalog, keys, tools }: AdminAppsOptions): Promise<AdminApp[]> {
   const [counted, listed] = await Promise.all([store.apps(COUNTED_TO), keys.list()]);
   const sessions = new Map(counted.map(({ app, sessions }) => [app, sessions]));
-  const good = listed.filter(({ status }) => status === "good");
+  const valid = listed.filter(({ status }) => status === "good");
   const configured = catalog.names();
-  const others = new Set([...sessions.keys(), ...good.flatMap(({ apps }) => apps)]);
-  const gone = [...others].filter((name) => !configured.includes(name)).toSorted();
-  return [...configured, ...gone].map((name) => {
+  const others = new Set([...sessions.keys(), ...valid.flatMap(({ apps }) => apps)]);
+  const removed = [...others].filter((name) => !configured.includes(name)).toSorted();
+  return [...configured, ...removed].map((name) => {
     const app = catalog.get(name);
     return {
       name,
@@ -31,10 +31,10 @@ export async function listApps({ store, catalog, keys, tools }: AdminAppsOptions
       is_configured: app !== null,
       models: [...(app?.models ?? [])],
       utility_model: app?.utilityModel ?? null,
-      // Nobody says any more what an App that is gone asked for: its sessions are closed.
+      // The setting of a removed App is unknown, and its sessions are closed.
       require_key: name === DEFAULT_APP ? "never" : (app?.requireKey ?? "all"),
       tool_sources: [...tools.sources(name)],
-      good_keys: good.filter(({ apps }) => apps.includes(name)).length,
+      good_keys: valid.filter(({ apps }) => apps.includes(name)).length,
       sessions: sessions.get(name) ?? 0,
       counted_to: COUNTED_TO,
     };

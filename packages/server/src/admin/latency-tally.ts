@@ -8,7 +8,7 @@ interface Times {
   readonly place: number[];
 }
 
-/** How long turns took, by when they ended. It keeps three numbers of each, so that whoever adds them says how many there may be. */
+/** Durations of turns, by end time. Keeps three numbers per turn, so callers must limit the number of turns. */
 export class LatencyTally {
   readonly #bucketMs: number;
   readonly #buckets = new Map<number, Times>();
@@ -18,7 +18,7 @@ export class LatencyTally {
   }
 
   add({ state, enqueuedAt, startedAt, endedAt, ranMs }: EndedTurn): void {
-    // How long an interrupted one took, the person has decided.
+    // The duration of an interrupted turn depends on the person who interrupted it.
     if (state !== "complete" && state !== "failed") return;
     const at = Math.floor(endedAt / this.#bucketMs) * this.#bucketMs;
     const times = this.#buckets.get(at) ?? { total: [], running: [], place: [] };
@@ -28,7 +28,7 @@ export class LatencyTally {
     if (startedAt !== null) times.place.push(startedAt - enqueuedAt);
   }
 
-  /** Oldest first. */
+  /** Returns rows, oldest first. */
   rows(): AdminLatencyRow[] {
     return [...this.#buckets]
       .toSorted(([left], [right]) => left - right)
@@ -42,7 +42,7 @@ export class LatencyTally {
   }
 }
 
-/** By the nearest rank: each is a time that some turn took. A clock that was put back gives none below 0. */
+/** Nearest-rank percentiles: each value is the duration of a turn. Negative durations of a clock set back count as 0. */
 function percentiles(times: readonly number[]): AdminPercentiles {
   const sorted = Float64Array.from(times, (time) => Math.max(0, time)).toSorted();
   const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? 0;

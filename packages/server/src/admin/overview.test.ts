@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => store.close());
 
-/** What stands before reads, commits and the bus; `null` where nothing does. */
+/** Blocks reads, commits and the bus; `null` does not block. */
 interface Given {
   readonly reads: (() => Promise<void>) | null;
   readonly commits: (() => Promise<void>) | null;
@@ -58,20 +58,20 @@ const away = {
 };
 
 function expectProblems({ problems, store: seen, bus }: AdminOverview): void {
-  expect(problems).toEqual([expect.stringMatching(/takes no writes/)]);
+  expect(problems).toEqual([expect.stringMatching(/accepts no writes/)]);
   expect(seen.problems).toEqual([expect.stringMatching(/cannot be read/), ...problems]);
   expect(bus.problems).toEqual([expect.stringMatching(/bus does not answer/)]);
 }
 
 describe("the overview", () => {
-  it("says what is wrong when store and bus fail", async () => {
+  it("reports problems if store and bus fail", async () => {
     const overview = await overviewOf({ reads: fails, commits: fails, bus: fails })();
     expect(overview).toMatchObject(away);
     expectProblems(overview);
     expect(clock.timers).toBe(0);
   });
 
-  it("says the same within five seconds when they do not answer at all", async () => {
+  it("reports the same within five seconds if they do not answer", async () => {
     let overview: AdminOverview | null = null;
     const look = overviewOf({ reads: never, commits: never, bus: never });
     void look().then((answer) => {
@@ -85,7 +85,7 @@ describe("the overview", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("tells a store that can be read from one that takes no writes", async () => {
+  it("distinguishes a readable store that accepts no writes", async () => {
     const overview = await overviewOf({ reads: null, commits: fails, bus: () => Promise.resolve() })();
     expect(overview).toMatchObject({
       is_ready: false,
@@ -97,7 +97,7 @@ describe("the overview", () => {
     expect(overview.store.problems).toEqual(overview.problems);
   });
 
-  it("says of a service that stops that it is not ready, and nothing else of its store", async () => {
+  it("reports a stopping service as not ready without store problems", async () => {
     readiness.stopping = true;
     const { is_ready, problems, store } = await overviewOf({ reads: null, commits: null, bus: fails })();
     expect({ is_ready, problems }).toEqual({ is_ready: false, problems: ["It is being stopped."] });

@@ -1,4 +1,4 @@
-// How the service is doing: what this process has, what the store says of all of them, and whether store and bus answer.
+// The state of the service: counts of this process and of all nodes, and the health of store and bus.
 
 import type { AdminOverview } from "@colloquy/protocol";
 import type { ProcessGauges } from "../core/ports/process-gauges.ts";
@@ -8,14 +8,14 @@ import type { Readiness } from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
 import { timeText } from "./wire.ts";
 
-/** Counts stop here. */
+/** Counting stops here. */
 const COUNTED_TO = 20_000;
-/** Milliseconds that store and bus get to answer: whoever asks how they are must hear that they do not. */
-const ANSWER_MS = 5_000;
+/** Time limit for store and bus in milliseconds, so that the overview reports an outage instead of hanging. */
+const TIMEOUT_MS = 5_000;
 
 export interface OverviewOptions {
   readonly version: string;
-  /** Id of this process, under which it owns turns. */
+  /** Id of this process as owner of leases. */
   readonly node: string;
   readonly store: Pick<Store, "admin" | "turns" | "probe">;
   readonly storeKind: AdminOverview["store"]["kind"];
@@ -25,17 +25,17 @@ export interface OverviewOptions {
   readonly clock: Pick<Clock, "now" | "monotonic" | "after">;
 }
 
-/** Answers a function that looks at everything anew, and answers within `ANSWER_MS` whatever is away. `startedAt` of the answers is now. */
+/** Returns a function that checks everything within `TIMEOUT_MS`. The time of this call is its `started_at`. */
 export function createOverview(options: OverviewOptions): () => Promise<AdminOverview> {
   const { version, node, readiness, gauges, clock } = options;
   const startedAt = timeText(clock.now());
   return async () => {
-    const [look, everywhere, bus] = await Promise.all([
-      lookAtStore(options),
+    const [checked, everywhere, bus] = await Promise.all([
+      checkStore(options),
       countEverywhere(options),
-      lookAtBus(options),
+      checkBus(options),
     ]);
-    const problems = [...(readiness.stopping ? ["It is being stopped."] : []), ...look.commitProblems];
+    const problems = [...(readiness.stopping ? ["It is being stopped."] : []), ...checked.commitProblems];
     return {
       version,
       time: timeText(clock.now()),
@@ -50,21 +50,21 @@ export function createOverview(options: OverviewOptions): () => Promise<AdminOve
         running_turns: gauges.runningTurns(),
       },
       everywhere,
-      store: look.store,
+      store: checked.store,
       bus,
     };
   };
 }
 
-async function lookAtStore({ store, storeKind, clock }: OverviewOptions) {
+async function checkStore({ store, storeKind, clock }: OverviewOptions) {
   const [read, commit] = await Promise.all([
     timed(clock, async () => ({ there: await store.admin.now(), here: clock.now() })),
     timed(clock, () => store.probe()),
   ]);
   const aheadMs = read.ok ? Math.round(read.value.there - (read.value.here - read.ms / 2)) : null;
-  const unread = "The store cannot be read. Look at the database and at the log.";
+  const unread = "The store cannot be read. Check the database and the log.";
   const unwritten =
-    "The store takes no writes, or not in time. Look at the disk or the database, and at the log.";
+    "The store accepts no writes, or not in time. Check the disk or the database, and the log.";
   const commitProblems = commit.ok ? [] : [unwritten];
   const health = {
     kind: storeKind,
@@ -77,12 +77,12 @@ async function lookAtStore({ store, storeKind, clock }: OverviewOptions) {
   return { store: health, commitProblems };
 }
 
-/** `null` where the store cannot be read. */
+/** Returns `null` if the store cannot be read. */
 async function countEverywhere({ store, clock }: OverviewOptions): Promise<AdminOverview["everywhere"]> {
   const counted = await timed(clock, () =>
     Promise.all([store.admin.counts(COUNTED_TO), store.turns.countWaiting(COUNTED_TO)]),
   );
-  // What is wrong stands under `store`.
+  // `store.problems` explains the reason.
   if (!counted.ok) return null;
   const [counts, queued] = counted.value;
   return {
@@ -95,13 +95,13 @@ async function countEverywhere({ store, clock }: OverviewOptions): Promise<Admin
   };
 }
 
-async function lookAtBus({ bus, clock }: OverviewOptions): Promise<AdminOverview["bus"]> {
+async function checkBus({ bus, clock }: OverviewOptions): Promise<AdminOverview["bus"]> {
   const { kind, check } = bus;
   if (check === null) return { kind, is_healthy: true, problems: [], round_trip_ms: null };
   const answer = await timed(clock, check);
   if (answer.ok) return { kind, is_healthy: true, problems: [], round_trip_ms: answer.ms };
   const problem =
-    "The bus does not answer: other nodes hear of changes up to two seconds later, from the store. Look at its server and at the log.";
+    "The bus does not answer: other nodes notice changes up to two seconds later, through the store. Check its server and the log.";
   return { kind, is_healthy: false, problems: [problem], round_trip_ms: null };
 }
 
@@ -113,12 +113,12 @@ async function timed<Value>(
   clock: Pick<Clock, "monotonic" | "after">,
   work: () => Promise<Value>,
 ): Promise<Timed<Value>> {
-  const begun = clock.monotonic();
-  const late = Promise.withResolvers<never>();
-  const timer = clock.after(ANSWER_MS, () => late.reject(new Error("There was no answer in time")));
+  const startedAt = clock.monotonic();
+  const timeout = Promise.withResolvers<never>();
+  const timer = clock.after(TIMEOUT_MS, () => timeout.reject(new Error("There was no answer in time")));
   try {
-    const value = await Promise.race([work(), late.promise]);
-    return { ok: true, value, ms: Math.round((clock.monotonic() - begun) * 100) / 100 };
+    const value = await Promise.race([work(), timeout.promise]);
+    return { ok: true, value, ms: Math.round((clock.monotonic() - startedAt) * 100) / 100 };
   } catch {
     return { ok: false };
   } finally {

@@ -6,8 +6,8 @@ const HOUR = 3_600_000;
 const NOON = Date.UTC(2026, 0, 2, 12);
 const LAST_DAY = { from: null, to: null };
 
-/** Reports on these turns, in a store whose time is half past noon; it counts the turns that it was asked for. */
-function reportsOn(turns: readonly Partial<EndedTurn>[], mostTurns?: number) {
+/** Creates reports on these turns. The time is 12:30, and the store records how many turns were requested. */
+function reportsOn(turns: readonly Partial<EndedTurn>[], maxTurns?: number) {
   let largest = 0;
   let asked = 0;
   const stored = turns
@@ -33,7 +33,7 @@ function reportsOn(turns: readonly Partial<EndedTurn>[], mostTurns?: number) {
     now: () => Promise.resolve(NOON + HOUR / 2),
     ended: ({ from, to, after, limit }) => {
       asked += 1;
-      // Nothing here waits, so a report without an end would be one of which no time-out is ever heard.
+      // Nothing here yields to timers, so an endless report could never time out.
       if (asked > 20) throw new Error("A report asks for more and more");
       largest = Math.max(largest, limit);
       const begin = after === null ? 0 : stored.findIndex(({ number }) => number === after.number) + 1;
@@ -41,12 +41,12 @@ function reportsOn(turns: readonly Partial<EndedTurn>[], mostTurns?: number) {
       return Promise.resolve(inRange.slice(0, limit));
     },
   };
-  const reports: ReportsOptions = { store, ...(mostTurns !== undefined && { mostTurns }) };
+  const reports: ReportsOptions = { store, ...(maxTurns !== undefined && { maxTurns }) };
   return { reports, largest: () => largest };
 }
 
 describe("usage", () => {
-  it("adds up by time, App and model", async () => {
+  it("sums up by time, App and model", async () => {
     const { reports } = reportsOn([
       { endedAt: NOON + 1, inputTokens: 10, outputTokens: 1 },
       { endedAt: NOON + 2, inputTokens: 20, outputTokens: 2, state: "failed" },
@@ -90,7 +90,7 @@ describe("usage", () => {
     expect(new Set(rows.map(({ at }) => at))).toEqual(new Set(["2026-01-02T00:00:00.000Z"]));
   });
 
-  it("begins with a whole bucket, and ends before its end", async () => {
+  it("starts with a complete bucket and excludes the end time", async () => {
     const { reports } = reportsOn([{ endedAt: NOON }, { endedAt: NOON + HOUR }, { endedAt: NOON - 1 }]);
     const { from, rows } = await reportUsage(reports, { from: NOON + 5, to: NOON + HOUR, bucket: "hour" });
     expect(from).toBe("2026-01-02T12:00:00.000Z");
@@ -103,7 +103,7 @@ describe("usage", () => {
     ["that begins after now", { from: NOON + HOUR, to: null }, "range_invalid"],
     ["of too many buckets", { from: NOON - 1501 * HOUR, to: NOON }, "range_too_long"],
     ["of all times", { from: -8.64e15, to: 8.64e15 }, "range_too_long"],
-  ])("refuses a time %s", async (_name, time, code) => {
+  ])("rejects a time range %s", async (_name, time, code) => {
     const { reports } = reportsOn([]);
     await expect(reportUsage(reports, { ...time, bucket: "hour" })).rejects.toMatchObject({
       status: 400,
@@ -113,7 +113,7 @@ describe("usage", () => {
 });
 
 describe("latency", () => {
-  it("has percentiles by the nearest rank, in order, whatever the order of the turns", async () => {
+  it("computes nearest-rank percentiles, independent of the order of turns", async () => {
     const hundred = Array.from({ length: 100 }, (_, index) => ({
       endedAt: NOON + ((index * 37) % 100),
       enqueuedAt: NOON + ((index * 37) % 100) - (index + 1),
@@ -133,7 +133,7 @@ describe("latency", () => {
     ]);
   });
 
-  it("leaves out what was interrupted, and takes what failed", async () => {
+  it("excludes interrupted turns and includes failed ones", async () => {
     const { reports } = reportsOn([
       { state: "interrupted", enqueuedAt: 0 },
       { state: "failed", enqueuedAt: NOON - 7, startedAt: NOON - 4, ranMs: 4 },
@@ -144,7 +144,7 @@ describe("latency", () => {
     expect(rows).toMatchObject([{ turns: 1, total_ms: one(7), running_ms: one(4), place_ms: one(3) }]);
   });
 
-  it("is never below nothing, whatever was done to the clock", async () => {
+  it("is never negative, even if the clock was set back", async () => {
     const { reports } = reportsOn([{ enqueuedAt: NOON + 50, startedAt: NOON + 10 }]);
     const [row] = (await reportLatency(reports, { ...LAST_DAY, bucket: "day" })).rows;
     expect([row!.total_ms.p50, row!.place_ms!.p50]).toEqual([0, 0]);
@@ -154,7 +154,7 @@ describe("latency", () => {
 describe("a report", () => {
   const turns = Array.from({ length: 2_500 }, (_, index) => ({ endedAt: NOON + index }));
 
-  it("reads all turns, in portions, so that it holds up nobody", async () => {
+  it("reads all turns in batches", async () => {
     const { reports, largest } = reportsOn(turns);
     const { rows, turns_read, covered_from } = await reportUsage(reports, { ...LAST_DAY, bucket: "hour" });
     expect([turns_read, covered_from]).toEqual([2_500, null]);
@@ -162,7 +162,7 @@ describe("a report", () => {
     expect(largest()).toBeLessThanOrEqual(1_001);
   });
 
-  it("reads so many at most, the newest, and says where they end", async () => {
+  it("reads a limited number of the newest turns and reports the covered range", async () => {
     const { reports } = reportsOn(turns, 2_000);
     const { rows, turns_read, covered_from } = await reportLatency(reports, { ...LAST_DAY, bucket: "hour" });
     expect([turns_read, covered_from]).toEqual([2_000, new Date(NOON + 500).toISOString()]);

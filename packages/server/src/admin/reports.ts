@@ -1,4 +1,4 @@
-// Reports from the turns that are stored. They are read in portions, so that a report holds up nobody, and no more of them than a bound.
+// Reports computed from stored turns. They read a limited number of turns in batches, so that they do not block others.
 
 import type { AdminLatency, AdminUsage } from "@colloquy/protocol";
 import { InvalidRequest } from "../core/errors.ts";
@@ -8,16 +8,16 @@ import { LatencyTally } from "./latency-tally.ts";
 import { UsageTally } from "./usage-tally.ts";
 import { timeOrNull, timeText } from "./wire.ts";
 
-/** Turns that one report reads, the newest first. */
-const MOST_TURNS = 50_000;
-/** Buckets that one report may have. */
-const MOST_BUCKETS = 1_500;
-const PORTION = 1_000;
+/** Maximum turns that a report reads, newest first. */
+const MAX_TURNS = 50_000;
+/** Maximum buckets of a report. */
+const MAX_BUCKETS = 1_500;
+const BATCH_SIZE = 1_000;
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
 const BUCKET_MS = { minute: 60_000, hour: HOUR_MS, day: DAY_MS } as const;
 type Bucket = keyof typeof BUCKET_MS;
-/** Milliseconds since the Unix epoch that a date can have. */
+/** The latest time of a `Date`, in milliseconds since the Unix epoch. */
 const LAST_TIME = 8.64e15;
 
 interface ReportTime {
@@ -27,8 +27,8 @@ interface ReportTime {
 
 export interface ReportsOptions {
   readonly store: Pick<AdminStore, "now" | "ended">;
-  /** `MOST_TURNS` when absent. */
-  readonly mostTurns?: number;
+  /** Defaults to `MAX_TURNS`. */
+  readonly maxTurns?: number;
 }
 
 export async function reportUsage(
@@ -50,7 +50,7 @@ export async function reportLatency(
 }
 
 async function readTurns(
-  { store, mostTurns = MOST_TURNS }: ReportsOptions,
+  { store, maxTurns = MAX_TURNS }: ReportsOptions,
   query: ReportQuery<Bucket>,
   add: (turn: EndedTurn) => void,
 ) {
@@ -59,16 +59,16 @@ async function readTurns(
   let read = 0;
   let coveredFrom: number | null = null;
   for (let isEnd = false; !isEnd; ) {
-    const limit = Math.min(PORTION, mostTurns - read);
-    // One more than are used says whether there are more.
-    const portion: readonly EndedTurn[] = await store.ended({ from, to, after, limit: limit + 1 });
-    const used = portion.slice(0, limit);
+    const limit = Math.min(BATCH_SIZE, maxTurns - read);
+    // Read one more than needed to find out whether there are more.
+    const batch: readonly EndedTurn[] = await store.ended({ from, to, after, limit: limit + 1 });
+    const used = batch.slice(0, limit);
     for (const turn of used) add(turn);
     read += used.length;
     const last = used.at(-1);
     after = last ?? after;
-    isEnd = portion.length <= limit || read >= mostTurns;
-    if (isEnd && portion.length > limit) coveredFrom = last?.endedAt ?? null;
+    isEnd = batch.length <= limit || read >= maxTurns;
+    if (isEnd && batch.length > limit) coveredFrom = last?.endedAt ?? null;
   }
   return {
     from: timeText(from),
@@ -84,13 +84,13 @@ async function timeOf(
 ): Promise<ReportTime> {
   const end = to ?? (await store.now()) + 1;
   const bucketMs = BUCKET_MS[bucket];
-  // The first bucket is a whole one.
+  // Round down so that the first bucket is complete.
   const start = Math.max(-LAST_TIME, Math.floor((from ?? end - DAY_MS) / bucketMs) * bucketMs);
   if (start >= end) {
     throw new InvalidRequest("range_invalid", "`from` must be before `to`, which is now when it is absent.");
   }
-  if ((end - start) / bucketMs > MOST_BUCKETS) {
-    const detail = `A report has at most ${MOST_BUCKETS} buckets. Ask for a shorter time, or for longer buckets.`;
+  if ((end - start) / bucketMs > MAX_BUCKETS) {
+    const detail = `A report has at most ${MAX_BUCKETS} buckets. Request a shorter period or longer buckets.`;
     throw new InvalidRequest("range_too_long", detail);
   }
   return { from: start, to: end };

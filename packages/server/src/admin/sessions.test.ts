@@ -9,8 +9,8 @@ import { chat, complete, identityOf, NOTHING, startTurn, target } from "../store
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import {
   listSessions,
-  MOST_LOOKED_AT,
-  MOST_OPEN,
+  MAX_SCANNED,
+  MAX_OPEN,
   seeSessionWithTurns,
   type AdminSessionsOptions,
 } from "./sessions.ts";
@@ -36,7 +36,7 @@ async function idsOf(query: Partial<AdminSessionQuery>): Promise<string[]> {
   return (await listSessions(stored, { ...ANY, ...query })).sessions.map(({ session_id }) => session_id);
 }
 
-/** One of each status, in the order of the statuses. */
+/** One session of each status, in the order of the statuses. */
 async function openAll(): Promise<Record<string, string>> {
   const named: Record<string, string> = {};
   const next = async (name: string, make: (id: string) => Promise<unknown>) => {
@@ -56,7 +56,7 @@ async function openAll(): Promise<Record<string, string>> {
 }
 
 describe("sessions", () => {
-  it("are found by their status, each in one alone", async () => {
+  it("are each found under exactly one status", async () => {
     const named = await openAll();
     for (const [status, id] of Object.entries(named)) {
       expect(await idsOf({ status: status as "idle" })).toEqual([id]);
@@ -69,7 +69,7 @@ describe("sessions", () => {
     expect(stuck!.turn!.stuck).toMatch(/lease/);
   });
 
-  it("are found by words of their title in any case, by their id and by their wallet", async () => {
+  it("are found by part of the title, ignoring case, and by id or wallet", async () => {
     const [one, two] = [randomUUID(), randomUUID()];
     await store.sessions.open(target(one), { userState: null, publicKey: "0xabc" });
     await store.sessions.open(target(two), NOTHING);
@@ -110,7 +110,7 @@ describe("sessions", () => {
     },
   );
 
-  it("are not asked for with a cursor that is none", async () => {
+  it("reject an invalid cursor", async () => {
     for (const cursor of ["", "x", "1-", "-1", "1-2-3", "zzzzzzzzzzz-1", "1 -2"]) {
       await expect(listSessions(stored, { ...ANY, cursor })).rejects.toMatchObject({
         code: "invalid_cursor",
@@ -120,7 +120,7 @@ describe("sessions", () => {
 });
 
 describe("the turns of a session", () => {
-  it("come newest first, in pages, and only the first open one can be stuck", async () => {
+  it("are paged newest first, and only the first open one can be stuck", async () => {
     const id = randomUUID();
     await complete(store, await startTurn(store, id, "one"), "done");
     await startTurn(store, id, "two");
@@ -136,19 +136,20 @@ describe("the turns of a session", () => {
     expect(rest).toMatchObject({ turns: [{ number: 1 }], next_before: null });
   });
 
-  it("are those of a session that exists", async () => {
+  it("reject an unknown session", async () => {
     const turns = seeSessionWithTurns(stored, randomUUID(), { before: null, limit: 1 });
     await expect(turns).rejects.toMatchObject({ status: 404, code: "session_not_found" });
   });
 });
 
 describe("one request", () => {
-  /** A store of so many idle sessions, or of so many with an open turn; it counts those that it was asked for. */
+  /** Creates a store with that many idle or open sessions; it counts how many were requested. */
   function manySessions(count: number) {
     let asked = 0;
     const session = (key: number): SeenSession => ({
       key,
       id: randomUUID(),
+      spelling: "as-spelled",
       app: "default",
       title: "New Chat",
       model: "demo/assistant",
@@ -173,30 +174,30 @@ describe("one request", () => {
     return { stored: { store: many, limits }, asked: () => asked };
   }
 
-  it("looks at so many sessions at most, and the next page goes on behind them", async () => {
-    const many = manySessions(MOST_LOOKED_AT + 10);
+  it("scans a limited number of sessions, and the next page continues after them", async () => {
+    const many = manySessions(MAX_SCANNED + 10);
     const first = await listSessions(many.stored, { ...ANY, search: "nothing like it" });
     expect(first.sessions).toEqual([]);
     expect(first.next_cursor).not.toBeNull();
-    expect(many.asked()).toBe(MOST_LOOKED_AT);
+    expect(many.asked()).toBe(MAX_SCANNED);
     const last = await listSessions(many.stored, {
       ...ANY,
       search: "nothing like it",
       cursor: first.next_cursor,
     });
     expect(last.next_cursor).toBeNull();
-    expect(many.asked()).toBe(MOST_LOOKED_AT + 10);
+    expect(many.asked()).toBe(MAX_SCANNED + 10);
   });
 
-  it("looks at so many open ones at most, and says when there were more", async () => {
+  it("scans a limited number of open sessions and reports whether there were more", async () => {
     for (const [count, isComplete] of [
-      [MOST_OPEN, true],
-      [MOST_OPEN + 1, false],
+      [MAX_OPEN, true],
+      [MAX_OPEN + 1, false],
     ] as const) {
       const many = manySessions(count);
       const page = await listSessions(many.stored, { ...ANY, status: "stuck" });
       expect(page.is_complete).toBe(isComplete);
-      expect(many.asked()).toBeLessThanOrEqual(MOST_OPEN + 1);
+      expect(many.asked()).toBeLessThanOrEqual(MAX_OPEN + 1);
     }
   });
 });

@@ -1,4 +1,4 @@
-// Sessions as operators look for them. How much one request looks at is bounded here, whatever is stored.
+// Session search for operators. Bounds how many sessions one request scans.
 
 import {
   parseSessionId,
@@ -13,12 +13,12 @@ import type { AdminStore, SeenSession, UsePlace } from "../core/ports/admin-stor
 import { sessionStatus, whyStuck, type HealthLimits } from "../core/turn-health.ts";
 import { toAdminSession, toAdminTurn } from "./wire.ts";
 
-/** Sessions that one request looks at when it filters those by use; the next page goes on behind them. */
-export const MOST_LOOKED_AT = 5_000;
-/** Sessions with an open turn that one request looks at. */
-export const MOST_OPEN = 10_000;
-/** Read at once, so that whoever else wants something of the store comes in between. */
-const PORTION = 500;
+/** Maximum sessions that one request scans in order of use; the next page continues after them. */
+export const MAX_SCANNED = 5_000;
+/** Maximum sessions with an open turn that one request scans. */
+export const MAX_OPEN = 10_000;
+/** Sessions per read, so that other requests to the store can run in between. */
+const BATCH_SIZE = 500;
 
 export interface AdminSessionsOptions {
   readonly store: Pick<AdminStore, "now" | "used" | "open" | "find" | "turns">;
@@ -110,15 +110,15 @@ async function pageOfOpen(
 ): Promise<Page> {
   const found: SeenSession[] = [];
   let below: number | null = null;
-  let lookedAt = 0;
-  for (let isEnd = false; !isEnd && lookedAt < MOST_OPEN; ) {
-    const portion: readonly SeenSession[] = await store.open({ below, limit: PORTION });
-    found.push(...portion.filter(matches));
-    lookedAt += portion.length;
-    below = portion.at(-1)?.key ?? null;
-    isEnd = portion.length < PORTION;
+  let scanned = 0;
+  for (let isEnd = false; !isEnd && scanned < MAX_OPEN; ) {
+    const batch: readonly SeenSession[] = await store.open({ below, limit: BATCH_SIZE });
+    found.push(...batch.filter(matches));
+    scanned += batch.length;
+    below = batch.at(-1)?.key ?? null;
+    isEnd = batch.length < BATCH_SIZE;
   }
-  const isComplete = lookedAt < MOST_OPEN || (await store.open({ below, limit: 1 })).length === 0;
+  const isComplete = scanned < MAX_OPEN || (await store.open({ below, limit: 1 })).length === 0;
   const behind = found.toSorted(byUse).filter((session) => after === null || byUse(after, session) < 0);
   const sessions = behind.slice(0, limit);
   const next = behind.length > limit ? (sessions.at(-1) ?? null) : null;
@@ -132,17 +132,17 @@ async function pageByUse(
   matches: Matches,
 ) {
   const sessions: SeenSession[] = [];
-  const portionSize = status === null && search === null ? limit + 1 : PORTION;
+  const batchSize = status === null && search === null ? limit + 1 : BATCH_SIZE;
   let after = from;
-  for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT; ) {
-    const portion = await store.used({ app, after, limit: portionSize });
-    for (const session of portion) {
+  for (let scanned = 0; scanned < MAX_SCANNED; ) {
+    const batch = await store.used({ app, after, limit: batchSize });
+    for (const session of batch) {
       if (sessions.length === limit) return { sessions, next: after, isComplete: true };
       after = session;
-      lookedAt += 1;
+      scanned += 1;
       if (matches(session)) sessions.push(session);
     }
-    if (portion.length < portionSize) return { sessions, next: null, isComplete: true };
+    if (batch.length < batchSize) return { sessions, next: null, isComplete: true };
   }
   return { sessions, next: after, isComplete: true };
 }

@@ -2,7 +2,7 @@ import type { AdminUsageRow } from "@colloquy/protocol";
 import type { EndedTurn } from "../core/ports/admin-store.ts";
 import { timeText } from "./wire.ts";
 
-/** Adds up what turns have used, by time, App and model. */
+/** Sums up the usage of turns by time, App and model. */
 export class UsageTally {
   readonly #bucketMs: number;
   readonly #rows = new Map<string, AdminUsageRow>();
@@ -20,14 +20,14 @@ export class UsageTally {
     row.output_tokens += turn.outputTokens;
   }
 
-  /** Oldest first, then by App and model. */
+  /** Returns rows, oldest first, then by App and model. */
   rows(): AdminUsageRow[] {
     return [...this.#rows].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, row]) => row);
   }
 
   #rowOf({ endedAt, app, model }: EndedTurn): AdminUsageRow {
     const at = timeText(Math.floor(endedAt / this.#bucketMs) * this.#bucketMs);
-    // In no name is there a control character, so that rows are in the order of these texts.
+    // Names contain no control characters, so sorting these keys sorts by time, App and model.
     const key = [at, app, model ?? ""].join("\u0000");
     const known = this.#rows.get(key);
     if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-// Records as the wire has them.
+// Converts stored records to the wire format.
 
 import type { AdminKey, AdminSession, AdminTurn, IssuedAdminKey } from "@colloquy/protocol";
 import { ranInAttempt } from "../core/decisions/run-time.ts";
@@ -6,7 +6,7 @@ import type { SeenSession, SeenTurn } from "../core/ports/admin-store.ts";
 import type { IssuedKey, ListedKey } from "../core/ports/key-service.ts";
 import { sessionStatus, whyStuck, type HealthLimits } from "../core/turn-health.ts";
 
-/** Milliseconds since the Unix epoch as the wire has times. */
+/** Formats milliseconds since the Unix epoch as an ISO 8601 time. */
 export function timeText(at: number): string {
   return new Date(at).toISOString();
 }
@@ -15,11 +15,11 @@ export function timeOrNull(at: number | null): string | null {
   return at === null ? null : timeText(at);
 }
 
-/** `at` is the store's time. */
+/** `at` is the current time of the store. */
 export function toAdminSession(session: SeenSession, at: number, limits: HealthLimits): AdminSession {
   const { turn, updatedAt } = session;
   return {
-    session_id: session.id,
+    session_id: session.spelling,
     title: session.title,
     app: session.app,
     model: session.model,

@@ -22,7 +22,7 @@ const settings: AppSettings = {
   requireKey: "chat",
 };
 
-it("an App has what its configuration says, and shows its name and its slots for secrets alone", () => {
+it("returns an App with its settings, and exposes only its name and secrets", () => {
   const secrets = [{ name: "KEY", description: "A key", required: true }];
   const apps = createApps({ default: settings, defi: { ...settings, secrets } });
   expect(apps.get("defi")?.descriptor).toEqual({ name: "defi", secrets });
@@ -31,24 +31,24 @@ it("an App has what its configuration says, and shows its name and its slots for
   expect(Object.isFrozen(apps.get("default"))).toBe(true);
 });
 
-it("the default App comes first, the others as they are configured", () => {
+it("lists the default App first, and the others in their configured order", () => {
   const apps = createApps({ second: settings, default: settings, first: settings });
   expect(apps.names()).toEqual(["default", "second", "first"]);
 });
 
-it("an unknown name is no App, a prototype's name neither", () => {
+it("returns null for an unknown name and for names of the prototype", () => {
   const apps = createApps({ default: settings });
   expect(apps.get("other")).toBeNull();
   expect(apps.get("constructor")).toBeNull();
   expect(apps.get("__proto__")).toBeNull();
 });
 
-it("a configuration without the default App, or an App without models, is a defect", () => {
+it("throws without the default App, and for an App without models", () => {
   expect(() => createApps({})).toThrow('The App "default" must be configured');
   expect(() => createApps({ default: { ...settings, models: [] } })).toThrow("at least one model");
 });
 
-it("all Apps are replaced at once, or none", () => {
+it("replaces all Apps at once, or none", () => {
   const apps = createApps({ default: settings, old: settings });
   const before = apps.get("default");
   apps.replace({ default: { ...settings, instructions: "Be long." }, next: settings });

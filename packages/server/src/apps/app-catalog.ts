@@ -4,13 +4,16 @@ import { DEFAULT_APP } from "../core/session.ts";
 
 type AppsByName = Readonly<Record<string, AppSettings>>;
 
-/** A catalog whose Apps a reload replaces, all at once. */
+/** A catalog whose Apps can be replaced by a reload, all at once. */
 export interface ReplaceableApps extends AppCatalog {
-  /** Throws, and changes nothing, where `createApps` would throw. */
+  /** Throws if `createApps` would throw, without changing anything. */
   replace(settings: AppsByName): void;
 }
 
-/** The catalog of the configured Apps. Throws when `default` is missing or an App has no model: a defect of the caller. */
+/**
+ * Creates the catalog. Throws if `default` is missing or an App has no model, which its callers must rule
+ * out.
+ */
 export function createApps(settings: AppsByName): ReplaceableApps {
   let apps = defineApps(settings);
   let names = Object.freeze([...apps.keys()]);

@@ -2,20 +2,29 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { RecordingSink } from "../../test/service.ts";
 import type { SessionNote } from "../core/ports/bus.ts";
 import { Feed } from "./feed.ts";
-import { GivenLog, titled } from "./given-log.suite.ts";
+import { FakeEventLog, titled } from "./fake-event-log.suite.ts";
 import { InProcessBus } from "./in-process-bus.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
+import type { StreamPosition } from "./stream-position.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A feed whose bus, log and sessions are the test's. */
+/** Creates a feed whose bus, log and sessions the test controls. */
 export function bareFeed(options: { readonly max?: number | null } = {}) {
   const bus = new InProcessBus(SILENT);
   const clock = new ManualClock();
   const touched: (readonly { readonly id: string; readonly life: string }[])[] = [];
-  const log = new GivenLog("a");
-  const where = (): Promise<{ life: string; head: number; app: string; epoch: number; streaming: null }> =>
-    Promise.resolve({ life: log.life, head: log.head, app: "default", epoch: 0, streaming: null });
+  const log = new FakeEventLog("a");
+  const where = (): Promise<StreamPosition> =>
+    Promise.resolve({
+      spelling: "as-spelled",
+      life: log.life,
+      head: log.head,
+      app: "default",
+      epoch: 0,
+      streaming: null,
+      pendingActions: [],
+    });
   const position = {
     answer: (): ReturnType<typeof where> => where(),
   };
@@ -46,7 +55,7 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
   return { bus, clock, touched, log, position, where, feed, read, commit };
 }
 
-/** Numbers of the events that a reader was sent. */
+/** Returns the sequence numbers of the events in the sink. */
 export function numbersOf({ sink }: { readonly sink: RecordingSink }): number[] {
   return [...sink.text.matchAll(/^id: \w+-(\d+)$/gm)].map(([, number]) => Number(number));
 }

@@ -1,15 +1,15 @@
-// What the bus promises within one process, alone or among others.
+// The bus contract within one process, for buses of a single process and of a cluster.
 
 import { afterEach, describe, expect, it } from "vitest";
 import type { Bus } from "../core/ports/bus.ts";
 import type { Logger } from "../core/ports/logger.ts";
-import { delta, eventsNote, Hearing } from "./hearing.suite.ts";
+import { delta, eventsNote, RecordingListener } from "./recording-listener.suite.ts";
 
 const DELETED = { kind: "deleted", life: "a" } as const;
 
-/** `open` answers a bus that logs there; whatever else it opens goes when the bus is closed. */
+/** `open` returns a bus with this logger. Closing the bus closes everything else that `open` opened. */
 export function describeBus(name: string, open: (logger: Logger) => Bus): void {
-  describe(`the bus of one process: ${name}`, () => {
+  describe(`bus within one process: ${name}`, () => {
     const buses: Bus[] = [];
     afterEach(() => Promise.all(buses.splice(0).map((bus) => bus.close())));
 
@@ -25,22 +25,22 @@ export function describeBus(name: string, open: (logger: Logger) => Bus): void {
       return { bus, errors };
     }
 
-    it("has told every listener when a publish returns, and tells one that stopped nothing more", () => {
+    it("calls every listener before publish returns, and none that was removed", () => {
       const { bus } = busAndErrors();
-      const heard: string[] = [];
+      const received: string[] = [];
       const stop = bus.listen({
-        onNote: (id, { kind }, origin) => heard.push(`first ${id} ${kind} ${origin}`),
+        onNote: (id, { kind }, origin) => received.push(`first ${id} ${kind} ${origin}`),
       });
-      bus.listen({ onNote: (id, { kind }) => heard.push(`second ${id} ${kind}`) });
+      bus.listen({ onNote: (id, { kind }) => received.push(`second ${id} ${kind}`) });
       bus.publish("x", DELETED);
       stop();
       bus.publish("y", DELETED);
-      expect(heard).toEqual(["first x deleted here", "second x deleted", "second y deleted"]);
+      expect(received).toEqual(["first x deleted here", "second x deleted", "second y deleted"]);
     });
 
-    it("brings every note as it is, in order, whether its session is followed or not", async () => {
+    it("delivers every notification unchanged and in order, whether its session is followed or not", async () => {
       const { bus } = busAndErrors();
-      const hearing = new Hearing(bus);
+      const received = new RecordingListener(bus);
       const following = bus.follow("x");
       await following.ready;
       const notes = [eventsNote(1, "x".repeat(20_000)), delta(0, "one"), delta(3, "two"), DELETED];
@@ -50,44 +50,44 @@ export function describeBus(name: string, open: (logger: Logger) => Bus): void {
       }
       following.stop();
       bus.publish("x", DELETED);
-      expect(hearing.notes.filter(({ sessionId }) => sessionId === "x").map(({ note }) => note)).toEqual([
+      expect(received.notes.filter(({ sessionId }) => sessionId === "x").map(({ note }) => note)).toEqual([
         ...notes,
         DELETED,
       ]);
-      expect(hearing.notes).toHaveLength(9);
+      expect(received.notes).toHaveLength(9);
     });
 
-    it("rings at other processes alone", () => {
+    it("does not ring in its own process", () => {
       const { bus } = busAndErrors();
-      const hearing = new Hearing(bus);
+      const received = new RecordingListener(bus);
       bus.ring();
-      expect(hearing.rings).toBe(0);
+      expect(received.rings).toBe(0);
     });
 
-    it("lets no listener that fails fail the others, or the one who announces", () => {
+    it("calls the other listeners and does not throw when one listener throws", () => {
       const { bus, errors } = busAndErrors();
-      let heard = 0;
+      let received = 0;
       bus.listen({
         onNote: () => {
           throw new Error("broken");
         },
       });
-      bus.listen({ onNote: () => (heard += 1) });
+      bus.listen({ onNote: () => (received += 1) });
       bus.publish("x", DELETED);
-      expect(heard).toBe(1);
+      expect(received).toBe(1);
       expect(errors).toMatchObject([{ kind: "deleted" }]);
     });
 
-    it("still tells this process when it is closed, and fails nobody", async () => {
+    it("still notifies its own process after it was closed, and rejects nothing", async () => {
       const { bus } = busAndErrors();
-      const hearing = new Hearing(bus);
+      const received = new RecordingListener(bus);
       await Promise.all([bus.close(), bus.close()]);
       bus.publish("x", DELETED);
       bus.ring();
       const following = bus.follow("x");
       await following.ready;
       following.stop();
-      expect(hearing.notes).toHaveLength(1);
+      expect(received.notes).toHaveLength(1);
     });
   });
 }

@@ -1,4 +1,4 @@
-// What the bus promises between nodes, whatever carries the notes.
+// The bus contract between nodes, for every transport.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
@@ -7,17 +7,17 @@ import { createSystemClock } from "../clock.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import { ClusterBus, type ClusterBusOptions } from "./cluster-bus.ts";
-import { delta, eventsNote, Hearing } from "./hearing.suite.ts";
+import { delta, eventsNote, RecordingListener } from "./recording-listener.suite.ts";
 import type { Transport } from "./transport.ts";
 
-/** A server that carries notes between nodes, which a test may take away. */
+/** The transport's server, which a test can halt. */
 export interface Carrier {
   readonly port: number;
-  /** Bytes of a text that is certainly too long for it. */
+  /** A number of bytes that exceeds the limit of one text. */
   readonly tooLong: number;
-  /** A transport that reaches it at this port. */
+  /** Returns a transport that connects to this port. */
   transport(options: { readonly port: number; readonly clock: Clock; readonly logger: Logger }): Transport;
-  /** Connections that nodes have to it. */
+  /** Counts the nodes' connections to it. */
   connections(): Promise<number>;
   halt(): Promise<void>;
   resume(): Promise<void>;
@@ -30,12 +30,12 @@ const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 interface Node {
   readonly bus: ClusterBus;
-  readonly hearing: Hearing;
+  readonly received: RecordingListener;
   readonly proxy: TcpProxy;
 }
 
 export function describeClusterBus(name: string, start: () => Promise<Carrier>): void {
-  describe(`the bus over ${name}`, () => {
+  describe(`bus over ${name}`, () => {
     let carrier: Carrier;
     const nodes: Node[] = [];
     beforeAll(async () => {
@@ -46,7 +46,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       await Promise.all(nodes.splice(0).map(close));
     });
 
-    /** A node that is connected and follows these sessions. */
+    /** Starts a node that is connected and follows these sessions. */
     async function node(
       follows: readonly string[] = [],
       options: Partial<Pick<ClusterBusOptions, "clock" | "maxWaitingBytes" | "onLoss">> = {},
@@ -61,10 +61,10 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
         logger: SILENT,
         ...options,
       });
-      const hearing = new Hearing(bus);
-      const made = { bus, hearing, proxy };
+      const received = new RecordingListener(bus);
+      const made = { bus, received, proxy };
       nodes.push(made);
-      await hearing.until(({ resumed }) => resumed > 0);
+      await received.until(({ resumed }) => resumed > 0);
       await transport.ready();
       await Promise.all(follows.map((sessionId) => bus.follow(sessionId).ready));
       return made;
@@ -75,9 +75,9 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       await proxy.stop();
     }
 
-    /** Publishes on one node until the other one hears it: a connection of which nobody knows when it is back. */
+    /** Publishes on one node until the other receives it, for when the time of the reconnect is unknown. */
     async function untilThrough(from: Node, to: Node, step = turn): Promise<void> {
-      const isThere = to.hearing.until(({ notes }) => notes.some(({ note }) => note.life === "again"));
+      const isThere = to.received.until(({ notes }) => notes.some(({ note }) => note.life === "again"));
       let isOver = false;
       void isThere.then(() => {
         isOver = true;
@@ -88,7 +88,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       }
     }
 
-    it("is checked by an answer of the server, and says in time that there is none", async () => {
+    it("checks the connection by a round trip to the server, with a time limit", async () => {
       const proxy = await TcpProxy.start(carrier.port);
       const clock = new ManualClock();
       const transport = carrier.transport({ port: proxy.port, clock, logger: SILENT });
@@ -111,36 +111,38 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       await proxy.stop();
     });
 
-    it("has told this process when a publish returns, and tells a follower elsewhere in the same order", async () => {
+    it("notifies its own process before publish returns, and followers elsewhere in the same order", async () => {
       const [here, elsewhere] = await Promise.all([node([SESSION]), node([SESSION])]);
       const notes = Array.from({ length: 300 }, (_, index) => eventsNote(index + 1));
       for (const note of notes.slice(0, 100)) here.bus.publish(SESSION, note);
-      expect(here.hearing.notes).toHaveLength(100);
+      expect(here.received.notes).toHaveLength(100);
       for (const note of notes.slice(100)) {
         here.bus.publish(SESSION, note);
         await Promise.resolve();
       }
-      await elsewhere.hearing.until((heard) => heard.notes.length >= 300);
-      expect(elsewhere.hearing.notes).toEqual(
+      await elsewhere.received.until((received) => received.notes.length >= 300);
+      expect(elsewhere.received.notes).toEqual(
         notes.map((note) => ({ sessionId: SESSION, note, origin: "elsewhere" })),
       );
-      expect(here.hearing.notes).toEqual(notes.map((note) => ({ sessionId: SESSION, note, origin: "here" })));
+      expect(here.received.notes).toEqual(
+        notes.map((note) => ({ sessionId: SESSION, note, origin: "here" })),
+      );
     });
 
-    it("brings no note back to the node that published it", async () => {
+    it("does not deliver a notification back to its publisher", async () => {
       const [here, elsewhere] = await Promise.all([node([SESSION]), node([SESSION])]);
       here.bus.publish(SESSION, eventsNote(1));
-      await elsewhere.hearing.until(({ notes }) => notes.length === 1);
+      await elsewhere.received.until(({ notes }) => notes.length === 1);
       elsewhere.bus.publish(SESSION, eventsNote(2));
-      await here.hearing.until(({ notes }) => notes.length >= 2);
-      // What came back would have come before the answer to it.
-      expect(here.hearing.notes).toEqual([
+      await here.received.until(({ notes }) => notes.length >= 2);
+      // An echo would have arrived before the reply.
+      expect(here.received.notes).toEqual([
         { sessionId: SESSION, note: eventsNote(1), origin: "here" },
         { sessionId: SESSION, note: eventsNote(2), origin: "elsewhere" },
       ]);
     });
 
-    it("brings notes of sessions that are followed, until the last follower has stopped", async () => {
+    it("delivers notifications of a followed session until its last follower stops", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([OTHER])]);
       const first = elsewhere.bus.follow(SESSION);
       const second = elsewhere.bus.follow(SESSION);
@@ -148,64 +150,64 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       first.stop();
       first.stop();
       here.bus.publish(SESSION, eventsNote(1));
-      await elsewhere.hearing.until(({ notes }) => notes.length === 1);
+      await elsewhere.received.until(({ notes }) => notes.length === 1);
       second.stop();
       here.bus.publish(SESSION, eventsNote(2));
       here.bus.publish(OTHER, eventsNote(3));
-      await elsewhere.hearing.until(({ notes }) => notes.length >= 2);
-      expect(elsewhere.hearing.notes.map(({ sessionId }) => sessionId)).toEqual([SESSION, OTHER]);
+      await elsewhere.received.until(({ notes }) => notes.length >= 2);
+      expect(elsewhere.received.notes.map(({ sessionId }) => sessionId)).toEqual([SESSION, OTHER]);
       await elsewhere.bus.follow(SESSION).ready;
       here.bus.publish(SESSION, eventsNote(4));
-      await elsewhere.hearing.until(({ notes }) => notes.length >= 3);
-      expect(elsewhere.hearing.notes.at(-1)).toMatchObject({ note: eventsNote(4) });
+      await elsewhere.received.until(({ notes }) => notes.length >= 3);
+      expect(elsewhere.received.notes.at(-1)).toMatchObject({ note: eventsNote(4) });
     });
 
-    it("rings at the other nodes, whatever they follow, and not here", async () => {
+    it("rings on every other node, but not on its own", async () => {
       const [here, elsewhere] = await Promise.all([node(), node()]);
       here.bus.ring();
-      await elsewhere.hearing.until(({ rings }) => rings === 1);
+      await elsewhere.received.until(({ rings }) => rings === 1);
       elsewhere.bus.ring();
-      await here.hearing.until(({ rings }) => rings > 0);
-      expect([here.hearing.rings, elsewhere.hearing.rings]).toEqual([1, 1]);
+      await here.received.until(({ rings }) => rings > 0);
+      expect([here.received.rings, elsewhere.received.rings]).toEqual([1, 1]);
     });
 
-    it("says how far a session has moved in place of events that are too long", async () => {
+    it("sends a hint with the new head instead of events that are too long", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
       here.bus.publish(SESSION, eventsNote(7, "x".repeat(carrier.tooLong)));
       here.bus.publish(SESSION, eventsNote(8));
-      await elsewhere.hearing.until(({ notes }) => notes.length >= 2);
-      expect(elsewhere.hearing.notes.map(({ note }) => note)).toEqual([
+      await elsewhere.received.until(({ notes }) => notes.length >= 2);
+      expect(elsewhere.received.notes.map(({ note }) => note)).toEqual([
         { kind: "moved", life: "a", epoch: 1, head: 7 },
         eventsNote(8),
       ]);
-      expect(here.hearing.notes[0]).toMatchObject({ note: { kind: "events" } });
+      expect(here.received.notes[0]).toMatchObject({ note: { kind: "events" } });
     });
 
-    it("brings a long text in pieces that are the text again", async () => {
+    it("splits a long delta into pieces that join to the same text", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
       const text = 'ein "ü" \\ 👩‍👩‍👧 \u0001\n'.repeat(Math.ceil(carrier.tooLong / 16));
       here.bus.publish(SESSION, delta(5, text));
-      await elsewhere.hearing.until((heard) => heard.text(5).length >= text.length);
-      expect(elsewhere.hearing.text(5)).toBe(text);
-      expect(elsewhere.hearing.notes.length).toBeGreaterThan(1);
+      await elsewhere.received.until((received) => received.text(5).length >= text.length);
+      expect(elsewhere.received.text(5)).toBe(text);
+      expect(elsewhere.received.notes.length).toBeGreaterThan(1);
       expect(
-        elsewhere.hearing.notes.every(({ note }) => note.kind === "delta" && note.text.isWellFormed()),
+        elsewhere.received.notes.every(({ note }) => note.kind === "delta" && note.text.isWellFormed()),
       ).toBe(true);
     });
 
-    it("connects anew after its connections broke, and says that notes may have been lost", async () => {
+    it("reconnects after a broken connection, and reports that notifications may be lost", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
-      const before = elsewhere.hearing.resumed;
+      const before = elsewhere.received.resumed;
       elsewhere.proxy.cut();
-      await elsewhere.hearing.until(({ resumed }) => resumed > before);
+      await elsewhere.received.until(({ resumed }) => resumed > before);
       here.bus.publish(SESSION, eventsNote(1));
-      await elsewhere.hearing.until(({ notes }) => notes.length >= 1);
+      await elsewhere.received.until(({ notes }) => notes.length >= 1);
       here.proxy.cut();
       await untilThrough(here, elsewhere);
-      expect(elsewhere.hearing.notes[0]).toMatchObject({ note: eventsNote(1) });
+      expect(elsewhere.received.notes[0]).toMatchObject({ note: eventsNote(1) });
     });
 
-    it("goes on without its connection: nothing throws, memory has a bound, and the others hear that notes were lost", async () => {
+    it("bounds its memory without a connection, throws nothing, and reports the loss to the other nodes", async () => {
       const losses: string[] = [];
       const [here, elsewhere] = await Promise.all([
         node([], { maxWaitingBytes: 100_000, onLoss: (loss) => losses.push(loss) }),
@@ -224,41 +226,41 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       expect(most).toBeLessThanOrEqual(100_000);
       expect(losses).toEqual(expect.arrayContaining(["deltas", "events", "all"]));
       await here.bus.follow(OTHER).ready;
-      expect(elsewhere.hearing.resumed).toBe(1);
+      expect(elsewhere.received.resumed).toBe(1);
       here.proxy.fromClient = null;
-      await elsewhere.hearing.until(({ resumed }) => resumed > 1);
+      await elsewhere.received.until(({ resumed }) => resumed > 1);
       await untilThrough(here, elsewhere);
     });
 
-    it("gives up a connection on which nobody answers, whether it sends or listens", async () => {
+    it("drops an unresponsive connection, whether it sends or listens", async () => {
       const clock = new ManualClock();
       const [here, elsewhere] = await Promise.all([node([], { clock }), node([SESSION], { clock })]);
       here.proxy.isSilent = true;
       elsewhere.proxy.isSilent = true;
       here.bus.publish(SESSION, eventsNote(1));
-      // The first of these is asked whether it is there; by the second it has not answered.
+      // The check starts after the first five seconds and times out after the second.
       await clock.advance(5000);
       await clock.advance(5000);
       here.proxy.isSilent = false;
       elsewhere.proxy.isSilent = false;
       await untilThrough(here, elsewhere, () => clock.advance(100));
-      expect(elsewhere.hearing.resumed).toBeGreaterThan(1);
-      expect(elsewhere.hearing.notes.map(({ note }) => note)).not.toContainEqual(eventsNote(1));
-      // The connections that were given up are waited for no longer.
+      expect(elsewhere.received.resumed).toBeGreaterThan(1);
+      expect(elsewhere.received.notes.map(({ note }) => note)).not.toContainEqual(eventsNote(1));
+      // Closing the dropped connections has timed out by now.
       await clock.advance(1000);
     });
 
-    it("comes back when its server does", async () => {
+    it("reconnects when its server restarts", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
       await carrier.halt();
       here.bus.publish(SESSION, eventsNote(1));
       await elsewhere.bus.follow(OTHER).ready;
       await carrier.resume();
       await untilThrough(here, elsewhere);
-      expect(elsewhere.hearing.resumed).toBeGreaterThan(1);
+      expect(elsewhere.received.resumed).toBeGreaterThan(1);
     });
 
-    it("holds no connection and no timer when it is closed", async () => {
+    it("leaves no connection and no timer when it is closed", async () => {
       const clock = new CountedClock();
       const open = await node([SESSION], { clock });
       expect(await carrier.connections()).toBeGreaterThan(0);
@@ -269,18 +271,18 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       while ((await carrier.connections()) > 0);
       open.bus.publish(SESSION, eventsNote(2));
       open.bus.ring();
-      expect(open.hearing.notes).toHaveLength(2);
+      expect(open.received.notes).toHaveLength(2);
     });
 
-    it("sends what was published just before it is closed", async () => {
+    it("sends notifications published just before it is closed", async () => {
       const [here, elsewhere] = await Promise.all([node(), node([SESSION])]);
       here.bus.publish(SESSION, eventsNote(1));
       await here.bus.close();
-      await elsewhere.hearing.until(({ notes }) => notes.length >= 1);
-      expect(elsewhere.hearing.notes[0]).toMatchObject({ note: eventsNote(1) });
+      await elsewhere.received.until(({ notes }) => notes.length >= 1);
+      expect(elsewhere.received.notes[0]).toMatchObject({ note: eventsNote(1) });
     });
 
-    it("closes while there is no server", async () => {
+    it("closes while its server is down", async () => {
       const clock = new CountedClock();
       const open = await node([SESSION], { clock });
       await carrier.halt();
@@ -297,7 +299,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The clock of the machine, which knows how many of its timers are still to come. */
+/** The system clock, with a count of its pending timers. */
 class CountedClock implements Clock {
   readonly #clock = createSystemClock();
   timers = 0;

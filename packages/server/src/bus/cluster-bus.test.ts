@@ -1,4 +1,5 @@
-// What needs no server. The rest is in the suite, which postgres-transport.test.ts and nats-transport.test.ts run.
+// The contract within one process needs no server. postgres-transport.test.ts and nats-transport.test.ts run
+// the contract between nodes.
 
 import { createSystemClock } from "../clock.ts";
 import { describeBus } from "./bus.suite.ts";
@@ -6,7 +7,7 @@ import { ClusterBus } from "./cluster-bus.ts";
 import { NatsTransport } from "./nats-transport.ts";
 import { PostgresTransport } from "./postgres-transport.ts";
 
-// Nobody listens at this port: what holds in a process holds without the others.
+// No server listens on this port.
 const NOBODY = "127.0.0.1:1";
 
 describeBus("among others over PostgreSQL, which is away", (logger) => {

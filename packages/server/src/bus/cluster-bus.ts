@@ -1,24 +1,25 @@
-// The bus of a node among others: what is published is heard here before `publish` returns, and travels to the other nodes behind its back.
-// Texts on the way are `<node> <session or *> <body>`, so that what nobody here wants is dropped before its JSON is read.
+// The bus of a node in a cluster. `publish` calls local listeners before it returns and sends to the other
+// nodes asynchronously. The wire format is `<node> <session or *> <body>`, so that unwanted texts are dropped
+// before their JSON is parsed.
 
 import type { Bus, BusListener, Following, SessionNote } from "../core/ports/bus.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import { Listeners } from "./listeners.ts";
-import { parseNote } from "./note-text.ts";
-import { OutgoingNotes, type NoteLoss } from "./outgoing-notes.ts";
+import { parseNote } from "./note-encoding.ts";
+import { OutgoingQueue, type NoteLoss } from "./outgoing-queue.ts";
 import type { Packet, Transport } from "./transport.ts";
 import { within } from "./within.ts";
 
 export interface ClusterBusOptions {
-  /** This node's name among the nodes, without white space; another one for each process that is started. */
+  /** This node's name, without white space; unique for each process start. */
   readonly node: string;
   readonly transport: Transport;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Bytes of notes that wait for the transport; 8 MiB when absent. */
+  /** Maximum bytes of notifications queued for the transport; 8 MiB by default. */
   readonly maxWaitingBytes?: number;
-  /** Is told how many notes did not get out as they were, and why. */
+  /** Called with the number of notifications that were not sent unchanged, and the reason. */
   readonly onLoss?: (loss: NoteLoss, notes: number) => void;
 }
 
@@ -28,36 +29,36 @@ interface Followed {
 }
 
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
-/** Of notes that are sent together, about. */
+/** Approximate size of one batch. */
 const BATCH_BYTES = 256 * 1024;
-/** How long someone who follows a session waits to hear that its notes come. */
+/** Maximum time that `ready` of a followed session waits for the transport. */
 const FOLLOW_MS = 1000;
-/** How long what waits may take to be sent before the bus closes. */
-const LAST_NOTES_MS = 1000;
-const EVERYBODY = "*";
-/** Turns wait for whoever has room. */
+/** Maximum time to send queued notifications before the bus closes. */
+const FLUSH_MS = 1000;
+const ALL_NODES = "*";
+/** Turns are waiting for a free slot. */
 const WORK = "work";
-/** The node could not say all that it had to say. */
+/** This node lost notifications. */
 const LOST = "lost";
 
 export class ClusterBus implements Bus {
   readonly #options: ClusterBusOptions;
   readonly #listeners: Listeners;
-  readonly #outgoing: OutgoingNotes;
+  readonly #outgoing: OutgoingQueue;
   readonly #followed = new Map<string, Followed>();
-  /** What every node is to be told, once however often it came up. */
-  readonly #calls = new Set<typeof WORK | typeof LOST>();
+  /** Pending broadcasts to every node, each at most once. */
+  readonly #broadcasts = new Set<typeof WORK | typeof LOST>();
   #sending: Promise<void> | null = null;
   #hasWarned = false;
   #closed: Promise<void> | null = null;
 
-  /** Begins to connect. */
+  /** Starts connecting. */
   constructor(options: ClusterBusOptions) {
     this.#options = options;
     this.#listeners = new Listeners(options.logger);
-    this.#outgoing = new OutgoingNotes({
+    this.#outgoing = new OutgoingQueue({
       maxBytes: options.maxWaitingBytes ?? MAX_WAITING_BYTES,
-      onLoss: (loss, notes) => this.#lose(loss, notes),
+      onLoss: (loss, notes) => this.#reportLoss(loss, notes),
     });
     options.transport.start({
       onText: (text) => this.#receive(text),
@@ -65,7 +66,7 @@ export class ClusterBus implements Bus {
     });
   }
 
-  /** About what waits to be sent, in bytes. */
+  /** Approximate bytes of queued notifications. */
   get waitingBytes(): number {
     return this.#outgoing.bytes;
   }
@@ -79,7 +80,7 @@ export class ClusterBus implements Bus {
 
   ring(): void {
     if (this.#closed !== null) return;
-    this.#calls.add(WORK);
+    this.#broadcasts.add(WORK);
     this.#send();
   }
 
@@ -104,7 +105,7 @@ export class ClusterBus implements Bus {
     };
   }
 
-  /** Sends what waits, if that goes at once, and ends the connections. */
+  /** Sends queued notifications if the transport is ready, and closes the connections. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -112,7 +113,7 @@ export class ClusterBus implements Bus {
 
   async #close(): Promise<void> {
     const { clock, transport } = this.#options;
-    if (this.#sending !== null && transport.isReady) await within(clock, LAST_NOTES_MS, this.#sending);
+    if (this.#sending !== null && transport.isReady) await within(clock, FLUSH_MS, this.#sending);
     await transport.close();
     await this.#sending;
   }
@@ -121,7 +122,7 @@ export class ClusterBus implements Bus {
     const { clock, logger, transport } = this.#options;
     const ready = within(clock, FOLLOW_MS, transport.follow(sessionId)).then(
       () => undefined,
-      (error: unknown) => logger.debug({ err: error }, "a session cannot be followed before the bus is back"),
+      (error: unknown) => logger.debug({ err: error }, "cannot follow a session until the bus reconnects"),
     );
     const followed = { followers: 0, ready };
     this.#followed.set(sessionId, followed);
@@ -134,14 +135,14 @@ export class ClusterBus implements Bus {
 
   async #sendAll(): Promise<void> {
     const { transport } = this.#options;
-    // All that is said in this turn of the event loop goes together.
+    // Batch everything published in this tick of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     try {
-      while ((!this.#outgoing.isEmpty || this.#calls.size > 0) && (await transport.ready())) {
+      while ((!this.#outgoing.isEmpty || this.#broadcasts.size > 0) && (await transport.ready())) {
         await this.#sendBatch();
       }
     } finally {
-      // In the same moment in which nothing was left: what comes next begins anew.
+      // Cleared in the same tick in which the queue was empty, so the next publish starts a new loop.
       this.#sending = null;
     }
   }
@@ -153,20 +154,20 @@ export class ClusterBus implements Bus {
       await transport.send(packets);
       this.#hasWarned = false;
     } catch (error) {
-      logger.debug({ err: error, notes: packets.length }, "notes for other nodes may not have gone");
-      this.#lose("broken", packets.length);
+      logger.debug({ err: error, notes: packets.length }, "notifications to other nodes may be lost");
+      this.#reportLoss("broken", packets.length);
     }
   }
 
   #takePackets(): readonly Packet[] {
     const { node, transport } = this.#options;
-    // A session's id is as long as any other, and the longest that can stand there.
-    const head = (sessionId: string | null): string => `${node} ${sessionId ?? EVERYBODY} `;
+    // Session ids are UUIDs, longer than `*`, so they give the longest head.
+    const head = (sessionId: string | null): string => `${node} ${sessionId ?? ALL_NODES} `;
     const room = transport.maxBytes - Buffer.byteLength(head(LONGEST_ID));
-    const calls = [...this.#calls].map((body) => ({ sessionId: null, text: head(null) + body }));
-    this.#calls.clear();
+    const calls = [...this.#broadcasts].map((body) => ({ sessionId: null, text: head(null) + body }));
+    this.#broadcasts.clear();
     const notes = this.#outgoing.take(BATCH_BYTES, room);
-    // What was lost was said before what still waits, so that it is also told first.
+    // Lost notifications precede the queued ones, so announce the loss first.
     return [...calls, ...notes.map(({ sessionId, text }) => ({ sessionId, text: head(sessionId) + text }))];
   }
 
@@ -175,29 +176,29 @@ export class ClusterBus implements Bus {
     const sessionEnd = text.indexOf(" ", nodeEnd + 1);
     if (nodeEnd < 0 || sessionEnd < 0 || text.slice(0, nodeEnd) === this.#options.node) return;
     const sessionId = text.slice(nodeEnd + 1, sessionEnd);
-    if (sessionId === EVERYBODY) this.#beCalled(text.slice(sessionEnd + 1));
+    if (sessionId === ALL_NODES) this.#receiveBroadcast(text.slice(sessionEnd + 1));
     if (!this.#followed.has(sessionId)) return;
     const note = parseNote(text.slice(sessionEnd + 1));
     if (note !== null) this.#listeners.note(sessionId, note, "elsewhere");
   }
 
-  #beCalled(call: string): void {
+  #receiveBroadcast(call: string): void {
     if (call === WORK) this.#listeners.work();
     if (call === LOST) this.#listeners.resumed();
   }
 
-  #lose(loss: NoteLoss, notes: number): void {
-    // Readers mend a gap in a text by themselves, and hints still say where events are.
-    if (loss === "all" || loss === "broken") this.#calls.add(LOST);
+  #reportLoss(loss: NoteLoss, notes: number): void {
+    // Subscribers repair lost deltas themselves, and `moved` hints still announce the events.
+    if (loss === "all" || loss === "broken") this.#broadcasts.add(LOST);
     this.#options.onLoss?.(loss, notes);
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.#options.logger.warn(
       { loss, notes },
-      "the bus cannot keep up or has no connection: other nodes hear of some changes later, from the store",
+      "the bus is overloaded or disconnected: other nodes read some changes from the store, with a delay",
     );
   }
 }
 
-/** As long as a session's id is. */
+/** A UUID, for its length. */
 const LONGEST_ID = "00000000-0000-0000-0000-000000000000";

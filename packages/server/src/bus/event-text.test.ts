@@ -1,17 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { deltaText, eventText, positionText, streamNoticeText } from "./event-text.ts";
 
-const SOURCE = { sessionId: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", life: "abc" };
+const ID = "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111";
+const SOURCE = { sessionId: ID, spelling: ID.toUpperCase(), life: "abc" };
 const titled = (new_title: string) => ({ number: 7, event: { type: "title_changed", new_title } as const });
 
-describe("an event as text", () => {
-  it("is an id, one line of JSON with its session, and a blank line", () => {
+describe("event text", () => {
+  it("consists of an id, one line of JSON with the session id, and a blank line", () => {
     expect(eventText(SOURCE, titled("One"), new Set())?.toString()).toBe(
-      `id: abc-7\ndata: {"type":"title_changed","session_id":"${SOURCE.sessionId}","new_title":"One"}\n\n`,
+      `id: abc-7\ndata: {"type":"title_changed","session_id":"${SOURCE.spelling}","new_title":"One"}\n\n`,
     );
   });
 
-  it("stays one line whatever is in it", () => {
+  it("stays on one line whatever the event contains", () => {
     const lines = eventText(SOURCE, titled("a\nb\r\nc\u2028d"), new Set())
       ?.toString()
       .split(/\r\n|\r|\n/);
@@ -19,7 +20,7 @@ describe("an event as text", () => {
     expect(JSON.parse(lines![1]!.slice("data: ".length))).toMatchObject({ new_title: "a\nb\r\nc\u2028d" });
   });
 
-  it("is none for a reader that did not ask for its group", () => {
+  it("is null if the event's group is not included", () => {
     const event = {
       type: "state_changed",
       status: "idle",
@@ -31,9 +32,9 @@ describe("an event as text", () => {
     expect(eventText(SOURCE, { number: 1, event }, new Set(["state"]))).not.toBeNull();
   });
 
-  it("has no id when it is live alone, and moves the client's place when it is a place alone", () => {
+  it("has no id for a delta, and only an id for a position", () => {
     expect(deltaText(SOURCE, { message_id: "m", offset: 3, text: "x" }).toString()).toBe(
-      `data: {"type":"message_delta","session_id":"${SOURCE.sessionId}","message_id":"m","offset":3,"text":"x"}\n\n`,
+      `data: {"type":"message_delta","session_id":"${SOURCE.spelling}","message_id":"m","offset":3,"text":"x"}\n\n`,
     );
     expect(positionText(SOURCE, 9).toString()).toBe(": heartbeat\nid: abc-9\n\n");
     const notice = { code: "resync", level: "info", message: "Fetch." } as const;

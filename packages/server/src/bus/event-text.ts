@@ -1,19 +1,24 @@
-// Events as text of the stream (WHATWG HTML, "Server-sent events"): one JSON per `data:` line, `id:` where there is one, no `event:`.
+// Formats events as server-sent events (WHATWG HTML): one JSON per `data:` line, `id:` only for numbered
+// events, no `event:`.
 
-import type { IncludeGroup, MessageDelta, NoticeLevel } from "@colloquy/protocol";
+import type { IncludeGroup, MessageDelta, NoticeCode, NoticeLevel, PendingAction } from "@colloquy/protocol";
+import { actionNotice } from "../core/action.ts";
 import { formatEventId } from "../core/event-id.ts";
 import { projectEvent, type NumberedEvent } from "../core/session-event.ts";
+import type { StreamingText } from "./streaming-texts.ts";
 
 export const RETRY_TEXT = Buffer.from("retry: 2000\n\n");
 export const HEARTBEAT_TEXT = Buffer.from(": heartbeat\n\n");
 
-/** A session in a life: what every event of a stream belongs to. */
+/** The session and incarnation to which every event of a stream belongs. */
 export interface EventSource {
   readonly sessionId: string;
+  /** The id as events carry it. */
+  readonly spelling: string;
   readonly life: string;
 }
 
-/** The event for a reader with these groups, `null` when it is not for them. */
+/** Formats the event for a subscriber with these groups; returns `null` if they exclude it. */
 export function eventText(
   source: EventSource,
   { number, event }: NumberedEvent,
@@ -26,15 +31,24 @@ export function eventText(
   );
 }
 
-/** Text that an agent message has grown by; it has no id, so a client that resumes asks for what came before. */
+/** Formats a delta. It has no id, so a client that resumes asks for the events before it. */
 export function deltaText(source: EventSource, delta: Omit<MessageDelta, "type">): Buffer {
   return Buffer.from(`data: ${withSession(source, "message_delta", delta)}\n\n`);
 }
 
-/** A notice that concerns this stream alone; with the id of the log's head when the client shall resume from there. */
+/** Formats the whole agent message that streams. It has no id, because its text is not committed. */
+export function wholeMessageText(source: EventSource, { text, answer }: StreamingText): Buffer {
+  const { message, index } = answer;
+  const fields = { message: { ...message, content: text }, index };
+  return Buffer.from(`data: ${withSession(source, "message_updated", fields)}\n\n`);
+}
+
+/**
+ * Formats a notice for this stream only, with the id of the log's head if the client must resume from there.
+ */
 export function streamNoticeText(
   source: EventSource,
-  notice: { readonly code: string; readonly level: NoticeLevel; readonly message: string },
+  notice: { readonly code: NoticeCode; readonly level: NoticeLevel; readonly message: string },
   head: number | null,
 ): Buffer {
   const id = head === null ? "" : `id: ${formatEventId(source.life, head)}\n`;
@@ -42,17 +56,33 @@ export function streamNoticeText(
   return Buffer.from(`${id}data: ${withSession(source, "system_notice", { message, level, code })}\n\n`);
 }
 
-/** Moves a client's `Last-Event-ID` on past events that it was not shown. */
+/** Formats a heartbeat that advances the client's `Last-Event-ID` past events that its groups exclude. */
 export function positionText(source: EventSource, number: number): Buffer {
   return Buffer.from(`: heartbeat\nid: ${formatEventId(source.life, number)}\n\n`);
 }
 
 function withSession(source: EventSource, type: string, fields: object): string {
-  return JSON.stringify({ type, session_id: source.sessionId, ...fields });
+  return JSON.stringify({ type, session_id: source.spelling, ...fields });
 }
 
-/** Tells a reader whose place in the log is gone to fetch the snapshot; `head`: where its stream begins instead. */
+/**
+ * Formats the `resync` notice: events after the client's id are gone, and the stream starts after `head`
+ * instead.
+ */
 export function resyncText(source: EventSource, head: number): Buffer {
   const message = "Events after your Last-Event-ID are not available. Fetch the session's state again.";
   return streamNoticeText(source, { code: "resync", level: "info", message }, head);
+}
+
+/** Formats the notices about the session's pending actions for a new stream. */
+export function awaitedText(source: EventSource, pending: readonly PendingAction[]): Buffer {
+  return Buffer.concat(
+    pending.map((action) =>
+      streamNoticeText(
+        source,
+        { code: "action_requested", level: "info", message: actionNotice(action) },
+        null,
+      ),
+    ),
+  );
 }

@@ -5,7 +5,7 @@ import { bareFeed } from "./bare-feed.suite.ts";
 
 const ENDED = '"code":"app_key_invalid"';
 
-/** A key whose Apps a test takes away. */
+/** A key whose Apps a test can revoke. */
 class GivenAccess implements StreamAccess {
   apps: readonly string[];
   failure: Error | null = null;
@@ -41,8 +41,8 @@ async function open(access: StreamAccess) {
   return { sink, feed, clock };
 }
 
-describe("the key of an open stream", () => {
-  it("is looked at every two seconds; when it opens the App no more, the stream says so and ends", async () => {
+describe("key of an open stream", () => {
+  it("is checked every two seconds, and ends the stream with a notice once it no longer opens the App", async () => {
     const access = new GivenAccess("default");
     const { sink, feed, clock } = await open(access);
     await clock.advance(2_000);
@@ -59,7 +59,7 @@ describe("the key of an open stream", () => {
     feed.stop();
   });
 
-  it("that cannot be looked at now is looked at the next time", async () => {
+  it("is checked again at the next interval after a failed check", async () => {
     const access = new GivenAccess("default");
     access.failure = new Error("the store is away");
     const { sink, feed, clock } = await open(access);
@@ -72,7 +72,7 @@ describe("the key of an open stream", () => {
     feed.stop();
   });
 
-  it("that could not be looked at for five seconds ends the stream for now, at the moment when it is too old", async () => {
+  it("ends the stream with a retry as soon as its data is five seconds old", async () => {
     const access = new GivenAccess("default");
     const { sink, feed, clock } = await open(access);
     access.lastAskedAt = clock.monotonic() + 1_500;
@@ -82,7 +82,7 @@ describe("the key of an open stream", () => {
     expect(sink.ended).toBeNull();
     await clock.advance(1);
     expect(sink.ended).toBe("finish");
-    // Not for good: its client comes back.
+    // The `retry` field makes the client reconnect.
     expect(sink.text).not.toContain(ENDED);
     expect(sink.text.endsWith("retry: 2000\n\n")).toBe(true);
     expect(feed.openStreams).toBe(0);
@@ -90,7 +90,7 @@ describe("the key of an open stream", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("ends no stream as long as it is looked at in time, and none that needs no key", async () => {
+  it("ends no stream while its checks succeed, and none without a key", async () => {
     const [access, without] = [new GivenAccess("default"), new GivenAccess("default")];
     const { sink, feed, clock } = await open(access);
     const other = new RecordingSink();
@@ -106,7 +106,7 @@ describe("the key of an open stream", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("is asked about when the stream begins, too: it may have ended while that was opened", async () => {
+  it("is also checked when the stream starts, because it may have been revoked meanwhile", async () => {
     const { sink, feed } = await open(new GivenAccess("defi"));
     expect(sink.text).toContain(ENDED);
     expect(sink.ended).toBe("finish");
@@ -114,8 +114,8 @@ describe("the key of an open stream", () => {
   });
 });
 
-describe("a stream of a session that belongs to no App yet", () => {
-  it("ends, having shown nothing, when the session comes to an App that it may not show", async () => {
+describe("stream of a session without an App", () => {
+  it("ends before showing anything when the session joins an App that its key does not open", async () => {
     const service = await startService({ adjust: withApps("defi") });
     const id = newId();
     const read = async (access: StreamAccess) => {

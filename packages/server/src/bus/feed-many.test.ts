@@ -1,22 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/service.ts";
 import { bareFeed, numbersOf } from "./bare-feed.suite.ts";
-import { SlowSink } from "./given-log.suite.ts";
+import { SlowSink } from "./fake-event-log.suite.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
+import type { StreamPosition } from "./stream-position.ts";
 
-describe("the head of a session's log", () => {
-  it("of a life that is over does not count for a stream of the next one", async () => {
+describe("head of a session's log", () => {
+  it("ignores the head of an earlier incarnation", async () => {
     const { bus, position, where, feed, read, commit } = bareFeed();
     const old = await read("s");
     commit("s", "a", 1, 50);
-    // A stream is opened on a life that is deleted before the answer is there; meanwhile others read the next life.
-    const late = Promise.withResolvers<{
-      life: string;
-      head: number;
-      app: string;
-      epoch: number;
-      streaming: null;
-    }>();
+    // A stream opens on an incarnation that is deleted before the store answers; others already read the next
+    // one.
+    const late = Promise.withResolvers<StreamPosition>();
     position.answer = () => late.promise;
     const first = read("s");
     await new Promise((resolve) => setImmediate(resolve));
@@ -32,7 +28,15 @@ describe("the head of a session's log", () => {
       null,
     );
     await until(() => numbersOf({ sink: slow }).length === 2);
-    late.resolve({ life: "a", head: 50, app: "default", epoch: 0, streaming: null });
+    late.resolve({
+      spelling: "as-spelled",
+      life: "a",
+      head: 50,
+      app: "default",
+      epoch: 0,
+      streaming: null,
+      pendingActions: [],
+    });
     expect((await first).sink.ended).toBe("finish");
     slow.drain();
     await new Promise((resolve) => setImmediate(resolve));
@@ -42,7 +46,7 @@ describe("the head of a session's log", () => {
     feed.stop();
   });
 
-  it("has no text of a life before it, also where a place is read that is older than what was heard meanwhile", async () => {
+  it("shows no text of an earlier incarnation, even if a read is older than the notifications", async () => {
     const { bus, position, feed, commit } = bareFeed();
     const message = {
       id: "m",
@@ -67,7 +71,15 @@ describe("the head of a session's log", () => {
     );
     await new Promise((resolve) => setImmediate(resolve));
     commit("s", "b", 1, 2);
-    late.resolve({ life: "b", head: 1, app: "default", epoch: 0, streaming: null });
+    late.resolve({
+      spelling: "as-spelled",
+      life: "b",
+      head: 1,
+      app: "default",
+      epoch: 0,
+      streaming: null,
+      pendingActions: [],
+    });
     await opening;
     await until(() => numbersOf({ sink }).length === 1 || sink.text.includes("b-2"));
     sink.drain();
@@ -76,7 +88,7 @@ describe("the head of a session's log", () => {
     feed.stop();
   });
 
-  it("is not forgotten when an older life is said to be over once more", async () => {
+  it("survives a repeated deletion of an earlier incarnation", async () => {
     const { bus, log, feed, read, commit } = bareFeed();
     commit("s", "b", 1, 300);
     const one = await read("s", "0");
@@ -88,16 +100,10 @@ describe("the head of a session's log", () => {
   });
 });
 
-describe("streams of a session", () => {
-  it("are at most so many as allowed, those that are being opened among them, and closing makes room", async () => {
+describe("streams of one session", () => {
+  it("are limited in number, including those being opened, and closing one frees its slot", async () => {
     const { feed, read, position, where } = bareFeed({ max: 2 });
-    const gate = Promise.withResolvers<{
-      life: string;
-      head: number;
-      app: string;
-      epoch: number;
-      streaming: null;
-    }>();
+    const gate = Promise.withResolvers<StreamPosition>();
     position.answer = () => gate.promise;
     const opening = [read("s"), read("s")];
     await expect(read("s")).rejects.toMatchObject({
@@ -118,7 +124,7 @@ describe("streams of a session", () => {
     expect(feed.openStreams).toBe(0);
   });
 
-  it("that could not be opened take no place", async () => {
+  it("do not count if they could not be opened", async () => {
     const { feed, read, position, where } = bareFeed({ max: 1 });
     position.answer = () => Promise.reject(new Error("broken"));
     await expect(read("s")).rejects.toThrow("broken");
@@ -132,10 +138,10 @@ describe("ten thousand streams", () => {
   const many = async (bare: ReturnType<typeof bareFeed>, count: number) =>
     await Promise.all(Array.from({ length: count }, (_, index) => bare.read(`s${index}`)));
 
-  it("get their heartbeats in slices, between which others have their turn", async () => {
+  it("receive heartbeats in slices that yield to the event loop", async () => {
     const bare = bareFeed();
-    const readers = await many(bare, 450);
-    const beaten = () => readers.filter(({ sink }) => sink.text.includes(": heartbeat")).length;
+    const subscribers = await many(bare, 450);
+    const beaten = () => subscribers.filter(({ sink }) => sink.text.includes(": heartbeat")).length;
     const seen: number[] = [];
     const watch = () => {
       seen.push(beaten());
@@ -150,7 +156,7 @@ describe("ten thousand streams", () => {
     bare.feed.stop();
   });
 
-  it("have their sessions' use noted in portions, each session once, every four minutes", async () => {
+  it("record the use of each session once every four minutes, in batches", async () => {
     const bare = bareFeed();
     await many(bare, 1_100);
     await bare.read("s0");

@@ -1,4 +1,4 @@
-// Streams that are opened while their session is loaded, deleted or born again.
+// Streams that open while their session is loaded, deleted or created again.
 
 import type { IncludeGroup } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -37,7 +37,7 @@ async function turn(text: string): Promise<void> {
   await until(idle);
 }
 
-/** Holds the calls of a method until the answer is called. */
+/** Blocks the calls of a store method until the returned function is called. */
 function hold(method: string): () => void {
   const gate = Promise.withResolvers<void>();
   before = (called) => (called === method ? gate.promise : undefined);
@@ -47,10 +47,10 @@ function hold(method: string): () => void {
   };
 }
 
-describe("a stream that is being opened", () => {
-  it("misses nothing that happens while its place in the log is looked up", async () => {
+describe("stream being opened", () => {
+  it("misses no event committed while its position is read", async () => {
     await turn("one");
-    const reader = new FoldingReader(service, id);
+    const subscriber = new FoldingReader(service, id);
     await service.snapshot(id);
     const from = (await service.snapshot(id)).last_event_id;
     await turn("two");
@@ -64,7 +64,7 @@ describe("a stream that is being opened", () => {
     await turn("three");
     letGo();
     await opening;
-    await reader.connect();
+    await subscriber.connect();
     const head = (await service.snapshot(id)).last_event_id;
     await until(() => sink.text.includes(`id: ${head}\n`));
     const ids = [...sink.text.matchAll(/^id: .*-(\d+)$/gm)].map(([, number]) => Number(number));
@@ -72,7 +72,7 @@ describe("a stream that is being opened", () => {
     expect(ids).toEqual(ids.map((_, index) => first + index));
   });
 
-  it("ends with the last notice when its session is deleted meanwhile", async () => {
+  it("ends with the `session_deleted` notice when its session is deleted meanwhile", async () => {
     await turn("one");
     const from = (await service.snapshot(id)).last_event_id;
     await turn("two");
@@ -117,8 +117,8 @@ describe("a stream that is being opened", () => {
   });
 });
 
-describe("streams of one id in two lives", () => {
-  it("each end with their own life, and the next one begins at its own beginning", async () => {
+describe("streams of one session id in two incarnations", () => {
+  it("end with their own incarnation, and the next one starts at its own first event", async () => {
     await turn("one");
     const old = await open();
     await service.conversations.remove(id);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { IncludeGroup } from "@colloquy/protocol";
+import type { IncludeGroup, Message } from "@colloquy/protocol";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
@@ -36,11 +36,15 @@ function seen(sink: RecordingSink): Seen[] {
   });
 }
 
-/** Offset and text of each delta. */
+/**
+ * Returns the offset and text of each delta, with a whole streaming message counting as a delta from offset
+ * 0.
+ */
 const deltas = (sink: RecordingSink): unknown[] =>
-  seen(sink)
-    .filter(({ data }) => data.type === "message_delta")
-    .map(({ data }) => [data["offset"], data["text"]]);
+  seen(sink).flatMap(({ id, data }) => {
+    if (data.type === "message_updated" && id === null) return [[0, (data["message"] as Message).content]];
+    return data.type === "message_delta" ? [[data["offset"], data["text"]]] : [];
+  });
 const types = (sink: RecordingSink): string[] => seen(sink).map(({ data }) => data.type);
 const idle = async (): Promise<boolean> => !(await service.snapshot(id)).is_processing;
 
@@ -50,23 +54,75 @@ async function turn(text: string): Promise<void> {
   await until(idle);
 }
 
-describe("a stream", () => {
-  it("begins with the retry time and shows by default the four specified types with exactly their fields", async () => {
+describe("event stream", () => {
+  it("starts with the retry time and by default sends exactly the four specified event types and fields", async () => {
     const { sink } = await open(null, NOTHING);
     expect(sink.text).toBe("retry: 2000\n\n");
     await service.say(id, "hello");
     await until(() => types(sink).length === 1);
     (await service.model.next()).callTool("calculator", { expression: "1" }).finish("tool-calls");
     (await service.model.next()).say("1").finish();
-    await until(async () => (await idle()) && types(sink).length === 3);
+    await until(async () => (await idle()) && types(sink).length === 2);
     expect(seen(sink).map(({ data }) => data)).toEqual([
       { type: "title_changed", session_id: id, new_title: "hello" },
-      { type: "tool_update", session_id: id },
       { type: "tool_complete", session_id: id },
     ]);
   });
 
-  it("replays what came after its id, once and in order, and goes on live", async () => {
+  it("repeats pending actions on new streams, without an id, until they expire", async () => {
+    const notices = (sink: RecordingSink) =>
+      seen(sink).filter(({ data }) => (data as { code?: string }).code === "action_requested");
+    await service.close();
+    service = await startService({
+      adjust: (config) => {
+        const app = config.apps["default"]!;
+        const tools = { ...app.tools, approvals: { calculator: "always" as const } };
+        return { ...config, apps: { default: { ...app, tools } } };
+      },
+    });
+    await service.say(id, "hello");
+    (await service.model.next()).callTool("calculator", { expression: "1" }).finish("tool-calls");
+    await until(async () => (await service.snapshot(id)).pending_actions.length === 1);
+    const { last_event_id: head, pending_actions: pending } = await service.snapshot(id);
+    const late = await open(null, NOTHING);
+    expect(notices(late.sink)).toMatchObject([{ id: null, data: { level: "info" } }]);
+    expect(late.sink.text).toContain(`approval of the tool \\"calculator\\"`);
+    expect(late.sink.text).toContain(pending[0]!.expires_at);
+    expect(notices((await open(head, NOTHING)).sink)).toEqual([]);
+    // Streams that start with `resync` replay nothing.
+    expect(notices((await open("zz-3", NOTHING)).sink)).toMatchObject([{ id: null }]);
+    await service.pass(service.config.limits.actionMs + 5_000);
+    (await service.model.next()).say("Then not.").finish();
+    await until(idle);
+    expect(notices((await open(null, NOTHING)).sink)).toEqual([]);
+  });
+
+  it("starts with the answer that has no text yet, which the snapshot omits", async () => {
+    await service.say(id, "hello");
+    await service.model.next();
+    await service.say(id, "and another one");
+    const { messages, last_event_id: head } = await service.snapshot(id);
+    expect(messages.map(({ sender, turn: number }) => [sender, number])).toEqual([
+      ["user", 1],
+      ["user", 2],
+    ]);
+    for (const after of [null, head]) {
+      const { sink } = await open(after);
+      expect(seen(sink)).toMatchObject([
+        {
+          id: null,
+          data: {
+            type: "message_updated",
+            index: 1,
+            message: { sender: "agent", status: "streaming", content: "", turn: 1 },
+          },
+        },
+      ]);
+    }
+    expect(types((await open(null, NOTHING)).sink)).toEqual([]);
+  });
+
+  it("replays the events after its id once and in order, then goes live", async () => {
     await turn("one");
     const middle = (await service.snapshot(id)).last_event_id;
     await turn("two");
@@ -81,7 +137,7 @@ describe("a stream", () => {
     expect(numbers.at(-1)).toBe(Number((await service.snapshot(id)).last_event_id.split("-")[1]));
   });
 
-  it("from 0 has everything, and from an id that is not of this life is told to fetch again", async () => {
+  it("replays everything from id 0, and sends resync for an id of another incarnation", async () => {
     await turn("one");
     const head = (await service.snapshot(id)).last_event_id;
     const all = await open("0");
@@ -93,13 +149,13 @@ describe("a stream", () => {
     }
   });
 
-  it("that opens in the middle of an answer is sent its text first, and then what follows", async () => {
+  it("sends the text so far first when it opens in the middle of an answer", async () => {
     await service.say(id, "hello");
     const call = (await service.model.next()).say("one ");
     await until(async () => (await service.snapshot(id)).messages[1]?.content === "one ");
     const { sink } = await open();
     call.say("two");
-    // The title may come before, between or behind them.
+    // The title event may arrive at any point.
     await until(() => deltas(sink).length === 2);
     expect(deltas(sink)).toEqual([
       [0, "one "],
@@ -108,33 +164,34 @@ describe("a stream", () => {
     call.finish();
   });
 
-  it("is sent a text that was loaded in place of the one it has, once", async () => {
+  it("sends a recovered text once, in place of the previous one", async () => {
     const { sink } = await open();
     await service.say(id, "hello");
     const call = await service.model.next();
     call.say("so far, and more");
     await until(() => deltas(sink).length === 1);
     const { messages } = await service.snapshot(id);
-    const loaded = { messageId: messages[1]!.id, text: "so far" };
+    const message = messages[1]!;
+    const loaded = { messageId: message.id, text: "so far", answer: { message, index: 1 } };
     const session = service.registry.inMemory(id)!;
     for (let n = 0; n < 2; n += 1) service.feed.recover(session, loaded);
     expect(deltas(sink)).toEqual([
       [0, "so far, and more"],
       [0, "so far"],
     ]);
-    // Who comes later is sent what the session shows.
+    // A later stream receives the text of the snapshot.
     expect(deltas((await open()).sink)).toEqual([[0, "so far, and more"]]);
     call.finish();
   });
 
-  it("of a session that is deleted ends with a last notice", async () => {
+  it("ends with a notice when its session is deleted", async () => {
     const { sink } = await open();
     await service.conversations.remove(id);
     expect(seen(sink).at(-1)?.data).toMatchObject({ type: "system_notice", code: "session_deleted" });
     expect(sink.ended).toBe("finish");
   });
 
-  it("is closed when its client leaves more than 256 KiB of live events, and nobody else is", async () => {
+  it("is closed alone when its client leaves more than 256 KiB of live events undrained", async () => {
     const slow = new RecordingSink();
     let undrained = 0;
     slow.write = (bytes) => (undrained += bytes.length);
@@ -157,7 +214,7 @@ describe("a stream", () => {
     call.finish();
   });
 
-  it("gets a heartbeat every 15 seconds, with the head's id when the log moved on out of sight", async () => {
+  it("sends a heartbeat every 15 seconds, with the head's id after filtered events", async () => {
     const { sink } = await open(null, NOTHING);
     await service.clock.advance(15_000);
     expect(sink.text).toBe("retry: 2000\n\n: heartbeat\n\n");

@@ -1,7 +1,7 @@
-// The event channel: readers of sessions, fed by what is announced on the bus and, for what lies behind, by the store. It never
-// touches a live session.
+// Serves event streams. Subscribers receive notifications from the bus and missed events from the store; the
+// feed never touches a live session.
 
-import { ServiceError } from "../core/errors.ts";
+import { tooManyStreams } from "../core/errors.ts";
 import type { Bus, Origin, SessionNote } from "../core/ports/bus.ts";
 import type { Clock } from "../core/ports/clock.ts";
 import type { EventStore } from "../core/ports/event-store.ts";
@@ -13,27 +13,35 @@ import type {
   UpdateService,
 } from "../core/ports/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
-import { announceTo, growReaders, isBehind, livesIn, moveHead, type FeedChannel } from "./feed-channel.ts";
-import { Reader } from "./reader.ts";
-import { placeAfter, type StreamPosition } from "./stream-place.ts";
-import { StreamRounds } from "./stream-rounds.ts";
+import { awaitedText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
+import {
+  publishEvents,
+  publishDelta,
+  hasGapBefore,
+  incarnationsOf,
+  advanceHead,
+  showWhole,
+  type FeedChannel,
+} from "./feed-channel.ts";
+import { Subscriber } from "./subscriber.ts";
+import { resolveStart, type StreamPosition } from "./stream-position.ts";
+import { StreamMaintenance } from "./stream-maintenance.ts";
 import { StreamingTexts, type StreamingText } from "./streaming-texts.ts";
-import { TextMending } from "./text-mending.ts";
+import { TextRepair } from "./text-repair.ts";
 
 export interface FeedOptions {
   readonly bus: Bus;
   readonly events: EventStore;
   readonly clock: Clock;
-  /** Makes the session exist and answers where its log stands. */
+  /** Creates the session if it does not exist, and returns the position of its log. */
   readonly ensure: (sessionId: string, admit: AdmitNewSession) => Promise<StreamPosition>;
-  /** As `ensure`, `null` when there is no such session. */
+  /** Returns the position of the session's log, or `null` if the session does not exist. */
   readonly read: (sessionId: string) => Promise<StreamPosition | null>;
-  /** Whether the session is in memory: then `release` is called when it leaves. */
+  /** Returns true if the session is in memory. `release` is called when it is evicted. */
   readonly isInMemory: (sessionId: string) => boolean;
-  /** Notes that these sessions are in use. */
+  /** Records that these sessions are in use. */
   readonly touch: (used: readonly { readonly id: string; readonly life: string }[]) => Promise<unknown>;
-  /** Streams that one session may have open at once; `null` for any number. */
+  /** Maximum number of open streams of one session; `null` for no limit. */
   readonly maxStreamsPerSession: number | null;
 }
 
@@ -41,50 +49,54 @@ export class Feed implements UpdateService {
   readonly #options: FeedOptions;
   readonly #channels = new Map<string, FeedChannel>();
   readonly #texts = new StreamingTexts();
-  readonly #rounds: StreamRounds;
-  readonly #mending: TextMending;
+  readonly #maintenance: StreamMaintenance;
+  readonly #repair: TextRepair;
   readonly #stopListening: () => void;
   #stopped = false;
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    this.#stopListening = options.bus.listen({ onNote: (...heard) => this.#take(...heard) });
+    this.#stopListening = options.bus.listen({ onNote: (...args) => this.#take(...args) });
     const { clock, touch } = options;
-    this.#rounds = new StreamRounds({ channels: this.#channels, clock, touch });
+    this.#maintenance = new StreamMaintenance({ channels: this.#channels, clock, touch });
     const isBroken = (id: string): boolean => this.#channels.has(id) && this.#texts.hasGap(id);
-    this.#mending = new TextMending({ clock, read: (id) => this.#look(id), isBroken });
+    this.#repair = new TextRepair({ clock, read: (id) => this.#refresh(id), isBroken });
   }
 
-  /** Streams that are open now. */
+  /** Number of open streams. */
   get openStreams(): number {
     let count = 0;
-    for (const channel of this.#channels.values()) count += channel.readers.size;
+    for (const channel of this.#channels.values()) count += channel.subscribers.size;
     return count;
   }
 
-  /** Lives of a session that streams are open of: older ones too, where nobody has told their readers of the end. */
-  livesOf(sessionId: string): readonly string[] {
+  /**
+   * Returns the session's incarnations with open streams, including older ones whose deletion was not
+   * announced.
+   */
+  incarnationsOf(sessionId: string): readonly string[] {
     const channel = this.#channels.get(sessionId);
-    return channel === undefined ? [] : livesIn(channel);
+    return channel === undefined ? [] : incarnationsOf(channel);
   }
 
-  /** Sessions of which text is held. */
+  /** Number of sessions whose streaming text is in memory. */
   get heldTexts(): number {
     return this.#texts.size;
   }
 
   async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
-    if (this.#stopped) return endForNow(sink);
+    if (this.#stopped) return endWithRetry(sink);
     const channel = this.#join(request.sessionId);
     try {
       await channel.following.ready;
       const position = await this.#options.ensure(request.sessionId, admit);
-      this.#takePosition(channel, position);
-      const source: EventSource = { sessionId: request.sessionId, life: position.life };
-      const after = await placeAfter(this.#options.events, source, request.lastEventId, position.head);
+      this.#applyPosition(channel, position);
+      const { spelling, life } = position;
+      const source: EventSource = { sessionId: request.sessionId, spelling, life };
+      const after = await resolveStart(this.#options.events, source, request.lastEventId, position.head);
       sink.write(RETRY_TEXT);
       if (after === null) sink.write(resyncText(source, channel.head));
-      const reader = new Reader({
+      const subscriber = new Subscriber({
         source,
         included: request.include,
         access: request.access,
@@ -92,73 +104,79 @@ export class Feed implements UpdateService {
         sink,
         events: this.#options.events,
         after: after ?? channel.head,
-        onEnd: () => this.#leave(channel, reader),
+        onEnd: () => this.#leave(channel, subscriber),
       });
-      channel.readers.add(reader);
-      if (channel.ended.has(position.life)) reader.finishDeleted();
-      else if (this.#stopped) reader.finishForNow();
-      else if (reader.mayShow(channel.app)) void reader.replay();
-      return { close: () => reader.end("abort") };
+      channel.subscribers.add(subscriber);
+      if (channel.ended.has(position.life)) subscriber.finishDeleted();
+      else if (this.#stopped) subscriber.finishWithRetry();
+      else if (subscriber.verifyAccess(channel.app)) {
+        // A replay includes the request of each waiting action; without one, they are announced again.
+        if (request.lastEventId === null || after === null)
+          sink.write(awaitedText(source, position.pendingActions));
+        void subscriber.replay();
+      }
+      return { close: () => subscriber.end("abort") };
     } catch (error) {
       this.#leave(channel, null);
       throw error;
     }
   }
 
-  /** Ends every stream with a `retry`, after which its client comes back. */
+  /** Ends every stream with a `retry` field, after which its client reconnects. */
   stop(): void {
     this.#stopped = true;
     this.#stopListening();
-    this.#rounds.stop();
-    this.#mending.stop();
+    this.#maintenance.stop();
+    this.#repair.stop();
     for (const channel of this.#channels.values())
-      for (const reader of channel.readers) reader.finishForNow();
+      for (const subscriber of channel.subscribers) subscriber.finishWithRetry();
   }
 
   /**
-   * A session was loaded in the middle of an answer that nobody here works on, after a crash for example: readers are sent what its
-   * snapshot shows, in place of what they had of it.
+   * Replaces the streaming text of a session that was loaded in the middle of an answer that this process
+   * does not work on, for example after a crash. Subscribers receive the text of the snapshot.
    */
   recover(session: StreamPosition & { readonly id: string }, streaming: StreamingText): void {
     if (!this.#texts.recover(session.id, session.life, { ...streaming, epoch: session.epoch })) return;
     const channel = this.#channels.get(session.id);
     if (channel === undefined || (channel.life === session.life && session.head < channel.head)) return;
-    // Of what was loaded, readers may not have been told everything yet: the text of a message comes behind its beginning.
-    moveHead(channel, session);
+    // Subscribers may not have all loaded events yet. Send those first: the text of a message follows its
+    // first event.
+    advanceHead(channel, session);
     this.#catchUp(channel);
-    this.#showText(channel);
+    this.#sendText(channel);
   }
 
-  /** A session has left memory, and nobody works on it: its text is held no longer. `recover` brings it back when it is loaded. */
+  /**
+   * Drops the text of a session that was evicted from memory. `recover` restores it when the session is
+   * loaded.
+   */
   release(sessionId: string): void {
     this.#texts.release(sessionId);
   }
 
-  /** As in `StreamRounds`. */
+  /** See `StreamMaintenance.noteUse`. */
   async noteUse(): Promise<void> {
-    await this.#rounds.noteUse();
+    await this.#maintenance.noteUse();
   }
 
-  /** As above. */
+  /** See `StreamMaintenance.checkKeys`. */
   async checkKeys(): Promise<void> {
-    await this.#rounds.checkKeys();
+    await this.#maintenance.checkKeys();
   }
 
-  /** Joins before the session is looked up, so that nothing announced from now on is missed. */
+  /** Joins before the session is read, so that the stream misses no notification in between. */
   #join(sessionId: string): FeedChannel {
     const limit = this.#options.maxStreamsPerSession;
     let channel = this.#channels.get(sessionId);
-    if (channel !== undefined && limit !== null && channel.streams >= limit) {
-      const detail = `This session has ${limit} open event streams. Close one of them, or share one between readers.`;
-      throw new ServiceError(429, "too_many_streams", detail, { headers: { "retry-after": "10" } });
-    }
+    if (channel !== undefined && limit !== null && channel.streams >= limit) throw tooManyStreams(limit);
     if (channel === undefined) {
       channel = {
         sessionId,
         life: "",
         app: DEFAULT_APP,
         head: 0,
-        readers: new Set(),
+        subscribers: new Set(),
         streams: 0,
         ended: new Set(),
         following: this.#options.bus.follow(sessionId),
@@ -170,73 +188,78 @@ export class Feed implements UpdateService {
     return channel;
   }
 
-  #leave(channel: FeedChannel, reader: Reader | null): void {
-    if (reader !== null) channel.readers.delete(reader);
+  #leave(channel: FeedChannel, subscriber: Subscriber | null): void {
+    if (subscriber !== null) channel.subscribers.delete(subscriber);
     channel.streams -= 1;
     if (channel.streams > 0) return;
     channel.following.stop();
     this.#channels.delete(channel.sessionId);
-    // What is said of it elsewhere is not heard any longer, nor that it ends.
+    // This node no longer receives notifications of the session, not even its deletion.
     if (!this.#options.isInMemory(channel.sessionId)) this.#texts.release(channel.sessionId);
   }
 
   #take(sessionId: string, note: SessionNote, origin: Origin): void {
-    const heard = this.#texts.take(sessionId, note);
+    const outcome = this.#texts.take(sessionId, note);
     const channel = this.#channels.get(sessionId);
     if (channel === undefined) return;
     if (note.kind === "events") {
-      const hasMissed = isBehind(channel, note);
-      announceTo(channel, note.life, note.events);
-      if (!hasMissed) return;
+      const hasGap = hasGapBefore(channel, note);
+      publishEvents(channel, note.life, note.events);
+      if (!hasGap) return;
       this.#texts.doubt(sessionId);
-      this.#mending.begin(sessionId);
+      this.#repair.begin(sessionId);
     } else if (note.kind === "delta") {
-      if (heard === "taken" || origin === "here") growReaders(channel, note);
-      if (heard === "gap") this.#mending.begin(sessionId);
+      if (outcome === "taken" || origin === "here") publishDelta(channel, note);
+      if (outcome === "gap") this.#repair.begin(sessionId);
     } else if (note.kind === "moved") {
-      const isNews = note.life !== channel.life || note.head > channel.head;
-      if (this.#texts.isQuiet(sessionId) || isNews) this.#mending.begin(sessionId);
+      const isNew = note.life !== channel.life || note.head > channel.head;
+      if (this.#texts.isQuiet(sessionId) || isNew) this.#repair.begin(sessionId);
     } else {
       channel.ended.add(note.life);
-      for (const reader of channel.readers) if (reader.source.life === note.life) reader.finishDeleted();
+      for (const subscriber of channel.subscribers)
+        if (subscriber.source.life === note.life) subscriber.finishDeleted();
     }
   }
 
-  /** More may have been committed and said elsewhere than was heard here: readers are sent it, as far as they may see it. */
-  async #look(sessionId: string): Promise<boolean> {
+  /** Reads the session from the store and sends its subscribers what they missed, if their keys allow it. */
+  async #refresh(sessionId: string): Promise<boolean> {
     const position = await this.#options.read(sessionId);
     const channel = this.#channels.get(sessionId);
-    return position === null || channel === undefined || this.#takePosition(channel, position);
+    return position === null || channel === undefined || this.#applyPosition(channel, position);
   }
 
-  /** Where the session stood when it was read; more may have been heard meanwhile, and then it says nothing. Answers whether it did. */
-  #takePosition(channel: FeedChannel, position: StreamPosition): boolean {
+  /** Applies a position read from the store. Returns false if notifications have already moved past it. */
+  #applyPosition(channel: FeedChannel, position: StreamPosition): boolean {
     const { life, head, epoch, streaming } = position;
     if (channel.ended.has(life) || (channel.life === life && head < channel.head)) return false;
-    moveHead(channel, position);
-    // First the text: who catches up is sent it at the end of that.
-    const isNews = streaming !== null && this.#texts.mend(channel.sessionId, life, { ...streaming, epoch });
+    advanceHead(channel, position);
+    // Update the text first: a subscriber that catches up receives it last.
+    const isNew = streaming !== null && this.#texts.merge(channel.sessionId, life, { ...streaming, epoch });
     if (streaming === null) this.#texts.release(channel.sessionId);
     this.#catchUp(channel);
-    if (isNews) this.#showText(channel);
+    if (isNew) this.#sendText(channel);
     return true;
   }
 
-  /** Who is catching up gets it at the end of that. */
-  #showText(channel: FeedChannel): void {
+  /** Sends the whole streaming text to live subscribers. The others receive it when they have caught up. */
+  #sendText(channel: FeedChannel): void {
     const streaming = this.#texts.get(channel.sessionId, channel.life);
-    if (streaming !== null) growReaders(channel, { life: channel.life, offset: 0, ...streaming });
+    if (streaming !== null) showWhole(channel, streaming);
   }
 
   #catchUp(channel: FeedChannel): void {
-    for (const reader of channel.readers) {
-      if (reader.source.life === channel.life && reader.mayShow(channel.app)) reader.catchUp();
+    for (const subscriber of channel.subscribers) {
+      if (subscriber.source.life === channel.life && subscriber.verifyAccess(channel.app))
+        subscriber.catchUp();
     }
   }
 }
 
-/** As an open stream ends: a browser's EventSource comes back after that, where it would give up for good behind a 503. */
-function endForNow(sink: StreamSink): OpenStream {
+/**
+ * Ends the stream with 200 and `retry`: a browser's EventSource reconnects after that, but gives up for good
+ * on a 503.
+ */
+function endWithRetry(sink: StreamSink): OpenStream {
   sink.write(RETRY_TEXT);
   sink.end("finish");
   return { close: () => undefined };

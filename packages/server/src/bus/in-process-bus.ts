@@ -4,7 +4,7 @@ import { Listeners } from "./listeners.ts";
 
 const FOLLOWED: Following = { ready: Promise.resolve(), stop: () => undefined };
 
-/** The bus of a service that is one process: a publish calls every listener before it returns. */
+/** The bus of a single-process service: `publish` calls every listener before it returns. */
 export class InProcessBus implements Bus {
   readonly #listeners: Listeners;
 
@@ -17,7 +17,7 @@ export class InProcessBus implements Bus {
   }
 
   ring(): void {
-    // Nobody else is there to be told.
+    // There are no other processes.
   }
 
   listen(listener: BusListener): () => void {

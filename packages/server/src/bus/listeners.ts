@@ -1,7 +1,10 @@
 import type { BusListener, Origin, SessionNote } from "../core/ports/bus.ts";
 import type { Logger } from "../core/ports/logger.ts";
 
-/** Those in this process who listen to the bus. One that fails is logged, and disturbs neither the others nor the one who announces. */
+/**
+ * The bus listeners of this process. A listener that throws is logged and affects neither the others nor the
+ * publisher.
+ */
 export class Listeners {
   readonly #listeners = new Set<BusListener>();
   readonly #logger: Logger;
@@ -10,7 +13,7 @@ export class Listeners {
     this.#logger = logger;
   }
 
-  /** Answers how to stop. */
+  /** Returns a function that removes the listener. */
   add(listener: BusListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -33,7 +36,7 @@ export class Listeners {
       try {
         call(listener);
       } catch (error) {
-        // What was committed stays committed, whoever cannot take the news of it.
+        // The change is already committed, so a failing listener must not fail the publisher.
         this.#logger.error({ err: error, kind }, "a listener of the bus failed");
       }
     }

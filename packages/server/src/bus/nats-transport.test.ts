@@ -10,7 +10,7 @@ import { NatsTransport } from "./nats-transport.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
-describe.skipIf(await isWithoutNats())("a server of its own", () => {
+describe.skipIf(await isWithoutNats())("NatsTransport", () => {
   describeClusterBus("NATS", async () => {
     const server = await NatsServer.start("max_payload: 8KB");
     return {
@@ -28,7 +28,7 @@ describe.skipIf(await isWithoutNats())("a server of its own", () => {
   it.each([
     ["a user", "authorization { user: node, password: 'p@ss' }", "node:p%40ss@"],
     ["a token", "authorization { token: 'to/ken' }", "to%2Fken@"],
-  ])("lets in %s whose name is in the URL", async (_, settings, credentials) => {
+  ])("authenticates %s from the URL", async (_, settings, credentials) => {
     const server = await NatsServer.start(settings);
     try {
       const url = `nats://${credentials}127.0.0.1:${server.port}`;
@@ -46,34 +46,34 @@ describe.skipIf(await isWithoutNats())("a server of its own", () => {
     }
   });
 
-  it("keeps clusters apart that share a server, and tells a node only of what it follows", async () => {
+  it("separates clusters that share a server, and delivers only followed sessions", async () => {
     const server = await NatsServer.start();
-    const open = async (namespace: string, heard: string[]) => {
+    const open = async (namespace: string, received: string[]) => {
       const url = `nats://127.0.0.1:1,nats://127.0.0.1:${server.port}`;
       const transport = new NatsTransport({ url, namespace, clock: createSystemClock(), logger: SILENT });
-      const onText = (text: string) => void heard.push(text);
+      const onText = (text: string) => void received.push(text);
       await new Promise<void>((resolve) => transport.start({ onText, onResumed: resolve }));
       await transport.follow("x");
       return transport;
     };
-    const [heard, foreign]: [string[], string[]] = [[], []];
-    const transports = await Promise.all([open("one", []), open("one", heard), open("two", foreign)]);
+    const [received, foreign]: [string[], string[]] = [[], []];
+    const transports = await Promise.all([open("one", []), open("one", received), open("two", foreign)]);
     const packet = (sessionId: string | null) => ({ sessionId, text: `to ${sessionId ?? "all"}` });
     await transports[0].send([packet("x"), packet("y"), packet(null)]);
-    // What was sent before a flush has been delivered when the answer to a later question is there.
+    // Texts sent before a flush have arrived when a later round trip completes.
     await transports[1].follow("z");
     await transports[2].follow("z");
-    expect([heard, foreign]).toEqual([["to x", "to all"], []]);
+    expect([received, foreign]).toEqual([["to x", "to all"], []]);
     transports[1].unfollow("x");
     await transports[1].follow("z");
     await transports[0].send([packet("x"), packet("z")]);
     await transports[1].follow("other");
-    expect(heard).toEqual(["to x", "to all", "to z"]);
+    expect(received).toEqual(["to x", "to all", "to z"]);
     await Promise.all(transports.map((transport) => transport.close()));
     await server.stop();
   });
 
-  it("knows that a text may not have gone as soon as the connection breaks", async () => {
+  it("rejects a send as soon as the connection breaks", async () => {
     const server = await NatsServer.start();
     const proxy = await TcpProxy.start(server.port);
     const url = `nats://127.0.0.1:${proxy.port}`;
@@ -88,10 +88,10 @@ describe.skipIf(await isWithoutNats())("a server of its own", () => {
     await server.stop();
   });
 
-  it("follows what it was asked for at the very moment when its connection ended", async () => {
+  it("follows a session that was requested just as the connection ended", async () => {
     const server = await NatsServer.start();
     const proxy = await TcpProxy.start(server.port);
-    const open = async (port: number, heard: string[]) => {
+    const open = async (port: number, received: string[]) => {
       const url = `nats://127.0.0.1:${port}`;
       const transport = new NatsTransport({
         url,
@@ -102,7 +102,7 @@ describe.skipIf(await isWithoutNats())("a server of its own", () => {
       const resumed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       let times = 0;
       transport.start({
-        onText: (text) => void heard.push(text),
+        onText: (text) => void received.push(text),
         onResumed: () => resumed[times++]?.resolve(),
       });
       await resumed[0]?.promise;
@@ -112,12 +112,13 @@ describe.skipIf(await isWithoutNats())("a server of its own", () => {
     const see = (message: unknown): void =>
       void sockets.push((message as { readonly socket: Socket }).socket);
     subscribe("net.client.socket", see);
-    const heard: string[] = [];
-    const { transport, again } = await open(proxy.port, heard);
+    const received: string[] = [];
+    const { transport, again } = await open(proxy.port, received);
     unsubscribe("net.client.socket", see);
     const other = await open(server.port, []);
     const ids: string[] = [];
-    // At each step of what follows from it, so that one of them is between the end of the connection and its being noticed.
+    // Try every microtask after the end, so that one falls between the end of the connection and its
+    // detection.
     const followOn = async (): Promise<void> => {
       for (let step = 0; step < 200; step += 1) {
         ids.push(`s${step}`);
@@ -132,14 +133,14 @@ describe.skipIf(await isWithoutNats())("a server of its own", () => {
     expect(ids).toHaveLength(200);
     await other.transport.send(ids.map((id) => ({ sessionId: id, text: id })));
     await transport.follow("last");
-    expect(heard).toEqual(ids);
+    expect(received).toEqual(ids);
     await Promise.all([transport.close(), other.transport.close()]);
     await proxy.stop();
     await server.stop();
   });
 
-  it.each(["", "a.b", "a b", "a>", "x".repeat(64)])("refuses the namespace %o", (namespace) => {
+  it.each(["", "a.b", "a b", "a>", "x".repeat(64)])("rejects the namespace %o", (namespace) => {
     const options = { url: "nats://127.0.0.1:4222", clock: createSystemClock(), logger: SILENT };
-    expect(() => new NatsTransport({ ...options, namespace })).toThrow("is no namespace");
+    expect(() => new NatsTransport({ ...options, namespace })).toThrow("is not a valid namespace");
   });
 });

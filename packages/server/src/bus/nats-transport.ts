@@ -1,4 +1,5 @@
-// Texts between nodes over NATS: a subject for each session, so that a node hears of those that it follows, and one for all nodes.
+// Carries texts between nodes over NATS: one subject for each session, so that a node receives only those it
+// follows, and one for all.
 
 import {
   connect,
@@ -8,20 +9,23 @@ import {
 } from "@nats-io/transport-node";
 import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
-import { KeptConnection, type Made } from "./kept-connection.ts";
+import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
 import type { Packet, Transport, TransportReceiver } from "./transport.ts";
 import { within } from "./within.ts";
 
 export interface NatsTransportOptions {
-  /** `nats://` or `tls://`, with user and password or a token where the server asks for them; several, separated by commas, for a cluster. */
+  /**
+   * `nats://` or `tls://` URLs, separated by commas for a cluster; the first may carry user and password, or
+   * a token.
+   */
   readonly url: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** What nodes of one cluster have in common within the NATS servers: 1 to 63 of `a-z`, `0-9`, `_` and `-`. */
+  /** Separates clusters that share NATS servers: 1 to 63 of `a-z`, `0-9`, `_` and `-`. */
   readonly namespace: string;
 }
 
-/** What a server carries that is configured as it comes: 1 MiB. */
+/** The default `max_payload` of a NATS server: 1 MiB. */
 const USUAL_MAX_BYTES = 1024 * 1024;
 const CONNECT_MS = 3000;
 const SEND_MS = 5000;
@@ -31,76 +35,77 @@ export class NatsTransport implements Transport {
   readonly #options: NatsTransportOptions;
   readonly #prefix: string;
   readonly #servers: ConnectionOptions;
-  readonly #kept: KeptConnection<NatsLine>;
-  /** Sessions that are followed, with their subscription on the connection that there is. */
+  readonly #connection: ReconnectingConnection<NatsLink>;
+  /** Followed sessions, with their subscription on the current connection. */
   readonly #followed = new Map<string, Subscription | null>();
   #receiver: TransportReceiver | null = null;
 
   constructor(options: NatsTransportOptions) {
     this.#options = options;
     if (!/^[a-z0-9_-]{1,63}$/.test(options.namespace)) {
-      throw new Error(`"${options.namespace}" is no namespace: use 1 to 63 of a-z, 0-9, _ and -.`);
+      throw new Error(`"${options.namespace}" is not a valid namespace. Use 1 to 63 of a-z, 0-9, _ and -.`);
     }
     this.#servers = serversOf(options.url);
     this.#prefix = `colloquy.${options.namespace}`;
-    this.#kept = new KeptConnection({
+    this.#connection = new ReconnectingConnection({
       name: "NATS",
       clock: options.clock,
       logger: options.logger,
       connect: () => this.#connect(),
-      onMade: (line) => void this.#listen(line),
+      onConnected: (link) => void this.#listen(link),
     });
   }
 
-  /** The server says it when it is connected to. */
+  /** The server announces its limit when the connection opens. */
   get maxBytes(): number {
-    return this.#kept.current?.connection.info?.max_payload ?? USUAL_MAX_BYTES;
+    return this.#connection.current?.connection.info?.max_payload ?? USUAL_MAX_BYTES;
   }
 
   start(receiver: TransportReceiver): void {
     this.#receiver = receiver;
-    this.#kept.start();
+    this.#connection.start();
   }
 
   get isReady(): boolean {
-    return this.#kept.current !== null;
+    return this.#connection.current !== null;
   }
 
   ready(): Promise<boolean> {
-    return this.#kept.ready();
+    return this.#connection.ready();
   }
 
   async send(packets: readonly Packet[]): Promise<void> {
-    const line = this.#kept.current;
-    if (line === null) throw new Error("There is no connection to NATS");
+    const link = this.#connection.current;
+    if (link === null) throw new Error("There is no connection to NATS");
     try {
-      for (const { sessionId, text } of packets) line.connection.publish(this.#subject(sessionId), text);
-      if (!(await within(this.#options.clock, SEND_MS, line.flush()))) {
+      for (const { sessionId, text } of packets) link.connection.publish(this.#subject(sessionId), text);
+      if (!(await within(this.#options.clock, SEND_MS, link.flush()))) {
         throw new Error("NATS did not answer in time");
       }
     } catch (error) {
-      // Whatever it was: the next batch begins on a connection that is in no doubtful state.
-      this.#kept.drop();
+      // The state of the connection is unknown now: send the next batch on a new one.
+      this.#connection.drop();
       throw error;
     }
   }
 
   async check(): Promise<void> {
-    const line = this.#kept.current;
-    if (line === null) throw new Error("There is no connection to NATS");
-    if (await within(this.#options.clock, SEND_MS, line.flush())) return;
+    const link = this.#connection.current;
+    if (link === null) throw new Error("There is no connection to NATS");
+    if (await within(this.#options.clock, SEND_MS, link.flush())) return;
     throw new Error("NATS did not answer in time");
   }
 
   async follow(sessionId: string): Promise<void> {
-    const line = this.#kept.current;
+    const link = this.#connection.current;
     if (!this.#followed.has(sessionId)) {
-      // Known as followed first: a connection that ends just now refuses, and the next one takes it up.
+      // Record it first: if the connection is just closing, `subscribe` throws, and the next connection
+      // subscribes.
       this.#followed.set(sessionId, null);
-      if (line !== null) this.#followed.set(sessionId, this.#subscribe(line, sessionId));
+      if (link !== null) this.#followed.set(sessionId, this.#subscribe(link, sessionId));
     }
-    await this.#kept.attempted();
-    await this.#kept.current?.flush();
+    await this.#connection.attempted();
+    await this.#connection.current?.flush();
   }
 
   unfollow(sessionId: string): void {
@@ -109,10 +114,10 @@ export class NatsTransport implements Transport {
   }
 
   close(): Promise<void> {
-    return this.#kept.close();
+    return this.#connection.close();
   }
 
-  async #connect(): Promise<Made<NatsLine>> {
+  async #connect(): Promise<EstablishedConnection<NatsLink>> {
     const { clock } = this.#options;
     const connection = await connect({
       ...this.#servers,
@@ -121,33 +126,36 @@ export class NatsTransport implements Transport {
       reconnect: false,
       timeout: CONNECT_MS,
     });
-    const line = new NatsLine(connection);
+    const link = new NatsLink(connection);
     return {
-      connection: line,
-      broken: line.broken,
-      check: () => line.flush(),
+      connection: link,
+      broken: link.broken,
+      check: () => link.flush(),
       end: async () => {
         await within(clock, END_MS, connection.close()).catch(() => undefined);
       },
     };
   }
 
-  /** From its first moment on a connection follows what is followed; that it does is said when the server has heard of it. */
-  async #listen(line: NatsLine): Promise<void> {
-    this.#subscribe(line, null);
+  /**
+   * Subscribes a new connection to every followed session, and reports `onResumed` when the server has
+   * confirmed it.
+   */
+  async #listen(link: NatsLink): Promise<void> {
+    this.#subscribe(link, null);
     for (const sessionId of this.#followed.keys()) {
-      this.#followed.set(sessionId, this.#subscribe(line, sessionId));
+      this.#followed.set(sessionId, this.#subscribe(link, sessionId));
     }
     try {
-      await line.flush();
+      await link.flush();
     } catch {
-      // It broke again: the next one says it.
+      // It broke again: the next connection reports `onResumed`.
       return;
     }
     this.#receiver?.onResumed();
   }
 
-  #subscribe({ connection }: NatsLine, sessionId: string | null): Subscription {
+  #subscribe({ connection }: NatsLink, sessionId: string | null): Subscription {
     return connection.subscribe(this.#subject(sessionId), {
       callback: (error, message) => {
         if (error === null) this.#receiver?.onText(message.string());
@@ -160,8 +168,8 @@ export class NatsTransport implements Transport {
   }
 }
 
-/** A connection whose flushes end when it breaks, which those of the client do not. */
-class NatsLine {
+/** A connection whose flushes reject when it breaks; those of the NATS client stay pending. */
+class NatsLink {
   readonly connection: NatsConnection;
   readonly broken: Promise<void>;
   readonly #flushing = new Set<(error: Error) => void>();
@@ -173,7 +181,9 @@ class NatsLine {
     });
   }
 
-  /** Resolves when the server has done all that it was told until now; rejects when the connection breaks before. */
+  /**
+   * Resolves when the server has processed everything sent so far; rejects if the connection breaks first.
+   */
   async flush(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#flushing.add(reject);
@@ -186,7 +196,7 @@ class NatsLine {
   }
 }
 
-/** The client wants who logs in apart from where. */
+/** Splits the URL: the NATS client takes credentials apart from the servers. */
 function serversOf(url: string): ConnectionOptions {
   const parsed = url.split(",").map((part) => new URL(part));
   const first = parsed[0];

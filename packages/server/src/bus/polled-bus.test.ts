@@ -14,18 +14,16 @@ const version = (id: string, life: string, head: number): SessionVersion => ({
   streamed: null,
 });
 
-/** A bus on which others say nothing by themselves. */
+/** A bus without notifications of other nodes. */
 class QuietBus implements Bus {
   others: BusListener | null = null;
   stopped: string[] = [];
 
   publish(): void {
-    // Nobody hears it.
+    // No other node exists.
   }
 
-  ring(): void {
-    // As above.
-  }
+  ring(): void {}
 
   listen(listener: BusListener): () => void {
     this.others = listener;
@@ -47,9 +45,9 @@ interface Asked {
 }
 
 let asked: Asked[];
-let lives: Record<string, string[]>;
+let incarnations: Record<string, string[]>;
 let warnings: number;
-let heard: [string, SessionNote, string][];
+let received: [string, SessionNote, string][];
 let work: number;
 let clock: ManualClock;
 let inner: QuietBus;
@@ -57,9 +55,9 @@ let bus: PolledBus;
 
 beforeEach(() => {
   asked = [];
-  lives = {};
+  incarnations = {};
   warnings = 0;
-  heard = [];
+  received = [];
   work = 0;
   clock = new ManualClock();
   const logger = { debug() {}, info() {}, error() {}, warn: () => void (warnings += 1) };
@@ -73,27 +71,27 @@ beforeEach(() => {
       asked.push({ id, answer });
       return answer.promise;
     },
-    lives: (id) => lives[id] ?? [],
+    incarnations: (id) => incarnations[id] ?? [],
   });
-  bus.listen({ onNote: (...note) => void heard.push(note), onWork: () => void (work += 1) });
+  bus.listen({ onNote: (...note) => void received.push(note), onWork: () => void (work += 1) });
 });
 afterEach(async () => {
   for (const { answer } of asked) answer.resolve(null);
   await bus.close();
 });
 
-const kinds = () => heard.map(([id, note]) => `${id} ${note.kind} ${note.life}`);
+const kinds = () => received.map(([id, note]) => `${id} ${note.kind} ${note.life}`);
 
-describe("a bus that asks the store", () => {
-  it("says every two seconds where the sessions stand that are followed, and that there may be work", async () => {
+describe("PolledBus", () => {
+  it("announces the heads of followed sessions and possible work every two seconds", async () => {
     bus.follow("x");
     const other = bus.follow("x");
     await clock.advance(1_999);
     expect([asked.length, work]).toEqual([0, 0]);
     await clock.advance(1);
     asked[0]?.answer.resolve(version("x", "a", 7));
-    await until(() => heard.length > 0);
-    expect(heard).toEqual([["x", { kind: "moved", life: "a", epoch: 4, head: 7 }, "elsewhere"]]);
+    await until(() => received.length > 0);
+    expect(received).toEqual([["x", { kind: "moved", life: "a", epoch: 4, head: 7 }, "elsewhere"]]);
     expect(work).toBe(1);
     other.stop();
     other.stop();
@@ -101,7 +99,7 @@ describe("a bus that asks the store", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("asks for nothing when nobody follows any longer", async () => {
+  it("reads nothing when no session is followed", async () => {
     const following = bus.follow("x");
     following.stop();
     await clock.advance(2_000);
@@ -109,29 +107,29 @@ describe("a bus that asks the store", () => {
     expect(inner.stopped).toEqual(["x"]);
   });
 
-  it("ends the lives that the store does not have any longer, and each of them once", async () => {
-    lives = { x: ["a", "b", "a"] };
+  it("announces each incarnation that is gone from the store as deleted, once", async () => {
+    incarnations = { x: ["a", "b", "a"] };
     bus.follow("x");
     await clock.advance(2_000);
     asked[0]?.answer.resolve(version("x", "b", 1));
-    await until(() => heard.length > 1);
+    await until(() => received.length > 1);
     expect(kinds()).toEqual(["x deleted a", "x moved b"]);
     await clock.advance(2_000);
     asked[1]?.answer.resolve(null);
-    await until(() => heard.length > 3);
+    await until(() => received.length > 3);
     expect(kinds().slice(2)).toEqual(["x deleted a", "x deleted b"]);
   });
 
-  it("does not end a life that began while the store was asked", async () => {
+  it("does not announce an incarnation that started during the poll as deleted", async () => {
     bus.follow("x");
     await clock.advance(2_000);
-    lives = { x: ["a"] };
+    incarnations = { x: ["a"] };
     asked[0]?.answer.resolve(null);
     await bus.poll();
     expect(kinds()).toEqual([]);
   });
 
-  it("goes on after a store that failed, says so once, and asks at once when notes may have been lost", async () => {
+  it("keeps polling after store failures, logs them once, and polls at once after a resume", async () => {
     bus.follow("x");
     for (let n = 0; n < 2; n += 1) {
       await clock.advance(2_000);
@@ -142,10 +140,10 @@ describe("a bus that asks the store", () => {
     inner.others?.onResumed?.();
     await until(() => asked.length === 3);
     asked[2]?.answer.resolve(version("x", "a", 1));
-    await until(() => heard.length === 1);
+    await until(() => received.length === 1);
   });
 
-  it("asks for many sessions in portions, so that nobody waits behind all of them", async () => {
+  it("polls many sessions in batches", async () => {
     for (let n = 0; n < 501; n += 1) bus.follow(String(n));
     await clock.advance(2_000);
     expect(asked).toHaveLength(500);
@@ -153,13 +151,13 @@ describe("a bus that asks the store", () => {
     await until(() => asked.length === 501);
   });
 
-  it("says nothing any longer when it is closed", async () => {
-    lives = { x: ["a"] };
+  it("announces nothing after it is closed", async () => {
+    incarnations = { x: ["a"] };
     bus.follow("x");
     await clock.advance(2_000);
     const closing = bus.close();
     asked[0]?.answer.resolve(null);
     await closing;
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 });

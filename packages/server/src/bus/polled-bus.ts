@@ -1,5 +1,5 @@
-// A bus of several processes that loses nothing: every two seconds the store is asked where the sessions stand that are followed here, so
-// that what the notes of others did not bring comes later, and never not at all.
+// Makes a lossy bus complete: every two seconds it reads the versions of the followed sessions from the
+// store, so that changes whose notifications were lost arrive late instead of never.
 
 import type { Bus, BusListener, Following, SessionNote } from "../core/ports/bus.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
@@ -8,24 +8,24 @@ import type { SessionVersion } from "../core/ports/session-store.ts";
 import { Listeners } from "./listeners.ts";
 
 const POLL_MS = 2_000;
-/** Sessions that are asked about at once: whoever asks for one meanwhile waits behind these, and not behind all. */
-const PORTION = 500;
+/** Sessions read at once. Other reads of the store wait behind one batch, not behind all of them. */
+const BATCH = 500;
 
 export interface PolledBusOptions {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where a session stands in the store, `null` when there is none. */
+  /** Returns the session's version in the store, or `null` if it does not exist. */
   readonly version: (sessionId: string) => Promise<SessionVersion | null>;
-  /** Lives of a session that this process knows. */
-  readonly lives: (sessionId: string) => readonly string[];
+  /** Returns the session's incarnations that this process knows. */
+  readonly incarnations: (sessionId: string) => readonly string[];
 }
 
 export class PolledBus implements Bus {
   readonly #options: PolledBusOptions;
   readonly #listeners: Listeners;
   readonly #timer: Timer;
-  /** How many follow each session. */
+  /** Number of followers of each session. */
   readonly #followed = new Map<string, number>();
   #polling: Promise<void> | null = null;
   #isFailing = false;
@@ -35,7 +35,7 @@ export class PolledBus implements Bus {
     this.#options = options;
     this.#listeners = new Listeners(options.logger);
     options.bus.listen({
-      onNote: (...heard) => this.#listeners.note(...heard),
+      onNote: (...args) => this.#listeners.note(...args),
       onWork: () => this.#listeners.work(),
       onResumed: () => void this.poll(),
     });
@@ -78,7 +78,7 @@ export class PolledBus implements Bus {
     await this.#options.bus.close();
   }
 
-  /** Looks now, or waits for the look that is under way. Never rejects. */
+  /** Polls now, or joins the poll under way. Never rejects. */
   async poll(): Promise<void> {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = null;
@@ -87,27 +87,31 @@ export class PolledBus implements Bus {
   }
 
   async #poll(): Promise<void> {
-    // There may be turns that nobody rang for.
+    // A ring may have been lost, so turns may be waiting.
     this.#listeners.work();
     try {
       const ids = [...this.#followed.keys()];
-      for (let from = 0; from < ids.length && !this.#closed; from += PORTION) {
-        await Promise.all(ids.slice(from, from + PORTION).map((id) => this.#look(id)));
+      for (let from = 0; from < ids.length && !this.#closed; from += BATCH) {
+        await Promise.all(ids.slice(from, from + BATCH).map((id) => this.#check(id)));
       }
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing)
-        this.#options.logger.warn({ err: error }, "the store could not be asked for news of other processes");
+        this.#options.logger.warn(
+          { err: error },
+          "could not poll the store for changes of other processes; retrying every two seconds",
+        );
       this.#isFailing = true;
     }
   }
 
-  async #look(id: string): Promise<void> {
-    // Those that were known before the store is asked: a life that begins meanwhile may be missing in its answer, and is not over.
-    const lives = new Set(this.#options.lives(id));
+  async #check(id: string): Promise<void> {
+    // Take the known incarnations before reading: one that starts meanwhile may be missing in the result
+    // without having ended.
+    const incarnations = new Set(this.#options.incarnations(id));
     const version = await this.#options.version(id);
     if (this.#closed) return;
-    for (const life of lives) {
+    for (const life of incarnations) {
       if (life !== version?.life) this.#listeners.note(id, { kind: "deleted", life }, "elsewhere");
     }
     if (version === null) return;

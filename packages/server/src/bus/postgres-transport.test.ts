@@ -12,10 +12,10 @@ import { PostgresTransport } from "./postgres-transport.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
-describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
+describe.skipIf(await isWithoutPostgres())("PostgresTransport", () => {
   const server = usePostgres();
 
-  /** A transport of which both connections stand. */
+  /** Starts a transport and waits for both connections. */
   async function connected(port: number, clock: Clock, onText: (text: string) => void) {
     const url = `postgres://colloquy@127.0.0.1:${port}/postgres`;
     const transport = new PostgresTransport({ url, clock, logger: SILENT });
@@ -39,9 +39,9 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
     stop: async () => undefined,
   }));
 
-  it("carries texts of as many bytes as it says, and the server refuses one more", async () => {
+  it("sends texts of up to `maxBytes` bytes, and the server rejects one more byte", async () => {
     const come: string[] = [];
-    // Who listens later than something is sent has not missed anything: both connections must stand.
+    // A listener that connects after a send has missed nothing, so wait for both connections.
     const transport = await connected(server.port, createSystemClock(), (text) => come.push(text));
     const longest = "x".repeat(transport.maxBytes);
     try {
@@ -53,13 +53,13 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
     }
   });
 
-  it("carries what is said in one tick in one transaction, to all who listen and in its order", async () => {
+  it("sends the notifications of one tick in one transaction, to every listener and in order", async () => {
     const [sessions, come]: [string[], string[]] = [Array.from({ length: 300 }, () => randomUUID()), []];
     const clock = createSystemClock();
     const listening = await connected(server.port, clock, (text) => come.push(text.split(" ")[1] ?? ""));
     const transport = new PostgresTransport({ url: server.url("postgres"), clock, logger: SILENT });
     const bus = new ClusterBus({ node: "sends", transport, clock, logger: SILENT });
-    // A transaction that notifies takes a number; one that only looks does not.
+    // A transaction that notifies is assigned an id; a read-only one is not.
     const nextTransaction = async () => {
       const text = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::integer AS next";
       return Number((await server.query("postgres", text))[0]?.["next"]);
@@ -76,7 +76,7 @@ describe.skipIf(await isWithoutPostgres())("a server of its own", () => {
     }
   });
 
-  it("is asked once on each connection for all who look at the same time, however long it takes", async () => {
+  it("shares one check on each connection between concurrent callers", async () => {
     const proxy = await TcpProxy.start(server.port);
     const clock = new ManualClock();
     const transport = await connected(proxy.port, clock, () => undefined);

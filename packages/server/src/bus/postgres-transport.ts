@@ -1,36 +1,38 @@
-// Texts between nodes over the database that they have in common: LISTEN and NOTIFY. One connection sends and one listens, beside those of
-// the store. Every node hears every text, its own too.
+// Carries texts between nodes over PostgreSQL's LISTEN and NOTIFY, with one connection to send and one to
+// listen, besides those of the store. Every node receives every text, including its own.
 
 import { Socket } from "node:net";
 import { Client } from "pg";
 import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
-import { KeptConnection, type Made } from "./kept-connection.ts";
+import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
 import type { Packet, Transport, TransportReceiver } from "./transport.ts";
 import { within } from "./within.ts";
 
 export interface PostgresTransportOptions {
-  /** As PostgreSQL writes it: `postgres://user:password@host:port/database`. */
+  /** A PostgreSQL URL: `postgres://user:password@host:port/database`. */
   readonly url: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** What nodes of one cluster have in common within the database: 1 to 63 of `a-z`, `0-9` and `_`. `colloquy` when absent. */
+  /** Separates clusters that share a database: 1 to 63 of `a-z`, `0-9` and `_`; `colloquy` by default. */
   readonly channel?: string;
 }
 
-/** PostgreSQL carries fewer than 8,000 bytes in a notification. */
+/** A PostgreSQL notification must be shorter than 8,000 bytes. */
 const MAX_BYTES = 7999;
 const CONNECT_MS = 3000;
 const SEND_MS = 5000;
 const END_MS = 500;
 
-/** All in one transaction, in their order. One row comes back, whatever the number of texts. */
+/** Notifies in order, in one transaction. Returns one row, however many texts there are. */
 const NOTIFY = `SELECT count(pg_notify($1, text)) FROM
   (SELECT text FROM unnest($2::text[]) WITH ORDINALITY AS given (text, place) ORDER BY place) AS ordered`;
 
 interface Link {
   readonly client: Client;
-  /** Resolves when the server has answered. Whoever asks meanwhile gets the same answer, so that questions do not pile up where none comes. */
+  /**
+   * Resolves when the server has answered. Concurrent callers share one query, so that checks do not pile up.
+   */
   readonly check: () => Promise<unknown>;
 }
 
@@ -38,30 +40,30 @@ export class PostgresTransport implements Transport {
   readonly maxBytes = MAX_BYTES;
   readonly #options: PostgresTransportOptions;
   readonly #channel: string;
-  readonly #sender: KeptConnection<Link>;
-  readonly #listener: KeptConnection<Link>;
+  readonly #sender: ReconnectingConnection<Link>;
+  readonly #listener: ReconnectingConnection<Link>;
   #receiver: TransportReceiver | null = null;
 
   constructor(options: PostgresTransportOptions) {
     this.#options = options;
     this.#channel = options.channel ?? "colloquy";
     if (!/^[a-z0-9_]{1,63}$/.test(this.#channel)) {
-      throw new Error(`"${this.#channel}" is no name for a channel: use 1 to 63 of a-z, 0-9 and _.`);
+      throw new Error(`"${this.#channel}" is not a valid channel name. Use 1 to 63 of a-z, 0-9 and _.`);
     }
     const { clock, logger } = options;
-    this.#sender = new KeptConnection({
+    this.#sender = new ReconnectingConnection({
       name: "PostgreSQL, to send",
       clock,
       logger,
-      // What is sent was committed before, and is only a hint: a notification need not wait for the disk.
+      // Notifications are only hints about committed data, so NOTIFY need not wait for the disk.
       connect: (signal) => this.#connect("SET synchronous_commit = off", signal),
     });
-    this.#listener = new KeptConnection({
+    this.#listener = new ReconnectingConnection({
       name: "PostgreSQL, to listen",
       clock,
       logger,
       connect: (signal) => this.#connect(`LISTEN "${this.#channel}"`, signal),
-      onMade: () => this.#receiver?.onResumed(),
+      onConnected: () => this.#receiver?.onResumed(),
     });
   }
 
@@ -88,7 +90,7 @@ export class PostgresTransport implements Transport {
       if (!(await within(this.#options.clock, SEND_MS, sent)))
         throw new Error("The database did not answer in time");
     } catch (error) {
-      // Whatever it was: the next batch begins on a connection that is in no doubtful state.
+      // The state of the connection is unknown now: send the next batch on a new one.
       this.#sender.drop();
       throw error;
     }
@@ -108,15 +110,15 @@ export class PostgresTransport implements Transport {
   }
 
   unfollow(): void {
-    // Everything comes, to everybody.
+    // Every node receives every text.
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#sender.close(), this.#listener.close()]);
   }
 
-  /** A connection that has run the statement. */
-  async #connect(statement: string, signal: AbortSignal): Promise<Made<Link>> {
+  /** Opens a connection and runs the statement on it. */
+  async #connect(statement: string, signal: AbortSignal): Promise<EstablishedConnection<Link>> {
     const { clock, url } = this.#options;
     const socket = new Socket();
     const client = new Client({
@@ -155,7 +157,7 @@ export class PostgresTransport implements Transport {
   }
 }
 
-/** Asks anew only when the answer before has come. */
+/** Shares one call between concurrent callers. */
 function oneAtATime<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   let underWay: Promise<Answer> | null = null;
   return async () => {

@@ -1,7 +1,7 @@
 import type { Message } from "@colloquy/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { SessionNote } from "../core/ports/bus.ts";
-import { StreamingTexts } from "./streaming-texts.ts";
+import { StreamingTexts, type ReadText } from "./streaming-texts.ts";
 
 const ID = "session";
 
@@ -11,6 +11,13 @@ const message = (id: string, content: string, status: Message["status"]): Messag
   id,
   created_at: "2026-01-01T00:00:00.000Z",
   status,
+});
+
+const readText = (id: string, text: string, epoch: number): ReadText => ({
+  messageId: id,
+  text,
+  answer: { message: message(id, text, "streaming"), index: 1 },
+  epoch,
 });
 
 const note = (
@@ -40,8 +47,8 @@ function textsAfter(...notes: readonly SessionNote[]) {
 
 const BEGUN = note("message_created", message("m1", "", "streaming"));
 
-describe("what streams in a session", () => {
-  it("grows by what is said", () => {
+describe("streaming text of a session", () => {
+  it("grows with each delta", () => {
     expect(textsAfter()).toBeNull();
     expect(textsAfter(BEGUN)).toMatchObject({ messageId: "m1", text: "" });
     expect(textsAfter(BEGUN, delta("m1", 0, "one "), delta("m1", 4, "two"))).toMatchObject({
@@ -49,48 +56,48 @@ describe("what streams in a session", () => {
     });
   });
 
-  it("goes back where a text comes over what there was, and takes none that leaves a gap or is another's", () => {
-    const said = [BEGUN, delta("m1", 0, "one two")];
-    expect(textsAfter(...said, delta("m1", 4, "2"))).toMatchObject({ text: "one 2" });
-    expect(textsAfter(...said, delta("m1", 8, "gap"))).toMatchObject({ text: "one two" });
-    expect(textsAfter(...said, delta("m2", 7, "other"))).toMatchObject({ text: "one two" });
+  it("is overwritten at an earlier offset, and rejects gaps and deltas of other messages", () => {
+    const notes = [BEGUN, delta("m1", 0, "one two")];
+    expect(textsAfter(...notes, delta("m1", 4, "2"))).toMatchObject({ text: "one 2" });
+    expect(textsAfter(...notes, delta("m1", 8, "gap"))).toMatchObject({ text: "one two" });
+    expect(textsAfter(...notes, delta("m2", 7, "other"))).toMatchObject({ text: "one two" });
   });
 
-  it("is the committed text when a step ends or the turn is run again", () => {
-    const said = [BEGUN, delta("m1", 0, "lost")];
-    expect(textsAfter(...said, note("message_updated", message("m1", "kept", "streaming")))).toMatchObject({
+  it("is the committed text when a step ends or a turn is retried", () => {
+    const notes = [BEGUN, delta("m1", 0, "lost")];
+    expect(textsAfter(...notes, note("message_updated", message("m1", "kept", "streaming")))).toMatchObject({
       text: "kept",
     });
   });
 
-  it("is what was loaded, from there on, and that is news where it is another text", () => {
+  it("is replaced by a loaded text, which is news only if it differs", () => {
     const texts = new StreamingTexts();
-    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(true);
-    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(false);
+    expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(true);
+    expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(false);
     texts.take(ID, delta("m1", 6, " so good"));
     expect(texts.get(ID, "a")?.text).toBe("so far so good");
-    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(true);
     expect(texts.get(ID, "a")?.text).toBe("so far");
-    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m2", text: "so far" })).toBe(true);
-    expect(texts.recover(ID, "b", { epoch: 1, messageId: "m2", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "a", readText("m2", "so far", 1))).toBe(true);
+    expect(texts.recover(ID, "b", readText("m2", "so far", 1))).toBe(true);
     texts.take(ID, { kind: "deleted", life: "b" });
     expect(texts.get(ID, "a")).toBeNull();
   });
 
-  it("is nothing when the message is complete, and when the session is gone", () => {
+  it("is null once the message is complete or the session deleted", () => {
     expect(textsAfter(BEGUN, note("message_completed", message("m1", "done", "complete")))).toBeNull();
     expect(textsAfter(BEGUN, { kind: "deleted", life: "a" })).toBeNull();
     expect(textsAfter(BEGUN, { kind: "deleted", life: "an older one" })).not.toBeNull();
   });
 
-  it("is nothing after it was let go of, whatever changes meanwhile, until it is loaded again", () => {
+  it("is null after release, whatever changes, until it is loaded again", () => {
     const texts = new StreamingTexts();
     texts.take(ID, BEGUN);
     texts.release(ID);
     texts.take(ID, note("message_updated", message("m1", "so far", "streaming")));
     texts.take(ID, delta("m1", 6, " lost"));
     expect(texts.size).toBe(0);
-    expect(texts.recover(ID, "a", { epoch: 1, messageId: "m1", text: "so far" })).toBe(true);
+    expect(texts.recover(ID, "a", readText("m1", "so far", 1))).toBe(true);
     texts.take(ID, note("message_updated", message("m1", "so far so good", "streaming")));
     expect(texts.get(ID, "a")?.text).toBe("so far so good");
   });
@@ -104,16 +111,16 @@ describe("what streams in a session", () => {
   });
 });
 
-describe("text that streams elsewhere", () => {
+describe("text that another node streams", () => {
   let texts: StreamingTexts;
   const take = (...notes: readonly SessionNote[]) => notes.map((one) => texts.take(ID, one));
-  const read = (text: string, epoch = 1) => texts.mend(ID, "a", { messageId: "m1", text, epoch });
+  const read = (text: string, epoch = 1) => texts.merge(ID, "a", readText("m1", text, epoch));
   beforeEach(() => {
     texts = new StreamingTexts();
     texts.take(ID, BEGUN);
   });
 
-  it("waits behind text that is missing, and follows it when that was read", () => {
+  it("buffers deltas behind missing text and applies them once that is read", () => {
     expect(take(delta("m1", 0, "one "), delta("m1", 8, "three "), delta("m1", 14, "four"))).toEqual([
       "taken",
       "gap",
@@ -121,7 +128,7 @@ describe("text that streams elsewhere", () => {
     ]);
     expect(texts.get(ID, "a")?.text).toBe("one ");
     expect(texts.hasGap(ID)).toBe(true);
-    // The store does not have it yet.
+    // The store does not have the missing text yet.
     expect(read("one ")).toBe(false);
     expect(texts.hasGap(ID)).toBe(true);
     expect(read("one two three ")).toBe(true);
@@ -129,13 +136,13 @@ describe("text that streams elsewhere", () => {
     expect(texts.hasGap(ID)).toBe(false);
   });
 
-  it("stays where what was read is behind it", () => {
+  it("is kept when the text read is behind it", () => {
     take(delta("m1", 0, "one two"));
     expect(read("one")).toBe(false);
     expect(texts.get(ID, "a")?.text).toBe("one two");
   });
 
-  it("is never of an older run than was heard of or read", () => {
+  it("ignores epochs older than the newest one announced or read", () => {
     take(delta("m1", 0, "one"));
     texts.take(ID, { ...note("message_updated", message("m1", "", "streaming")), epoch: 2 } as SessionNote);
     expect(take(delta("m1", 0, "old", 1))).toEqual(["old"]);
@@ -145,20 +152,20 @@ describe("text that streams elsewhere", () => {
     expect(texts.get(ID, "a")?.text).toBe("new newer");
   });
 
-  it("is not known where the beginning of a run was missed, and never mixed from two of them", () => {
+  it("is unknown when the start of an epoch was missed, and never mixes two epochs", () => {
     take(delta("m1", 0, "hello world"));
     expect(take(delta("m1", 2, "llo", 2))).toEqual(["gap"]);
     expect(texts.get(ID, "a")).toBeNull();
-    // It was read before the run began.
+    // It was read before the epoch started.
     expect(read("hello world", 1)).toBe(false);
     expect(texts.hasGap(ID)).toBe(true);
-    // As far as this goes it is what the older run had said too.
+    // The older epoch had the same text up to here.
     expect(read("he", 2)).toBe(true);
     expect(texts.get(ID, "a")?.text).toBe("hello");
     expect(take(delta("m1", 5, " you", 2))).toEqual(["taken"]);
   });
 
-  it("does not keep what an older run has said early", () => {
+  it("discards buffered deltas of an older epoch", () => {
     take(delta("m1", 4, "old"));
     texts.take(ID, { kind: "moved", life: "a", epoch: 2, head: 9 });
     expect(read("new ", 2)).toBe(true);
@@ -166,7 +173,7 @@ describe("text that streams elsewhere", () => {
     expect(texts.hasGap(ID)).toBe(false);
   });
 
-  it("is not shown while something was missed that may have changed it", () => {
+  it("is withheld while a missed notification may have changed it", () => {
     take(delta("m1", 0, "one"));
     texts.doubt(ID);
     expect(texts.get(ID, "a")).toBeNull();
@@ -175,20 +182,20 @@ describe("text that streams elsewhere", () => {
     expect(texts.get(ID, "a")?.text).toBe("one two");
   });
 
-  it("takes the place of another one, whatever came early for that", () => {
+  it("replaces the text of another message and its buffered deltas", () => {
     take(delta("m1", 4, "early"));
-    expect(texts.mend(ID, "b", { messageId: "m1", text: "x", epoch: 0 })).toBe(true);
+    expect(texts.merge(ID, "b", readText("m1", "x", 0))).toBe(true);
     expect(texts.get(ID, "b")?.text).toBe("x");
     expect(texts.hasGap(ID)).toBe(false);
   });
 
-  it("is quiet when nothing was said since somebody asked", () => {
+  it("is quiet if it has not grown since the last call", () => {
     expect([texts.isQuiet(ID), texts.isQuiet(ID)]).toEqual([false, true]);
     take(delta("m1", 0, "one"));
     expect([texts.isQuiet(ID), texts.isQuiet(ID), texts.isQuiet("other")]).toEqual([false, true, false]);
   });
 
-  it("that comes early is bounded in memory", () => {
+  it("bounds the buffered deltas", () => {
     for (let n = 0; n < 2_000; n += 1) take(delta("m1", 10 + n, "x"));
     expect(read("y".repeat(10))).toBe(true);
     expect(texts.get(ID, "a")?.text).toBe("y".repeat(10) + "x".repeat(1_000));

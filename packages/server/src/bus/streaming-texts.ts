@@ -1,15 +1,16 @@
-import type { Message } from "@colloquy/protocol";
+import type { PlacedMessage } from "../core/message.ts";
 import type { SessionNote } from "../core/ports/bus.ts";
 
 type Delta = Extract<SessionNote, { kind: "delta" }>;
 
-/** Text of an agent message that streams. */
 export interface StreamingText {
   readonly messageId: string;
   readonly text: string;
+  /** The message as last committed or read; `text` replaces its content. */
+  readonly answer: PlacedMessage;
 }
 
-/** A text as it was read, and the epoch of the session then. */
+/** A text read from the store, with the session's epoch at that time. */
 export interface ReadText extends StreamingText {
   readonly epoch: number;
 }
@@ -17,39 +18,48 @@ export interface ReadText extends StreamingText {
 interface Streaming extends StreamingText {
   readonly life: string;
   text: string;
-  /** The newest epoch that was heard of; what an older run says does not count. */
+  /** The newest known epoch; deltas of older ones are ignored. */
   epoch: number;
-  /** Whether nothing was missed that may have changed the text; what is said while that is not known waits. */
-  isSure: boolean;
-  /** What was said behind text that is missing here, oldest first. */
+  /**
+   * False if a missed notification may have changed the text. Deltas are buffered until it has been read
+   * again.
+   */
+  isComplete: boolean;
+  /** Deltas that wait for missing text before them, oldest first. */
   readonly early: Delta[];
-  /** Whether it has grown since `isQuiet` was asked last. */
+  /** True if text arrived since the last call of `isQuiet`. */
   hasGrown: boolean;
 }
 
-/** Pieces of text that wait for the ones before them; the store has those within a quarter of a second. */
+/** Maximum buffered deltas; the store has the missing text within 250 ms. */
 const MAX_EARLY = 1_000;
 
-/** `gap`: text before it is missing, or its message is not known; `old`: it is of a run that is over. */
-export type Heard = "taken" | "gap" | "old";
+/** `gap`: earlier text is missing, or the message is unknown; `old`: the delta belongs to an older epoch. */
+export type DeltaOutcome = "taken" | "gap" | "old";
 
-/** The agent messages that stream now, one a session at most, with all their text: what a new reader is sent first. */
+/**
+ * The texts of the agent messages that stream, at most one for each session; new subscribers receive them
+ * first.
+ */
 export class StreamingTexts {
   readonly #bySession = new Map<string, Streaming>();
 
-  /** The text of this life of the session; `null` also while it is not sure. One of a life that is over may be held until that is heard of. */
+  /**
+   * Returns the text in this incarnation, or `null` if none is known to be complete. Older incarnations stay
+   * until their end is announced.
+   */
   get(sessionId: string, life: string): StreamingText | null {
     const known = this.#bySession.get(sessionId);
-    return known?.life === life && known.isSure ? known : null;
+    return known?.life === life && known.isComplete ? known : null;
   }
 
-  /** Whether text is missing, or may be. */
+  /** Returns true if text is or may be missing. */
   hasGap(sessionId: string): boolean {
     const known = this.#bySession.get(sessionId);
-    return known !== undefined && (!known.isSure || known.early.length > 0);
+    return known !== undefined && (!known.isComplete || known.early.length > 0);
   }
 
-  /** Whether a text streams of which nothing was heard since this was asked last. */
+  /** Returns true if a text streams but has not grown since the last call. */
   isQuiet(sessionId: string): boolean {
     const known = this.#bySession.get(sessionId);
     if (known === undefined) return false;
@@ -58,36 +68,36 @@ export class StreamingTexts {
     return !hasGrown;
   }
 
-  /** Something was missed that may have changed the text: it has to be read. */
+  /** Marks the text as possibly incomplete, so that it must be read again. */
   doubt(sessionId: string): void {
     const known = this.#bySession.get(sessionId);
-    if (known !== undefined) known.isSure = false;
+    if (known !== undefined) known.isComplete = false;
   }
 
-  /** A text that was loaded takes the place of what was announced; answers whether readers have to be sent it. */
-  recover(sessionId: string, life: string, { messageId, text, epoch: readEpoch }: ReadText): boolean {
+  /** Replaces the announced text with a loaded one. Returns true if subscribers must receive it. */
+  recover(sessionId: string, life: string, { messageId, text, answer, epoch: readEpoch }: ReadText): boolean {
     const known = this.#bySession.get(sessionId);
     const isSame = known?.life === life && known.messageId === messageId;
     const epoch = isSame ? Math.max(known.epoch, readEpoch) : readEpoch;
     const early = isSame ? known.early.filter((delta) => delta.epoch >= epoch) : [];
-    const streaming = { life, messageId, text, epoch, isSure: true, early, hasGrown: true };
+    const streaming = { life, messageId, text, answer, epoch, isComplete: true, early, hasGrown: true };
     this.#bySession.set(sessionId, streaming);
-    takeEarly(streaming);
-    return !isSame || !known.isSure || known.text !== streaming.text;
+    applyEarly(streaming);
+    return !isSame || !known.isComplete || known.text !== streaming.text;
   }
 
-  /** As `recover`, of a text that streams elsewhere: what was announced may be ahead of it, and then it stays. */
-  mend(sessionId: string, life: string, read: ReadText): boolean {
+  /** Like `recover`, for a text that another node streams: announced text that is ahead of it is kept. */
+  merge(sessionId: string, life: string, read: ReadText): boolean {
     const known = this.#bySession.get(sessionId);
     if (known?.life === life && known.messageId === read.messageId) {
-      // It was read before what was heard since, and is read again.
+      // It was read before a newer epoch was announced, and is read again.
       if (read.epoch < known.epoch) return false;
-      if (known.isSure && read.epoch === known.epoch && known.text.startsWith(read.text)) return false;
+      if (known.isComplete && read.epoch === known.epoch && known.text.startsWith(read.text)) return false;
     }
     return this.recover(sessionId, life, read);
   }
 
-  /** How many sessions' texts are held. */
+  /** Number of sessions with a text. */
   get size(): number {
     return this.#bySession.size;
   }
@@ -96,24 +106,24 @@ export class StreamingTexts {
     this.#bySession.delete(sessionId);
   }
 
-  take(sessionId: string, note: SessionNote): Heard {
+  take(sessionId: string, note: SessionNote): DeltaOutcome {
     const streaming = this.#bySession.get(sessionId);
-    if (note.kind === "delta") return takeDelta(streaming, note);
+    if (note.kind === "delta") return applyDelta(streaming, note);
     if (note.kind === "deleted") {
       if (streaming?.life === note.life) this.#bySession.delete(sessionId);
       return "taken";
     }
     if (streaming?.life === note.life && streaming.epoch < note.epoch) {
       streaming.epoch = note.epoch;
-      // What has happened is not in the note.
-      if (note.kind === "moved") streaming.isSure = false;
+      // The hint does not contain the events.
+      if (note.kind === "moved") streaming.isComplete = false;
     }
     if (note.kind === "moved") return "taken";
     for (const { event } of note.events) {
       if (event.type === "system_notice" || !("message" in event)) continue;
-      // An answer that was let go of may change while it waits; whoever goes on with it loads it, and it is recovered.
+      // A released answer may change while its turn waits; the turn's next owner loads and recovers it.
       if (event.type === "message_updated" && !this.#bySession.has(sessionId)) continue;
-      this.#follow(sessionId, note, event.message);
+      this.#follow(sessionId, note, { message: event.message, index: event.index });
     }
     return "taken";
   }
@@ -121,15 +131,17 @@ export class StreamingTexts {
   #follow(
     sessionId: string,
     { life, epoch }: { readonly life: string; readonly epoch: number },
-    message: Message,
+    answer: PlacedMessage,
   ): void {
+    const { message } = answer;
     if (message.status === "streaming") {
       this.#bySession.set(sessionId, {
         life,
         messageId: message.id,
         text: message.content,
+        answer,
         epoch,
-        isSure: true,
+        isComplete: true,
         early: [],
         hasGrown: true,
       });
@@ -139,30 +151,30 @@ export class StreamingTexts {
   }
 }
 
-function takeDelta(streaming: Streaming | undefined, delta: Delta): Heard {
+function applyDelta(streaming: Streaming | undefined, delta: Delta): DeltaOutcome {
   if (streaming?.messageId !== delta.messageId) return "gap";
   if (delta.epoch < streaming.epoch) return "old";
   streaming.hasGrown = true;
   if (delta.epoch > streaming.epoch) {
-    // The beginning of this run was not heard of, nor where its text begins.
+    // The start of this epoch was missed, and with it the offset of its text.
     streaming.epoch = delta.epoch;
-    streaming.isSure = false;
+    streaming.isComplete = false;
   }
-  if (streaming.isSure && streaming.early.length === 0 && grow(streaming, delta)) return "taken";
+  if (streaming.isComplete && streaming.early.length === 0 && grow(streaming, delta)) return "taken";
   if (streaming.early.length < MAX_EARLY) streaming.early.push(delta);
   return "gap";
 }
 
-function takeEarly(streaming: Streaming): void {
+function applyEarly(streaming: Streaming): void {
   const early = streaming.early.splice(0);
   for (const delta of early) {
-    // What lies within the text that was read is older than it.
+    // Deltas within the text that was read are older than it.
     if (delta.offset + delta.text.length <= streaming.text.length) continue;
     if (!grow(streaming, delta)) streaming.early.push(delta);
   }
 }
 
-/** Puts the text where it belongs; `false` when text before it is missing. */
+/** Writes the delta at its offset. Returns false if text before it is missing. */
 function grow(streaming: Streaming, { offset, text }: Delta): boolean {
   if (offset > streaming.text.length) return false;
   streaming.text =

@@ -1,7 +1,7 @@
-// What carries texts between the nodes of a cluster. It knows nothing of what they say, and promises little: a text that is lost is no harm,
-// one that comes is whole, and those of one node come in the order in which it sent them.
+// Carries opaque texts between the nodes of a cluster. Delivery is best effort: texts may be lost, but arrive
+// whole, and those of one node arrive in the order in which it sent them.
 
-/** A text for the nodes that follow a session, or for all of them. */
+/** A text for the nodes that follow a session, or for all nodes. */
 export interface Packet {
   /** `null`: for every node. */
   readonly sessionId: string | null;
@@ -9,28 +9,34 @@ export interface Packet {
 }
 
 export interface TransportReceiver {
-  /** A text from some node, of this one too where the transport cannot leave those out, and of sessions that nobody here follows. */
+  /** Receives a text. It may come from this node, or concern a session that this node does not follow. */
   onText(text: string): void;
-  /** Texts may have been lost until now; from here on they come. Also after the first connection. */
+  /** Texts may have been lost before this call, but not after it. Also called after the first connect. */
   onResumed(): void;
 }
 
 export interface Transport {
-  /** Bytes, in UTF-8, that one text may have. */
+  /** Maximum UTF-8 bytes of one text. */
   readonly maxBytes: number;
-  /** Connects, and goes on doing so for as long as it takes. Called once. */
+  /** Connects, and reconnects until closed. Called once. */
   start(receiver: TransportReceiver): void;
-  /** Whether texts can be sent now. */
+  /** True if texts can be sent now. */
   readonly isReady: boolean;
   /** Resolves with true when texts can be sent, with false when the transport is closed. */
   ready(): Promise<boolean>;
-  /** Resolves when the other side has answered on every connection; rejects, in a bounded time, when there is none or it does not. */
+  /** Resolves when the server has answered on every connection; rejects, in bounded time, if it does not. */
   check(): Promise<void>;
-  /** Sends in this order. Rejects when not all of them may have gone, after a bounded time, and then is not ready before it has connected anew. */
+  /**
+   * Sends in this order. Rejects, in bounded time, if some may be lost; the transport is then not ready until
+   * it has reconnected.
+   */
   send(packets: readonly Packet[]): Promise<void>;
-  /** Resolves when texts of the session come, or when it is known that there is no connection; they come with the next one then. */
+  /**
+   * Resolves when texts of the session arrive, or when there is no connection; the next connection then
+   * delivers them.
+   */
   follow(sessionId: string): Promise<void>;
   unfollow(sessionId: string): void;
-  /** Ends every connection and timer, in a bounded time. */
+  /** Closes every connection and timer, in bounded time. */
   close(): Promise<void>;
 }

@@ -1,6 +1,9 @@
 import type { Clock } from "../core/ports/clock.ts";
 
-/** Whether the promise was settled within `ms` milliseconds; rejects when it did. Leaves no timer. */
+/**
+ * Returns true if the promise resolves within `ms` milliseconds; rejects if it rejects by then. Leaves no
+ * timer behind.
+ */
 export async function within(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
   const late = Promise.withResolvers<boolean>();
   const timer = clock.after(ms, () => late.resolve(false));

@@ -9,7 +9,7 @@ export function addCheckCommand(
 ): void {
   program
     .command("check")
-    .description("say everything that is wrong with the configuration, without starting the service")
+    .description("validate the configuration without starting the service")
     .option("--json", "print one JSON document: { ok, problems, warnings }")
     .addHelpText(
       "after",
@@ -18,7 +18,7 @@ Examples:
   colloquy check
   COLLOQUY_CONFIG=staging.json colloquy check --json
 
-Exits with 0 when a service started here would accept its configuration, with 2 when it would not. Nothing is written, and no key is printed.`,
+Exits with 0 if the configuration is valid, with 2 if it is not. Writes nothing and prints no keys.`,
     )
     .action(async ({ json = false }: { readonly json?: boolean }) => finish(await check(parts, json)));
 }
@@ -34,9 +34,6 @@ async function check(parts: CommandParts, json: boolean): Promise<ExitCode> {
   for (const warning of warnings) parts.errors.write(`Warning: ${warning}\n`);
   if (!loaded.ok) throw new CommandFailure(formatProblems(loaded.problems), 2);
   const { source } = loaded;
-  printLine(
-    parts,
-    `The configuration is in order${source === null ? " (there is no file)" : `: ${source}`}.`,
-  );
+  printLine(parts, `The configuration is valid${source === null ? " (there is no file)" : `: ${source}`}.`);
   return 0;
 }

@@ -1,18 +1,19 @@
-// What a command is given, and how it says that it could not do its work. A command is a file `cli/<name>.ts` with a function that adds
-// itself to a program; it touches the process through nothing but its parts.
+// Dependencies and errors of commands. A command is a file `cli/<name>.ts` with a function that adds it to a program. It
+// accesses the process only through `CommandParts`.
 
 import type { Administration, DatabaseNeed } from "../administration.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { readSecret } from "../config/secret-variable.ts";
 import { harmlessJson } from "./harmless-text.ts";
 
-/** 0: done. 1: could not. 2: the arguments or the configuration are wrong. 130 and 143: ended by Ctrl-C, by SIGTERM or SIGHUP. */
+/** 0: success. 1: failure. 2: wrong arguments or configuration. 130: ended by Ctrl-C. 143: ended by SIGTERM or SIGHUP. */
 export type ExitCode = 0 | 1 | 2 | 130 | 143;
 
 type EndSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
-/** What a conversation in a terminal needs of the process; `process` fits. */
+/** The part of `process` that a conversation in a terminal needs. */
 export interface HostProcess {
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
@@ -20,22 +21,22 @@ export interface HostProcess {
   readonly pid: number;
   on(event: EndSignal | "SIGCONT" | "exit", listener: () => void): unknown;
   off(event: EndSignal | "SIGCONT" | "exit", listener: () => void): unknown;
-  /** `0` is the group of the process. */
+  /** `0` stands for the process group. */
   kill(pid: number, signal: "SIGTSTP" | "SIGWINCH"): unknown;
 }
 
-/** The service that the configuration here describes, while a command talks to it. */
+/** A connection of a command to the service configured here. */
 export interface LocalService {
   readonly url: string;
-  /** Whether it runs in this process. */
+  /** True if it runs in this process. */
   readonly isInside: boolean;
   stop(): Promise<void>;
 }
 
 export interface LocalServices {
-  /** Where the server of this configuration answers, `null` when none runs. */
+  /** Returns the URL of the running server of this configuration; `null` if none runs. */
   findRunning(config: Config): Promise<string | null>;
-  /** That one, or one in this process. */
+  /** Opens the running service, or starts one in this process. */
   openLocalService(
     config: Config,
     options: { readonly onFatal: (error: Error) => void; readonly processId: number },
@@ -47,20 +48,20 @@ export interface CommandParts {
   /** The two streams of the process; `text` ends with a line feed. */
   readonly output: { write(text: string): void };
   readonly errors: { write(text: string): void };
-  /** Width of the terminal in characters, `null` when the output is none. */
+  /** Width of the terminal in characters; `null` if the output is not a terminal. */
   readonly columns: number | null;
   readonly environment: Environment;
   readonly host: HostProcess;
-  /** Starts the service; answers when it takes requests, or could not be started. */
+  /** Starts the service. Resolves when it accepts requests or failed to start. */
   serve(): Promise<ExitCode>;
-  /** The configuration that a server started here would use. */
+  /** Loads the configuration that a server started here would use. */
   loadConfig(): Promise<LoadedConfig>;
   localServices(): Promise<LocalServices>;
-  /** The store, beside a running server. Use `administer`, which closes it. */
+  /** Opens the store, which works beside a running server. Prefer `administer`, which also closes it. */
   openAdministration(need: DatabaseNeed): Promise<Administration>;
 }
 
-/** Thrown by a command that could not do its work. The message is for the person at the terminal, and says what to do. */
+/** A failure of a command. The message is shown to the user and says what to do. */
 export class CommandFailure extends Error {
   readonly exitCode: Exclude<ExitCode, 0>;
 
@@ -71,7 +72,14 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Runs `work` with the store open, and closes it whatever happens. Rejects with `NoDatabase` where an existing one is needed. */
+/** Returns a key from a variable or from the file that its `_FILE` variant names; `""` if neither is set. */
+export function readKey({ environment }: Pick<CommandParts, "environment">, variable: string): string {
+  const reading = readSecret(environment, variable);
+  if ("text" in reading) return reading.text;
+  throw new CommandFailure(`Colloquy: ${variable} ${reading.problem}`, 2);
+}
+
+/** Runs `work` with the store open and always closes it. Rejects with `NoDatabase` if `need` requires an existing one. */
 export async function administer<Result>(
   parts: CommandParts,
   need: DatabaseNeed,
@@ -89,7 +97,7 @@ export function printLine({ output }: CommandParts, line: string): void {
   output.write(`${line}\n`);
 }
 
-/** What `--json` prints: one document. */
+/** Prints one JSON document, for `--json`. */
 export function printJson(parts: CommandParts, value: unknown): void {
   printLine(parts, harmlessJson(value, 2));
 }

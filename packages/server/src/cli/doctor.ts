@@ -16,7 +16,7 @@ export function addDoctorCommand(
 ): void {
   program
     .command("doctor")
-    .description("look at configuration, disk, database, clock, bus and keys, and say what to mend")
+    .description("check configuration, disk, database, clock, bus and keys, and say what to fix")
     .option("--json", "print one JSON document: { ok, findings }")
     .addHelpText(
       "after",
@@ -25,8 +25,8 @@ Examples:
   colloquy doctor
   colloquy doctor --json
 
-Changes nothing, and works beside a running server. Exits with 0 when nothing is broken, with 1 when something is; a warning is nothing
-broken. No key and no password is printed.`,
+Changes nothing and works beside a running server. Exits with 1 if something is broken, otherwise with 0, even after warnings. Prints no
+keys and no passwords.`,
     )
     .action(async ({ json = false }: { readonly json?: boolean }) => finish(await examineWith(parts, json)));
 }

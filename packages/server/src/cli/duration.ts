@@ -8,7 +8,7 @@ const UNITS: Readonly<Record<string, number>> = {
   w: 7 * 24 * 60 * 60_000,
 };
 
-/** Milliseconds of a time such as `90d`, `24h` or `0s`, as an option's value. Throws what commander shows. */
+/** Parses a duration option such as `90d`, `24h` or `0s` into milliseconds. Throws `InvalidArgumentError`. */
 export function parseDuration(text: string): number {
   const { count, unit } = /^(?<count>\d{1,5})(?<unit>[smhdw])$/.exec(text)?.groups ?? {};
   const milliseconds = unit === undefined ? undefined : UNITS[unit];

@@ -11,17 +11,17 @@ interface ExportOptions {
   readonly out?: string;
 }
 
-/** Characters that are written at once. */
+/** Characters buffered before a write. */
 const CHUNK = 65_536;
 const OWNER_ONLY = 0o600;
 
 export function addExportCommand(program: Command, parts: CommandParts): void {
   program
     .command("export")
-    .description("write a session, or all of a wallet, as JSON Lines")
+    .description("export a session, or all sessions of a wallet, as JSON Lines")
     .option("--session <id>", "the session with this id")
     .option("--wallet <key>", "all sessions that are bound to this wallet")
-    .option("--out <file>", "a new file, readable for its owner alone; without it the standard output")
+    .option("--out <file>", "write to a new file that only its owner can read, instead of standard output")
     .addHelpText(
       "after",
       `
@@ -29,12 +29,12 @@ Examples:
   colloquy export --session 3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6 --out session.jsonl
   colloquy export --wallet 0x12ab34cd > wallet.jsonl
 
-Works beside a running server. docs/moving.md explains the lines. Keys and secrets of Apps are never in an export.`,
+Works beside a running server. docs/moving.md explains the format. Exports never contain keys or secrets of Apps.`,
     )
     .action((options: ExportOptions) => exportWith(parts, options));
 }
 
-/** Writes what the options name. */
+/** Exports the sessions that the options select. */
 export async function exportWith(parts: CommandParts, options: ExportOptions): Promise<void> {
   const { what, where } = selectionOf(options);
   const { exportSessions } = await import("../moving/export.ts");
@@ -57,23 +57,23 @@ export async function exportWith(parts: CommandParts, options: ExportOptions): P
 
 function selectionOf({ session, wallet }: ExportOptions) {
   if ((session === undefined) === (wallet === undefined)) {
-    throw new CommandFailure("Colloquy: Say what to export: either --session ID or --wallet KEY.", 2);
+    throw new CommandFailure("Colloquy: Choose what to export: either --session ID or --wallet KEY.", 2);
   }
   if (session !== undefined) {
     const id = parseSessionId(session);
-    if (id === null) throw new CommandFailure(`Colloquy: --session: ${session} is no session id.`, 2);
+    if (id === null) throw new CommandFailure(`Colloquy: --session: ${session} is not a session id.`, 2);
     return { what: `with the id ${id}`, where: { column: "id", value: id } } as const;
   }
   const key = parsePublicKey(wallet ?? "");
-  if (key === null) throw new CommandFailure("Colloquy: --wallet: That is no wallet address.", 2);
+  if (key === null) throw new CommandFailure("Colloquy: --wallet: That is not a wallet address.", 2);
   return { what: `bound to the wallet ${key}`, where: { column: "public_key", value: key } } as const;
 }
 
 interface Out {
   write(text: string): Promise<void>;
-  /** All was written. */
+  /** Completes the output. */
   end(): Promise<void>;
-  /** Whether it came to its end or not. */
+  /** Releases resources; called whether or not the export succeeded. */
   close(): Promise<void>;
 }
 
@@ -93,11 +93,11 @@ async function newFile(path: string): Promise<FileHandle> {
   return await open(path, "wx", OWNER_ONLY);
 }
 
-/** A file that is there when all of it is. */
+/** Opens a file that appears under its name only when it is complete. */
 async function fileOf(path: string): Promise<Out> {
-  const draft = `${path}.part`;
-  const file = await newFile(draft).catch((error: unknown) => {
-    const advice = "Name a file in a directory that is there, and that you may write to.";
+  const temporary = `${path}.part`;
+  const file = await newFile(temporary).catch((error: unknown) => {
+    const advice = "Name a file in an existing directory that you can write to.";
     throw new CommandFailure(`Colloquy: --out: ${pathFailure(path, error, advice)}`);
   });
   let waiting = "";
@@ -114,17 +114,17 @@ async function fileOf(path: string): Promise<Out> {
       await flush();
       await file.sync();
       try {
-        // Unlike a renaming, a link never takes the place of a file that is there.
-        await link(draft, path);
+        // Unlike rename, link never replaces an existing file.
+        await link(temporary, path);
       } catch (error) {
-        const isThere = error instanceof Error && "code" in error && error.code === "EEXIST";
-        if (!isThere) throw error;
+        const exists = error instanceof Error && "code" in error && error.code === "EEXIST";
+        if (!exists) throw error;
         throw new CommandFailure(`Colloquy: ${path} exists. Remove it, or choose another name.`);
       }
     },
     close: async () => {
       await file.close();
-      await rm(draft, { force: true });
+      await rm(temporary, { force: true });
     },
   };
 }

@@ -1,18 +1,16 @@
-// Text that others have written (models, tools, people elsewhere), made harmless for a terminal: no part of it may move the cursor, change
-// colours, the title or the clipboard, make links, or stand in another order than it is read.
+// Makes untrusted text (from models, tools, other users) safe for a terminal: it cannot move the cursor, change colours,
+// title or clipboard, create links, or reorder the text that is displayed.
 
-/** What makes text stand in another order than it has: embeddings, overrides and isolates of Unicode's bidirectional algorithm. */
+/** Characters that reorder text: embeddings, overrides and isolates of Unicode's bidirectional algorithm. */
 const REORDERING = /[\u202A-\u202E\u2066-\u2069]/g;
-/** Everything that terminals obey, but line feed and tab: the C0 and C1 controls and DEL. */
+/** Terminal control characters except line feed and tab: the C0 and C1 controls and DEL. */
 const CONTROLS = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g;
-/** What terminals obey or turn around, and JSON does not write as a number by itself. */
+/** Control and reordering characters that `JSON.stringify` does not escape. */
 const UNESCAPED = /[\u007F-\u009F\u202A-\u202E\u2066-\u2069]/g;
-/** No sign, or none that can be seen: controls, formats, what nobody has defined, spaces but the common one, what fonts leave out, empty Braille. */
-const INVISIBLE = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 const PICTURES = 0x2400;
 const DELETE = 0x7f;
 
-/** The same text over several lines, with a sign in place of each character that a terminal would obey. */
+/** Replaces each control character by a visible symbol. Keeps line breaks. */
 export function harmlessText(text: string): string {
   return text
     .toWellFormed()
@@ -22,17 +20,12 @@ export function harmlessText(text: string): string {
     .replaceAll(REORDERING, "\uFFFD");
 }
 
-/** The same in one line: white space of any kind becomes one space. */
+/** Like `harmlessText`, in one line: each run of white space becomes one space. */
 export function harmlessLine(text: string): string {
   return harmlessText(text.replaceAll(/\s+/g, " ")).trim();
 }
 
-/** JSON in which everything can be seen: whatever a terminal would not show as it is, or show as nothing, is written as its number. */
-export function visibleJson(value: unknown): string {
-  return (JSON.stringify(value) ?? "null").replaceAll(INVISIBLE, escaped);
-}
-
-/** JSON of the same value, in which nothing drives a terminal or changes the order of what is read. Throws like `JSON.stringify`. */
+/** Returns JSON with control and reordering characters escaped. Throws like `JSON.stringify`. */
 export function harmlessJson(value: unknown, indentation = 0): string {
   return (JSON.stringify(value, null, indentation) ?? "null").replaceAll(UNESCAPED, escaped);
 }

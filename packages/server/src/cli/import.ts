@@ -15,8 +15,8 @@ const STANDARD_INPUT = 0;
 export function addImportCommand(program: Command, parts: CommandParts): void {
   program
     .command("import <file>")
-    .description("read sessions that colloquy export has written; - is the standard input")
-    .option("--replace", "remove a session that exists first; without it that one is refused")
+    .description("import sessions from a file written by colloquy export; - is standard input")
+    .option("--replace", "replace sessions that already exist; without it they are refused")
     .option("--json", "print one JSON document")
     .addHelpText(
       "after",
@@ -26,8 +26,8 @@ Examples:
   colloquy import - < wallet.jsonl
   colloquy import --replace session.jsonl
 
-Each session is imported whole or not at all. Works beside a running server; --replace on SQLite needs it stopped, because a server
-keeps sessions in memory. Exits with 1 when a session was refused, and says the number of the line.`,
+Each session is imported completely or not at all. Works beside a running server, except for --replace on SQLite, because a server keeps
+sessions in memory. Exits with 1 if a session was refused, and prints its line number.`,
     )
     .action((file: string, options: ImportOptions) => importWith(parts, file, options));
 }
@@ -45,7 +45,7 @@ async function importWith(parts: CommandParts, file: string, options: ImportOpti
         at: Date.now(),
         onSession: (session) => {
           sessions.push(session);
-          if (!json) tell(parts, session);
+          if (!json) printSession(parts, session);
         },
       }),
     );
@@ -53,12 +53,12 @@ async function importWith(parts: CommandParts, file: string, options: ImportOpti
   if (json) printJson(parts, sessions.map(asJson));
   const refused = sessions.filter(({ outcome }) => outcome === "refused").length;
   if (refused > 0) {
-    const rest = refused === sessions.length ? "Nothing was imported." : "The others are there.";
+    const rest = refused === sessions.length ? "Nothing was imported." : "The others were imported.";
     throw new CommandFailure(`Colloquy: ${refused} of ${sessions.length} were refused. ${rest}`);
   }
 }
 
-/** Lines without the byte order mark that some editors put before them. */
+/** Reads the lines and removes the byte order mark that some editors add. */
 async function* linesOf(file: string): AsyncGenerator<string> {
   const input = file === "-" ? createReadStream("", { fd: STANDARD_INPUT }) : createReadStream(file);
   const lines = createInterface({ input, crlfDelay: Infinity });
@@ -73,17 +73,17 @@ async function* linesOf(file: string): AsyncGenerator<string> {
     failure ??= error instanceof Error ? error : new Error(String(error));
   }
   if (failure === null) return;
-  const advice = "Name a file that colloquy export has written, and that you may read.";
+  const advice = "Name a file that colloquy export has written and that you can read.";
   throw new CommandFailure(`Colloquy: ${pathFailure(file, failure, advice)}`);
 }
 
-function tell(parts: CommandParts, { id, line, outcome, problem }: ImportedSession): void {
+function printSession(parts: CommandParts, { id, line, outcome, problem }: ImportedSession): void {
   if (outcome === "refused")
-    parts.errors.write(`Line ${line} ${problem}.${id === null ? "" : ` Session ${id} is left out.`}\n`);
+    parts.errors.write(`Line ${line} ${problem}.${id === null ? "" : ` Session ${id} was skipped.`}\n`);
   else printLine(parts, `${id} ${outcome}`);
 }
 
-/** Names as the interface of the service writes them. */
+/** Uses the field names of the HTTP API. */
 function asJson({ id, line, outcome, problem }: ImportedSession): object {
   return { session_id: id, line, outcome, problem };
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { openAdministration } from "../administration.ts";
-import { CheckedKeys, REMEMBERED_MS } from "../apps/keys/checked-keys.ts";
+import { CheckedKeys, MAX_AGE_MS } from "../apps/keys/checked-keys.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { recordedRun } from "./testing/recorded-run.ts";
@@ -38,7 +38,7 @@ async function json(...parameters: readonly string[]): Promise<Record<string, un
   return JSON.parse(output) as Record<string, unknown>;
 }
 
-/** What a server beside the commands says of keys; `later` lets its memory of them pass. */
+/** A server beside the commands. `later` makes its key cache expire. */
 async function withServer(
   work: (server: {
     opens(key: unknown): Promise<readonly string[] | null>;
@@ -57,8 +57,8 @@ async function withServer(
         const grant = await keys.check(String(key));
         return grant === null ? null : [...grant.apps];
       },
-      // The commands go by the machine's clock, which has moved on a little.
-      later: () => clock.advance(REMEMBERED_MS + 60_000),
+      // The commands use the system clock, which has advanced a little.
+      later: () => clock.advance(MAX_AGE_MS + 60_000),
     });
   } finally {
     await store.close();
@@ -66,7 +66,7 @@ async function withServer(
 }
 
 describe("keys create", () => {
-  it("prints the key once, good at once in a server that runs", async () => {
+  it("prints the key once; a running server accepts it at once", async () => {
     await withServer(async ({ opens }) => {
       const { code, output, errors } = await run("create", "--app", "defi", "--app", "games");
       expect({ code, errors }).toEqual({ code: 0, errors: "" });
@@ -82,7 +82,7 @@ describe("keys create", () => {
     });
   });
 
-  it("with --json prints one document", async () => {
+  it("prints one document with --json", async () => {
     const created = await json("create", "--app", "defi", "--name", " web site ", "--expires", "90d");
     expect(created).toEqual({
       id: expect.any(String) as string,
@@ -103,16 +103,16 @@ describe("keys create", () => {
     [["--app", "default"], "The App default needs no key. Apps that need a key: defi, games."],
     [[], "required option '--app <name>' not specified"],
     [["--app", "defi", "--expires", "soon"], "It must be a number and a unit"],
-    [["--app", "defi", "--expires", "0d"], "It must be longer than nothing."],
+    [["--app", "defi", "--expires", "0d"], "It must be longer than zero."],
     [["--app", "defi", "--name", " "], "It must be 1 to 100 characters"],
-  ])("with %j exits with 2, says why, and makes none", async (parameters, why) => {
+  ])("exits with 2 and a reason for %j, and creates no key", async (parameters, why) => {
     const { code, output, errors } = await run("create", ...parameters);
     expect({ code, output }).toEqual({ code: 2, output: "" });
     expect(errors).toContain(why);
     expect((await run("list", "--json")).output).toBe("[]\n");
   });
 
-  it("exits with 2 where the configuration is wrong; the others do without it", async () => {
+  it("exits with 2 if the configuration is invalid; the other commands do not need it", async () => {
     const { id } = await json("create", "--app", "defi");
     await writeFile(join(directory, "colloquy.config.json"), "{");
     expect((await run("create", "--app", "defi")).code).toBe(2);
@@ -121,23 +121,23 @@ describe("keys create", () => {
 });
 
 describe("keys list", () => {
-  it("says when there are none", async () => {
+  it("reports that there are none", async () => {
     await withServer(async () => {
       expect(await run("list")).toEqual({
         code: 0,
-        output: "There are no keys. Make one with colloquy keys create.\n",
+        output: "There are no keys. Create one with colloquy keys create.\n",
         errors: "",
       });
     });
   });
 
-  it("says too where there is no database, and makes none", async () => {
+  it("reports a missing database and creates none", async () => {
     const told = expect.stringMatching(
       /^There is no database of Colloquy in \S+data yet\. .*COLLOQUY_DATA_DIR\.\n$/,
     );
     expect(await run("list")).toEqual({
       code: 0,
-      output: "There are no keys. Make one with colloquy keys create.\n",
+      output: "There are no keys. Create one with colloquy keys create.\n",
       errors: told,
     });
     expect(await run("list", "--json")).toEqual({ code: 0, output: "[]\n", errors: told });
@@ -147,7 +147,7 @@ describe("keys list", () => {
     expect(await readdir(dataDirectory())).toEqual([]);
   });
 
-  it("shows each in a line, oldest first", async () => {
+  it("prints one line for each key, oldest first", async () => {
     const first = await json("create", "--app", "defi", "--name", "one");
     const second = await json("create", "--app", "games", "--expires", "1h");
     await run("revoke", String(first["id"]));
@@ -160,7 +160,7 @@ describe("keys list", () => {
 });
 
 describe("keys revoke and rotate", () => {
-  it.each(["revoke", "rotate"])("say where there is no database, and make none: %s", async (command) => {
+  it.each(["revoke", "rotate"])("report a missing database and create none: %s", async (command) => {
     expect(await run(command, "4fTzq0LkW1nB7xYc")).toEqual({
       code: 1,
       output: "",
@@ -171,7 +171,7 @@ describe("keys revoke and rotate", () => {
 });
 
 describe("keys revoke", () => {
-  it("is seen by a server that runs", async () => {
+  it("takes effect in a running server", async () => {
     await withServer(async ({ opens, later }) => {
       const { id, key } = await json("create", "--app", "defi");
       expect(await opens(key)).toEqual(["defi"]);
@@ -183,7 +183,7 @@ describe("keys revoke", () => {
     });
   });
 
-  it("exits with 1 where there is no such key", async () => {
+  it("exits with 1 if the key does not exist", async () => {
     await json("create", "--app", "defi");
     const { code, errors } = await run("revoke", "nobody");
     expect({ code, errors }).toEqual({
@@ -194,7 +194,7 @@ describe("keys revoke", () => {
 });
 
 describe("keys rotate", () => {
-  it("prints the next key; the old one is good for the overlap", async () => {
+  it("prints the new key; the old one stays valid for the overlap", async () => {
     await withServer(async ({ opens, later }) => {
       const old = await json("create", "--app", "defi");
       const next = await json("rotate", String(old["id"]), "--overlap", "1h");

@@ -21,13 +21,10 @@ Examples:
   colloquy keys rotate ID --overlap 24h
   colloquy keys revoke ID
 
-Works beside a running server, which follows within five seconds.`;
+Works beside a running server, which applies changes within five seconds.`;
 
 export function addKeysCommand(program: Command, parts: CommandParts): void {
-  const keys = program
-    .command("keys")
-    .description("administer the keys that open Apps")
-    .addHelpText("after", EXAMPLES);
+  const keys = program.command("keys").description("manage the keys of Apps").addHelpText("after", EXAMPLES);
   addCreate(keys, parts);
   addList(keys, parts);
   addRotate(keys, parts);
@@ -37,10 +34,10 @@ export function addKeysCommand(program: Command, parts: CommandParts): void {
 function addCreate(keys: Command, parts: CommandParts): void {
   keys
     .command("create")
-    .description("make a key and print it, this once")
-    .requiredOption("--app <name>", "an App that it opens; repeat it for several", collect)
-    .option("--name <text>", "what it is for", parseName)
-    .option("--expires <time>", "how long it is good, for example 90d; without it for ever", parseLife)
+    .description("create a key and print it once")
+    .requiredOption("--app <name>", "App that the key opens; repeat for several", collect)
+    .option("--name <text>", "name of the key", parseName)
+    .option("--expires <time>", "lifetime, for example 90d; without it the key does not expire", parseLife)
     .option(...JSON_OPTION)
     .addHelpText(
       "after",
@@ -65,7 +62,7 @@ function addCreate(keys: Command, parts: CommandParts): void {
 function addList(keys: Command, parts: CommandParts): void {
   keys
     .command("list")
-    .description("list all keys, good or not, oldest first")
+    .description("list all keys, valid or not, oldest first")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys list --json")
     .action(async ({ json }: { readonly json?: boolean }) => {
@@ -78,7 +75,7 @@ function addList(keys: Command, parts: CommandParts): void {
       );
       if (json === true) return printJson(parts, listed.map(asJson));
       if (listed.length === 0)
-        return printLine(parts, "There are no keys. Make one with colloquy keys create.");
+        return printLine(parts, "There are no keys. Create one with colloquy keys create.");
       for (const line of asTable(listed)) printLine(parts, line);
     });
 }
@@ -86,8 +83,8 @@ function addList(keys: Command, parts: CommandParts): void {
 function addRotate(keys: Command, parts: CommandParts): void {
   keys
     .command("rotate <id>")
-    .description("make a key for the same Apps, and let the old one end a while later")
-    .option("--overlap <time>", "how long the old key stays good, for example 24h", parseDuration, DAY_MS)
+    .description("create a key for the same Apps, and let the old one expire later")
+    .option("--overlap <time>", "how long the old key stays valid, for example 24h", parseDuration, DAY_MS)
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys rotate 4fTzq0LkW1nB7xYc --overlap 24h")
     .action(async (id: string, { overlap, json }: { readonly overlap: number; readonly json?: boolean }) => {
@@ -99,7 +96,7 @@ function addRotate(keys: Command, parts: CommandParts): void {
 function addRevoke(keys: Command, parts: CommandParts): void {
   keys
     .command("revoke <id>")
-    .description("let a key open nothing any more")
+    .description("revoke a key")
     .option(...JSON_OPTION)
     .addHelpText("after", "\nExample:\n  colloquy keys revoke 4fTzq0LkW1nB7xYc")
     .action(async (id: string, { json }: { readonly json?: boolean }) => {
@@ -121,10 +118,10 @@ function printIssued(parts: CommandParts, issued: IssuedKey, json = false): void
   const until = expiresAt === null ? "does not expire" : `expires ${timeOf(expiresAt)}`;
   printLine(parts, `${issued.key}\n`);
   printLine(parts, `This is the key ${id}. It opens ${apps.join(", ")} and ${until}.`);
-  printLine(parts, "Keep it now: it is shown this once. Clients send it in the header SERVICE-APP-KEY.");
+  printLine(parts, "Save it now: it is shown only once. Clients send it in the header SERVICE-APP-KEY.");
 }
 
-/** Names as the interface of the service writes them. */
+/** Uses the field names of the HTTP API. */
 function asJson({ id, name, apps, status, createdAt, expiresAt, revokedAt }: ListedKey): object {
   return {
     id,
@@ -175,7 +172,7 @@ function parseName(text: string): string {
 function parseLife(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds > 0) return milliseconds;
-  throw new InvalidArgumentError("It must be longer than nothing.");
+  throw new InvalidArgumentError("It must be longer than zero.");
 }
 
 function asWrongArgument(error: unknown): never {

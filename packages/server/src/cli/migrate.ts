@@ -14,18 +14,18 @@ interface MigrateOptions {
 const PHASES = { copy: "Copying  ", verify: "Comparing" } as const;
 
 const NEXT: Readonly<Record<MoveReport["outcome"], string>> = {
-  moved: "Everything is there, and the same row by row.",
-  resumed: "Everything is there, and the same row by row. It went on where it had been stopped.",
-  before: "It had been moved before, and is still the same row by row.",
+  moved: "All rows are copied and verified.",
+  resumed: "All rows are copied and verified. The move resumed where it had stopped.",
+  before: "The move was already complete, and all rows still match.",
 };
 
 export function addMigrateCommand(program: Command, parts: CommandParts): void {
   program
     .command("migrate")
     .description("move everything from one database to another, to PostgreSQL or back")
-    .requiredOption("--from <database>", "where everything is: sqlite:PATH or postgres://…")
-    .requiredOption("--to <database>", "where it is to be: empty, or what an unfinished move has left")
-    .option("--restart", "remove what an unfinished move has left in the target, and begin anew")
+    .requiredOption("--from <database>", "source: sqlite:PATH or postgres://…")
+    .requiredOption("--to <database>", "target: empty, or left over from an unfinished move")
+    .option("--restart", "remove what an unfinished move left in the target, and start over")
     .option("--json", "print one JSON document")
     .addHelpText(
       "after",
@@ -34,9 +34,9 @@ Examples:
   colloquy migrate --from sqlite:./data --to postgres://colloquy@db.example/colloquy
   colloquy migrate --from postgres://colloquy@db.example/colloquy --to sqlite:./data
 
-No server may be running on either of the two. Stopped half-way, run it again: it goes on where it was, and until it is done every
-server refuses to start on the target. The source stays as it was. A password is better in PGPASSWORD than on the command line.
-docs/moving.md says what to do before and after.`,
+Stop all servers on both databases first. If interrupted, run it again: it resumes, and until it is done servers refuse to start on the
+target. The source is not changed. Put passwords in PGPASSWORD rather than on the command line. docs/moving.md says what to do before and
+after.`,
     )
     .action(async (options: MigrateOptions) => {
       const report = await migrateWith(parts, options);
@@ -56,7 +56,7 @@ async function migrateWith(parts: CommandParts, options: MigrateOptions): Promis
     return parsed.address;
   };
   const [from, to] = [addressOf("--from", options.from), addressOf("--to", options.to)];
-  // With --json the output is one document, and nothing else.
+  // With --json, standard output contains only the document.
   const progress = createProgress(options.json === true ? { ...parts, columns: null } : parts);
   try {
     return await migrate({
@@ -90,8 +90,8 @@ function secretsHint(tables: MoveReport["tables"]): readonly string[] {
   if (secrets === 0) return [];
   return [
     "",
-    "Secrets of Apps are sealed by a master key, which does not move. It is in COLLOQUY_SECRET_KEY, or in the file secret.key of the",
-    "old data directory: set COLLOQUY_SECRET_KEY to what is in that file on every node, or copy the file to the new data directory.",
+    "Secrets of Apps are encrypted with a master key, which is not moved. It is in COLLOQUY_SECRET_KEY or in the file secret.key of the old",
+    "data directory: set COLLOQUY_SECRET_KEY to the content of that file on every node, or copy the file to the new data directory.",
   ];
 }
 

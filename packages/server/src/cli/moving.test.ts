@@ -1,4 +1,4 @@
-// migrate, export and import as an operator types them.
+// The commands migrate, export and import.
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true }));
 
-/** What a server on this directory would do. */
+/** Accesses the store as a server on this directory would. */
 async function withServer<Result>(name: string, work: (store: Store) => Promise<Result>): Promise<Result> {
   const onFatal = (error: Error): never => {
     throw error;
@@ -50,11 +50,11 @@ describe("migrate", () => {
     return ["migrate", "--from", String(source), "--to", String(target)];
   };
 
-  it("says how far it has come, and what every table comes to", async () => {
+  it("prints progress and a summary of every table", async () => {
     const { code, output, errors } = await run(between("data", "new"));
     expect({ code, output }).toEqual({
       code: 0,
-      output: expect.stringContaining("Everything is there") as string,
+      output: expect.stringContaining("All rows are copied") as string,
     });
     expect(output).toMatch(/\nmessages +\d+ rows +[0-9a-f]{16}\n/);
     expect(output).toContain("COLLOQUY_SECRET_KEY");
@@ -63,7 +63,7 @@ describe("migrate", () => {
     await withServer("new", async (store) => expect(await store.sessions.find(filled.done)).not.toBeNull());
   });
 
-  it("goes on where it was when its process is killed", async () => {
+  it("resumes after its process was killed", async () => {
     const main = join(import.meta.dirname, "../main.ts");
     const environment = {
       cwd: root,
@@ -78,7 +78,7 @@ describe("migrate", () => {
       [main, ...between("data", "new")],
       environment,
     );
-    expect(stdout).toMatch(/Everything is there|It had been moved before/);
+    expect(stdout).toMatch(/All rows are copied|The move was already complete/);
     const doctor = await promisify(execFile)(process.execPath, [main, "doctor"], environment).catch(
       (error: { stdout: string }) => error,
     );
@@ -97,14 +97,14 @@ describe("migrate", () => {
     },
   );
 
-  it("draws a bar on a terminal", async () => {
+  it("draws a progress bar on a terminal", async () => {
     const { code, output, errors } = await run(between("data", "new"), "data", 100);
     expect({ code, errors }).toEqual({ code: 0, errors: "" });
     expect(output).toMatch(/Copying +\[[#-]+\] \d+% \| \d+ of \d+ rows/);
     expect(output).toMatch(/Comparing \[#+\] 100% \|/);
   });
 
-  it("with --json prints one document", async () => {
+  it("prints one document with --json", async () => {
     const { code, output } = await run([...between("data", "new"), "--json"], "data", 100);
     expect(code).toBe(0);
     expect(JSON.parse(output)).toMatchObject({
@@ -125,7 +125,7 @@ describe("migrate", () => {
       /no database of Colloquy in \/nowhere\/at\/all/,
     ],
     [["--to", "sqlite:x"], 2, /required option '--from <database>'/],
-  ])("with %j exits with %i and says why", async (parameters, code, why) => {
+  ])("prints a reason for %j and exits with %i", async (parameters, code, why) => {
     expect(await run(["migrate", ...parameters])).toMatchObject({
       code,
       output: "",
@@ -135,7 +135,7 @@ describe("migrate", () => {
 });
 
 describe("progress", () => {
-  it("is a line for each kind of work, and then one every five seconds", () => {
+  it("prints a line for each phase, and then one every five seconds", () => {
     const { parts, written } = recordedParts({});
     let now = 0;
     const progress = createProgress(parts, () => now);
@@ -157,7 +157,7 @@ describe("progress", () => {
 });
 
 describe("export and import", () => {
-  it("bring a session from one store to another through a file, beside a running server", async () => {
+  it("copy a session between stores through a file, beside a running server", async () => {
     const file = join(root, "session.jsonl");
     await withServer("data", async () => {
       const { code, output, errors } = await run(["export", "--session", filled.done, "--out", file]);
@@ -178,7 +178,7 @@ describe("export and import", () => {
     });
   });
 
-  it("write to the standard output what is in the file, and all of a wallet", async () => {
+  it("write the same to standard output, and all sessions of a wallet", async () => {
     const { output } = await run(["export", "--wallet", WALLET.toUpperCase().replace("0X", "0x")]);
     const ids = output
       .trimEnd()
@@ -188,14 +188,14 @@ describe("export and import", () => {
     expect(ids.map(({ id }) => id).toSorted()).toEqual([filled.done, filled.running].toSorted());
   });
 
-  it("exit with 1 and the number of the line where a session is refused", async () => {
+  it("exit with 1 and the line number if a session is refused", async () => {
     const { output } = await run(["export", "--session", filled.done]);
     const file = join(root, "broken.jsonl");
     await writeFile(file, output.replace('"role":"user"', '"role":"stranger"'));
     const { code, output: said, errors } = await run(["import", file], "new");
     expect({ code, said }).toEqual({ code: 1, said: "" });
     expect(errors).toMatch(
-      new RegExp(`^Line 3 role: .*Session ${filled.done} is left out.\nColloquy: 1 of 1 were refused`),
+      new RegExp(`^Line 3 role: .*Session ${filled.done} was skipped.\nColloquy: 1 of 1 were refused`),
     );
     const json = await run(["import", "--json", file], "new");
     expect(JSON.parse(json.output)).toEqual([
@@ -203,7 +203,7 @@ describe("export and import", () => {
     ]);
   });
 
-  it("replace a session only where no server keeps it in memory", async () => {
+  it("replace a session only if no server has it in memory", async () => {
     const file = join(root, "session.jsonl");
     await run(["export", "--session", filled.done, "--out", file]);
     expect(await run(["import", file])).toMatchObject({
@@ -223,7 +223,7 @@ describe("export and import", () => {
     });
   });
 
-  it("make no data directory for an export", async () => {
+  it("do not create a data directory for an export", async () => {
     const file = join(root, "none.jsonl");
     expect(await run(["export", "--session", filled.done, "--out", file], "elsewhere")).toEqual({
       code: 1,
@@ -235,7 +235,7 @@ describe("export and import", () => {
     expect(await readdir(root)).toEqual(["data"]);
   });
 
-  it("leave no file where nothing was exported, and overwrite none", async () => {
+  it("leave no file if nothing was exported, and never overwrite one", async () => {
     const file = join(root, "none.jsonl");
     const unknown = "00000000-0000-4000-8000-000000000001";
     expect(await run(["export", "--session", unknown, "--out", file])).toMatchObject({ code: 1 });
@@ -251,8 +251,8 @@ describe("export and import", () => {
   it.each([
     [["export"], 2, /either --session ID or --wallet KEY/],
     [["export", "--session", "x", "--wallet", "y"], 2, /either --session ID or --wallet KEY/],
-    [["export", "--session", "nobody"], 2, /is no session id/],
-    [["export", "--wallet", "a b"], 2, /no wallet address/],
+    [["export", "--session", "nobody"], 2, /is not a session id/],
+    [["export", "--wallet", "a b"], 2, /not a wallet address/],
     [
       ["import", "/nowhere/at/all"],
       1,
@@ -264,7 +264,7 @@ describe("export and import", () => {
       /--out: \/nowhere\/x cannot be used: there is no such file or directory\. Name a file/,
     ],
     [["import"], 2, /missing required argument 'file'/],
-  ])("with %j exit with %i and say why", async (parameters, code, why) => {
+  ])("print a reason for %j and exit with %i", async (parameters, code, why) => {
     expect(await run(parameters)).toMatchObject({
       code,
       output: "",

@@ -1,7 +1,7 @@
-// How far a long command has come: a bar on a terminal, elsewhere a line every few seconds.
+// Progress of a long command: a bar on a terminal, otherwise a line every few seconds.
 
 import { Writable } from "node:stream";
-// As a whole: what Node finds by name in this package is not all of it.
+// Default import, because Node does not detect all named exports of this CommonJS package.
 import cliProgress, { type SingleBar } from "cli-progress";
 import type { CommandParts } from "./command.ts";
 
@@ -9,13 +9,13 @@ import type { CommandParts } from "./command.ts";
 const BETWEEN_LINES_MS = 5000;
 
 export interface Progress {
-  /** `done` of `total` rows; another `what` begins anew. */
+  /** Shows `done` of `total` rows. A new `what` starts a new bar. */
   show(what: string, done: number, total: number): void;
-  /** Leaves what was shown, and writes no more. */
+  /** Stops updating; the output stays on the screen. */
   end(): void;
 }
 
-/** `now`: milliseconds of a clock that only goes forward. */
+/** `now` returns the milliseconds of a monotonic clock. */
 export function createProgress(parts: CommandParts, now: () => number = () => performance.now()): Progress {
   const isPlain = (parts.environment["NO_COLOR"] ?? "") !== "";
   return parts.columns === null || isPlain ? createLines(parts, now) : createBar(parts, parts.columns);
@@ -24,14 +24,14 @@ export function createProgress(parts: CommandParts, now: () => number = () => pe
 function createLines({ errors }: CommandParts, now: () => number): Progress {
   let shown = "";
   let nextAt = 0;
-  let isThrough = false;
+  let isComplete = false;
   return {
     show(what, done, total) {
-      if (what !== shown) isThrough = false;
-      const isEnd = done >= total && !isThrough;
+      if (what !== shown) isComplete = false;
+      const isEnd = done >= total && !isComplete;
       if (what === shown && now() < nextAt && !isEnd) return;
       shown = what;
-      isThrough = done >= total;
+      isComplete = done >= total;
       nextAt = now() + BETWEEN_LINES_MS;
       errors.write(`${what}: ${done} of ${total} rows\n`);
     },
@@ -75,7 +75,7 @@ function createSingleBar(stream: NodeJS.WritableStream): SingleBar {
     barCompleteChar: "#",
     barIncompleteChar: "-",
     hideCursor: true,
-    // The process ends by signals as it would without a bar.
+    // Leave signal handling to the process.
     gracefulExit: false,
     emptyOnZero: false,
   });

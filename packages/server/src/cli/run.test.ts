@@ -27,7 +27,7 @@ async function writeConfig(content: unknown): Promise<void> {
 }
 
 describe("the command line", () => {
-  it("serves, and exits with what that answers", async () => {
+  it("serves and returns the exit code of serve", async () => {
     const parameters = ["serve"];
     expect(await run(parameters, { serve: () => Promise.resolve(0) })).toEqual({
       code: 0,
@@ -37,7 +37,7 @@ describe("the command line", () => {
     expect(await run(parameters, { serve: () => Promise.resolve(2) })).toMatchObject({ code: 2 });
   });
 
-  it("alone says what there is", async () => {
+  it("prints help without arguments", async () => {
     expect(await run([])).toEqual(await run(["--help"]));
   });
 
@@ -45,7 +45,7 @@ describe("the command line", () => {
     expect(await run(["--version"])).toEqual({ code: 0, output: "1.2.3\n", errors: "" });
   });
 
-  it("explains itself and each command, with examples", async () => {
+  it("prints help with examples for itself and each command", async () => {
     const { code, output, errors } = await run(["--help"]);
     expect({ code, errors }).toEqual({ code: 0, errors: "" });
     const commands = [...output.matchAll(/^ {2}([a-z]+) /gm)].map(([, name = ""]) => name);
@@ -64,14 +64,14 @@ describe("the command line", () => {
     [["check", "--jsn"], /unknown option '--jsn'\n\(Did you mean --json\?\)/],
     [["check", "twice"], /too many arguments/],
     [["--loud"], /unknown option '--loud'/],
-  ])("with %j exits with 2, says why and where help is", async (parameters, errors) => {
+  ])("exits with 2, a reason and a hint for %j", async (parameters, errors) => {
     const result = await run(parameters);
     expect(result).toMatchObject({ code: 2, output: "" });
     expect(result.errors).toMatch(errors);
     expect(result.errors).toMatch(/^Colloquy: [\s\S]*Run colloquy --help/);
   });
 
-  it("exits with 1 and one sentence when a command fails", async () => {
+  it("exits with 1 and one sentence if a command fails", async () => {
     const serve = () => Promise.reject(new Error("The disk is gone."));
     expect(await run(["serve"], { serve })).toEqual({
       code: 1,
@@ -82,18 +82,18 @@ describe("the command line", () => {
 });
 
 describe("check", () => {
-  it("accepts what a server would start with, and writes nothing", async () => {
+  it("accepts a valid configuration and writes nothing", async () => {
     expect(await run(["check"])).toEqual({
       code: 0,
-      output: "The configuration is in order (there is no file).\n",
+      output: "The configuration is valid (there is no file).\n",
       errors: "",
     });
     await writeConfig({ limits: { maxSteps: 3 } });
-    expect((await run(["check"])).output).toBe("The configuration is in order: colloquy.config.json.\n");
+    expect((await run(["check"])).output).toBe("The configuration is valid: colloquy.config.json.\n");
     expect(await readdir(directory)).toEqual(["colloquy.config.json"]);
   });
 
-  it("says every problem with its place, and exits with 2", async () => {
+  it("prints every problem with its place and exits with 2", async () => {
     await writeConfig({ limits: { maxSteps: 0 }, colour: "blue" });
     const { code, output, errors } = await run(["check"]);
     expect({ code, output }).toEqual({ code: 2, output: "" });
@@ -102,7 +102,7 @@ describe("check", () => {
     expect(errors).toContain("  - colloquy.config.json, colour: is not a known setting.");
   });
 
-  it("with --json prints one document, problems or not", async () => {
+  it("prints one document with --json, with or without problems", async () => {
     await writeFile(join(directory, "colloquy.config.js"), "export default {};");
     await writeConfig({});
     const sound = await run(["check", "--json"]);
@@ -125,7 +125,7 @@ describe("check", () => {
     });
   });
 
-  it("prints no key, wherever it stands", async () => {
+  it("never prints a key", async () => {
     const provider = {
       kind: "openai-compatible",
       baseURL: "http://x.test",

@@ -1,4 +1,4 @@
-// The command line as a whole: every command there is, help, and which exit code a failure comes to.
+// The command line: all commands, help, and exit codes of failures.
 
 import { Command, CommanderError } from "commander";
 import { ServiceError } from "../core/errors.ts";
@@ -17,7 +17,7 @@ import { addSecretsCommand } from "./secrets.ts";
 import { addSessionsCommand } from "./sessions/sessions-command.ts";
 import { addServeCommand } from "./serve.ts";
 
-/** Adds a command to the program. One that has an exit code of its own hands it to `finish`. */
+/** Adds a command to the program. The command passes an exit code of its own to `finish`. */
 type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCode) => void) => void;
 
 const COMMANDS: readonly AddCommand[] = [
@@ -37,20 +37,20 @@ const COMMANDS: readonly AddCommand[] = [
 const EXAMPLES = `
 Examples:
   colloquy serve               start the service
-  colloquy chat                talk with it, or without one that runs
-  colloquy check               say whether it would start, without starting it
-  colloquy COMMAND --help      explain a command
+  colloquy chat                chat with it, or start one for the conversation
+  colloquy check               validate the configuration
+  colloquy COMMAND --help      show help for a command
 
-Environment variables, a file .env, and colloquy.config.ts, .js or .json say how the service runs: see docs/configuration.md.
-Exit codes: 0 done, 1 could not, 2 wrong arguments or configuration, 130 ended by Ctrl-C, 143 by another signal.`;
+Environment variables, a file .env, and colloquy.config.ts, .js or .json configure the service: see docs/configuration.md.
+Exit codes: 0 success, 1 failure, 2 wrong arguments or configuration, 130 ended by Ctrl-C, 143 by another signal.`;
 
-/** What to do about errors of a service, by their code. */
+/** Advice for errors of the service, by error code. */
 const HINTS: Readonly<Record<string, string>> = {
-  app_key_invalid: " The key of an App is taken from the environment variable COLLOQUY_APP_KEY.",
-  session_not_found: " Without --session a new conversation begins.",
+  app_key_invalid: " Set the key of the App in the environment variable COLLOQUY_APP_KEY.",
+  session_not_found: " Omit --session to start a new conversation.",
 };
 
-/** Runs what the arguments ask for, help where there are none, and answers the exit code. Never rejects. */
+/** Runs the command in the arguments, or prints help if there are none. Returns the exit code. Never rejects. */
 export async function runCommandLine(parameters: readonly string[], parts: CommandParts): Promise<ExitCode> {
   let exitCode: ExitCode = 0;
   const program = createProgram(parts);
@@ -67,9 +67,9 @@ function createProgram({ version, output, errors, columns }: CommandParts): Comm
   return new Command("colloquy")
     .description("A service that holds conversations between people and assistants.")
     .version(version, "-v, --version", "print the version")
-    .helpOption("-h, --help", "explain the command")
+    .helpOption("-h, --help", "show help")
     .addHelpText("after", EXAMPLES)
-    .showHelpAfterError("Run colloquy --help to see what there is.")
+    .showHelpAfterError("Run colloquy --help for usage.")
     .configureOutput({
       writeOut: (text) => output.write(text),
       writeErr: (text) => errors.write(text),
@@ -80,7 +80,7 @@ function createProgram({ version, output, errors, columns }: CommandParts): Comm
     .exitOverride();
 }
 
-/** Says what went wrong, where commander has not done so already. */
+/** Prints the error, unless commander has already done so. */
 function explain(error: unknown, { errors }: CommandParts): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof CommandFailure) {

@@ -35,7 +35,7 @@ const run = (
     openAdministration: (need) => openAdministration({ ...settings(secretKey), ...more }, need),
   });
 
-/** What a server on this directory would do. */
+/** Accesses the store as a server on this directory would. */
 async function withVault<Result>(
   secretKey: string | null,
   work: (vault: ReturnType<typeof openVault>) => Promise<Result>,
@@ -54,7 +54,7 @@ const opened = async (secretKey: string | null) =>
   Object.fromEntries(await withVault(secretKey, (vault) => vault.open("defi", "web-1")));
 
 describe("secrets rotate-master", () => {
-  it("seals all secrets anew, and shows no key and no value", async () => {
+  it("encrypts all secrets with a new key and prints no key or value", async () => {
     await fill(null);
     const before = await readFile(join(directory, "secret.key"), "utf8");
     const { code, output, errors } = await run([]);
@@ -68,7 +68,7 @@ describe("secrets rotate-master", () => {
     expect(await opened(null)).toEqual({ A: "hunter22", B: "hunter33" });
   });
 
-  it("with --json prints one document", async () => {
+  it("prints one document with --json", async () => {
     await fill(null);
     const { code, output } = await run(["--json"]);
     expect(code).toBe(0);
@@ -81,7 +81,7 @@ describe("secrets rotate-master", () => {
     });
   });
 
-  it("says so where there is no database, and makes nothing", async () => {
+  it("reports a missing database and creates nothing", async () => {
     for (const secretKey of [null, KEY]) {
       expect(await run([], secretKey)).toEqual({
         code: 1,
@@ -92,13 +92,13 @@ describe("secrets rotate-master", () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it("says so where there is nothing to rotate", async () => {
+  it("reports that there is nothing to rotate", async () => {
     await opened(null);
     expect(await run([])).toMatchObject({ code: 0, output: expect.stringContaining("nothing to rotate") });
     expect(JSON.parse((await run(["--json"])).output)).toEqual({ outcome: "no_key" });
   });
 
-  it("with COLLOQUY_SECRET_KEY says what to set, then rotates, then what to take away", async () => {
+  it("guides through the rotation of COLLOQUY_SECRET_KEY", async () => {
     await fill(KEY);
     const first = await run([], KEY);
     expect(first.code).toBe(0);
@@ -116,7 +116,7 @@ describe("secrets rotate-master", () => {
     expect(await opened(next.split(",")[0] ?? "")).toEqual({ A: "hunter22", B: "hunter33" });
   });
 
-  it("exits with 1 and says what to do when some cannot be opened", async () => {
+  it("exits with 1 and advice if some secrets cannot be decrypted", async () => {
     await fill(null);
     const { store, close } = await openAdministration(settings(null));
     const [a, b] = await store.secrets.of("defi", "web-1");
@@ -139,7 +139,7 @@ describe("secrets rotate-master", () => {
     expect(await opened(null)).toEqual({ B: "hunter33" });
   });
 
-  it("exits with 1 and changes nothing when a key is missing, wrong, or another rotation runs", async () => {
+  it("exits with 1 and changes nothing if a key is missing or wrong, or another rotation runs", async () => {
     await fill(null);
     const key = await readFile(join(directory, "secret.key"), "utf8");
     const lock = lockFile(join(directory, "secrets.lock"));
@@ -159,7 +159,7 @@ describe("secrets rotate-master", () => {
 });
 
 describe.skipIf(await isWithoutPostgres())("secrets rotate-master on PostgreSQL", () => {
-  it("needs no data directory, and makes none", async () => {
+  it("needs no data directory and creates none", async () => {
     const server = await PostgresServer.start();
     try {
       const databaseUrl = server.url(await server.createDatabase());

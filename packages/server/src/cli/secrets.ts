@@ -12,7 +12,7 @@ interface RotateOptions {
 export function addSecretsCommand(program: Command, parts: CommandParts): void {
   const secrets = program
     .command("secrets")
-    .description("administer what seals the secrets of Apps")
+    .description("manage the master key that encrypts the secrets of Apps")
     .addHelpText(
       "after",
       `
@@ -23,9 +23,9 @@ Users set, list and remove their secrets through /api/secrets: see docs/api.md.`
     );
   secrets
     .command("rotate-master")
-    .description("seal all secrets with a new master key, and let go of the old one")
+    .description("encrypt all secrets with a new master key, and retire the old one")
     .option("--json", "print one JSON document")
-    .option("--discard-unreadable", "remove secrets that no key opens")
+    .option("--discard-unreadable", "remove secrets that no key decrypts")
     .addHelpText(
       "after",
       `
@@ -33,8 +33,8 @@ Examples:
   colloquy secrets rotate-master
   colloquy secrets rotate-master --discard-unreadable    when the old key is lost for good
 
-Works beside a running server, which goes on. When it is stopped half-way, run it again: it goes on where it was. With the key in
-COLLOQUY_SECRET_KEY it takes two runs, and says what to do after each.`,
+Works beside a running server. If interrupted, run it again: it resumes. With the key in COLLOQUY_SECRET_KEY it takes two runs, and says
+what to do after each.`,
     )
     .action(async ({ json = false, discardUnreadable = false }: RotateOptions) => {
       const rotation = await administer(parts, "existing", (administration) =>
@@ -46,7 +46,7 @@ COLLOQUY_SECRET_KEY it takes two runs, and says what to do after each.`,
     });
 }
 
-/** Names as the interface of the service writes them. */
+/** Uses the field names of the HTTP API. */
 function asJson(rotation: Rotation): object {
   switch (rotation.outcome) {
     case "done": {
@@ -89,7 +89,7 @@ Then run colloquy secrets rotate-master again, with the same variable.`;
   }
 }
 
-/** Without the old one: what is printed may be kept by a terminal or a log, and until all is sealed anew the old key opens it. */
+/** Omits the old key, which decrypts secrets until the rotation is done: terminals and logs may keep the output. */
 function newKeyOf({ secretKey }: Extract<Rotation, { readonly outcome: "key_needed" }>): string {
   return secretKey.split(",", 1).join("");
 }

@@ -15,7 +15,7 @@ export function addServeCommand(
 Example:
   PORT=9000 colloquy serve
 
-The log goes to the standard output. SIGTERM and Ctrl+C stop the service in order, SIGHUP makes it read the configuration file again.`,
+The log goes to standard output. SIGTERM and Ctrl-C shut the service down gracefully; SIGHUP reloads the configuration file.`,
     )
     .action(async () => finish(await parts.serve()));
 }

@@ -1,9 +1,9 @@
-// How many columns a text takes in a terminal, as far as anybody can say: terminals differ about emoji.
+// Estimates the width of text in terminal columns. Terminals disagree about some emoji.
 
 const SEGMENTS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const WIDE =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303E\uFE30-\uFE4F\uFF01-\uFF60\uFFE0-\uFFE6]|\uFE0F/u;
-const NOTHING = /^[\p{Mark}\p{Cf}\p{Cc}]+$/u;
+const ZERO_WIDTH = /^[\p{Mark}\p{Cf}\p{Cc}]+$/u;
 
 export function textWidth(text: string): number {
   let width = 0;
@@ -11,8 +11,8 @@ export function textWidth(text: string): number {
   return width;
 }
 
-/** The text in at most `columns` columns; what is cut off is told by an ellipsis. */
-export function fitted(text: string, columns: number): string {
+/** Truncates the text to at most `columns` columns, with an ellipsis. */
+export function truncateToWidth(text: string, columns: number): string {
   if (textWidth(text) <= columns) return text;
   let width = 1;
   let kept = "";
@@ -25,6 +25,6 @@ export function fitted(text: string, columns: number): string {
 }
 
 function graphemeWidth(grapheme: string): number {
-  if (NOTHING.test(grapheme)) return 0;
+  if (ZERO_WIDTH.test(grapheme)) return 0;
   return WIDE.test(grapheme) ? 2 : 1;
 }

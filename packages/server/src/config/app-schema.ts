@@ -1,9 +1,10 @@
-// The shape of one App in the configuration file. Patterns are written without flags, because the JSON Schema that is made of this
-// (json-schema.ts) knows none. What depends on more than one place is checked in app-tools.ts and models.ts.
+// Schema of one App in the configuration file. Patterns have no flags, because the JSON Schema generated from
+// them (json-schema.ts) supports none. Checks across settings are in app-tools.ts and models.ts.
 
 import { z } from "zod";
 import type { ApprovalRule, OwnTool } from "../core/app-settings.ts";
 import {
+  APP_RATE_LIMITS,
   BASE_URL_RULE,
   headers,
   isBaseURL,
@@ -14,24 +15,23 @@ import {
   text,
 } from "./schema-parts.ts";
 
-/** The tools that come with the service. */
 export const BUILT_IN_TOOLS = ["current_time", "calculator", "ask_user"] as const;
-/** Those that an App without `tools` has. */
+/** Built-in tools of an App without `tools`. */
 export const DEFAULT_TOOLS = ["current_time", "calculator"] as const;
 
 const toolName = z
   .string()
   .regex(/^[a-zA-Z0-9_-]{1,64}$/, "must be a tool's name: 1 to 64 letters, digits, _ and -");
-/** It stands before the names of the server's tools, which leaves them 31 characters at least. */
+/** Prefixes the names of the server's tools, so its length limit leaves them at least 31 characters. */
 const serverName = z
   .string()
   .regex(/^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/, "must be a name of at most 32 letters, digits, _ and -");
 
 const NOT_A_TOOL =
-  "must be true for a tool that comes with the service, or what tool() of the AI SDK makes, with inputSchema and execute";
+  "must be true for a built-in tool, or a tool made with tool() of the AI SDK that has inputSchema and execute";
 const NOT_A_RULE = 'must be "always", "never", or in a TypeScript or JavaScript file a function of the input';
 
-/** A value of `tools` in its form as an object. */
+/** A value of `tools` when `tools` is an object. */
 export const ToolValue = z.custom<true | OwnTool>((value) => value === true || isOwnTool(value), NOT_A_TOOL);
 /** A value of `approvals`. */
 export const ApprovalValue = z.custom<ApprovalRule>(
@@ -93,6 +93,7 @@ export const AppSection = z.strictObject({
   secrets: z.array(SlotSection).optional(),
   requireKey: z.enum(["chat", "all"]).optional(),
   onBusy: z.enum(["enqueue", "reject", "interrupt"]).optional(),
+  rateLimits: z.strictObject(APP_RATE_LIMITS).optional(),
   expiry: z.strictObject({ emptyMs: period.optional(), unboundMs: period.optional() }).optional(),
 });
 

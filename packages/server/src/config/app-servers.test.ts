@@ -10,7 +10,7 @@ import { useAppConfigs } from "./testing/app-configs.ts";
 const { inside, app, problems, warnings } = useAppConfigs();
 
 describe("MCP servers", () => {
-  it("are reached by an address or a command, with what may be a key hidden", async () => {
+  it("accepts a URL or a command and hides values that may contain keys", async () => {
     const { tools } = await app(
       {
         secrets: [{ name: "TOKEN", description: "x" }],
@@ -39,7 +39,7 @@ describe("MCP servers", () => {
     }
   });
 
-  it("may be wrong in many ways, each told with its place and without a key", async () => {
+  it("reports each invalid setting with its place and without keys", async () => {
     const found = await problems(
       {
         secrets: [{ name: "TOKEN", description: "x" }],
@@ -71,11 +71,11 @@ describe("MCP servers", () => {
       },
       { MY_KEY: "sk-1", BROKEN: "sk-2\nsk-3" },
     );
-    const url = "must be an http or https URL without user name and password; keys stand in headers.";
+    const url = "must be an http or https URL without user name and password; put keys in headers.";
     const none =
-      "has braces {{…}} around something else than a placeholder. There are {{env.NAME}} and {{secret.NAME}}.";
+      "has braces {{…}} around something that is not a placeholder. Use {{env.NAME}} or {{secret.NAME}}.";
     const braces = "has a placeholder with braces that do not match. Write {{env.NAME}} or {{secret.NAME}}.";
-    const placeholder = "has a placeholder. They are filled in headers, env and rpcURL alone.";
+    const placeholder = "has a placeholder, but placeholders work only in headers, env and rpcURL.";
     expect(found.toSorted()).toEqual(
       [
         'mcp.neither: needs "url" or "command".',
@@ -89,23 +89,23 @@ describe("MCP servers", () => {
         'mcp["a/b"]: must be a name of at most 32 letters, digits, _ and -.',
         `mcp.keys.url: ${placeholder}`,
         "mcp.keys.headers.A: {{env.NOT_SET}}: the environment variable NOT_SET is not set.",
-        'mcp.keys.headers.B: {{secret.TOKEM}} is no slot of this App\'s "secrets". Did you mean "TOKEN"?',
+        'mcp.keys.headers.B: {{secret.TOKEM}} is not a slot in this App\'s "secrets". Did you mean "TOKEN"?',
         `mcp.keys.headers.C: ${none}`,
         `mcp.keys.headers.G: ${none}`,
         "mcp.keys.headers.H: {{env.toString}}: the environment variable toString is not set.",
         `mcp.keys.headers.I: ${braces}`,
         `mcp.keys.headers.J: ${braces}`,
         `mcp.keys.headers.K: ${braces}`,
-        "mcp.keys.headers.D: with its placeholders filled in must be the value of a header field: one line of Latin-1 text.",
+        "mcp.keys.headers.D: after filling in the placeholders, must be the value of a header field: one line of Latin-1 text.",
         'mcp.keys.headers["E F"]: must be the name of a header field.',
         `mcp.command.args[0]: ${placeholder}`,
         `mcp.process.args[0]: ${placeholder}`,
-        "mcp.process.env.A: {{secret.TOKEN}} may stand in the headers of an App's mcp and openapi servers alone.",
+        "mcp.process.env.A: {{secret.TOKEN}} works only in the headers of an App's mcp and openapi servers.",
       ].toSorted(),
     );
   });
 
-  it("with a placeholder in a section that is wrong elsewhere are told once that is mended", async () => {
+  it("does not report placeholders of secrets while the secrets section is invalid", async () => {
     expect(
       await problems({
         secrets: "TOKEN",
@@ -114,14 +114,14 @@ describe("MCP servers", () => {
     ).toEqual(["secrets: must be a list, not text."]);
   });
 
-  it("keep the variables that they ask for from being called unread", async () => {
+  it("does not warn of variables that placeholders refer to", async () => {
     const section = { mcp: { a: { command: "x", env: { A: "{{env.COLLOQUY_MINE}}" } } } };
     expect(await warnings(section, { COLLOQUY_MINE: "1" })).toEqual([]);
   });
 });
 
 describe("OpenAPI services", () => {
-  it("have a document beside the file or at an address", async () => {
+  it("accepts a document beside the file or at a URL", async () => {
     await writeFile(inside("pets.yaml"), "");
     const { tools } = await app({
       secrets: [{ name: "KEY", description: "x" }],
@@ -145,7 +145,7 @@ describe("OpenAPI services", () => {
     expect(shops?.headers.reveal()).toEqual({});
   });
 
-  it("stand on the directory of the file, wherever that is", async () => {
+  it("resolves documents relative to the directory of the configuration file", async () => {
     const content = { apps: { defi: { openapi: { here: { document: "colloquy.config.json" } } } } };
     await writeFile(inside("colloquy.config.json"), JSON.stringify(content));
     const environment = { COLLOQUY_CONFIG: inside("colloquy.config.json") };
@@ -155,7 +155,7 @@ describe("OpenAPI services", () => {
     );
   });
 
-  it("may not begin with the name of another server: two of their tools could have one name", async () => {
+  it("rejects a name that begins with the name of another server, because tool names could collide", async () => {
     const server = { url: "https://x.test" };
     const service = { document: "http://x.test" };
     const clash = (name: string) =>
@@ -171,7 +171,7 @@ describe("OpenAPI services", () => {
     );
   });
 
-  it("may be wrong in many ways", async () => {
+  it("reports each invalid setting with its place", async () => {
     const found = await problems({
       mcp: { twice: { command: "x" } },
       openapi: {

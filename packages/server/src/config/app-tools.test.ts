@@ -4,7 +4,7 @@ import { useAppConfigs } from "./testing/app-configs.ts";
 const { loadModule, app, problems } = useAppConfigs();
 
 describe("tools", () => {
-  it("that come with the service are named in a list or an object", async () => {
+  it("accepts built-in tools in a list or an object", async () => {
     expect((await app({})).tools.builtIn).toEqual(["current_time", "calculator"]);
     expect((await app({ tools: [] })).tools.builtIn).toEqual([]);
     expect((await app({ tools: ["ask_user", "calculator", "calculator"] })).tools.builtIn.toSorted()).toEqual(
@@ -16,7 +16,7 @@ describe("tools", () => {
     });
   });
 
-  it("are written in a module with the AI SDK, and are left as they are", async () => {
+  it("accepts custom AI SDK tools from a module without freezing them", async () => {
     const result = await loadModule(
       "colloquy.config.js",
       `const weather = { description: "w", inputSchema: { cache: null }, execute: () => 1, state: {} };
@@ -37,20 +37,20 @@ describe("tools", () => {
     expect(result.ok && result.warnings).toEqual([]);
   });
 
-  it("may be wrong in many ways", async () => {
+  it("reports invalid and ignored settings", async () => {
     expect(await problems({ tools: "calculator" })).toEqual([
       "tools: must be a list or an object, not text.",
     ]);
     const rule =
-      "must be true for a tool that comes with the service, or what tool() of the AI SDK makes, with inputSchema and execute.";
+      "must be true for a built-in tool, or a tool made with tool() of the AI SDK that has inputSchema and execute.";
     expect(
       await problems({ tools: { calculater: true, "a b": true, weather: {}, calculator: false } }),
     ).toEqual([
       'tools["a b"]: must be a tool\'s name: 1 to 64 letters, digits, _ and -.',
       `tools.weather: ${rule}`,
       `tools.calculator: ${rule}`,
-      'tools.calculater: is not a tool that comes with the service. Did you mean "calculator"?',
-      'tools["a b"]: is not a tool that comes with the service. Known here: current_time, calculator, ask_user.',
+      'tools.calculater: is not a built-in tool. Did you mean "calculator"?',
+      'tools["a b"]: is not a built-in tool. Known here: current_time, calculator, ask_user.',
     ]);
     const result = await loadModule(
       "colloquy.config.js",
@@ -73,7 +73,7 @@ describe("tools", () => {
     ]);
   });
 
-  it("that no one has are refused where effects or approvals name them", async () => {
+  it("rejects unknown tool names in effects and approvals", async () => {
     const section = {
       tools: ["calculator"],
       mcp: { search: { url: "https://search.test/mcp" } },
@@ -91,7 +91,7 @@ describe("tools", () => {
     ]);
   });
 
-  it("that are wrong where they stand are no unknown names beside that", async () => {
+  it("does not report an invalid tool or server as an unknown name too", async () => {
     const section = {
       tools: ["calculater"],
       mcp: { search: "https://search.test/mcp" },
@@ -102,7 +102,7 @@ describe("tools", () => {
     expect(new Set(places)).toEqual(new Set(["mcp.search", "tools[0]", "wallet"]));
   });
 
-  it("have effects and approvals out of a few words", async () => {
+  it("rejects unknown values of effects and approvals", async () => {
     expect(
       await problems({ effects: { calculator: "pure" }, approvals: { calculator: "sometimes" } }),
     ).toEqual([

@@ -1,4 +1,4 @@
-// Where the tools of an App come from, read part by part, so that one part that is wrong keeps no problem of another back.
+// Reads the tool settings of an App section by section, so that an invalid section does not hide problems of another.
 
 import { resolve } from "node:path";
 import { z } from "zod";
@@ -20,7 +20,7 @@ import { refuseUnknownTools } from "./tool-names.ts";
 export interface ToolReader extends Filling {
   /** Of the App's section, such as `["apps", "default"]`. */
   readonly path: readonly string[];
-  /** What relative paths of the file stand on. */
+  /** Base directory for relative paths. */
   readonly directory: string;
   readonly chains: ChainReading;
 }
@@ -28,8 +28,8 @@ export interface ToolReader extends Filling {
 type Unchecked = Readonly<Record<string, unknown>>;
 
 /**
- * The tool settings of an App's section as it stands in the file, unchecked; its shape is the schema's business. Where something is wrong
- * the findings have a problem, and what is returned is not to be used.
+ * Reads the tool settings from an App's unvalidated section; the schema validates its shape separately. If `findings`
+ * has problems afterwards, the returned settings must not be used.
  */
 export function readTools(section: Unchecked, reader: ToolReader): ToolSettings {
   const settings: ToolSettings = {
@@ -57,7 +57,7 @@ export function readTools(section: Unchecked, reader: ToolReader): ToolSettings 
   return settings;
 }
 
-/** The tools of a server `pay` and of a server `pay_eu` could both be called `pay_eu_send`: what a person approves would go to either. */
+/** Servers `pay` and `pay_eu` could both have a tool `pay_eu_send`, so an approval for one would also match the other. */
 function refuseCommonPrefixes({ mcp, openapi }: ToolSettings, { path, findings }: ToolReader): void {
   const servers = Object.entries({ mcp, openapi }).flatMap(([section, entries]) =>
     Object.keys(entries).map((name) => ({ section, name })),
@@ -72,18 +72,18 @@ function refuseCommonPrefixes({ mcp, openapi }: ToolSettings, { path, findings }
   }
 }
 
-/** Each sound entry of a section, read. */
+/** Reads the valid entries of a section and skips the others. */
 function readEntries<Schema extends z.ZodType, Settings>(
   section: unknown,
   schema: Schema,
   read: (name: string, entry: z.infer<Schema>) => Settings,
 ): Readonly<Record<string, Settings>> {
   const entries = z.record(z.string(), z.unknown()).safeParse(section).data ?? {};
-  const sound = Object.entries(entries).flatMap(([name, entry]) => {
+  const valid = Object.entries(entries).flatMap(([name, entry]) => {
     const parsed = schema.safeParse(entry);
     return parsed.success ? [[name, read(name, parsed.data)] as const] : [];
   });
-  return Object.fromEntries(sound);
+  return Object.fromEntries(valid);
 }
 
 function readOwnAndBuiltIn(section: unknown, reader: ToolReader): Pick<ToolSettings, "builtIn" | "own"> {
@@ -101,16 +101,13 @@ function readOwnAndBuiltIn(section: unknown, reader: ToolReader): Pick<ToolSetti
     } else if (BUILT_IN_TOOLS.some((known) => known === name)) {
       builtIn.push(name);
     } else {
-      reader.findings.problem(
-        path,
-        `is not a tool that comes with the service.${suggestion(name, BUILT_IN_TOOLS)}`,
-      );
+      reader.findings.problem(path, `is not a built-in tool.${suggestion(name, BUILT_IN_TOOLS)}`);
     }
   }
   return { builtIn, own: Object.fromEntries(own) };
 }
 
-/** What the AI SDK does with a tool and this service does not. Without it the tool still does what it should. */
+/** Properties of AI SDK tools that this service ignores. Tools work without them, so they cause only a warning. */
 const IGNORED = [
   "contextSchema",
   "deferLoading",
@@ -123,19 +120,22 @@ const IGNORED = [
 ] as const;
 
 function checkOwnTool(tool: OwnTool, path: readonly string[], { findings }: ToolReader): void {
-  const written: Readonly<Partial<Record<string, unknown>>> = { ...tool };
-  const has = (name: string): boolean => written[name] !== undefined && written[name] !== false;
+  const properties: Readonly<Partial<Record<string, unknown>>> = { ...tool };
+  const has = (name: string): boolean => properties[name] !== undefined && properties[name] !== false;
   if (has("needsApproval")) {
-    findings.problem(path, `has "needsApproval", which has no effect here. Say it in the App's "approvals".`);
+    findings.problem(
+      path,
+      `has "needsApproval", which has no effect here. Use the App's "approvals" instead.`,
+    );
   }
   if (has("toModelOutput")) {
-    const message = `has "toModelOutput", which has no effect here: the model would be sent all that the tool answers. Let "execute" answer what the model may see.`;
+    const message = `has "toModelOutput", which has no effect here: the model would receive the whole result. Return from "execute" only what the model may see.`;
     findings.problem(path, message);
   }
   for (const name of IGNORED.filter(has)) findings.warn(path, `has "${name}", which has no effect here.`);
 }
 
-/** What can be read of a server whose section may be wrong elsewhere. */
+/** Lenient schema of a server: keeps the valid fields of a section that has invalid ones. */
 const readableText = z.string().optional().catch(undefined);
 const ReadableServer = z.object({
   url: readableText,

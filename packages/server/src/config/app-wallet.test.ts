@@ -3,7 +3,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { createWalletTools } from "../tools/wallet/wallet-tools.ts";
 import { WALLET_TOOLS } from "./tool-names.ts";
 import { useAppConfigs } from "./testing/app-configs.ts";
-import { told } from "./testing/config-directory.ts";
+import { problemTexts } from "./testing/config-directory.ts";
 
 const { load, app, problems } = useAppConfigs();
 
@@ -20,7 +20,7 @@ const CHAINS = {
 describe("wallets", () => {
   const environment = { RPC_KEY: "sk-rpc" };
 
-  it("are on all chains, the one with the least number first, or on those that the App names", async () => {
+  it("uses all chains, lowest id first, or those that the App lists", async () => {
     const chains = (await app({ wallet: true }, environment, CHAINS)).tools.wallet?.chains ?? [];
     expect(chains.map(({ id, name, currency, contracts }) => ({ id, name, currency, contracts }))).toEqual([
       {
@@ -42,7 +42,7 @@ describe("wallets", () => {
     expect((await app({}, environment, CHAINS)).tools.wallet).toBeNull();
   });
 
-  it("need chains that there are, with addresses", async () => {
+  it("rejects missing and invalid chains", async () => {
     expect(await problems({ wallet: true })).toEqual([
       'wallet: needs at least one chain in "chains", beside "apps".',
     ]);
@@ -61,7 +61,7 @@ describe("wallets", () => {
       },
       environment,
     );
-    const found = told(result);
+    const found = problemTexts(result);
     expect(found.toSorted()).toEqual(
       [
         'chains["1"].rpcURL: must be an http or https URL without user name and password.',
@@ -76,7 +76,7 @@ describe("wallets", () => {
   });
 });
 
-it("the tools of a wallet are known by their names", async () => {
+it("lists the names of all wallet tools in WALLET_TOOLS", async () => {
   const chains = (await app({ wallet: true }, { RPC_KEY: "x" }, CHAINS)).tools.wallet?.chains ?? [];
   const tools = createWalletTools({ chains }, { clock: new ManualClock() });
   expect(tools.map(({ name }) => name).toSorted()).toEqual(WALLET_TOOLS.toSorted());

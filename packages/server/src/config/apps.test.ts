@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { useAppConfigs } from "./testing/app-configs.ts";
-import { told } from "./testing/config-directory.ts";
+import { problemTexts } from "./testing/config-directory.ts";
 
 const { load, accepted, app } = useAppConfigs();
 
 describe("Apps", () => {
-  it("are as many as the file has, and `default` beside them", async () => {
+  it("includes the Apps of the file and `default`", async () => {
     const { apps } = await accepted({
       apps: { defi: { requireKey: "all", onBusy: "reject" }, "team.a-1_b": { description: "The A team" } },
     });
@@ -14,7 +14,7 @@ describe("Apps", () => {
     expect(apps["team.a-1_b"]?.description).toBe("The A team");
   });
 
-  it("have slots for secrets, which are required unless they say otherwise", async () => {
+  it("makes secrets required by default", async () => {
     const secrets = [
       { name: "ALCHEMY_KEY", description: "Key of Alchemy" },
       { name: "other", description: "Another", required: false },
@@ -22,7 +22,7 @@ describe("Apps", () => {
     expect((await app({ secrets })).secrets).toEqual([{ ...secrets[0], required: true }, secrets[1]]);
   });
 
-  it("have names, slots and sessions of the right form, or every problem is told at once", async () => {
+  it("reports all invalid names, secrets and expiry settings at once", async () => {
     const result = await load({
       apps: {
         default: { requireKey: "all" },
@@ -39,7 +39,7 @@ describe("Apps", () => {
         list: [],
       },
     });
-    const found = told(result);
+    const found = problemTexts(result);
     const name = "must be a short name of letters, digits and the characters . - _.";
     expect(found.toSorted()).toEqual(
       [
@@ -57,14 +57,14 @@ describe("Apps", () => {
     );
   });
 
-  it("are not called after a prototype", async () => {
+  it("rejects __proto__ as a name", async () => {
     const result = await load('{"apps":{"__proto__":{"models":["a/b"]}}}');
     expect(result.ok ? [] : result.problems).toMatchObject([{ place: "apps.__proto__" }]);
     expect((await accepted({ apps: { constructor: {} } })).apps["constructor"]?.requireKey).toBe("chat");
   });
 });
 
-it("headers of a provider take variables as well", async () => {
+it("fills in environment variables in the headers of a provider", async () => {
   const provider = { kind: "openai-compatible", baseURL: "http://x.test" };
   const config = await accepted(
     { providers: { a: { ...provider, headers: { "X-Key": "{{env.MY_KEY}}" } } } },

@@ -1,4 +1,4 @@
-// The Apps of the configuration file: what is wrong with each beyond its shape, and what they come to.
+// Reads the Apps of the configuration file and finds problems that the schema cannot.
 
 import { access } from "node:fs/promises";
 import { z } from "zod";
@@ -12,31 +12,31 @@ import type { Provider } from "./providers.ts";
 const HOUR = 60 * 60 * 1000;
 const EXPIRY: AppSettings["expiry"] = { emptyMs: HOUR, unboundMs: 30 * 24 * HOUR };
 
-/** What only those can tell who use tools. Nothing here rejects. */
+/** Checks that need the tools' runtime, passed in by the caller. They never reject. */
 export interface Inspections {
-  /** What is wrong with a document that is a file, each at its path within the section that names it. */
+  /** Returns the problems of an OpenAPI document file, with paths relative to its section. */
   readonly document: (service: OpenApiSettings) => Promise<readonly Inspected[]>;
-  /** Why an own tool cannot be used; `null` when it can. */
+  /** Returns why a custom tool cannot be used, or `null` if it can. */
   readonly ownTool: (name: string, tool: OwnTool) => Promise<string | null>;
 }
 
 export interface Inspected {
   readonly path: readonly PropertyKey[];
   readonly message: string;
-  /** Whether it is only suspicious: the service can do without what is wrong. */
+  /** True if the service can run despite the problem. */
   readonly isWarning: boolean;
 }
 
 export interface AppReader extends Omit<ToolReader, "path" | "slots"> {
   readonly providers: ReadonlyMap<string, Provider>;
-  /** `null`: documents only have to be there, and own tools to look like some. */
+  /** `null` limits the checks to the existence of documents and the shape of custom tools. */
   readonly inspections: Inspections | null;
 }
 
-/** What is read of an App before the shape of the whole file is known to be right. */
+/** Tool settings by App name, read before the whole file is known to be valid. */
 export type AppTools = ReadonlyMap<string, ToolSettings>;
 
-/** Reads the file's `apps` as it stands, unchecked. `default` is always among them. */
+/** Reads the unvalidated `apps` section. The result always includes `default`. */
 export async function readApps(section: unknown, reader: AppReader): Promise<AppTools> {
   const entries = Object.entries(recordOf(section));
   const sections = entries.some(([name]) => name === DEFAULT_APP)
@@ -61,7 +61,7 @@ export async function readApps(section: unknown, reader: AppReader): Promise<App
   return tools;
 }
 
-/** An App from its section, whose shape is right. */
+/** Fills in the defaults of a valid App section. */
 export function completeApp(
   section: AppSection,
   tools: ToolSettings,
@@ -79,10 +79,11 @@ export function completeApp(
     expiry: { emptyMs, unboundMs },
     secrets: (section.secrets ?? []).map(({ required = true, ...slot }) => ({ ...slot, required })),
     requireKey: section.requireKey ?? "chat",
+    rateLimits: section.rateLimits ?? {},
   };
 }
 
-/** Names of the App's slots; `"any"` when their section is wrong, so that those who name them are not reported too. */
+/** Returns the names of the App's slots, or `"any"` if the section is invalid, so that references to slots are not reported too. */
 function readSlots(section: unknown, path: readonly string[], { findings }: AppReader): string[] | "any" {
   if (section === undefined) return [];
   const slots = z.array(z.object({ name: z.string() })).safeParse(section).data;
@@ -95,7 +96,7 @@ function readSlots(section: unknown, path: readonly string[], { findings }: AppR
   return names;
 }
 
-/** A document that is a file must be there, and usable. One that has a URL is read when the App's tools are made. */
+/** Checks that document files exist and are usable. Documents at a URL are read when the App's tools are created. */
 async function checkDocuments(
   { openapi }: ToolSettings,
   path: readonly string[],
@@ -119,7 +120,7 @@ async function checkDocuments(
   }
 }
 
-/** One that no model can be told of would be missing without a word to whoever uses the App. */
+/** Reports custom tools that cannot be offered to a model; otherwise they would silently be missing. */
 async function checkOwnTools(
   { own }: ToolSettings,
   path: readonly string[],

@@ -1,12 +1,12 @@
-// A module may hold getters, which can throw at whoever reads them first. They are read here once, so that each is a problem with a place and
-// not a defect of the service.
+// A configuration module may contain getters that throw. Reading each property once here reports the error with
+// its path instead of crashing the service.
 
 export interface BrokenPart {
   readonly path: readonly PropertyKey[];
   readonly error: unknown;
 }
 
-/** Everything in plain objects and lists of `content` that throws when it is read. What is of a class (a schema) is left alone. */
+/** Returns every property in the plain objects and arrays of `content` that throws when read. Skips class instances. */
 export function brokenParts(content: unknown): readonly BrokenPart[] {
   const broken: BrokenPart[] = [];
   const seen = new Set<unknown>();

@@ -5,12 +5,12 @@ import { ChainSection } from "./file-schema.ts";
 import { fillPlaceholders, type Filling } from "./placeholders.ts";
 import { isServerURL, SERVER_URL_RULE } from "./schema-parts.ts";
 
-/** By id as it is written in the file, in its order; `null` for one whose section is wrong, so that Apps may name it. */
+/** Chains by id, in file order. `null` marks an invalid section, so that Apps may still refer to the chain. */
 export type ChainReading = ReadonlyMap<string, ChainSettings | null>;
 
 const ETHER = { symbol: "ETH", decimals: 18 };
 
-/** Reads the file's `chains` as it stands, unchecked. Its shape is the schema's business. */
+/** Reads the unvalidated `chains` section; the schema validates its shape separately. */
 export function readChains(section: unknown, filling: Filling): ChainReading {
   const entries = z.record(z.string(), z.unknown()).safeParse(section).data ?? {};
   return new Map(Object.entries(entries).map(([id, entry]) => [id, readChain(id, entry, filling)]));

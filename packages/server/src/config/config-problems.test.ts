@@ -1,4 +1,4 @@
-// What is wrong with environment and file, and what is only odd: in which words a person is told.
+// The wording of problems and warnings about environment and file.
 
 import { describe, expect, it } from "vitest";
 import { formatProblems } from "./problem.ts";
@@ -6,8 +6,8 @@ import { useConfigDirectory } from "./testing/config-directory.ts";
 
 const { write, load, problems, warnings } = useConfigDirectory();
 
-describe("what is wrong", () => {
-  it("in environment and file is told all at once, each with its place", async () => {
+describe("problems", () => {
+  it("reports all problems of environment and file at once, each with its place", async () => {
     await write("colloquy.config.json", {
       apps: {
         default: {
@@ -39,13 +39,13 @@ describe("what is wrong", () => {
     expect(found.toSorted()).toEqual(
       [
         'PORT: must be a number from 0 to 65535 (0 takes a free port), not "80a".',
-        'COLLOQUY_LOG_LEVEL: "verbos" is no log level. Known here: trace, debug, info, warn, error, fatal, silent.',
-        "COLLOQUY_NATS_URL: is of use only between nodes on one database, and without COLLOQUY_DATABASE_URL there is one node, with its data in SQLite. Set COLLOQUY_DATABASE_URL too, or unset this variable.",
+        'COLLOQUY_LOG_LEVEL: "verbos" is not a log level. Known here: trace, debug, info, warn, error, fatal, silent.',
+        "COLLOQUY_NATS_URL: connects nodes that share a database, but without COLLOQUY_DATABASE_URL there is only one node, on SQLite. Set COLLOQUY_DATABASE_URL too, or unset this variable.",
         'apps.default.models[1]: "nobody/model" names the provider "nobody", which is not configured. Known here: openai, anthropic, google, demo, my.server, unknown, a b, other.',
         "apps.default.models[2]: must be a provider's name, a slash and the provider's name of a model, such as demo/assistant.",
         'apps.default.models[3]: "demo/assistant" is in the list already.',
         "apps.default.models[4]: must be text, not a number.",
-        'apps.default.utilityModel: "openai/gpt" needs an API key: set OPENAI_API_KEY, or take the model out of the list.',
+        'apps.default.utilityModel: "openai/gpt" needs an API key: set OPENAI_API_KEY, or remove the model from the list.',
         'apps.default.tools[0]: must be "current_time", "calculator" or "ask_user", not "calculater".',
         'apps.default.onBusy: must be "enqueue", "reject" or "interrupt", not "wait".',
         'apps.default.instruction: is not a known setting. Did you mean "instructions"?',
@@ -63,19 +63,19 @@ describe("what is wrong", () => {
         "limits.maxSteps: must be at least 1.",
         "limits.turnMs: must be a number, not text.",
         'limits.maxRuning: is not a known setting. Did you mean "maxRunning"?',
-        "colour: is not a known setting. Known here: $schema, apps, providers, chains, cors, walletListing, limits, retention.",
+        "colour: is not a known setting. Known here: $schema, apps, providers, chains, cors, walletListing, limits, rateLimits, retention.",
       ].toSorted(),
     );
   });
 
-  it("at the root is told as well", async () => {
+  it("reports a wrong type at the root", async () => {
     await write("colloquy.config.json", "[]");
     expect(await problems()).toEqual([": must be an object, not a list."]);
     await write("colloquy.config.json", '{"apps":{"default":{"models":[]}}}');
     expect(await problems()).toEqual(["apps.default.models: must have at least 1 entry."]);
   });
 
-  it("may be a number that is far too large or too small: that is one problem", async () => {
+  it("reports a number far out of range as one problem", async () => {
     await write("colloquy.config.json", '{"limits":{"actionMs":1e99,"maxSteps":-1e99,"maxQueued":1e999}}');
     expect(await problems()).toEqual([
       "limits.maxSteps: must be at least 1.",
@@ -84,19 +84,19 @@ describe("what is wrong", () => {
     ]);
   });
 
-  it("may be a name that stands twice in a JSON file; the rest is told as well", async () => {
+  it("reports duplicate names in a JSON file together with other problems", async () => {
     await write(
       "colloquy.config.json",
       '{ "limits": { "maxSteps": 1 },\n  "apps": {\n    "a": {}, "b": { "colour": 1 }, "a": {}\n  },\n "limits": {} }',
     );
     expect(await problems()).toEqual([
-      "apps.a: stands in line 3, column 5, and again in line 3, column 36; only the last one would count. Keep one of them.",
-      "limits: stands in line 1, column 3, and again in line 5, column 2; only the last one would count. Keep one of them.",
+      "apps.a: is defined in line 3, column 5, and again in line 3, column 36; only the last one would count. Keep one of them.",
+      "limits: is defined in line 1, column 3, and again in line 5, column 2; only the last one would count. Keep one of them.",
       expect.stringMatching(/^apps\.b\.colour: is not a known setting/),
     ]);
   });
 
-  it("is printed as sentences with file and place", async () => {
+  it("formats problems as sentences with file and place", async () => {
     await write("colloquy.config.json", { limits: { maxSteps: 0 } });
     const result = await load({ PORT: "-1" });
     expect(result.ok ? "" : formatProblems(result.problems)).toBe(
@@ -108,35 +108,35 @@ describe("what is wrong", () => {
     );
   });
 
-  it("may be a server without an address, or a demo model with one", async () => {
+  it("reports a provider without a base URL and a demo provider with one", async () => {
     await write("colloquy.config.json", {
       providers: { a: { kind: "openai-compatible" }, demo: { baseURL: "http://x.test", headers: {} } },
     });
     expect(await problems()).toEqual([
       'providers.a: needs a "baseURL", such as http://127.0.0.1:11434/v1 for Ollama.',
-      "providers.demo: is the demo model, which calls nobody. Take out baseURL, headers.",
+      "providers.demo: is the demo model, which calls no API. Remove baseURL, headers.",
     ]);
   });
 
-  it("may be a model whose provider has no key", async () => {
+  it("reports a model whose provider has no key", async () => {
     await write("colloquy.config.json", {
       apps: { default: { models: ["google/gemini", "mine/gpt"] } },
       providers: { mine: { kind: "openai", apiKeyEnv: "MINE" } },
     });
     expect(await problems()).toEqual([
-      'apps.default.models[0]: "google/gemini" needs an API key: set GOOGLE_GENERATIVE_AI_API_KEY or GEMINI_API_KEY, or take the model out of the list.',
-      'apps.default.models[1]: "mine/gpt" needs an API key: set MINE, or take the model out of the list.',
+      'apps.default.models[0]: "google/gemini" needs an API key: set GOOGLE_GENERATIVE_AI_API_KEY or GEMINI_API_KEY, or remove the model from the list.',
+      'apps.default.models[1]: "mine/gpt" needs an API key: set MINE, or remove the model from the list.',
     ]);
   });
 
-  it("may be a model that the demo does not have", async () => {
+  it("reports an unknown demo model", async () => {
     await write("colloquy.config.json", { apps: { default: { models: ["demo/other"] } } });
     expect(await problems()).toEqual([
-      'apps.default.models[0]: "demo/other" is no model: the only one of the demo is "demo/assistant".',
+      'apps.default.models[0]: "demo/other" is not a model: the only demo model is "demo/assistant".',
     ]);
   });
 
-  it("is not a prototype's name", async () => {
+  it("treats names of Object.prototype as unknown", async () => {
     await write("colloquy.config.json", '{"apps":{"default":{"models":["toString/x"]}},"__proto__":{"a":1}}');
     expect((await problems()).map((text) => text.split(":")[0])).toEqual([
       "__proto__",
@@ -146,7 +146,7 @@ describe("what is wrong", () => {
 });
 
 describe("warnings", () => {
-  it("name the variable that was meant", async () => {
+  it("suggests the closest known variable", async () => {
     await write("colloquy.config.json", {
       providers: { a: { kind: "openai-compatible", baseURL: "http://x.test", apiKeyEnv: "COLLOQUY_MY_KEY" } },
     });
@@ -157,18 +157,19 @@ describe("warnings", () => {
     ]);
   });
 
-  it("say when a key that the file asks for is not there", async () => {
+  it("warns if the variable of an apiKeyEnv is not set", async () => {
     await write("colloquy.config.json", {
       providers: { a: { kind: "openai-compatible", baseURL: "http://x.test", apiKeyEnv: "MY_KEY" } },
     });
     expect(await warnings()).toEqual([
-      "colloquy.config.json, providers.a.apiKeyEnv: MY_KEY is not set; requests go without a key.",
+      "colloquy.config.json, providers.a.apiKeyEnv: MY_KEY is not set; requests are sent without a key.",
     ]);
   });
 
-  it("say that threads can be listed from other machines, unless that is closed", async () => {
-    expect((await warnings({ HOST: "0.0.0.0" }))[0]).toContain("walletListing");
+  it("warns that other machines can list threads, unless walletListing is off", async () => {
+    const open = { HOST: "0.0.0.0", COLLOQUY_ALLOWED_HOSTS: "chat.test" };
+    expect((await warnings(open))[0]).toContain("walletListing");
     await write("colloquy.config.json", { walletListing: "off" });
-    expect(await warnings({ HOST: "0.0.0.0" })).toEqual([]);
+    expect(await warnings(open)).toEqual([]);
   });
 });

@@ -1,7 +1,8 @@
-// What the environment and the configuration file come to: checked, complete, frozen. Times are milliseconds.
+// The effective configuration from environment and file: validated, complete, frozen. Times are in milliseconds.
 
 import type { AppSettings } from "../core/app-settings.ts";
 import type { Hidden } from "../core/hidden.ts";
+import type { RateLimits } from "../core/rate-limits.ts";
 import type { Secrets } from "./secrets.ts";
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -12,81 +13,85 @@ export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 export interface Config {
   readonly server: ServerConfig;
-  /** By name; `default` is always there. */
+  /** By name; always includes `default`. */
   readonly apps: Readonly<Record<string, AppSettings>>;
-  /** By the name that stands before the `/` in a rig. Every provider that an App's rig names is here. */
+  /** By the part of a rig before `/`. Includes every provider that an App's rigs name. */
   readonly providers: Readonly<Record<string, ProviderConfig>>;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;
-  /** Never printed, whatever prints the rest. */
+  /** Never printed or serialized. */
   readonly secrets: Secrets;
-  /** `COLLOQUY_SECRET_KEY` as it stands in the environment: the key that clients' secrets are sealed with; `null` when it is not set. */
+  /** `COLLOQUY_SECRET_KEY`, which encrypts clients' secrets; `null` if it is not set. */
   readonly secretKey: Hidden<string> | null;
-  /** Where the PostgreSQL database is that this node has in common with others; `null` for SQLite in the data directory. */
+  /** URL of the PostgreSQL database that the nodes share; `null` for SQLite in the data directory. */
   readonly databaseUrl: Hidden<string> | null;
-  /** Where the NATS servers are that carry notes between nodes, one or several with commas; `null` for the database itself. Never without a database. */
+  /** Comma-separated URLs of NATS servers for notifications; `null` to use the database. Requires `databaseUrl`. */
   readonly natsUrl: Hidden<string> | null;
-  /** What opens `/api/admin`; `null` where there is no such area. */
+  /** Key for `/api/admin`; `null` disables the admin API. */
   readonly adminKey: Hidden<string> | null;
 }
 
 export interface ServerConfig {
   /** Name or address to bind to. */
   readonly host: string;
-  /** Whether that is an address of this machine only; decides about `Host` check and CORS, and with `trustedProxies` about rate limits. */
+  /** True if `host` is a loopback address. Decides the `Host` check and CORS and, with `trustedProxies`, rate limits. */
   readonly loopback: boolean;
-  /** 0 takes a free port. */
+  /** 0 picks a free port. */
   readonly port: number;
   /** Absolute path. */
   readonly dataDirectory: string;
-  /** Host names (in lower case, without port and brackets) that are served on a loopback bind beside loopback names. */
+  /** Accepted host names besides loopback names: lower case, no port or brackets. If empty, a public bind accepts any. */
   readonly allowedHosts: readonly string[];
-  /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. */
+  /** Addresses and CIDR ranges whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
   /** Origins as browsers send them, such as `https://app.example.com`; `*` for any. */
   readonly corsOrigins: readonly string[];
-  /** `off` answers 403 to the list of threads, because a wallet address is no secret (contract section 4). */
+  /** `off` rejects listing threads with 403, because wallet addresses are public (contract section 4). */
   readonly walletListing: "on" | "off";
   readonly logLevel: LogLevel;
+  /** Enforced if the service is public. */
+  readonly rateLimits: RateLimits;
 }
 
-/** Its API key and headers are among the secrets. */
+/** Provider settings; its API key and headers are in `Config.secrets`. */
 export interface ProviderConfig {
   readonly kind: ProviderKind;
-  /** Where its server is; always there for `openai-compatible`, else absent for the provider's own. */
+  /** Base URL; required for `openai-compatible`, otherwise defaults to the provider's own. */
   readonly baseURL?: string;
-  /** How many turns may run on it at a time in this process; absent for as many as `limits.maxRunning`. */
+  /** Maximum concurrent turns of this process on the provider; defaults to `limits.maxRunning`. */
   readonly maxRunningTurns?: number;
-  /** Tokens that fit its models, prompt and answer together; absent for what is known of each model. */
+  /** Context window in tokens, prompt and answer together; defaults to the known size of each model. */
   readonly contextWindow?: number;
 }
 
 export interface LimitsConfig {
-  /** A turn may run this long, without the time it waits for a person. */
+  /** Maximum duration of a turn, excluding time spent waiting for a decision. */
   readonly turnMs: number;
-  /** A turn fails after this long without text or a tool's result. */
+  /** A turn fails after this long without text or a tool result. */
   readonly idleMs: number;
-  /** Model steps of a turn. */
+  /** Maximum steps of a turn. */
   readonly maxSteps: number;
-  /** A tool call may take this long. */
+  /** Maximum duration of a tool call. */
   readonly toolMs: number;
-  /** Messages of a session that may wait behind the running turn. */
+  /** Maximum messages of a session queued behind the running turn. */
   readonly maxQueued: number;
-  /** Turns that run in this process at a time. */
+  /** UTF-8 bytes of messages in a session beyond which chats are rejected. */
+  readonly sessionBytes: number;
+  /** Maximum concurrent turns of this process. */
   readonly maxRunning: number;
-  /** Turns that may wait in the store before chats are answered with 503. */
+  /** Waiting turns in the store beyond which chats are rejected with 503. */
   readonly maxWaiting: number;
-  /** Snapshots of live sessions kept in memory, in bytes. */
+  /** Memory for the snapshots of live sessions, in bytes. */
   readonly memoryBytes: number;
-  /** A session leaves memory after this long without use. */
+  /** Idle time after which a session is evicted from memory. */
   readonly idleMemoryMs: number;
-  /** How often a model call is tried again when the provider calls its failure retryable. */
+  /** Maximum retries of a model call whose failure the provider marks as retryable. */
   readonly maxModelRetries: number;
-  /** A person who was asked for a decision has this long; then it counts as denied. */
+  /** Time limit for deciding an action, after which it counts as denied. */
   readonly actionMs: number;
 }
 
-/** A session keeps this many of its events, or those that are younger than this, whichever is more. */
+/** A session keeps its last `events` events or those younger than `eventMs`, whichever is more. */
 export interface RetentionConfig {
   readonly events: number;
   readonly eventMs: number;

@@ -11,7 +11,7 @@ import type { ConfigFile } from "./file-schema.ts";
 
 const MODULES = join(import.meta.dirname, "../../../../node_modules");
 
-it("a configuration with everything passes both the types and the schema", async () => {
+it("accepts a configuration with all settings in both the types and the schema", async () => {
   const config = defineConfig({
     apps: {
       default: { models: ["demo/assistant"], tools: ["current_time"] },
@@ -27,7 +27,7 @@ it("a configuration with everything passes both the types and the schema", async
             },
           }),
           plain: tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n * 2 }),
-          // Without a word about types.
+          // Without type annotations.
           told: tool({
             inputSchema: z.object({ n: z.number() }),
             execute: ({ n }, { context }) => {
@@ -53,12 +53,12 @@ it("a configuration with everything passes both the types and the schema", async
     limits: { actionMs: 1000 },
   });
   const { ConfigFile: schema } = await import("./file-schema.ts");
-  // What the schema accepts is a configuration by its types, and the other way round as far as types can say.
+  // The schema's output must match the types, and the types must match the schema as far as types can express it.
   const parsed: ConfigFile = schema.parse(config);
   expect(Object.keys(defineConfig(parsed).apps ?? {})).toEqual(["default", "trips"]);
 });
 
-it("is found by a file that stands in a clone, run by Node as it is", async () => {
+it("can be imported by a configuration file in a clone that Node runs directly", async () => {
   const directory = await mkdtemp(join(tmpdir(), "colloquy-define-"));
   try {
     await symlink(MODULES, join(directory, "node_modules"));

@@ -1,5 +1,5 @@
-// What an operator's configuration file imports: `import { defineConfig } from "@colloquy/server/config"`. The descriptions here are also
-// those of the JSON Schema (json-schema.ts), so each stands on its own.
+// The module that configuration files import: `import { defineConfig } from "@colloquy/server/config"`. Its doc comments
+// become the descriptions of the JSON Schema (json-schema.ts), so each must make sense on its own.
 
 import type { InferToolInput, InferToolOutput, Tool } from "ai";
 import type { ApprovalRule, OwnTool } from "../core/app-settings.ts";
@@ -8,110 +8,114 @@ import type { ToolContext as Context } from "../core/ports/tool.ts";
 export type { ApprovalRule } from "../core/app-settings.ts";
 
 /**
- * What `execute` of an own tool is given beside its input: `execute: async (input, { context }) => …`.
- * `context.secret("NAME")` is the value that the user has put into a slot, `context.progress(value)` tells the user how far the tool is,
- * `context.callId` stays the same when a call is run again, `context.turn` says whose turn it is.
+ * Context of a custom tool, passed to `execute` beside its input: `execute: async (input, { context }) => …`.
+ * `context.secret("NAME")` returns the user's value for a slot, `context.progress(value)` reports progress to the user,
+ * `context.callId` stays the same when a call is repeated, and `context.turn` identifies the turn.
  */
 export type ToolContext = { readonly [Key in keyof Context]: Context[Key] };
 
-/** What `tool()` of the AI SDK makes. Named with the context, because it is from here that `execute` knows what its context is. */
+/** A tool made with `tool()` of the AI SDK. The context type parameter gives `execute` its typed context. */
 export type ConfiguredTool = OwnTool | Tool<InferToolInput<Tool>, InferToolOutput<Tool>, ToolContext>;
 
-/** Checks and documents a configuration in an editor, and gives it back as it is. */
+/** Returns `config` unchanged. It exists to give editors type checking and documentation. */
 export function defineConfig(config: ColloquyConfig): ColloquyConfig {
   return config;
 }
 
-/** A whole configuration file; everything in it may be left out. */
+/** A configuration file. Every setting is optional. */
 export interface ColloquyConfig {
-  /** Address of the JSON Schema of this file, for editors. */
+  /** URL of the JSON Schema of this file, for editors. */
   readonly $schema?: string | undefined;
-  /** Apps by name. Each has its own models, tools, keys and secrets. `default` is there in any case, and needs no key. */
+  /** Apps by name. Each has its own models, tools, keys and secrets. `default` always exists and needs no key. */
   readonly apps?: Readonly<Record<string, AppConfig>> | undefined;
-  /** Where the part of a model's name before the slash leads. openai, anthropic, google and demo need no entry. */
+  /** Model providers by name, the part of a model before the slash. openai, anthropic, google and demo need no entry. */
   readonly providers?: Readonly<Record<string, ProviderEntry>> | undefined;
-  /** Blockchains that wallet tools can reach, by the number of the chain. */
+  /** Blockchains for wallet tools, by chain id. */
   readonly chains?: Readonly<Record<string, ChainEntry>> | undefined;
-  /** Web pages of other origins that may call the service. */
+  /** Origins whose web pages may call the service. */
   readonly cors?: CorsConfig | undefined;
-  /** Whether the threads of a wallet can be listed; off answers 403. */
+  /** Whether the threads of a wallet can be listed; off rejects the request with 403. */
   readonly walletListing?: "on" | "off" | undefined;
-  /** Limits of turns, tools, memory and waiting. */
+  /** Limits of turns, tools, memory and queues. */
   readonly limits?: LimitsEntry | undefined;
-  /** How many events of a session are kept for readers that come back. */
+  /** Rate limits for clients, enforced if the service is public. */
+  readonly rateLimits?: RateLimitsEntry | undefined;
+  /** How many events of a session are kept for clients that reconnect. */
   readonly retention?: RetentionEntry | undefined;
 }
 
 /** One App. */
 export interface AppConfig {
-  /** What the App is, for whoever reads the file. */
+  /** Description of the App, for readers of this file. */
   readonly description?: string | undefined;
-  /** Models that a session may choose, written provider/model; the first is the default. */
+  /** Models that a session may use, as provider/model; the first is the default. */
   readonly models?: readonly string[] | undefined;
-  /** Model for titles and summaries; the first of the models when absent. */
+  /** Model for titles and summaries; defaults to the first of the models. */
   readonly utilityModel?: string | undefined;
-  /** What the assistant is told before every conversation. */
+  /** System prompt of every conversation. */
   readonly instructions?: string | undefined;
-  /** Tools that the assistant may call: names of those that come with the service, or by name `true` or an own tool. */
+  /** Tools of the assistant: a list of built-in tools, or an object of names with `true` (built-in) or a custom tool. */
   readonly tools?: readonly BuiltInTool[] | Readonly<Record<string, true | ConfiguredTool>> | undefined;
   /** MCP servers by name. Their tools are called NAME_tool. */
   readonly mcp?: Readonly<Record<string, McpAddress | McpCommand>> | undefined;
-  /** HTTP services by name, as an OpenAPI document describes them. Their operations are tools called NAME_operation. */
+  /** HTTP services by name, described by an OpenAPI document. Their operations become tools called NAME_operation. */
   readonly openapi?: Readonly<Record<string, OpenApiService>> | undefined;
-  /** Wallet tools: true for all chains of the file, or an object that names some, the first being the default. */
+  /** Wallet tools: true for all chains of the file, or an object that lists some; the first is the default. */
   readonly wallet?: boolean | WalletConfig | undefined;
-  /** What a repeated call of a tool does to the world, by tool name: nothing, the same again, or something new. */
+  /** Effect of a repeated call, by tool name: none (read), the same (idempotent) or a new one (unsafe). */
   readonly effects?: Readonly<Record<string, "read" | "idempotent" | "unsafe">> | undefined;
-  /** Whether a person must approve calls of a tool, by tool name. In a TypeScript or JavaScript file also a function of the input. */
+  /** Whether a person must approve calls, by tool name. A TypeScript or JavaScript file may use a function of the input. */
   readonly approvals?: Readonly<Record<string, ApprovalRule>> | undefined;
-  /** Slots for secrets that the users of the App may fill; tools use them, nobody can read them. */
+  /** Secrets that users of the App may set. Tools use them; nobody can read them. */
   readonly secrets?: readonly SecretSlotConfig[] | undefined;
-  /** Whether only chat, set model and the like need the App's key, or everything about its sessions. */
+  /** Which requests need the App's key: chat, set model and lists (chat), or everything about its sessions (all). */
   readonly requireKey?: "chat" | "all" | undefined;
-  /** What a message does while the assistant works: wait for its turn, be refused, or stop what runs. */
+  /** What happens to a message during a running turn: queue it, reject it, or interrupt the turn. */
   readonly onBusy?: "enqueue" | "reject" | "interrupt" | undefined;
+  /** Rate limits for clients of this App, in place of the general ones. */
+  readonly rateLimits?: AppRateLimitsConfig | undefined;
   /** How long a session without a wallet is kept after its last use. */
   readonly expiry?: ExpiryConfig | undefined;
 }
 
-/** The tools that come with the service. */
+/** Names of the built-in tools. */
 export type BuiltInTool = "current_time" | "calculator" | "ask_user";
 
 /** A slot for a secret. */
 export interface SecretSlotConfig {
-  /** Name that headers and tools use, such as API_KEY. */
+  /** Name for use in headers and tools, such as API_KEY. */
   readonly name: string;
-  /** What to put in, for the user. */
+  /** Explanation of the secret, for the user. */
   readonly description: string;
-  /** Whether the App is of no use without it, for the user; true when absent. */
+  /** Whether the App needs the secret to be useful, for the user; defaults to true. */
   readonly required?: boolean | undefined;
 }
 
-/** An MCP server at an address. */
+/** An MCP server at a URL. */
 export interface McpAddress {
-  /** Its address, without a key: that stands in a header. */
+  /** URL of the server, without a key; put keys in a header. */
   readonly url: string;
   /** Sent with each request. May have {{env.NAME}} and {{secret.NAME}}. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** An MCP server that is started as a process and spoken to on its standard streams. */
+/** An MCP server that runs as a child process and communicates over its standard streams. */
 export interface McpCommand {
   /** Program to start. */
   readonly command: string;
   /** Its arguments. */
   readonly args?: readonly string[] | undefined;
-  /** Its environment, beside what the platform needs: it inherits nothing. May have {{env.NAME}}. */
+  /** Its environment; nothing is inherited except what the platform needs. May have {{env.NAME}}. */
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-/** An HTTP service as an OpenAPI document describes it. */
+/** An HTTP service, described by an OpenAPI document. */
 export interface OpenApiService {
-  /** Its document: a path, which stands on the directory of this file, or an address. */
+  /** Its OpenAPI document: a URL, or a path relative to the directory of this file. */
   readonly document: string;
-  /** Where the service is; the first server of the document when absent. */
+  /** Base URL of the service; defaults to the first server of the document. */
   readonly baseURL?: string | undefined;
-  /** Operation ids that become tools; all when absent. */
+  /** Operation ids that become tools; defaults to all. */
   readonly operations?: readonly string[] | undefined;
   /** Sent with each call. May have {{env.NAME}} and {{secret.NAME}}. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -119,63 +123,63 @@ export interface OpenApiService {
 
 /** The chains of an App's wallet tools. */
 export interface WalletConfig {
-  /** Numbers of chains; the first is the default. */
+  /** Chain ids; the first is the default. */
   readonly chains: readonly number[];
 }
 
-/** How long sessions are kept, in milliseconds after their last use. */
+/** Expiry of sessions, in milliseconds after their last use. */
 export interface ExpiryConfig {
-  /** One with nothing in it. */
+  /** Expiry of an empty session. */
   readonly emptyMs?: number | undefined;
-  /** One without a wallet. */
+  /** Expiry of a session without a wallet. */
   readonly unboundMs?: number | undefined;
 }
 
-/** A server of models. */
+/** A model provider. */
 export interface ProviderEntry {
-  /** What it speaks; may be left out where the provider is called like its kind. */
+  /** API of the provider; optional if its name is that of a kind. */
   readonly kind?: "demo" | "openai" | "anthropic" | "google" | "openai-compatible" | undefined;
-  /** Address of its server, up to what comes before /chat/completions. */
+  /** Base URL of its API, without /chat/completions. */
   readonly baseURL?: string | undefined;
   /** Name of the environment variable that holds its key. */
   readonly apiKeyEnv?: string | undefined;
   /** Sent with every request. May have {{env.NAME}}. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** How many turns may run on it at a time in this process. */
+  /** Maximum concurrent turns of this process on the provider. */
   readonly maxRunningTurns?: number | undefined;
-  /** Tokens that fit its models, prompt and answer together. */
+  /** Context window of its models in tokens, prompt and answer together. */
   readonly contextWindow?: number | undefined;
 }
 
 /** A blockchain. */
 export interface ChainEntry {
-  /** What people call it. */
+  /** Display name. */
   readonly name: string;
-  /** Where its JSON-RPC server is. May have {{env.NAME}}; nothing prints it. */
+  /** URL of its JSON-RPC server. May have {{env.NAME}}; never printed. */
   readonly rpcURL: string;
-  /** Its own currency; ether when absent. */
+  /** Native currency; defaults to ether. */
   readonly currency?: CurrencyConfig | undefined;
-  /** Contracts that a test chain has at addresses of its own, by the name that viem has for them. */
+  /** Contracts at nonstandard addresses, for test chains, by viem's name for them. */
   readonly contracts?: Readonly<Record<string, ContractConfig>> | undefined;
 }
 
 /** A currency. */
 export interface CurrencyConfig {
-  /** Such as ETH. */
+  /** Symbol, such as ETH. */
   readonly symbol: string;
-  /** How many decimals an amount has, such as 18. */
+  /** Number of decimals, such as 18. */
   readonly decimals: number;
 }
 
-/** Where a contract is. */
+/** A deployed contract. */
 export interface ContractConfig {
   /** Its address: 0x and 40 hexadecimal digits. */
   readonly address: string;
-  /** The block that it is in. */
+  /** The block that created it. */
   readonly blockCreated?: number | undefined;
 }
 
-/** Web pages of other origins. */
+/** Cross-origin access (CORS). */
 export interface CorsConfig {
   /** Origins such as https://app.example.com, or * for any. */
   readonly origins: readonly string[];
@@ -183,31 +187,65 @@ export interface CorsConfig {
 
 /** Limits. Names that end in Ms are milliseconds. */
 export interface LimitsEntry {
-  /** How long a turn may run, without the time it waits for a person. */
+  /** Maximum duration of a turn, excluding time spent waiting for a person. */
   readonly turnMs?: number | undefined;
-  /** How long a turn may run without text or the result of a tool. */
+  /** A turn fails after this long without text or a tool result. */
   readonly idleMs?: number | undefined;
-  /** Model calls of a turn. */
+  /** Maximum model calls of a turn. */
   readonly maxSteps?: number | undefined;
-  /** How long a tool call may take. */
+  /** Maximum duration of a tool call. */
   readonly toolMs?: number | undefined;
-  /** Messages of a session that may wait behind the running turn. */
+  /** Maximum messages of a session queued behind the running turn. */
   readonly maxQueued?: number | undefined;
-  /** Turns that run in the process at a time. */
+  /** Maximum bytes of messages in a session; beyond it a chat is rejected with 409. */
+  readonly sessionBytes?: number | undefined;
+  /** Maximum concurrent turns of the process. */
   readonly maxRunning?: number | undefined;
-  /** Turns that may wait before chats are answered with 503. */
+  /** Maximum waiting turns; beyond it chats are rejected with 503. */
   readonly maxWaiting?: number | undefined;
   /** Memory for the snapshots of live sessions, in bytes. */
   readonly memoryBytes?: number | undefined;
-  /** A session leaves memory after this long without use. */
+  /** Idle time after which a session is evicted from memory. */
   readonly idleMemoryMs?: number | undefined;
-  /** How often a failed model call is tried again. */
+  /** Maximum retries of a failed model call. */
   readonly maxModelRetries?: number | undefined;
-  /** How long a person who was asked has to decide. */
+  /** Time limit for a person to decide an action. */
   readonly actionMs?: number | undefined;
 }
 
-/** A session keeps this many events, or those younger than this, whichever is more. */
+/** Rate limits for clients of an App, enforced if the service is public. */
+export interface AppRateLimitsConfig {
+  /** Messages a minute per address or App key; behind a trusted proxy, per client or session of an App key. */
+  readonly chatsPerMinute?: number | undefined;
+  /** Messages a minute per App key behind a trusted proxy, over all its clients and sessions. */
+  readonly keyChatsPerMinute?: number | undefined;
+}
+
+/** Rate limits for clients, enforced if the service is public. */
+export interface RateLimitsEntry {
+  /** Messages a minute per address or App key; behind a trusted proxy, per client or session of an App key. */
+  readonly chatsPerMinute?: number | undefined;
+  /** Messages a minute per App key behind a trusted proxy, over all its clients and sessions. */
+  readonly keyChatsPerMinute?: number | undefined;
+  /** New sessions a minute per address. */
+  readonly newSessionsPerMinute?: number | undefined;
+  /** Requests of any kind a minute per address and process. */
+  readonly readsPerMinute?: number | undefined;
+  /** Requests of any kind a minute per session and process. */
+  readonly sessionReadsPerMinute?: number | undefined;
+  /** Write requests a minute per address, excluding messages. */
+  readonly writesPerMinute?: number | undefined;
+  /** Write requests a minute per session, excluding messages. */
+  readonly sessionWritesPerMinute?: number | undefined;
+  /** Maximum open event streams per address. */
+  readonly streamsPerAddress?: number | undefined;
+  /** Maximum open event streams per session. */
+  readonly streamsPerSession?: number | undefined;
+  /** Maximum open connections per address, excluding those of trusted proxies. */
+  readonly connectionsPerAddress?: number | undefined;
+}
+
+/** A session keeps its last `events` events or those younger than `eventMs`, whichever is more. */
 export interface RetentionEntry {
   /** Number of events. */
   readonly events?: number | undefined;

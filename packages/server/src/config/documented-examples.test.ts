@@ -1,4 +1,4 @@
-// Every configuration that docs/configuration.md shows is one that a service would start with.
+// Every configuration example in docs/configuration.md must load without problems.
 
 import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ async function examples(): Promise<readonly { readonly name: string; readonly te
   }));
 }
 
-it("the examples of docs/configuration.md are right", async () => {
+it("loads every example of docs/configuration.md", async () => {
   const found = await examples();
   expect(found.map(({ name }) => name.split(".").at(-1))).toEqual(expect.arrayContaining(["ts", "json"]));
   for (const [reading, { name, text }] of found.entries()) {

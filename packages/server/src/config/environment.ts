@@ -1,18 +1,30 @@
-// The environment, variable by variable (contract section 7). An empty variable counts as one that is not set.
+// Reads the environment variables (contract section 7). An empty variable counts as unset.
 
 import { isIP } from "node:net";
+import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { LOG_LEVELS, type LogLevel, type ServerConfig } from "./config.ts";
 import { Hidden } from "../core/hidden.ts";
 import { isLoopbackName } from "../core/loopback.ts";
 import { parseMasterKeys } from "../core/master-key.ts";
+import { isGuessable } from "./guessable.ts";
 import { nearestName, suggestion } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
-import { parseDatabaseUrl, parseNatsUrl } from "./server-urls.ts";
+import { fileVariable, readSecret, variableText, type VariableReading } from "./secret-variable.ts";
+import { parseDatabaseUrl, parseNatsUrl, plainTextWarnings } from "./server-urls.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Every variable of Colloquy's own. `example.env` explains each. */
+/** Secrets, which can also be read from a file, such as the one that `COLLOQUY_ADMIN_KEY_FILE` names. */
+const SECRET_VARIABLES = [
+  "COLLOQUY_DATABASE_URL",
+  "COLLOQUY_NATS_URL",
+  "COLLOQUY_ADMIN_KEY",
+  "COLLOQUY_SECRET_KEY",
+  "COLLOQUY_APP_KEY",
+] as const;
+
+/** All variables of Colloquy. `example.env` explains each. */
 export const VARIABLES: readonly string[] = [
   "PORT",
   "HOST",
@@ -21,22 +33,20 @@ export const VARIABLES: readonly string[] = [
   "COLLOQUY_ALLOWED_HOSTS",
   "COLLOQUY_TRUSTED_PROXIES",
   "COLLOQUY_LOG_LEVEL",
-  "COLLOQUY_DATABASE_URL",
-  "COLLOQUY_NATS_URL",
-  "COLLOQUY_ADMIN_KEY",
-  "COLLOQUY_SECRET_KEY",
-  "COLLOQUY_APP_KEY",
+  ...SECRET_VARIABLES,
 ];
 
-const NATS_ALONE =
-  "is of use only between nodes on one database, and without COLLOQUY_DATABASE_URL there is one node, with its data in SQLite. " +
+const NATS_WITHOUT_DATABASE =
+  "connects nodes that share a database, but without COLLOQUY_DATABASE_URL there is only one node, on SQLite. " +
   "Set COLLOQUY_DATABASE_URL too, or unset this variable.";
 
-export type EnvironmentSettings = Omit<ServerConfig, "corsOrigins" | "walletListing">;
+const MAKE_ADMIN_KEY = "Make one with: openssl rand -base64 32";
+
+export type EnvironmentSettings = Omit<ServerConfig, "corsOrigins" | "walletListing" | "rateLimits">;
 
 export interface EnvironmentReading {
   readonly settings: EnvironmentSettings;
-  /** `COLLOQUY_CONFIG` as an absolute path, `null` when it is not set. */
+  /** `COLLOQUY_CONFIG` as an absolute path; `null` if it is not set. */
   readonly configPath: string | null;
   readonly secretKey: Hidden<string> | null;
   readonly databaseUrl: Hidden<string> | null;
@@ -46,51 +56,67 @@ export interface EnvironmentReading {
   readonly warnings: readonly string[];
 }
 
-/** Reads the environment. Where a variable is wrong, a problem says so and its default stands in. */
+/** Reads the environment. An invalid variable adds a problem and takes its default. */
 export function readEnvironment(environment: Environment, workingDirectory: string): EnvironmentReading {
   const problems: ConfigProblem[] = [];
-  const read = <Value>(name: string, fallback: Value, parse: (text: string) => Parsed<Value>): Value => {
-    const text = environment[name]?.trim() ?? "";
-    if (text === "") return fallback;
-    const parsed = parse(text);
+  const take = <Value>(
+    name: string,
+    reading: VariableReading,
+    fallback: Value,
+    parse: (text: string) => Parsed<Value>,
+  ): Value => {
+    if ("text" in reading && reading.text === "") return fallback;
+    const parsed = "problem" in reading ? reading : parse(reading.text);
     if ("value" in parsed) return parsed.value;
     problems.push({ source: "environment", place: name, message: parsed.problem });
     return fallback;
   };
+  const read = <Value>(name: string, fallback: Value, parse: (text: string) => Parsed<Value>): Value =>
+    take(name, { text: variableText(environment, name) }, fallback, parse);
+  const secret = (
+    name: (typeof SECRET_VARIABLES)[number],
+    parse: (text: string) => Parsed<Hidden<string>>,
+  ): Hidden<string> | null => take(name, readSecret(environment, name), null, parse);
   const path = (text: string): Parsed<string> => ({ value: resolve(workingDirectory, text) });
 
   const host = read("HOST", "127.0.0.1", parseHost);
+  const named = read<readonly string[]>("COLLOQUY_ALLOWED_HOSTS", [], (text) =>
+    parseList(text, parseAllowedHost),
+  );
   const settings: EnvironmentSettings = {
     port: read("PORT", 8080, parsePort),
     host,
     loopback: isLoopbackName(host),
     dataDirectory: read("COLLOQUY_DATA_DIR", resolve(workingDirectory, "data"), path),
-    allowedHosts: read<readonly string[]>("COLLOQUY_ALLOWED_HOSTS", [], (text) =>
-      parseList(text, parseAllowedHost),
-    ),
+    allowedHosts: named.length === 0 || isLoopbackName(host) || isWildcard(host) ? named : [...named, host],
     trustedProxies: read<readonly string[]>("COLLOQUY_TRUSTED_PROXIES", [], (text) =>
       parseList(text, parseProxy),
     ),
     logLevel: read<LogLevel>("COLLOQUY_LOG_LEVEL", "info", parseLogLevel),
   };
-  const isSet = (name: string): boolean => (environment[name]?.trim() ?? "") !== "";
+  const databaseUrl = secret("COLLOQUY_DATABASE_URL", parseDatabaseUrl);
+  const hasDatabase = databaseUrl !== null || problems.some(({ place }) => place === "COLLOQUY_DATABASE_URL");
+  const natsUrl = secret("COLLOQUY_NATS_URL", (text) =>
+    hasDatabase ? parseNatsUrl(text) : { problem: NATS_WITHOUT_DATABASE },
+  );
   return {
     settings,
     configPath: read<string | null>("COLLOQUY_CONFIG", null, path),
-    secretKey: read<Hidden<string> | null>("COLLOQUY_SECRET_KEY", null, parseSecretKey),
-    databaseUrl: read<Hidden<string> | null>("COLLOQUY_DATABASE_URL", null, parseDatabaseUrl),
-    natsUrl: read<Hidden<string> | null>("COLLOQUY_NATS_URL", null, (text) =>
-      isSet("COLLOQUY_DATABASE_URL") ? parseNatsUrl(text) : { problem: NATS_ALONE },
-    ),
-    adminKey: read<Hidden<string> | null>("COLLOQUY_ADMIN_KEY", null, parseAdminKey),
+    secretKey: secret("COLLOQUY_SECRET_KEY", parseSecretKey),
+    databaseUrl,
+    natsUrl,
+    adminKey: secret("COLLOQUY_ADMIN_KEY", parseAdminKey),
     problems,
-    warnings: warnings(settings),
+    warnings: [
+      ...warnings(settings),
+      ...plainTextWarnings({ databaseUrl, natsUrl }, variableText(environment, "PGSSLMODE")),
+    ],
   };
 }
 
-/** Warnings about `COLLOQUY_` names that nothing reads. `named` are variables that the configuration file asks for. */
+/** Warns of unknown `COLLOQUY_` variables. `named` are the variables that the configuration file refers to. */
 export function unknownVariables(environment: Environment, named: ReadonlySet<string>): readonly string[] {
-  const known = VARIABLES;
+  const known = [...VARIABLES, ...[...SECRET_VARIABLES, ...named].map(fileVariable)];
   return Object.keys(environment)
     .filter((name) => name.startsWith("COLLOQUY_") && !known.includes(name) && !named.has(name))
     .toSorted()
@@ -101,7 +127,21 @@ export function unknownVariables(environment: Environment, named: ReadonlySet<st
     });
 }
 
-/** What a variable's text comes to, or a sentence about what is wrong with it. */
+/**
+ * Reports a service that other machines reach without a proxy and that has no list of allowed hosts: a foreign page
+ * could call it through a user's browser (DNS rebinding). Only needed by commands that start a server.
+ */
+export function exposureProblems(settings: EnvironmentSettings): readonly ConfigProblem[] {
+  const { allowedHosts, host, loopback, trustedProxies } = settings;
+  if (loopback || trustedProxies.length > 0 || allowedHosts.length > 0) return [];
+  const name = isWildcard(host) ? hostname().toLowerCase() : host;
+  const message =
+    `must list the host names that clients use, because HOST=${host} can be reached from other machines and ` +
+    `COLLOQUY_TRUSTED_PROXIES names no proxy. Add this line, with further names separated by commas: COLLOQUY_ALLOWED_HOSTS=${name}`;
+  return [{ source: "environment", place: "COLLOQUY_ALLOWED_HOSTS", message }];
+}
+
+/** The parsed value of a variable, or a sentence that says what is wrong with it. */
 type Parsed<Value> = { readonly value: Value } | { readonly problem: string };
 
 function parseSecretKey(text: string): Parsed<Hidden<string>> {
@@ -109,24 +149,29 @@ function parseSecretKey(text: string): Parsed<Hidden<string>> {
   return "problem" in parsed ? parsed : { value: new Hidden(text) };
 }
 
-/** As it can stand behind `Bearer` in a header, and not short enough to be guessed. */
+/** Requires a key that is valid after `Bearer` in a header and not easy to guess. */
 function parseAdminKey(text: string): Parsed<Hidden<string>> {
-  if (/^[\x21-\x7e]{16,512}$/.test(text)) return { value: new Hidden(text) };
-  return {
-    problem:
-      "must be 16 to 512 printable ASCII characters without spaces. Make one with openssl rand -base64 32.",
-  };
+  if (!/^[\x21-\x7e]{24,512}$/.test(text)) {
+    return { problem: `must be 24 to 512 printable ASCII characters without spaces. ${MAKE_ADMIN_KEY}` };
+  }
+  if (isGuessable(text)) {
+    return { problem: `is too easy to guess: it repeats or counts up. ${MAKE_ADMIN_KEY}` };
+  }
+  return { value: new Hidden(text) };
 }
 
 function warnings(settings: EnvironmentSettings): readonly string[] {
   const { allowedHosts, loopback, trustedProxies } = settings;
-  if (allowedHosts.length === 0) return [];
-  if (!loopback) return ["COLLOQUY_ALLOWED_HOSTS has no effect, because HOST is not a loopback address."];
-  if (trustedProxies.length > 0 || allowedHosts.every(isLoopbackName)) return [];
+  if (!loopback || trustedProxies.length > 0 || allowedHosts.every(isLoopbackName)) return [];
   return [
-    "COLLOQUY_ALLOWED_HOSTS is set and COLLOQUY_TRUSTED_PROXIES is not, so whoever comes through a proxy on this machine is taken for " +
-      "somebody at this machine: nothing limits requests, or how many admin keys are tried. Name the proxy, 127.0.0.1 where it asks there.",
+    "COLLOQUY_ALLOWED_HOSTS is set and COLLOQUY_TRUSTED_PROXIES is not, so clients of a proxy on this machine count as local: " +
+      "nothing limits requests or attempts at the admin key. Set COLLOQUY_TRUSTED_PROXIES to the proxy's address, such as 127.0.0.1.",
   ];
+}
+
+/** Returns true if the address stands for all interfaces (`0.0.0.0`, `::`). */
+function isWildcard(host: string): boolean {
+  return isIP(host) !== 0 && /^[0:.]+$/.test(host);
 }
 
 function withoutPrefix(name: string): string {
@@ -136,25 +181,25 @@ function withoutPrefix(name: string): string {
 function parsePort(text: string): Parsed<number> {
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return { value: port };
-  return { problem: `must be a number from 0 to 65535 (0 takes a free port), not "${shown(text)}".` };
+  return { problem: `must be a number from 0 to 65535 (0 takes a free port), not "${truncate(text)}".` };
 }
 
 function parseHost(text: string): Parsed<string> {
   const host = text.replace(/^\[(.*)\]$/, "$1");
   if (isIP(host) !== 0 || isHostName(host)) return { value: host.toLowerCase() };
   return {
-    problem: `must be a host name or an IP address to bind to, without scheme or port, such as 127.0.0.1 or 0.0.0.0, not "${shown(text)}".`,
+    problem: `must be a host name or an IP address to bind to, without scheme or port, such as 127.0.0.1 or 0.0.0.0, not "${truncate(text)}".`,
   };
 }
 
-/** The name alone: a `Host` header may have any port. */
+/** Returns the name without the port: a `Host` header may have any port. */
 function parseAllowedHost(text: string): Parsed<string> {
   const [, name = "", port = "0"] =
     /^(.*?)(?::(\d{1,5}))?$/.exec(isIP(text) === 6 ? `[${text}]` : text) ?? [];
   const host = name.replace(/^\[(.*)\]$/, "$1");
   if ((isIP(host) !== 0 || isHostName(host)) && Number(port) <= 65_535) return { value: host.toLowerCase() };
   return {
-    problem: `"${shown(text)}" is no host name. List names as they stand in a URL, without scheme and path, separated by commas: chat.example.test,127.0.0.2.`,
+    problem: `"${truncate(text)}" is not a host name. List names as they stand in a URL, without scheme and path, separated by commas: chat.example.test,127.0.0.2.`,
   };
 }
 
@@ -165,14 +210,14 @@ function parseProxy(text: string): Parsed<string> {
   const bitsFit = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= widest);
   if (version !== 0 && bitsFit && rest.length === 0) return { value: text.toLowerCase() };
   return {
-    problem: `"${shown(text)}" is no IP address or CIDR range. List the proxies in front of this server, separated by commas: 10.0.0.0/8,192.0.2.7.`,
+    problem: `"${truncate(text)}" is not an IP address or CIDR range. List the proxies in front of this server, separated by commas: 10.0.0.0/8,192.0.2.7.`,
   };
 }
 
 function parseLogLevel(text: string): Parsed<LogLevel> {
   const level = LOG_LEVELS.find((known) => known === text.toLowerCase());
   if (level !== undefined) return { value: level };
-  return { problem: `"${shown(text)}" is no log level.${suggestion(text, LOG_LEVELS)}` };
+  return { problem: `"${truncate(text)}" is not a log level.${suggestion(text, LOG_LEVELS)}` };
 }
 
 function parseList(text: string, parse: (item: string) => Parsed<string>): Parsed<readonly string[]> {
@@ -187,7 +232,7 @@ function parseList(text: string, parse: (item: string) => Parsed<string>): Parse
 }
 
 function isHostName(text: string): boolean {
-  // The last label of a name is never all digits: what looks like 1.2.3 is an address with something missing.
+  // The last label of a name is never all digits: 1.2.3 is an incomplete address.
   return (
     text.length <= 253 &&
     /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i.test(text) &&
@@ -195,6 +240,6 @@ function isHostName(text: string): boolean {
   );
 }
 
-function shown(text: string): string {
+function truncate(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

@@ -3,20 +3,27 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { VARIABLES } from "./environment.ts";
 import { AppSection, BUILT_IN_TOOLS, McpSection, OpenApiSection, SlotSection } from "./app-schema.ts";
-import { ChainSection, ConfigFile, LimitsSection, ProviderSection, RetentionSection } from "./file-schema.ts";
+import {
+  ChainSection,
+  ConfigFile,
+  LimitsSection,
+  ProviderSection,
+  RateLimitsSection,
+  RetentionSection,
+} from "./file-schema.ts";
 import { KNOWN_PROVIDERS } from "./known-providers.ts";
 
 const ADDRESSES = KNOWN_PROVIDERS.flatMap(({ address }) => address?.variable ?? []);
 const ROOT = join(import.meta.dirname, "../../../..");
 
-it("example.env has every variable that is read, and no other", () => {
+it("lists exactly the known variables in example.env", () => {
   const text = readFileSync(join(ROOT, "example.env"), "utf8");
   const listed = [...text.matchAll(/^#?([A-Z_]+)=/gm)].map(([, name = ""]) => name);
   const keys = KNOWN_PROVIDERS.flatMap(({ keyVariables }) => keyVariables.slice(0, 1));
   expect(listed.toSorted()).toEqual([...VARIABLES, ...keys, ...ADDRESSES].toSorted());
 });
 
-it("docs/configuration.md explains every variable and setting", () => {
+it("explains every variable and setting in docs/configuration.md", () => {
   const text = readFileSync(join(ROOT, "docs", "configuration.md"), "utf8");
   const [mcpByAddress, mcpByCommand] = McpSection.options;
   const sections = [
@@ -29,6 +36,7 @@ it("docs/configuration.md explains every variable and setting", () => {
     ChainSection,
     ProviderSection,
     LimitsSection,
+    RateLimitsSection,
     RetentionSection,
   ];
   const settings = [...sections.flatMap(({ shape }) => Object.keys(shape)), ...BUILT_IN_TOOLS];

@@ -1,11 +1,22 @@
-// The shape of the configuration file (contract section 4). What depends on more than one place of the file (a rig's provider, a
-// provider's key, a slot that a header names) is checked elsewhere, because a schema stops before such rules when anything else is
-// wrong, and all problems are to be told at once.
+// Schema of the configuration file (contract section 4). Checks across settings (a rig's provider, a provider's key, a
+// slot that a header names) are elsewhere: zod skips such refinements if anything else is invalid, and all problems
+// must be reported at once.
 
 import { z } from "zod";
 import { AppSection } from "./app-schema.ts";
 import { PROVIDER_KINDS } from "./config.ts";
-import { BASE_URL_RULE, count, headers, isBaseURL, period, shortName, text, timer } from "./schema-parts.ts";
+import {
+  APP_RATE_LIMITS,
+  BASE_URL_RULE,
+  count,
+  headers,
+  isBaseURL,
+  period,
+  rate,
+  shortName,
+  text,
+  timer,
+} from "./schema-parts.ts";
 
 export const ProviderSection = z.strictObject({
   kind: z.enum(PROVIDER_KINDS).optional(),
@@ -21,12 +32,12 @@ export const ProviderSection = z.strictObject({
 
 export const ChainSection = z.strictObject({
   name: text,
-  /** May begin with a placeholder, so that it is checked as an address when that is filled (chains.ts). */
+  /** May begin with a placeholder, so chains.ts validates the URL after filling it in. */
   rpcURL: text,
   currency: z.strictObject({ symbol: text, decimals: count(0, 36) }).optional(),
   contracts: z
     .record(
-      z.string().regex(/^[a-zA-Z][a-zA-Z0-9]{0,63}$/, "must be the name that viem has for a contract"),
+      z.string().regex(/^[a-zA-Z][a-zA-Z0-9]{0,63}$/, "must be viem's name for a contract"),
       z.strictObject({
         address: z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hexadecimal digits"),
         blockCreated: z.int().min(0).optional(),
@@ -41,12 +52,25 @@ export const LimitsSection = z.strictObject({
   maxSteps: count(1, 1000).optional(),
   toolMs: timer.optional(),
   maxQueued: count(0, 1000).optional(),
+  sessionBytes: count(64 * 1024, 1024 * 1024 * 1024).optional(),
   maxRunning: count(1, 100_000).optional(),
   maxWaiting: count(1, 10_000_000).optional(),
   memoryBytes: count(1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
   idleMemoryMs: timer.optional(),
   maxModelRetries: count(0, 20).optional(),
   actionMs: timer.optional(),
+});
+
+export const RateLimitsSection = z.strictObject({
+  ...APP_RATE_LIMITS,
+  newSessionsPerMinute: rate.optional(),
+  readsPerMinute: rate.optional(),
+  sessionReadsPerMinute: rate.optional(),
+  writesPerMinute: rate.optional(),
+  sessionWritesPerMinute: rate.optional(),
+  streamsPerAddress: rate.optional(),
+  streamsPerSession: rate.optional(),
+  connectionsPerAddress: rate.optional(),
 });
 
 export const RetentionSection = z.strictObject({
@@ -78,15 +102,15 @@ export const ConfigFile = z.strictObject({
     .optional(),
   walletListing: z.enum(["on", "off"]).optional(),
   limits: LimitsSection.optional(),
+  rateLimits: RateLimitsSection.optional(),
   retention: RetentionSection.optional(),
 });
 
-/** What stands in a configuration file. */
 export type ConfigFile = z.infer<typeof ConfigFile>;
 
 function isOrigin(value: string): boolean {
   if (value === "*") return true;
   const url = URL.parse(value);
-  // "null" is what files and sandboxed pages send, each of them: to allow it would allow anyone.
+  // All local files and sandboxed pages send the origin "null": allowing it would allow anyone.
   return url !== null && url.origin === value && value !== "null";
 }

@@ -1,10 +1,10 @@
 import { formatPath, type ConfigProblem } from "./problem.ts";
 
-/** Collects what is found while the parts of a file are read. */
+/** Collects problems and warnings while the parts of a file are read. */
 export class Findings {
   readonly problems: ConfigProblem[] = [];
   readonly warnings: string[] = [];
-  /** Environment variables that the file asks for. */
+  /** Environment variables that the file refers to. */
   readonly variables = new Set<string>();
   readonly #source: string;
 

@@ -22,11 +22,11 @@ it.each([
   ["", "1:1 Unexpected end of the file"],
   ['{\n"a": "sk-1234', "2:14 Unterminated string"],
   ["{}\n{}", "2:1 Unexpected non-whitespace character after JSON"],
-])("the error in %j is found", (text, found) => {
+])("locates the error in %j", (text, found) => {
   expect(located(text)).toBe(found);
 });
 
-it("a key that stands near the error is not quoted", () => {
+it("does not quote a key near the error", () => {
   expect(located('{ "key": "sk-1234", oops }')).not.toContain("sk-1234");
   expect(located('["sk-1234", oops ]')).toBe("1:13 Unexpected token 'o'");
 });

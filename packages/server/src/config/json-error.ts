@@ -1,19 +1,19 @@
-/** Where a JSON text is broken (both from 1), and why, without quoting the text: it may hold a key. */
+/** A JSON syntax error; line and column count from 1. The message never quotes the text, which may contain a key. */
 export interface JsonError {
   readonly line: number;
   readonly column: number;
   readonly message: string;
 }
 
-/** The place of the error that `JSON.parse` threw about `text`. */
+/** Locates the error that `JSON.parse` threw for `text`. */
 export function locateJsonError(text: string, error: unknown): JsonError {
-  const said = error instanceof Error ? error.message : String(error);
-  const position = positionOf(text, said);
+  const description = error instanceof Error ? error.message : String(error);
+  const position = positionOf(text, description);
   const before = text.slice(0, position).split("\n");
   return {
     line: before.length,
     column: (before.at(-1) ?? "").length + 1,
-    message: said
+    message: description
       .replace(/, (?:\.\.\.)?"[\s\S]*$/, "")
       .replace(/(?: in JSON)?(?: at position \d+[\s\S]*)?$/, "")
       .replace("JSON input", "the file")
@@ -21,18 +21,19 @@ export function locateJsonError(text: string, error: unknown): JsonError {
   };
 }
 
-function positionOf(text: string, said: string): number {
-  const named = /at position (\d+)/.exec(said)?.[1];
+function positionOf(text: string, description: string): number {
+  const named = /at position (\d+)/.exec(description)?.[1];
   if (named !== undefined) return Number(named);
-  if (said.startsWith("Unexpected end")) return text.length;
-  // V8 gives no position for an unexpected token. A text cut before it lacks an end; cut after it, it has the token.
-  let [sound, broken] = [0, text.length];
-  while (broken - sound > 1) {
-    const middle = Math.floor((sound + broken) / 2);
-    if (hasUnexpectedToken(text.slice(0, middle))) broken = middle;
-    else sound = middle;
+  if (description.startsWith("Unexpected end")) return text.length;
+  // V8 reports no position for an unexpected token, so bisect: a prefix that ends before the token fails with an
+  // unexpected end instead.
+  let [valid, invalid] = [0, text.length];
+  while (invalid - valid > 1) {
+    const middle = Math.floor((valid + invalid) / 2);
+    if (hasUnexpectedToken(text.slice(0, middle))) invalid = middle;
+    else valid = middle;
   }
-  return sound;
+  return valid;
 }
 
 function hasUnexpectedToken(text: string): boolean {

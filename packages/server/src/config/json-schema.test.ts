@@ -20,11 +20,11 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-it("the published JSON Schema is up to date (vitest run -u renews it)", async () => {
+it("matches the published JSON Schema (update it with vitest run -u)", async () => {
   await expect(rendered).toMatchFileSnapshot(PUBLISHED);
 });
 
-it("has a name of its own, by which another schema can refer to it", () => {
+it("has an $id that other schemas can refer to", () => {
   expect(JSON.parse(rendered)).toMatchObject({ $id: "urn:colloquy:configuration" });
 });
 
@@ -47,7 +47,7 @@ it("describes every setting", () => {
 const MCP = { url: "http://127.0.0.1:3000/mcp" };
 const CHAIN = { name: "Ethereum", rpcURL: "https://x.test" };
 
-describe("what the loader says of the shape of a file, the JSON Schema says too", () => {
+describe("the JSON Schema and the loader agree", () => {
   it.each<[string, unknown]>([
     ["nothing", {}],
     ["its own address", { $schema: "./colloquy.schema.json" }],
@@ -67,7 +67,7 @@ describe("what the loader says of the shape of a file, the JSON Schema says too"
     ["slots", { apps: { a: { secrets: [{ name: "A", description: "b", required: false }] } } }],
     ["limits", { limits: { maxSteps: 1, actionMs: 1 }, retention: { events: 1 } }],
     ["a provider", { providers: { a: { kind: "openai-compatible", baseURL: "http://x.test" } } }],
-  ])("accepting %s", async (_name, content) => {
+  ])("on accepting %s", async (_name, content) => {
     expect(await verdicts(content)).toEqual({ loader: true, schema: true });
   });
 
@@ -97,7 +97,7 @@ describe("what the loader says of the shape of a file, the JSON Schema says too"
     ["no steps", { limits: { maxSteps: 0 } }],
     ["half a step", { limits: { maxSteps: 1.5 } }],
     ["a key for a name", { providers: { openai: { apiKeyEnv: "sk-1" } } }],
-  ])("refusing %s", async (_name, content) => {
+  ])("on rejecting %s", async (_name, content) => {
     expect(await verdicts(content)).toEqual({ loader: false, schema: false });
   });
 });

@@ -1,5 +1,5 @@
-// The JSON Schema of the configuration file, for editors: made from the schema that checks the file and from the descriptions in
-// define-config.ts, so that neither is written twice. `packages/server/colloquy.schema.json` is what it makes; its test says how to renew it.
+// Generates the JSON Schema of the configuration file, for editors, from the zod schema and the descriptions in
+// define-config.ts. The output is `packages/server/colloquy.schema.json`; the test says how to update it.
 
 import { z } from "zod";
 import { ApprovalValue, ToolValue } from "./app-schema.ts";
@@ -7,16 +7,16 @@ import { ConfigFile } from "./file-schema.ts";
 
 type Node = z.core.JSONSchema.BaseSchema;
 
-/** Its name, wherever a copy of it lies. */
+/** Identifies the schema independently of where a copy is stored. */
 const ID = "urn:colloquy:configuration";
 
-/** What a JSON file can say where a module may also have a function or an object that was made by one. */
+/** JSON forms of settings that may be functions or class instances in a module. */
 const IN_JSON = new Map<unknown, Node>([
   [ToolValue, { const: true }],
   [ApprovalValue, { enum: ["always", "never"] }],
 ]);
 
-/** The schema as the text of a file. `source` is that of define-config.ts. Throws when a setting has no description there. */
+/** Returns the schema as file content. `source` is the text of define-config.ts. Throws if a setting has no description there. */
 export function renderJsonSchema(source: string): string {
   const schema = z.toJSONSchema(ConfigFile, {
     target: "draft-7",
@@ -27,14 +27,14 @@ export function renderJsonSchema(source: string): string {
   describe(schema, "ColloquyConfig", readDescriptions(source));
   const title = "Configuration of Colloquy";
   const text = JSON.stringify({ $schema: schema.$schema, $id: ID, title, ...schema }, null, 2);
-  // Lists of words on one line, as the formatter of the repository has them.
+  // Put lists of words on one line, as the formatter of the repository does.
   const words = /\[\n\s+("[^"]*"(?:,\n\s+"[^"]*")*)\n\s+\]/g;
   return `${text.replaceAll(words, (_, list: string) => `[${list.replaceAll(/\n\s+/g, " ")}]`)}\n`;
 }
 
 interface Setting {
   readonly description: string;
-  /** Its type as it is written. */
+  /** Source text of its type. */
   readonly type: string;
 }
 
@@ -55,7 +55,7 @@ function readDescriptions(source: string): Descriptions {
   );
 }
 
-/** Gives every property below `node` its description; `type` is what the configuration's types call the node. */
+/** Adds descriptions to all properties below `node`. `type` is the node's type in define-config.ts. */
 function describe(node: Node, type: string, descriptions: Descriptions): void {
   for (const form of node.anyOf ?? []) describe(form, type, descriptions);
   const names = [...type.matchAll(/\b[A-Z]\w+/g)].map(([name]) => name);

@@ -4,14 +4,14 @@ import { useConfigDirectory } from "./testing/config-directory.ts";
 
 const { write, loaded, problems } = useConfigDirectory();
 
-describe("the address of a known provider", () => {
+describe("the base URL of a known provider", () => {
   const keys = { OPENAI_API_KEY: "a", ANTHROPIC_API_KEY: "b", GEMINI_API_KEY: "c" };
   const addresses = async (environment: Environment) => {
     const { providers } = await loaded({ ...keys, ...environment });
     return ["openai", "anthropic", "google"].map((name) => providers[name]?.baseURL ?? null);
   };
 
-  it("is the provider's own, or the one that its usual variable names, with the version that its own tools add", async () => {
+  it("defaults to the provider's own, or comes from its usual variable with the version appended", async () => {
     expect(await addresses({})).toEqual([null, null, null]);
     const named = (host: string, version: string): Environment => ({
       OPENAI_BASE_URL: `${host}/v1${version && "/"}`,
@@ -23,7 +23,7 @@ describe("the address of a known provider", () => {
     expect(await addresses(named("http://gateway.test", "with"))).toEqual(expected);
   });
 
-  it("is the file's, where the file has one, whatever the variable says", async () => {
+  it("comes from the file if set there, whatever the variable is", async () => {
     await write("colloquy.config.json", { providers: { openai: { baseURL: "http://mine.test/v1" } } });
     expect(await addresses({ OPENAI_BASE_URL: "not even an address" })).toEqual([
       "http://mine.test/v1",
@@ -32,7 +32,7 @@ describe("the address of a known provider", () => {
     ]);
   });
 
-  it("goes with the usual key: another key does not go there", async () => {
+  it("ignores the usual variable if the section names another key", async () => {
     await write("colloquy.config.json", {
       providers: { openai: { apiKeyEnv: "MY_KEY" }, team: { kind: "openai" } },
     });
@@ -45,7 +45,7 @@ describe("the address of a known provider", () => {
     expect(providers["team"]).toEqual({ kind: "openai", baseURL: "http://gateway.test/v1" });
   });
 
-  it("must be an address, if the provider is used", async () => {
+  it("must be a valid URL if the provider is used", async () => {
     const wrong = { ANTHROPIC_BASE_URL: "gateway.test", OPENAI_BASE_URL: "http://user:password@x.test/v1" };
     const rule = "must be an http or https URL without user name, password and query.";
     expect(await problems({ ...keys, ...wrong })).toEqual([

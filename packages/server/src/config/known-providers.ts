@@ -1,30 +1,30 @@
 import type { ProviderKind } from "./config.ts";
 
-/** Where an address of a provider's API usually stands in the environment. */
+/** The environment variable that usually holds the base URL of a provider. */
 export interface KnownAddress {
   readonly variable: string;
-  /** The version that the provider's own tools add to the address; it is added here too, unless a version stands at its end. */
+  /** Version that the provider's own tools append to the URL. It is appended here too, unless the URL ends in a version. */
   readonly version: string | null;
 }
 
 export interface KnownProvider {
   readonly name: ProviderKind;
-  /** Environment variables that usually hold its key, the first that is set wins; none for one without a key. */
+  /** Environment variables that usually hold its key; the first that is set wins. Empty for a provider without a key. */
   readonly keyVariables: readonly string[];
   readonly address: KnownAddress | null;
-  /** The rig that it offers when no configuration file lists models. */
+  /** The rig that it offers if no configuration file lists models. */
   readonly defaultRig: string;
 }
 
-/** The name of the provider that is always there. */
+/** Name of the provider that is always available. */
 export const DEMO_PROVIDER = "demo";
-/** The only model that it has. */
+/** Its only model. */
 export const DEMO_MODEL = "assistant";
 
 /**
  * Providers that need no entry in a configuration file. The default models are those that the documentation of the installed
  * AI SDK packages uses for everyday chat; they are a starting point, to be changed when the packages are upgraded.
- * The demo stands last, so that it is the default only where there is nothing else.
+ * The demo comes last, so that it is the default only if no other provider is configured.
  */
 export const KNOWN_PROVIDERS: readonly KnownProvider[] = [
   {

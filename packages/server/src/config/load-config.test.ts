@@ -7,13 +7,13 @@ import { useConfigDirectory } from "./testing/config-directory.ts";
 
 const { inside, write, loaded, problems, warnings } = useConfigDirectory();
 
-/** The built-in tools of these names, and no others. */
+/** Tool settings with these built-in tools only. */
 function toolSettings(...builtIn: readonly string[]) {
   return { builtIn, own: {}, mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} };
 }
 
 describe("without a file", () => {
-  it("the defaults of the contract are in force", async () => {
+  it("uses the defaults of the contract", async () => {
     const config = await loaded();
     expect(config.server).toEqual({
       host: "127.0.0.1",
@@ -25,6 +25,18 @@ describe("without a file", () => {
       corsOrigins: [],
       walletListing: "on",
       logLevel: "info",
+      rateLimits: {
+        chatsPerMinute: 60,
+        keyChatsPerMinute: 6_000,
+        newSessionsPerMinute: 120,
+        readsPerMinute: 30_000,
+        sessionReadsPerMinute: 12_000,
+        writesPerMinute: 1_200,
+        sessionWritesPerMinute: 240,
+        streamsPerAddress: 100,
+        streamsPerSession: 10,
+        connectionsPerAddress: 256,
+      },
     });
     expect(config.apps).toEqual({
       default: {
@@ -37,6 +49,7 @@ describe("without a file", () => {
         expiry: { emptyMs: 3_600_000, unboundMs: 2_592_000_000 },
         secrets: [],
         requireKey: "chat",
+        rateLimits: {},
       },
     });
     expect(config.providers).toEqual({ demo: { kind: "demo" } });
@@ -46,6 +59,7 @@ describe("without a file", () => {
       maxSteps: 20,
       toolMs: 60_000,
       maxQueued: 10,
+      sessionBytes: 16 * 1024 * 1024,
       maxRunning: 256,
       maxWaiting: 10_000,
       memoryBytes: 268_435_456,
@@ -57,7 +71,7 @@ describe("without a file", () => {
     expect(await warnings()).toEqual([]);
   });
 
-  it("every provider with its usual key offers a model, the demo stands last", async () => {
+  it("offers one model for each provider with a key, the demo last", async () => {
     const config = await loaded({ GEMINI_API_KEY: "g", ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "o" });
     const { models, utilityModel } = config.apps["default"]!;
     expect(models.map((rig) => rig.split("/")[0])).toEqual(["openai", "anthropic", "google", "demo"]);
@@ -67,13 +81,13 @@ describe("without a file", () => {
     expect(config.secrets.provider("google").apiKey).toBe("g");
   });
 
-  it("an empty variable counts as one that is not set", async () => {
+  it("treats an empty variable as unset", async () => {
     const config = await loaded({ OPENAI_API_KEY: " ", PORT: "", HOST: "", COLLOQUY_DATABASE_URL: "" });
     expect(config.apps["default"]!.models).toEqual(["demo/assistant"]);
     expect(config.server.port).toBe(8080);
   });
 
-  it("the whole of it is frozen", async () => {
+  it("freezes the whole configuration", async () => {
     const config = await loaded();
     expect(Object.isFrozen(config.apps["default"]!.expiry)).toBe(true);
     expect(Object.isFrozen(config.server.allowedHosts)).toBe(true);
@@ -92,6 +106,7 @@ describe("a file", () => {
         tools: ["calculator", "calculator"],
         onBusy: "reject",
         expiry: { unboundMs: 1000 },
+        rateLimits: { chatsPerMinute: 600 },
       },
     },
     providers: {
@@ -107,10 +122,11 @@ describe("a file", () => {
     cors: { origins: ["https://app.example.com"] },
     walletListing: "off",
     limits: { maxSteps: 5 },
+    rateLimits: { newSessionsPerMinute: 500 },
     retention: { events: 10 },
   };
 
-  it("says all that it can say", async () => {
+  it("supports all settings", async () => {
     await write("colloquy.config.json", everything);
     const config = await loaded({ LOCAL_KEY: "secret" });
     expect(config.apps).toEqual({
@@ -134,6 +150,7 @@ describe("a file", () => {
     expect(config.secrets.provider("local")).toEqual({ apiKey: "secret", headers: { "X-Team": "blue" } });
     expect(config.server).toMatchObject({ corsOrigins: ["https://app.example.com"], walletListing: "off" });
     expect(config.limits).toMatchObject({ maxSteps: 5, maxRunning: 256 });
+    expect(config.server.rateLimits).toMatchObject({ newSessionsPerMinute: 500, chatsPerMinute: 60 });
     expect(config.retention).toEqual({ events: 10, eventMs: 86_400_000 });
   });
 
@@ -144,14 +161,14 @@ describe("a file", () => {
     ],
     ["colloquy.config.js", "export default { apps: { default: { instructions: 'js' } } };"],
     ["colloquy.config.json", '\uFEFF{ "apps": { "default": { "instructions": "json" } } }'],
-  ])("is found as %s", async (name, content) => {
+  ])("is found under the name %s", async (name, content) => {
     await write("package.json", { type: "module" });
     await write(name, content);
     const config = await loaded();
     expect(config.apps["default"]!.instructions).toBe(name.split(".").at(-1));
   });
 
-  it("in TypeScript comes before one in JSON, which is warned about", async () => {
+  it("is preferred in TypeScript over JSON, with a warning", async () => {
     await write("package.json", { type: "module" });
     await write("colloquy.config.ts", "export default {};");
     await write("colloquy.config.json", "{}");
@@ -160,36 +177,33 @@ describe("a file", () => {
     ]);
   });
 
-  it("may stand anywhere when COLLOQUY_CONFIG says where", async () => {
+  it("is read from the path in COLLOQUY_CONFIG", async () => {
     await write("other.json", { limits: { maxSteps: 3 } });
     await write("colloquy.config.json", "this is not read");
     expect((await loaded({ COLLOQUY_CONFIG: "other.json" })).limits.maxSteps).toBe(3);
     expect((await loaded({ COLLOQUY_CONFIG: inside("other.json") })).limits.maxSteps).toBe(3);
   });
 
-  it("that COLLOQUY_CONFIG names must be there", async () => {
+  it("must exist if COLLOQUY_CONFIG names it", async () => {
     expect(await problems({ COLLOQUY_CONFIG: "gone.json" })).toEqual([
       `: There is no file at ${inside("gone.json")}. Set COLLOQUY_CONFIG to one, or unset it.`,
     ]);
     expect((await problems({ COLLOQUY_CONFIG: "config.yaml" }))[0]).toContain("must end in .json");
   });
 
-  it.each(["folder.json", "folder.mjs"])(
-    "that is a directory is refused with what to do: %s",
-    async (name) => {
-      await mkdir(inside(name));
-      expect(await problems({ COLLOQUY_CONFIG: name })).toEqual([
-        `: ${inside(name)} cannot be used: it is a directory and no file. Set COLLOQUY_CONFIG to a file that the user of the service may read.`,
-      ]);
-    },
-  );
+  it.each(["folder.json", "folder.mjs"])("is rejected if it is a directory: %s", async (name) => {
+    await mkdir(inside(name));
+    expect(await problems({ COLLOQUY_CONFIG: name })).toEqual([
+      `: ${inside(name)} cannot be used: it is a directory and no file. Set COLLOQUY_CONFIG to a file that the user of the service may read.`,
+    ]);
+  });
 
-  it("that is not JSON is told with line and column, and without its text", async () => {
+  it("is reported with line and column, without its text, if it is not valid JSON", async () => {
     await write("colloquy.config.json", '{\n  "providers": { "x": "sk-secret" },\n  "apps": oops\n}\n');
     expect(await problems()).toEqual(["line 3, column 11: Unexpected token 'o'."]);
   });
 
-  it("that throws, has no default export or does not parse is told with its line", async () => {
+  it("is reported with its line if it throws, has no default export or does not parse", async () => {
     await write("package.json", { type: "module" });
     await write("colloquy.config.ts", "const x = 1;\nthrow new Error('no ' + x);");
     expect(await problems()).toEqual(["line 2, column 7: Error: no 1."]);
@@ -199,12 +213,12 @@ describe("a file", () => {
     expect((await problems({ COLLOQUY_CONFIG: "b.mjs" }))[0]).toContain("exports a function");
   });
 
-  it("that is a promise counts as what that comes to", async () => {
+  it("may export a promise of the configuration", async () => {
     await write("a.mjs", "export default Promise.resolve({ apps: { default: {}, shop: {} } });");
     expect(Object.keys((await loaded({ COLLOQUY_CONFIG: "a.mjs" })).apps)).toEqual(["default", "shop"]);
   });
 
-  it("with getters that throw is told with each place", async () => {
+  it("is reported with each place of a getter that throws", async () => {
     const getter = 'get tools() { throw new Error("ha"); }';
     await write(
       "a.mjs",
@@ -212,13 +226,13 @@ describe("a file", () => {
     );
     expect(await problems({ COLLOQUY_CONFIG: "a.mjs" })).toEqual([
       "apps.default.tools: cannot be read: Error: ha.",
-      "cors: cannot be read: It threw something that is no Error while it was read.",
+      "cors: cannot be read: threw a value that is not an Error while loading.",
     ]);
     await write("b.mjs", "export default new Proxy({}, { ownKeys() { throw new TypeError('no'); } });");
     expect(await problems({ COLLOQUY_CONFIG: "b.mjs" })).toEqual([": cannot be read: TypeError: no."]);
   });
 
-  it("with an object of a class where settings stand is told what it is", async () => {
+  it("is rejected with the class name if a setting is a class instance", async () => {
     await write("a.mjs", "export default { apps: new Map(), providers: new (class {})() };");
     expect(await problems({ COLLOQUY_CONFIG: "a.mjs" })).toEqual([
       "apps: must be an object, not an instance of Map.",
@@ -226,7 +240,7 @@ describe("a file", () => {
     ]);
   });
 
-  it("may change a known provider without saying its kind", async () => {
+  it("may change a known provider without setting its kind", async () => {
     await write("colloquy.config.json", { providers: { openai: { apiKeyEnv: "MINE", maxRunningTurns: 2 } } });
     const config = await loaded({ MINE: "k", OPENAI_API_KEY: "other" });
     expect(config.providers["openai"]).toEqual({ kind: "openai", maxRunningTurns: 2 });
@@ -235,7 +249,7 @@ describe("a file", () => {
   });
 });
 
-it("the built-in tools that a file may name are those that there are", () => {
+it("accepts exactly the names of the built-in tools", () => {
   const clock = { now: () => 0 } as Clock;
   expect(Object.keys(builtInTools(clock)).toSorted()).toEqual([...BUILT_IN_TOOLS].toSorted());
 });

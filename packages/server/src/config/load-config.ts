@@ -2,6 +2,7 @@ import { type AppTools, completeApp, type Inspections, readApps } from "./apps.t
 import { readChains } from "./chains.ts";
 import type { Config, LimitsConfig, RetentionConfig } from "./config.ts";
 import {
+  exposureProblems,
   readEnvironment,
   unknownVariables,
   type Environment,
@@ -15,12 +16,13 @@ import { readConfigFile, type FileReading } from "./read-file.ts";
 import { describeIssues, findPrototypeKeys } from "./schema-problems.ts";
 import { createSecrets } from "./secrets.ts";
 import { isPublic } from "../core/loopback.ts";
+import { DEFAULT_RATE_LIMITS } from "../core/rate-limits.ts";
 
 export type LoadedConfig =
   | {
       readonly ok: true;
       readonly config: Config;
-      /** Name of the configuration file, `null` when there is none. */
+      /** Name of the configuration file; `null` if there is none. */
       readonly source: string | null;
       readonly warnings: readonly string[];
     }
@@ -38,6 +40,7 @@ const LIMITS: LimitsConfig = {
   maxSteps: 20,
   toolMs: 60 * 1000,
   maxQueued: 10,
+  sessionBytes: 16 * 1024 * 1024,
   maxRunning: 256,
   maxWaiting: 10_000,
   memoryBytes: 256 * 1024 * 1024,
@@ -45,21 +48,21 @@ const LIMITS: LimitsConfig = {
   maxModelRetries: 3,
   actionMs: 10 * 60 * 1000,
 };
-const GONE =
-  "is not there any more. Put it back and read it again; to run without a file, restart the service.";
+const FILE_GONE = "no longer exists. Put it back and reload; to run without a file, restart the service.";
 const RETENTION: RetentionConfig = { events: 1000, eventMs: DAY };
+
 /**
- * The configuration that environment and file come to, frozen, or everything that is wrong with both (contract sections 4
- * and 7). `workingDirectory` is where the file is looked for and what relative paths stand on.
+ * Returns the frozen configuration from environment and file, or all problems of both (contract sections 4 and 7).
+ * `workingDirectory` is where the file is looked up and the base of relative paths.
  */
 export async function loadConfig(input: {
   readonly environment: Environment;
   readonly workingDirectory: string;
-  /** Counts how often this process has read the file: from the second time on, modules are really read again. 0 when absent. */
+  /** Counts loads in this process; a number above 0 bypasses the module cache. Defaults to 0. */
   readonly reading?: number;
-  /** The file whose settings are in force, when it is read again: that it is gone is a mistake then, and no wish for the defaults. */
+  /** On a reload, the file whose settings are in force. If it is missing, that is a problem instead of a switch to the defaults. */
   readonly sourceInForce?: string | null;
-  /** Looks into OpenAPI documents that are files, and own tools. Absent: the former only have to be there. */
+  /** Checks OpenAPI document files and custom tools. If absent, document files only have to exist. */
   readonly inspections?: Inspections;
 }): Promise<LoadedConfig> {
   const environment = readEnvironment(input.environment, input.workingDirectory);
@@ -69,7 +72,8 @@ export async function loadConfig(input: {
   const gone = file.source === null ? (input.sourceInForce ?? null) : null;
   const problems = [
     ...environment.problems,
-    ...(gone === null ? [] : [{ source: gone, place: "", message: GONE }]),
+    ...exposureProblems(environment.settings),
+    ...(gone === null ? [] : [{ source: gone, place: "", message: FILE_GONE }]),
     ...file.problems,
     ...checked.problems,
   ];
@@ -91,11 +95,11 @@ export async function loadConfig(input: {
 }
 
 interface CheckedFile {
-  /** `null` when something is wrong with its shape. */
+  /** `null` if the schema rejects the file. */
   readonly content: ConfigFile | null;
   readonly providers: ProviderReading;
   readonly tools: AppTools;
-  /** Those among `problems` that the file is to blame for, and warnings. */
+  /** Warnings, and the problems from outside the schema that concern the file. */
   readonly findings: Findings;
   readonly problems: readonly ConfigProblem[];
 }
@@ -132,7 +136,12 @@ function complete(environment: EnvironmentReading, content: ConfigFile, checked:
       [name, completeApp(content.apps?.[name] ?? {}, settings, providers.providers)] as const,
   );
   return {
-    server: { ...environment.settings, corsOrigins: content.cors?.origins ?? [], walletListing },
+    server: {
+      ...environment.settings,
+      corsOrigins: content.cors?.origins ?? [],
+      walletListing,
+      rateLimits: { ...DEFAULT_RATE_LIMITS, ...defined(content.rateLimits) },
+    },
     apps: Object.fromEntries(apps),
     providers: Object.fromEntries(usable(providers).map(({ name, config }) => [name, config])),
     limits: { ...LIMITS, ...defined(content.limits) },
@@ -155,8 +164,8 @@ function exposureWarnings({ server }: Config): readonly string[] {
     ? "COLLOQUY_TRUSTED_PROXIES is set, so others can reach the service through a proxy,"
     : `HOST is ${server.host}, so other machines can reach the service,`;
   return [
-    `${why} and whoever knows a wallet's address can list ` +
-      `the threads of that wallet. Set walletListing to "off" in the configuration file to close the list.`,
+    `${why} and anyone who knows a wallet's address can list its threads. ` +
+      `To prevent this, set walletListing to "off" in the configuration file.`,
   ];
 }
 
@@ -167,17 +176,17 @@ function field(value: unknown, name: string): unknown {
 
 type Defined<Section> = { [Key in keyof Section]?: Exclude<Section[Key], undefined> };
 
-/** The section without the settings that are absent, so that it can be laid over defaults. */
+/** Returns the section without undefined settings, so that it can be spread over the defaults. */
 function defined<Section extends object>(section: Section | undefined): Defined<Section> {
   const entries = Object.entries(section ?? {}).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as Defined<Section>;
 }
 
-/** Freezes everything but `spared`: objects that the file made and that change while they work, as zod's schemas do. */
-function deepFreeze<Value>(value: Value, spared: ReadonlySet<unknown>): Value {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value) || spared.has(value))
+/** Freezes everything except `excluded`: objects of the file that change at run time, such as zod schemas. */
+function deepFreeze<Value>(value: Value, excluded: ReadonlySet<unknown>): Value {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value) || excluded.has(value))
     return value;
   Object.freeze(value);
-  for (const part of Object.values(value)) deepFreeze(part, spared);
+  for (const part of Object.values(value)) deepFreeze(part, excluded);
   return value;
 }

@@ -10,8 +10,8 @@ const Section = z.object({
 });
 
 /**
- * Finds what is wrong with the rigs of an App's section, unchecked as it stands in the file at `path`: a provider that nobody knows or
- * that has no key, or a rig that is listed twice. Their shape is the schema's business.
+ * Finds problems with the rigs of an App's unvalidated section at `path`: an unknown provider, one without a key, or a
+ * duplicate rig. The schema validates their shape separately.
  */
 export function checkRigs(
   path: readonly string[],
@@ -21,29 +21,33 @@ export function checkRigs(
 ): void {
   const { models = [], utilityModel } = Section.safeParse(section).data ?? {};
   const rigs = [
-    ...models.map((rig, index) => ({ rig, place: ["models", index], again: models.indexOf(rig) < index })),
-    { rig: utilityModel, place: ["utilityModel"], again: false },
+    ...models.map((rig, index) => ({
+      rig,
+      place: ["models", index],
+      isDuplicate: models.indexOf(rig) < index,
+    })),
+    { rig: utilityModel, place: ["utilityModel"], isDuplicate: false },
   ];
-  for (const { rig, place, again } of rigs) {
+  for (const { rig, place, isDuplicate } of rigs) {
     if (typeof rig !== "string" || !rig.includes("/")) continue;
-    const message = again ? `"${rig}" is in the list already.` : wrongProvider(rig, providers);
+    const message = isDuplicate ? `"${rig}" is in the list already.` : providerProblem(rig, providers);
     if (message !== null) findings.problem([...path, ...place], message);
   }
 }
 
-function wrongProvider(rig: string, providers: ReadonlyMap<string, Provider>): string | null {
+function providerProblem(rig: string, providers: ReadonlyMap<string, Provider>): string | null {
   const name = rig.slice(0, rig.indexOf("/"));
   const provider = providers.get(name);
   if (provider === undefined) {
     return `"${rig}" names the provider "${name}", which is not configured.${suggestion(name, [...providers.keys()])}`;
   }
   if (provider.config.kind === "demo" && rig !== `${name}/${DEMO_MODEL}`) {
-    return `"${rig}" is no model: the only one of the demo is "${name}/${DEMO_MODEL}".`;
+    return `"${rig}" is not a model: the only demo model is "${name}/${DEMO_MODEL}".`;
   }
   return provider.unusable === null ? null : `"${rig}" ${provider.unusable}`;
 }
 
-/** The rigs of an App that lists none: one of every known provider that can be used, the demo model last. */
+/** Returns the rigs of an App that lists none: one per usable known provider, the demo model last. */
 export function defaultRigs(providers: ReadonlyMap<string, Provider>): readonly string[] {
   return KNOWN_PROVIDERS.filter(({ name }) => providers.get(name)?.unusable === null).map(
     ({ defaultRig }) => defaultRig,

@@ -13,11 +13,11 @@ it.each([
   ["url", null],
   ["colour", null],
   ["", null],
-])('"%s" most likely means %s', (name, meant) => {
+])('maps "%s" to %s', (name, meant) => {
   expect(nearestName(name, known)).toBe(meant);
 });
 
-it("a suggestion names the nearest, or else all that there are", () => {
+it("suggests the nearest name, or lists all known names", () => {
   expect(suggestion("onbussy", known)).toBe(' Did you mean "onBusy"?');
   expect(suggestion("x", ["first", "second"])).toBe(" Known here: first, second.");
   expect(suggestion("x", [])).toBe("");

@@ -1,6 +1,6 @@
 /**
- * The known name that someone who wrote `name` most likely meant, or `null` when none is near. Case, `-` and `_` do not
- * count as a difference; beyond that, a third of the letters may be wrong.
+ * Returns the known name closest to `name`, or `null` if none is close. Ignores case, `-` and `_`; beyond that, a third
+ * of the letters may differ.
  */
 export function nearestName(name: string, known: readonly string[]): string | null {
   const wanted = plain(name);
@@ -12,7 +12,7 @@ export function nearestName(name: string, known: readonly string[]): string | nu
   return ranked[0]?.candidate ?? null;
 }
 
-/** `Did you mean "x"?` with a leading space, or what there is when no name is near. */
+/** Returns `Did you mean "x"?` with a leading space, or the list of known names if none is close. */
 export function suggestion(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
   if (nearest !== null) return ` Did you mean "${nearest}"?`;
@@ -27,7 +27,7 @@ function isPartOf(short: string, long: string): boolean {
   return short.length >= 4 && long.includes(short);
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one text into the other. */
+/** Edit distance that counts insertions, deletions, substitutions and transpositions of neighbours. */
 function editDistance(left: string, right: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);

@@ -1,4 +1,4 @@
-// What is wrong with a configuration, told so that a person can mend it: all of it at once, each with its place.
+// Configuration problems, formatted for people: all of them at once, each with its place.
 
 export interface ConfigProblem {
   /** `environment`, or the name of the configuration file. */
@@ -9,7 +9,7 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
-/** A path into the configuration as people write it: `apps.default.models[1]`, `providers["my.server"]`. */
+/** Formats a path into the configuration: `apps.default.models[1]`, `providers["my.server"]`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = "";
   for (const key of path) {
@@ -20,7 +20,7 @@ export function formatPath(path: readonly PropertyKey[]): string {
   return text;
 }
 
-/** Lines for a terminal: how many problems, then each with its place. */
+/** Formats problems for a terminal: their number, then one line for each. */
 export function formatProblems(problems: readonly ConfigProblem[]): string {
   const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
   const lines = problems.map(({ source, place, message }) => {

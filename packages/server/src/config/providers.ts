@@ -1,4 +1,4 @@
-// Which providers there are, with their keys: the known ones, and those that the configuration file adds or changes.
+// Reads the providers and their keys: the known ones, and those that the configuration file adds or changes.
 
 import { z } from "zod";
 import { PROVIDER_KINDS, type ProviderConfig, type ProviderKind } from "./config.ts";
@@ -10,25 +10,26 @@ import { fillHeaders } from "./placeholders.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { BASE_URL_RULE, isBaseURL } from "./schema-parts.ts";
 import type { ProviderSecrets } from "./secrets.ts";
+import { readSecret } from "./secret-variable.ts";
 
 export interface Provider {
   readonly name: string;
   readonly config: ProviderConfig;
   readonly secrets: ProviderSecrets;
-  /** Why its models cannot be used now, as a sentence; `null` when they can. */
+  /** Why its models cannot be used, as a sentence; `null` if they can. */
   readonly unusable: string | null;
 }
 
 export interface ProviderReading {
-  /** By name. One whose section is wrong is here as well, so that its models are not reported too. */
+  /** By name. Includes providers with an invalid section, so that their models are not reported too. */
   readonly providers: ReadonlyMap<string, Provider>;
-  /** What is wrong with addresses that the environment names. */
+  /** Problems with keys and base URLs from the environment. */
   readonly problems: readonly ConfigProblem[];
 }
 
 type Section = z.infer<typeof ProviderSection>;
 
-/** Reads `section`, the file's `providers` as it stands, unchecked. Its shape is the schema's business, not this one's. */
+/** Reads the unvalidated `providers` section; the schema validates its shape separately. */
 export function readProviders(
   section: unknown,
   environment: Environment,
@@ -42,23 +43,25 @@ export function readProviders(
   for (const [name, entry] of Object.entries(entries)) {
     const parsed = ProviderSection.safeParse(entry).data;
     const kind = parsed?.kind ?? knownKind(name);
-    const wrong = parsed === undefined ? [] : contradictions(name, kind, parsed);
-    for (const message of wrong) findings.problem(["providers", name], message);
+    const contradictions = parsed === undefined ? [] : findContradictions(name, kind, parsed);
+    for (const message of contradictions) findings.problem(["providers", name], message);
     const headers = fillHeaders(parsed?.headers, ["providers", name, "headers"], filling);
     const section = { ...parsed, headers };
     const provider = readProvider(name, kind ?? "openai-compatible", section, environment);
-    const sound = parsed !== undefined && wrong.length === 0;
-    providers.set(name, sound ? provider : { ...provider, unusable: null });
+    const isValid = parsed !== undefined && contradictions.length === 0;
+    providers.set(name, isValid ? provider : { ...provider, unusable: null });
     if (parsed?.apiKeyEnv === undefined) continue;
     findings.variables.add(parsed.apiKeyEnv);
-    if (sound && provider.secrets.apiKey === null && provider.unusable === null) {
+    if (isValid && provider.secrets.apiKey === null && provider.unusable === null) {
       findings.warn(
         ["providers", name, "apiKeyEnv"],
-        `${parsed.apiKeyEnv} is not set; requests go without a key.`,
+        `${parsed.apiKeyEnv} is not set; requests are sent without a key.`,
       );
     }
   }
-  return { providers, problems: wrongAddresses(providers, environment) };
+  const usualKeys = KNOWN_PROVIDERS.flatMap(({ keyVariables }) => keyVariables);
+  const problems = keyProblems([...usualKeys, ...findings.variables], environment);
+  return { providers, problems: [...problems, ...baseURLProblems(providers, environment)] };
 }
 
 function readProvider(
@@ -69,9 +72,9 @@ function readProvider(
 ): Provider {
   const known = KNOWN_PROVIDERS.find((provider) => provider.name === kind)?.keyVariables ?? [];
   const sources = section.apiKeyEnv === undefined ? known : [section.apiKeyEnv];
-  const keys = sources.map((variable) => environment[variable]?.trim() ?? "");
-  const apiKey = keys.find((key) => key !== "") ?? null;
-  const baseURL = section.baseURL ?? usualAddress(kind, section, environment);
+  const readings = sources.map((variable) => readSecret(environment, variable));
+  const apiKey = readings.flatMap((reading) => ("text" in reading && reading.text) || [])[0] ?? null;
+  const baseURL = section.baseURL ?? usualBaseURL(kind, section, environment);
   return {
     name,
     config: {
@@ -83,16 +86,16 @@ function readProvider(
     secrets: { apiKey, headers: section.headers ?? {} },
     unusable:
       known.length > 0 && apiKey === null
-        ? `needs an API key: set ${sources.join(" or ")}, or take the model out of the list.`
+        ? `needs an API key: set ${sources.join(" or ")}, or remove the model from the list.`
         : null,
   };
 }
 
 /**
- * The address that the provider's usual variable names. It belongs to the usual key: where a section names another key or address, the
- * variable says nothing, so that no key goes to an address that it was not meant for.
+ * Returns the base URL from the provider's usual variable. It belongs to the usual key: a section with another key or
+ * base URL ignores the variable, so that no key is sent to a URL it is not meant for.
  */
-function usualAddress(kind: ProviderKind, section: Section, environment: Environment): string | undefined {
+function usualBaseURL(kind: ProviderKind, section: Section, environment: Environment): string | undefined {
   const address = KNOWN_PROVIDERS.find((provider) => provider.name === kind)?.address ?? null;
   if (address === null || section.apiKeyEnv !== undefined) return undefined;
   const text = environment[address.variable]?.trim().replace(/\/+$/, "") ?? "";
@@ -101,13 +104,21 @@ function usualAddress(kind: ProviderKind, section: Section, environment: Environ
   return isComplete ? text : `${text}/${address.version}`;
 }
 
-/** What is wrong with the addresses that the environment names, where a provider is used that takes its own from there. */
-function wrongAddresses(
+/** Returns the problems with keys that are read from files. */
+function keyProblems(variables: readonly string[], environment: Environment): readonly ConfigProblem[] {
+  return [...new Set(variables)].flatMap((place) => {
+    const reading = readSecret(environment, place);
+    return "problem" in reading ? [{ source: "environment", place, message: reading.problem }] : [];
+  });
+}
+
+/** Returns the problems with base URLs from the environment, for the providers that use them. */
+function baseURLProblems(
   providers: ReadonlyMap<string, Provider>,
   environment: Environment,
 ): readonly ConfigProblem[] {
   return KNOWN_PROVIDERS.flatMap(({ name, address }) => {
-    const named = usualAddress(name, {}, environment);
+    const named = usualBaseURL(name, {}, environment);
     if (address === null || named === undefined || isBaseURL(named)) return [];
     const isUsed = [...providers.values()].some(
       ({ config, unusable }) => config.kind === name && config.baseURL === named && unusable === null,
@@ -116,8 +127,12 @@ function wrongAddresses(
   });
 }
 
-/** What is wrong with a section whose every setting is right by itself. */
-function contradictions(name: string, kind: ProviderKind | undefined, section: Section): readonly string[] {
+/** Returns the contradictions in a section whose settings are each valid. */
+function findContradictions(
+  name: string,
+  kind: ProviderKind | undefined,
+  section: Section,
+): readonly string[] {
   const found: string[] = [];
   if (kind === undefined) {
     found.push(`needs a "kind": one of ${PROVIDER_KINDS.join(", ")}.`);
@@ -130,7 +145,7 @@ function contradictions(name: string, kind: ProviderKind | undefined, section: S
   }
   const needless = ["baseURL", "apiKeyEnv", "headers", "contextWindow"].filter((key) => key in section);
   if (kind === DEMO_PROVIDER && needless.length > 0) {
-    found.push(`is the demo model, which calls nobody. Take out ${needless.join(", ")}.`);
+    found.push(`is the demo model, which calls no API. Remove ${needless.join(", ")}.`);
   }
   return found;
 }

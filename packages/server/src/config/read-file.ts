@@ -1,37 +1,37 @@
-// Finds and reads the configuration file: JSON by hand, because its errors must say line and column, TypeScript and
-// JavaScript by importing it, which Node does as it is.
+// Finds and reads the configuration file. JSON is parsed here, so that errors have a line and column; TypeScript and
+// JavaScript are imported, which Node supports natively.
 
 import { access, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pathFailure } from "../core/path-failure.ts";
 import { brokenParts } from "./broken-parts.ts";
-import { importAnew } from "./import-anew.ts";
+import { importFresh } from "./import-fresh.ts";
 import { locateJsonError } from "./json-error.ts";
 import { type ConfigProblem, formatPath } from "./problem.ts";
 import { findRepeatedNames, type RepeatedName } from "../core/repeated-names.ts";
 
-/** In this order; the first that is there counts. */
+/** In order of precedence; the first that exists is used. */
 const FILE_NAMES = ["colloquy.config.ts", "colloquy.config.js", "colloquy.config.json"] as const;
 
-/** How long a module may take until it is there, in milliseconds. */
-const READ_MS = 15_000;
+/** Time limit for importing a module, in milliseconds. */
+const IMPORT_TIMEOUT_MS = 15_000;
 
 const MODULES: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
 
 export interface FileReading {
-  /** What problems call the file; `null` when there is none. */
+  /** Name of the file in problems; `null` if there is none. */
   readonly source: string | null;
-  /** Where the file is, or would be looked for. */
+  /** Directory of the file, or where it is looked for. */
   readonly directory: string;
-  /** What the file holds, not checked yet; `undefined` when it could not be read. */
+  /** Unvalidated content; `undefined` if the file could not be read. */
   readonly content: unknown;
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Reads the file at `path`, or, when that is `null`, the one in the working directory, if any. Modules are read from the disk again when
- * `reading` is a number that was not used before.
+ * Reads the file at `path` or, if that is `null`, the one in the working directory, if any. A new number in `reading`
+ * bypasses the module cache.
  */
 export async function readConfigFile(
   path: string | null,
@@ -62,12 +62,12 @@ async function readOne(path: string, reading: number, warnings: readonly string[
   });
   const extension = extname(path);
   if (extension !== ".json" && !MODULES.includes(extension)) {
-    return failed("", `is no configuration file: its name must end in .json, ${MODULES.join(", ")}.`);
+    return failed("", `is not a configuration file: its name must end in .json, ${MODULES.join(", ")}.`);
   }
   if (!(await exists(path)))
     return failed("", `There is no file at ${path}. Set COLLOQUY_CONFIG to one, or unset it.`);
   try {
-    // Whether it is a file that this user may read, said in the same way for all kinds.
+    // Check readability first, so that all file types fail with the same message.
     await readFile(path).catch((error: unknown) => {
       const advice = "Set COLLOQUY_CONFIG to a file that the user of the service may read.";
       throw new Unreadable("", pathFailure(path, error, advice));
@@ -85,7 +85,7 @@ async function readOne(path: string, reading: number, warnings: readonly string[
     const problems = repeated.map(({ path, first, again }) => ({
       source,
       place: formatPath(path),
-      message: `stands in ${first}, and again in ${again}; only the last one would count. Keep one of them.`,
+      message: `is defined in ${first}, and again in ${again}; only the last one would count. Keep one of them.`,
     }));
     return { source, directory: dirname(path), content, problems, warnings };
   } catch (error) {
@@ -117,7 +117,7 @@ async function readJson(
 }
 
 async function readModule(path: string, reading: number): Promise<unknown> {
-  const content = await inTime(readDefault(path, reading));
+  const content = await withTimeout(readDefault(path, reading));
   if (content === undefined) {
     throw new Unreadable("", "has no default export. Write `export default { … }`.");
   }
@@ -127,32 +127,32 @@ async function readModule(path: string, reading: number): Promise<unknown> {
   return content;
 }
 
-/** A default export that is a promise is awaited here, where time counts. */
+/** Awaits a default export that is a promise here, so that the timeout covers it. */
 async function readDefault(path: string, reading: number): Promise<unknown> {
-  return await (await importAnew(path, reading)).default;
+  return await (await importFresh(path, reading)).default;
 }
 
-/** A module that awaits what never comes would hold up this reading and all that follow. */
-async function inTime<Result>(work: Promise<Result>): Promise<Result> {
-  const late = Promise.withResolvers<never>();
+/** A module that awaits a promise that never settles would block this load and all later ones. */
+async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
+  const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const message = `was not read within ${READ_MS / 1_000} s: it awaits something that does not come. Take that await out of it.`;
-    late.reject(new Unreadable("", message));
-  }, READ_MS);
+    const message = `did not load within ${IMPORT_TIMEOUT_MS / 1_000} s: it awaits something that never settles. Remove that await.`;
+    timeout.reject(new Unreadable("", message));
+  }, IMPORT_TIMEOUT_MS);
   try {
-    return await Promise.race([work, late.promise]);
+    return await Promise.race([work, timeout.promise]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** What went wrong while a module was imported, with the line in the file when the error names it. */
+/** Describes an import error, with the line in the file if the error names it. */
 function describeImportError(
   error: unknown,
   path: string,
 ): { readonly place: string; readonly message: string } {
   if (!(error instanceof Error))
-    return { place: "", message: "It threw something that is no Error while it was read." };
+    return { place: "", message: "threw a value that is not an Error while loading." };
   const position = positionIn(error.stack ?? "", path);
   const [line, column] = [position?.[1], position?.[2]];
   const place =
@@ -160,7 +160,7 @@ function describeImportError(
   return { place, message: `${error.name}: ${withoutSource(error)}.` };
 }
 
-/** What the language says of a file may quote it, and a key may stand there. What the file itself throws is meant to be read. */
+/** Errors of the JavaScript engine may quote source text, which may contain a key. Errors that the file throws itself are shown. */
 function withoutSource(error: Error): string {
   const [line = ""] = error.message.split("\n");
   switch (error.name) {
@@ -178,7 +178,7 @@ function withoutSource(error: Error): string {
   }
 }
 
-/** Line and column of the first place in the file that a stack names. */
+/** Finds the line and column of the first position in the file that a stack names. */
 function positionIn(stack: string, path: string): RegExpExecArray | null {
   for (let mark = stack.indexOf(path); mark >= 0; mark = stack.indexOf(path, mark + 1)) {
     const position = /^(?:\?[\w-]+=\d+)?:(\d+)(?::(\d+))?/.exec(stack.slice(mark + path.length));

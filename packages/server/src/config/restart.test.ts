@@ -3,7 +3,7 @@ import type { Config } from "./config.ts";
 import { loadConfig } from "./load-config.ts";
 import { restartWarnings } from "./restart.ts";
 
-it("names each setting that a restart takes, and none that a reload takes over", async () => {
+it("warns of each setting that needs a restart, and of none that a reload applies", async () => {
   const loaded = await loadConfig({ environment: {}, workingDirectory: "/nowhere" });
   if (!loaded.ok) throw new Error("The defaults must be right");
   const { config } = loaded;
@@ -19,7 +19,8 @@ it("names each setting that a restart takes, and none that a reload takes over",
   const places = ["cors.origins", "walletListing", "limits.maxSteps", "retention.eventMs"];
   expect(restartWarnings(config, next)).toEqual(
     [...places, "providers.openai.maxRunningTurns"].map(
-      (place) => `${place} has changed, which takes a restart; until then it stays as it was.`,
+      (place) =>
+        `${place} has changed. Restart the service to apply it; until then the old value stays in force.`,
     ),
   );
 });

@@ -1,28 +1,31 @@
-// What a reload cannot change: it is made once, when the service starts. The environment is read once as well.
+// Settings that a reload cannot change, because they are applied once at startup. The environment is also read once.
 
 import type { Config } from "./config.ts";
 
-/** What settings of `Config.server` are called in the file, for those that stand there. */
+/** Names in the file of those `Config.server` settings that come from it. */
 const FILE_NAMES: Readonly<Record<string, string>> = { corsOrigins: "cors.origins" };
 
-/** A warning for each setting in which `next` differs from what the service was started with, and which stays as it was. */
+/** Returns a warning for each setting of `next` that differs from `started` and needs a restart to take effect. */
 export function restartWarnings(started: Config, next: Config): readonly string[] {
   const places = [
     ...differences(started.server, next.server).map((name) => FILE_NAMES[name] ?? name),
     ...differences(started.limits, next.limits).map((name) => `limits.${name}`),
     ...differences(started.retention, next.retention).map((name) => `retention.${name}`),
-    ...differences(turnPlaces(started), turnPlaces(next)).map((name) => `providers.${name}.maxRunningTurns`),
+    ...differences(turnSlots(started), turnSlots(next)).map((name) => `providers.${name}.maxRunningTurns`),
   ];
-  return places.map((place) => `${place} has changed, which takes a restart; until then it stays as it was.`);
+  return places.map(
+    (place) =>
+      `${place} has changed. Restart the service to apply it; until then the old value stays in force.`,
+  );
 }
 
-function turnPlaces({ providers }: Config): Readonly<Record<string, number | undefined>> {
+function turnSlots({ providers }: Config): Readonly<Record<string, number | undefined>> {
   return Object.fromEntries(
     Object.entries(providers).map(([name, { maxRunningTurns }]) => [name, maxRunningTurns]),
   );
 }
 
-/** Names of the settings that differ; absent is the same as not set. */
+/** Returns the names of the settings that differ; absent equals undefined. */
 function differences(before: object, after: object): string[] {
   const [old, current] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
   const names = new Set([...old.keys(), ...current.keys()]);

@@ -1,14 +1,14 @@
-// What several parts of the configuration file are made of.
+// Schemas that several parts of the configuration file share.
 
 import { z } from "zod";
 
-/** Timers of the platform hold no more milliseconds than this, some 24 days. */
+/** The maximum delay of a Node timer in milliseconds, some 24 days. */
 const LONGEST_TIMER = 2_147_483_647;
 const DAY = 24 * 60 * 60 * 1000;
 
 export const BASE_URL_RULE = "must be an http or https URL without user name, password and query";
 export const SERVER_URL_RULE =
-  "must be an http or https URL without user name and password; keys stand in headers";
+  "must be an http or https URL without user name and password; put keys in headers";
 
 export const text = z.string().regex(/\S/, "must not be blank");
 
@@ -19,7 +19,7 @@ export const rig = z
     /^[^/\s\p{C}]+\/[^\s\p{C}]+$/u,
     "must be a provider's name, a slash and the provider's name of a model, such as demo/assistant",
   )
-  // What editors check with may not know classes of Unicode.
+  // JSON Schema validators in editors may not support Unicode classes.
   .meta({ pattern: "^[^/\\s]+/\\S+$" });
 
 /** A name of an App or a provider. */
@@ -33,6 +33,10 @@ export const shortName = z
 export function count(least: number, most: number): z.ZodInt {
   return z.int().min(least).max(most);
 }
+
+/** A limit of `rateLimits`. There is no "unlimited"; use a number that is never reached. */
+export const rate = count(1, 1_000_000_000);
+export const APP_RATE_LIMITS = { chatsPerMinute: rate.optional(), keyChatsPerMinute: rate.optional() };
 
 export const timer = count(1, LONGEST_TIMER);
 export const period = count(1, 100 * 365 * DAY);
@@ -53,7 +57,7 @@ export function isBaseURL(value: string): boolean {
   return isServerURL(value) && URL.parse(value)?.search === "";
 }
 
-/** An address that may have a query. */
+/** Returns true for an http or https URL without credentials; a query is allowed. */
 export function isServerURL(value: string): boolean {
   const url = URL.parse(value);
   return (

@@ -1,4 +1,4 @@
-// What the schema finds wrong, in sentences. Values are named only where they cannot be secret.
+// Turns zod issues into sentences. They quote only values that cannot be secret.
 
 import { z } from "zod";
 import { suggestion } from "./nearest-name.ts";
@@ -6,7 +6,7 @@ import { formatPath, type ConfigProblem } from "./problem.ts";
 
 type Issue = z.core.$ZodIssue;
 
-/** Keys of the file that a record of the schema passes over without a word, whatever they hold. */
+/** Reports `__proto__` keys, which zod records silently skip. */
 export function findPrototypeKeys(
   source: string,
   schema: z.ZodType,
@@ -22,14 +22,14 @@ export function findPrototypeKeys(
   });
 }
 
-/** One problem for each place, unknown keys one by one. */
+/** Returns one problem for each place and each unknown key. */
 export function describeIssues(source: string, schema: z.ZodType, issues: readonly Issue[]): ConfigProblem[] {
   return issues
     .filter((issue, index) => !issues.slice(index + 1).some((later) => isNarrower(later, issue)))
     .flatMap((issue) => describeIssue(source, schema, issue));
 }
 
-/** A whole number has bounds of its own, which are looked at before those of the setting. */
+/** `z.int()` has bounds of its own, which zod reports before those of the setting. */
 function isNarrower(later: Issue, issue: Issue): boolean {
   const isBound = issue.code === "too_big" || issue.code === "too_small";
   return isBound && later.code === issue.code && formatPath(later.path) === formatPath(issue.path);
@@ -57,8 +57,8 @@ function describeIssue(source: string, schema: z.ZodType, issue: Issue): ConfigP
 }
 
 /**
- * The form that someone most likely meant who wrote what fits none: the one with the fewest mistakes. A sentence where nothing speaks for
- * either.
+ * Returns the most likely intended branch of a union: the one with the fewest mistakes. Returns a sentence if no branch
+ * is more likely than another.
  */
 function chosenBranch(
   issue: Extract<Issue, { code: "invalid_union" }>,
@@ -77,7 +77,7 @@ function chosenBranch(
   return `needs ${fitting.map(({ issues }) => `"${String(issues[0]?.path[0])}"`).join(" or ")}.`;
 }
 
-/** Not of this form at all: text where the form is an object. */
+/** Returns true if the value has the wrong type for the whole branch, such as text for an object. */
 function isOfWrongKind(issue: Issue): boolean {
   return issue.path.length === 0 && issue.code === "invalid_type";
 }
@@ -152,7 +152,7 @@ function typeName(value: unknown): string {
   return typeof value === "boolean" ? "a boolean" : (ARTICLES[typeof value] ?? `a ${typeof value}`);
 }
 
-/** The schema takes objects that hold settings, not those of a class: a Map, a promise. */
+/** The schema accepts plain objects, not class instances such as a Map or a promise. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype;
@@ -163,7 +163,7 @@ function classOf(value: object): string {
   return typeof name === "string" && name !== "" ? `an instance of ${name}` : "an instance of a class";
 }
 
-/** The keys that the schema knows at a place; where there are forms, those of the one that fits `input` best. */
+/** Returns the keys that the schema knows at a path; for a union, those of the branch that fits `input` best. */
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[], input: unknown): readonly string[] {
   const here = schemaAt(schema, path);
   const given = Object.keys(Object(input));

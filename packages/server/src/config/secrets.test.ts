@@ -5,7 +5,7 @@ import { useConfigDirectory } from "./testing/config-directory.ts";
 const { write, loaded } = useConfigDirectory();
 
 describe("secrets", () => {
-  it("are in no print of the configuration", async () => {
+  it("never appear in a printed configuration", async () => {
     await write("colloquy.config.json", {
       apps: { default: { models: ["a/b"] } },
       providers: {

@@ -1,23 +1,23 @@
-// Keys that the service needs and nobody may read in a log. They live in a closure, so that nothing that prints the
-// configuration (console, logger, JSON, error reports) can reach them: it sees which are set.
+// Keys that must never appear in a log. They are stored in a closure, so that printing the configuration (console,
+// logger, JSON, error reports) shows only which ones are set.
 
 import { inspect } from "node:util";
 
 export interface ProviderSecrets {
-  /** `null` for a server that wants none. */
+  /** `null` for a server without a key. */
   readonly apiKey: string | null;
-  /** Header fields sent with every request; they may hold a key, so they are secret as a whole. */
+  /** Header fields sent with every request. They may contain a key, so all of them are secret. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface Secrets {
-  /** What is sent to a provider; nothing for one that is unknown. */
+  /** Returns the secrets of a provider; empty ones if it is unknown. */
   provider(name: string): ProviderSecrets;
-  /** Names of the secrets that are set, for people. */
+  /** Returns the names of the secrets that are set. */
   toJSON(): readonly string[];
 }
 
-const NOTHING: ProviderSecrets = Object.freeze({ apiKey: null, headers: Object.freeze({}) });
+const NO_SECRETS: ProviderSecrets = Object.freeze({ apiKey: null, headers: Object.freeze({}) });
 
 export function createSecrets(providers: Readonly<Record<string, ProviderSecrets>>): Secrets {
   const byName = new Map(Object.entries(providers));
@@ -28,7 +28,7 @@ export function createSecrets(providers: Readonly<Record<string, ProviderSecrets
     ]),
   );
   return Object.freeze({
-    provider: (name: string) => byName.get(name) ?? NOTHING,
+    provider: (name: string) => byName.get(name) ?? NO_SECRETS,
     toJSON: () => names,
     [inspect.custom]: () => names,
   });

@@ -1,4 +1,4 @@
-// `effects` and `approvals` go by the names that a model sees. Those of servers are not known before they are asked, but their prefixes are.
+// `effects` and `approvals` use the tool names that a model sees. For servers, only the prefixes are known in advance.
 
 import type { ToolSettings } from "../core/app-settings.ts";
 import type { Findings } from "./findings.ts";
@@ -16,9 +16,9 @@ export const WALLET_TOOLS = [
 ] as const;
 
 /**
- * Refuses names in `effects` and `approvals` that no tool of the App can have: what they say would have no effect, and where a name is
- * misspelt nobody would be asked before the calls of the tool that was meant. `section` is the App's as it stands in the file: a tool or
- * a server that is wrong there is no unknown name.
+ * Rejects names in `effects` and `approvals` that no tool of the App can have: a misspelt name would leave the intended
+ * tool without approval. `section` is the App's unvalidated section, so that an invalid tool or server is not also
+ * reported as an unknown name.
  */
 export function refuseUnknownTools(
   { builtIn, effects, approvals }: ToolSettings,
@@ -30,15 +30,15 @@ export function refuseUnknownTools(
   const names = new Set([...builtIn, ...namesIn(tools), ...(hasWallet ? WALLET_TOOLS : [])]);
   const prefixes = [...namesIn(mcp), ...namesIn(openapi)].map((server) => `${server}_`);
   const known = [...names, ...prefixes.map((prefix) => `${prefix}…`)];
-  for (const [key, said] of Object.entries({ effects, approvals })) {
-    for (const name of Object.keys(said)) {
+  for (const [key, entries] of Object.entries({ effects, approvals })) {
+    for (const name of Object.keys(entries)) {
       if (names.has(name) || prefixes.some((prefix) => name.startsWith(prefix))) continue;
       findings.problem([...path, key, name], `no tool of this App has this name.${suggestion(name, known)}`);
     }
   }
 }
 
-/** The words of a list, or the keys of an object. */
+/** Returns the strings of a list, or the keys of an object. */
 function namesIn(section: unknown): readonly string[] {
   if (typeof section !== "object" || section === null) return [];
   return Array.isArray(section) ? section.filter((name) => typeof name === "string") : Object.keys(section);

@@ -7,7 +7,10 @@ import type { JsonObject, JsonValue } from "./json.ts";
 export type ActionRequest =
   /** May this call run with exactly this input? */
   | { readonly kind: "approval"; readonly request: { readonly tool: string; readonly input: JsonValue } }
-  /** Send this transaction with your wallet. `value` is decimal wei, `data` hexadecimal. */
+  /**
+   * Send this transaction with your wallet. `value` is decimal, in the smallest unit of the chain's `currency`; `data` is hexadecimal. `call` says what
+   * the data does, `null` where nobody can say. Actions of older versions have neither `currency` nor `call`.
+   */
   | {
       readonly kind: "wallet_transaction";
       readonly request: {
@@ -15,6 +18,8 @@ export type ActionRequest =
         readonly value: string;
         readonly data: string;
         readonly chain_id: number;
+        readonly currency?: { readonly symbol: string; readonly decimals: number };
+        readonly call?: DescribedCall | null;
       };
     }
   /** Sign this typed data (EIP-712). */
@@ -23,6 +28,21 @@ export type ActionRequest =
       readonly kind: "question";
       readonly request: { readonly question: string; readonly choices: readonly string[] };
     };
+
+/** The call of a transaction, read from its data. */
+export interface DescribedCall {
+  /** As in Solidity: `transfer(address to, uint256 amount)`. */
+  readonly function: string;
+  /** Values as decimal or hexadecimal text; a struct's have their path as their name. */
+  readonly arguments: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly value: string;
+    /** Of amounts: the contract of their token, and the decimals that it claims, `null` where it tells none. */
+    readonly token?: string;
+    readonly decimals?: number | null;
+  }[];
+}
 
 export type ActionKind = ActionRequest["kind"];
 
@@ -82,4 +102,25 @@ export function toWireAction(action: ActionRecord): Action {
     result,
     resolved_at: resolvedAt === null ? null : new Date(resolvedAt).toISOString(),
   };
+}
+
+/** Characters of a question that a notice quotes. */
+const QUOTED = 500;
+
+/** What a notice says is awaited, and what comes of it if nobody decides: all that a client which knows nothing of actions can show. */
+export function actionNotice(action: PendingAction): string {
+  const until = `Without a decision by ${action.expires_at} it counts as denied, and the answer goes on.`;
+  switch (action.kind) {
+    case "approval":
+      return `The assistant waits for your approval of the tool "${action.tool}". ${until}`;
+    case "wallet_transaction":
+      return `The assistant waits for you to send a transaction with your wallet. ${until}`;
+    case "wallet_signature":
+      return `The assistant waits for you to sign with your wallet. ${until}`;
+    case "question": {
+      const { question } = action.request;
+      const quoted = question.length <= QUOTED ? question : `${question.slice(0, QUOTED).toWellFormed()}…`;
+      return `The assistant asks you: ${quoted} ${until}`;
+    }
+  }
 }

@@ -4,6 +4,7 @@ import type { SecretSlot } from "@colloquy/protocol";
 import type { OnBusy } from "./decisions/chat.ts";
 import type { Hidden } from "./hidden.ts";
 import type { JsonObject } from "./json.ts";
+import type { AppRateLimits } from "./rate-limits.ts";
 import type { ToolEffect, ToolTurn } from "./ports/tool.ts";
 
 export interface AppSettings {
@@ -26,6 +27,8 @@ export interface AppSettings {
   readonly secrets: readonly SecretSlot[];
   /** `all`: every operation on a session of this App needs the App's key, not only those that the specification names. */
   readonly requireKey: "chat" | "all";
+  /** In place of those that hold for all Apps; absent is none. */
+  readonly rateLimits?: { readonly [Name in keyof AppRateLimits]?: number | undefined };
 }
 
 /** Where the tools of an App come from, and what is said about them by name. */

@@ -46,6 +46,12 @@ export class Conflict extends ServiceError {
   }
 }
 
+/** 429: the session has as many open event streams as it may have. */
+export function tooManyStreams(limit: number): ServiceError {
+  const detail = `This session has ${limit} open event streams. Close one of them, or share one between subscribers.`;
+  return new ServiceError(429, "too_many_streams", detail, { headers: { "retry-after": "10" } });
+}
+
 /** 503 or 507: nothing is wrong with the request; it can be sent again after `retryAfter` seconds. */
 export class Unavailable extends ServiceError {
   constructor(status: 503 | 507, code: string, detail: string, retryAfter: number, cause?: unknown) {

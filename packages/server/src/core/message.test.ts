@@ -42,6 +42,7 @@ describe("a message in a snapshot", () => {
       id: MESSAGE.id,
       created_at: "2026-01-01T00:00:00.000Z",
       status: "complete",
+      turn: MESSAGE.turn,
       tool_calls: [{ id: "c1", name: "calculator", arguments: { expression: "1" }, status: "complete" }],
       tool_results: [RESULT],
     });
@@ -57,12 +58,12 @@ describe("a message in a snapshot", () => {
   it("has no calls and results where there are none", () => {
     const wire = toWireMessage({ ...MESSAGE, role: "user", toolCalls: [], toolResults: [] });
     expect(wire.sender).toBe("user");
-    expect(Object.keys(wire)).toEqual(["sender", "content", "id", "created_at", "status"]);
+    expect(Object.keys(wire)).toEqual(["sender", "content", "id", "created_at", "status", "turn"]);
   });
 });
 
 describe("a persisted message", () => {
-  it("has exactly the eight specified fields", () => {
+  it("has exactly the eight specified fields, and its turn", () => {
     const record = toPersistedMessage(SESSION, MESSAGE);
     expect(Object.keys(record)).toEqual([
       "id",
@@ -73,6 +74,7 @@ describe("a persisted message", () => {
       "tool_calls",
       "tool_results",
       "created_at",
+      "turn",
     ]);
     expect(record).toMatchObject({ session_id: SESSION, thread_id: SESSION, role: "assistant" });
     expect(PersistedMessage.strict().parse(record)).toEqual(record);

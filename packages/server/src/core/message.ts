@@ -49,9 +49,40 @@ export function toWireMessage(message: MessageRecord): Message {
     id: message.id,
     created_at: new Date(message.createdAt).toISOString(),
     status: message.status,
+    turn: message.turn,
     ...(message.toolCalls.length > 0 && { tool_calls: message.toolCalls.map(toWireCall) }),
     ...(message.toolResults.length > 0 && { tool_results: [...message.toolResults] }),
   };
+}
+
+/** UTF-8 bytes of a message as JSON on the wire. */
+export function wireBytesOf(message: MessageRecord): number {
+  return Buffer.byteLength(JSON.stringify(toWireMessage(message)));
+}
+
+const UNCHANGED: ToolResult = { call_id: "", name: "", output: null, is_error: false, duration_ms: 0 };
+
+/** UTF-8 bytes that a message grows by on the wire. Results and content that both versions share are large, and not serialized. */
+export function wireGrowth(before: MessageRecord, after: MessageRecord): number {
+  const shared = new Set(before.toolResults).intersection(new Set(after.toolResults));
+  const bytesOf = (message: MessageRecord): number =>
+    wireBytesOf({
+      ...message,
+      content: before.content === after.content ? "" : message.content,
+      toolResults: message.toolResults.map((result) => (shared.has(result) ? UNCHANGED : result)),
+    });
+  return bytesOf(after) - bytesOf(before);
+}
+
+/** A message and how many stand before it in its session, as far as that is known. */
+export interface PlacedMessage {
+  readonly message: Message;
+  readonly index?: number | undefined;
+}
+
+/** Whether snapshots leave the message out: an answer that has not said or done anything yet (contract section 2). */
+export function isHidden({ sender, status, content, tool_calls: calls }: Message): boolean {
+  return sender === "agent" && status === "streaming" && content === "" && calls === undefined;
 }
 
 /** A message as `GET /api/sessions/{id}/messages` shows it (interface specification, "Persisted message record"). */
@@ -65,6 +96,7 @@ export function toPersistedMessage(sessionId: string, message: MessageRecord): P
     tool_calls: message.toolCalls.length > 0 ? message.toolCalls.map(toWireCall) : null,
     tool_results: message.toolResults.length > 0 ? [...message.toolResults] : null,
     created_at: new Date(message.createdAt).toISOString(),
+    turn: message.turn,
   };
 }
 

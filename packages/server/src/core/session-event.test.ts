@@ -20,7 +20,7 @@ const EVENTS: { readonly [Type in SessionEvent["type"]]: Extract<SessionEvent, {
     status: "complete",
     result: { output: 1, is_error: false, duration_ms: 1 },
   },
-  system_notice: { type: "system_notice", message: "m", level: "info", code: "c" },
+  system_notice: { type: "system_notice", message: "m", level: "info", code: "resync" },
   message_created: { type: "message_created", message: MESSAGE },
   message_updated: { type: "message_updated", message: MESSAGE },
   message_completed: { type: "message_completed", message: MESSAGE },
@@ -46,8 +46,14 @@ describe("what a reader is shown", () => {
       title_changed: { type: "title_changed", new_title: "t" },
       tool_update: { type: "tool_update" },
       tool_complete: { type: "tool_complete" },
-      system_notice: { type: "system_notice", message: "m", level: "info", code: "c" },
+      system_notice: { type: "system_notice", message: "m", level: "info", code: "resync" },
     });
+  });
+
+  it("has no update for a call that starts, unless it includes tools", () => {
+    const start = { ...EVENTS.tool_update, progress: null } as const;
+    expect(projectEvent(start, new Set())).toBeNull();
+    expect(projectEvent(start, new Set(["tools"]))).toEqual(start);
   });
 
   it("grows by each group that it includes, and by nothing else", () => {

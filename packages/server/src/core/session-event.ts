@@ -19,6 +19,9 @@ export function projectEvent(event: SessionEvent, included: Included): object | 
     case "system_notice":
       return event;
     case "tool_update":
+      if (included.has("tools")) return event;
+      // The start of a call is an update without progress; by the specification "a tool reported progress".
+      return event.progress === null ? null : { type: event.type };
     case "tool_complete":
       return included.has("tools") ? event : { type: event.type };
     case "message_created":

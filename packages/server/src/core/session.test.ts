@@ -10,9 +10,13 @@ describe("a new session", () => {
     expect(appOf(NEW)).toBe("default");
   });
 
+  it("is still empty when it is bound to a wallet", () => {
+    const bound: SessionRecord = { ...NEW, publicKey: "0x1" };
+    expect(isEmptySession(bound)).toBe(true);
+  });
+
   it.each<[string, Partial<SessionRecord>]>([
     ["a message", { messageCount: 1 }],
-    ["a wallet", { publicKey: "0x1" }],
     ["a model", { modelChosen: true }],
     ["a utility model", { utilityModel: "a/b" }],
     ["a title", { titleSource: "user", title: "New Chat" }],

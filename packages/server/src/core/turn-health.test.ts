@@ -84,6 +84,7 @@ describe("the status of a session", () => {
   const session = (turn: SeenTurn | null): SeenSession => ({
     key: 1,
     id: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
+    spelling: "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
     app: "default",
     title: "New Chat",
     model: "demo/assistant",

@@ -1,3 +1,4 @@
+import type { NoticeCode } from "@colloquy/protocol";
 import type { ActionRecord } from "./action.ts";
 import type { JsonValue } from "./json.ts";
 import type { MessageRecord, ToolCallRecord } from "./message.ts";
@@ -61,6 +62,13 @@ export interface TurnRecord {
   /** Milliseconds since the Unix epoch. */
   readonly enqueuedAt: number;
   readonly endedAt: number | null;
+}
+
+/** Why a turn failed. */
+export interface TurnFailure {
+  readonly code: NoticeCode;
+  /** What the person is told. */
+  readonly message: string;
 }
 
 /** The lease under which a session's turn runs. Milliseconds since the Unix epoch, on the store's clock. */

@@ -1,4 +1,4 @@
-// Sends a note and waits for it, over what carries the notes of nodes, where no node hears it.
+// Measures a round trip of a notification over the bus, on a channel of its own that no node listens to.
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,74 +9,74 @@ import type { Clock } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import { failed, type Finding, ok } from "./finding.ts";
 
-const APART = "colloquy_doctor";
-/** Milliseconds for the note to go round, connecting included. */
-const PATIENCE_MS = 5000;
+const TEST_CHANNEL = "colloquy_doctor";
+/** Time limit in milliseconds, including connecting. */
+const TIMEOUT_MS = 5000;
 
-export interface BusPlace {
+export interface BusAddress {
   readonly databaseUrl: string;
-  /** `null` where the database carries the notes. */
+  /** `null` if the database carries the notifications. */
   readonly natsUrl: string | null;
 }
 
-/** `clock` must have timers that keep the process alive, or something else must. */
-export async function examineBus({ databaseUrl, natsUrl }: BusPlace, clock: Clock): Promise<Finding> {
+/** The caller must keep the process alive if the timers of `clock` do not. */
+export async function examineBus({ databaseUrl, natsUrl }: BusAddress, clock: Clock): Promise<Finding> {
   const problems: unknown[] = [];
   const shared = { clock, logger: collecting(problems) };
   const create = (): Transport =>
     natsUrl === null
-      ? new PostgresTransport({ url: databaseUrl, channel: APART, ...shared })
-      : new NatsTransport({ url: natsUrl, namespace: APART, ...shared });
+      ? new PostgresTransport({ url: databaseUrl, channel: TEST_CHANNEL, ...shared })
+      : new NatsTransport({ url: natsUrl, namespace: TEST_CHANNEL, ...shared });
   const name = natsUrl === null ? "LISTEN and NOTIFY of the database" : "NATS";
   try {
     const ms = await roundTrip(create(), create(), clock);
-    if (ms !== null) return ok("bus", `A note went round over ${name} in ${Math.ceil(ms)} ms.`);
+    if (ms !== null) return ok("bus", `A notification over ${name} took ${Math.ceil(ms)} ms.`);
   } catch (error) {
     problems.push(error);
   }
   const mend =
     natsUrl === null
-      ? "Notes need a connection that stays: let COLLOQUY_DATABASE_URL name the server, and not a pool that gives each transaction another one."
-      : "See that the server runs, that COLLOQUY_NATS_URL is right, and that its user may publish and subscribe to colloquy.>.";
+      ? "Notifications need a persistent connection: point COLLOQUY_DATABASE_URL at the server, not at a transaction-mode connection pool."
+      : "Check that the server runs, that COLLOQUY_NATS_URL is right, and that its user may publish and subscribe to colloquy.>.";
   return failed(
     "bus",
-    `No note went round over ${name}: nodes work all the same, but hear of each other late`,
-    problems.at(-1) ?? new Error(`nothing came for ${PATIENCE_MS / 1000} seconds`),
+    `No notification arrived over ${name}: nodes still work, but notice each other's changes late`,
+    problems.at(-1) ?? new Error(`nothing arrived within ${TIMEOUT_MS / 1000} seconds`),
     mend,
   );
 }
 
-/** Milliseconds, `null` when nothing came in time. */
-async function roundTrip(sender: Transport, hearer: Transport, clock: Clock): Promise<number | null> {
+/** Returns the milliseconds of a round trip, or `null` after a timeout. */
+async function roundTrip(sender: Transport, receiver: Transport, clock: Clock): Promise<number | null> {
   const [text, sessionId] = [randomUUID(), randomUUID()];
-  const heard = Promise.withResolvers<number>();
-  const given = new AbortController();
+  const received = Promise.withResolvers<number>();
+  const timeout = new AbortController();
   sender.start({ onText: () => undefined, onResumed: () => undefined });
-  hearer.start({
+  receiver.start({
     onText: (found) => {
-      if (found === text) heard.resolve(clock.monotonic());
+      if (found === text) received.resolve(clock.monotonic());
     },
     onResumed: () => undefined,
   });
-  const go = async (): Promise<number | null> => {
-    await Promise.all([sender.ready(), hearer.ready()]);
-    await hearer.follow(sessionId);
+  const measure = async (): Promise<number | null> => {
+    await Promise.all([sender.ready(), receiver.ready()]);
+    await receiver.follow(sessionId);
     const sentAt = clock.monotonic();
     await sender.send([{ sessionId, text }]);
-    return (await heard.promise) - sentAt;
+    return (await received.promise) - sentAt;
   };
   try {
-    return await Promise.race([go(), sleep(PATIENCE_MS, null, { signal: given.signal })]);
+    return await Promise.race([measure(), sleep(TIMEOUT_MS, null, { signal: timeout.signal })]);
   } finally {
-    given.abort();
-    await Promise.all([sender.close(), hearer.close()]);
+    timeout.abort();
+    await Promise.all([sender.close(), receiver.close()]);
   }
 }
 
-/** Errors that the transports would log are what the person is told. */
+/** Returns a logger that collects the errors of the transports for the finding. */
 function collecting(problems: unknown[]): Logger {
-  const note = (fields: object): void => {
+  const collect = (fields: object): void => {
     if ("err" in fields) problems.push(fields.err);
   };
-  return { debug: note, info: () => undefined, warn: note, error: note };
+  return { debug: collect, info: () => undefined, warn: collect, error: collect };
 }

@@ -6,28 +6,27 @@ import { broken, failed, type Finding, ok, warning } from "./finding.ts";
 
 const ABOUT = "data directory";
 const MEBIBYTE = 1024 * 1024;
-/** Free space with which the next busy hour may be the last. */
+/** Free space that a busy hour may use up. */
 const LOW_BYTES = 1024 * MEBIBYTE;
 const FULL_BYTES = 64 * MEBIBYTE;
 
-/** Whether the service can write there, and how much still fits. Nothing is left behind. */
+/** Checks write access and free space. Removes its test file. */
 export async function examineDataDirectory(directory: string): Promise<Finding> {
-  // One that is not there yet is made by the first start.
   const place = nearestExisting(directory);
   try {
     await tryToWrite(place);
     const { bavail, bsize } = await statfs(place);
     return spaceFinding(directory, bavail * bsize);
   } catch (error) {
-    const mend = `Let the user of the service write there, or choose another directory with COLLOQUY_DATA_DIR.`;
+    const mend = `Give the user of the service write access, or choose another directory with COLLOQUY_DATA_DIR.`;
     return failed(ABOUT, `${directory} cannot be written to`, error, mend);
   }
 }
 
-/** `free` in bytes. */
+/** `free` is in bytes. */
 export function spaceFinding(directory: string, free: number): Finding {
   const found = `${directory} can be written to, with ${Math.floor(free / MEBIBYTE)} MiB free.`;
-  const mend = "Make room on its disk: when it is full, chats are answered with 507, and nothing is lost.";
+  const mend = "Free space on its disk: when it is full, chats are rejected with 507, and nothing is lost.";
   if (free < FULL_BYTES) return broken(ABOUT, found, mend);
   return free < LOW_BYTES ? warning(ABOUT, found, mend) : ok(ABOUT, found);
 }

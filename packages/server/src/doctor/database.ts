@@ -5,17 +5,18 @@ import { inspectSqlite } from "../store/sqlite/inspection.ts";
 import { broken, failed, type Finding, ok, schemaFinding, warning } from "./finding.ts";
 import { tryToWrite } from "./trial-write.ts";
 
-/** Leases go by the database's clock; what people see of times, and logs, should agree. */
+/** Tolerated clock difference in milliseconds. Leases use the database's clock, but timestamps and logs should agree. */
 const CLOCK_MS = 2000;
 
-/** One to send and one to listen. */
-const NOTE_CONNECTIONS = 2;
-/** Of one node that listens beyond its machine and has no NATS. */
-const CONNECTIONS_OF_A_NODE = CONNECTIONS + LEASE_CONNECTIONS + NOTE_CONNECTIONS + COUNTING_CONNECTIONS;
+/** One connection to send and one to listen. */
+const NOTIFICATION_CONNECTIONS = 2;
+/** Connections of a public node without NATS. */
+const CONNECTIONS_PER_NODE =
+  CONNECTIONS + LEASE_CONNECTIONS + NOTIFICATION_CONNECTIONS + COUNTING_CONNECTIONS;
 
 export interface ExaminedDatabase {
   readonly findings: readonly Finding[];
-  /** How many secrets each master key has sealed, by its id; `null` where the database could not be read. */
+  /** Number of secrets per master key id; `null` if the database could not be read. */
   readonly secretsByKey: Readonly<Record<string, number>> | null;
 }
 
@@ -25,7 +26,7 @@ export function examineSqlite(directory: string): ExaminedDatabase {
     const found = inspectSqlite(directory);
     if (found === null) {
       return {
-        findings: [ok("database", `${place}: there is none yet, the first start makes it.`)],
+        findings: [ok("database", `${place}: no database yet; the first start creates it.`)],
         secretsByKey: {},
       };
     }
@@ -36,26 +37,26 @@ export function examineSqlite(directory: string): ExaminedDatabase {
       secretsByKey: found.secretsByKey,
     };
   } catch (error) {
-    const mend = "Look at the file and its disk; if it is damaged, restore a backup (docs/operations.md).";
+    const mend = "Check the file and its disk; if it is damaged, restore a backup (docs/operations.md).";
     return { findings: [failed("database", `${place} cannot be read`, error, mend)], secretsByKey: null };
   }
 }
 
-/** `now`: milliseconds since the Unix epoch, on this machine's clock. */
+/** `now` returns this machine's time in milliseconds since the Unix epoch. */
 export async function examinePostgres(url: string, now: () => number): Promise<ExaminedDatabase> {
   try {
     const found = await inspectPostgres(url, now);
     const [database, ...others] = findingsOf(found);
-    // Where that is known to fail, why is said already.
-    const refused =
+    // A broken finding already explains why a write would fail.
+    const writeFailure =
       database?.health === "broken" ? null : await tryToWrite(url, `PostgreSQL ${found.version}`);
     return {
-      findings: [refused ?? database, ...others].filter((finding) => finding !== undefined),
+      findings: [writeFailure ?? database, ...others].filter((finding) => finding !== undefined),
       secretsByKey: found.secretsByKey,
     };
   } catch (error) {
     const mend =
-      "See that the server runs, that COLLOQUY_DATABASE_URL is right, and that this machine may connect (pg_hba.conf).";
+      "Check that the server runs, that COLLOQUY_DATABASE_URL is right, and that this machine may connect (pg_hba.conf).";
     return {
       findings: [failed("database", "PostgreSQL cannot be used", error, mend)],
       secretsByKey: null,
@@ -72,12 +73,12 @@ function databaseFinding(found: PostgresInspection): Finding {
   if (found.isStandby) {
     return broken(
       "database",
-      `${place} is a standby and takes no writes.`,
-      "Let COLLOQUY_DATABASE_URL name the primary, or promote this one.",
+      `${place} is a standby and accepts no writes.`,
+      "Point COLLOQUY_DATABASE_URL at the primary, or promote this server.",
     );
   }
   if (!found.mayCreate) {
-    return broken("database", `${place}: its user ${found.user} may not make tables.`, MAY_CREATE_MEND);
+    return broken("database", `${place}: its user ${found.user} may not create tables.`, MAY_CREATE_MEND);
   }
   return schemaFinding(place, found);
 }
@@ -89,16 +90,16 @@ function clockFinding({ clockAheadMs, roundTripMs }: PostgresInspection): Findin
     : warning(
         "clock",
         found,
-        "Let both machines keep time by NTP: times in answers and in logs would not agree.",
+        "Synchronize both machines by NTP, or timestamps in answers and logs will not agree.",
       );
 }
 
 function connectionFindings({ connections, maxConnections }: PostgresInspection): readonly Finding[] {
-  if (maxConnections - connections >= CONNECTIONS_OF_A_NODE) return [];
+  if (maxConnections - connections >= CONNECTIONS_PER_NODE) return [];
   return [
     warning(
       "database",
-      `${connections} of its ${maxConnections} connections are in use; a node needs up to ${CONNECTIONS_OF_A_NODE}.`,
+      `${connections} of its ${maxConnections} connections are in use; a node needs up to ${CONNECTIONS_PER_NODE}.`,
       "Raise max_connections in postgresql.conf, or run fewer nodes.",
     ),
   ];

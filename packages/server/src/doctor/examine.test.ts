@@ -31,7 +31,7 @@ const run = (environment: Environment, ...parameters: readonly string[]) =>
     loadConfig: () => loadConfig({ environment, workingDirectory: directory }),
   });
 
-/** Findings by what they are about; several of one are joined. */
+/** Groups findings by their part. */
 async function examined(environment: Environment = {}) {
   const { code, output } = await run(environment, "--json");
   const { ok, findings } = JSON.parse(output) as { ok: boolean; findings: Finding[] };
@@ -47,7 +47,7 @@ const onFatal = (error: Error): never => {
 const openServer = () => openSqliteStore({ directory: data(), clock: new ManualClock(), onFatal });
 
 describe("doctor on SQLite", () => {
-  it("finds nothing wrong before the first start, and makes nothing", async () => {
+  it("reports no problem before the first start and creates nothing", async () => {
     const { ok, findings } = await examined();
     expect(ok).toBe(true);
     expect(findings.map(({ about, health }) => [about, health])).toEqual([
@@ -60,7 +60,7 @@ describe("doctor on SQLite", () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it("finds nothing wrong beside a running server, and says that it runs", async () => {
+  it("reports no problem beside a running server, and that it runs", async () => {
     const server = await openServer();
     const { ok, by } = await examined();
     await server.close();
@@ -69,11 +69,11 @@ describe("doctor on SQLite", () => {
       { found: expect.stringContaining("A server is running") as string },
     ]);
     const { output } = await run({});
-    expect(output).toMatch(/^ok {7}configuration {3}It is in order/);
+    expect(output).toMatch(/^ok {7}configuration {3}It is valid/);
     expect(output).toContain("No server is running");
   });
 
-  it("says every problem of the configuration, and looks no further", async () => {
+  it("reports every configuration problem and skips the other checks", async () => {
     await writeFile(
       join(directory, "colloquy.config.json"),
       '{"apps":{"default":{"models":["x"]}},"colour":1}',
@@ -85,7 +85,7 @@ describe("doctor on SQLite", () => {
     expect(by("database")).toMatchObject([{ health: "skipped" }]);
   });
 
-  it("finds a data directory that cannot be written to", async () => {
+  it("reports a data directory that is not writable", async () => {
     await writeFile(data(), "a file in its place");
     const { ok, by } = await examined();
     expect(ok).toBe(false);
@@ -98,14 +98,14 @@ describe("doctor on SQLite", () => {
     [10, "broken"],
     [500, "warning"],
     [5000, "ok"],
-  ])("with %i MiB free says %s", (free, health) => {
+  ])("rates %i MiB of free space as %s", (free, health) => {
     expect(spaceFinding("/data", free * 1024 * 1024)).toMatchObject({ health });
   });
 
   it.each([
     [99, /newer Colloquy/],
     [UNFINISHED_MOVE, /same colloquy migrate again/],
-  ])("finds schema version %i", async (version, mend) => {
+  ])("reports unsupported schema version %i", async (version, mend) => {
     await (await openServer()).close();
     const database = new DatabaseSync(join(data(), "colloquy.db"));
     database.exec(`INSERT INTO schema_migrations VALUES (${version}, 'x', 0)`);
@@ -115,7 +115,7 @@ describe("doctor on SQLite", () => {
     expect(by("database")).toMatchObject([{ health: "broken", mend: expect.stringMatching(mend) as string }]);
   });
 
-  it("finds a database that is none", async () => {
+  it("reports a file that is not a database", async () => {
     await (await openServer()).close();
     for (const file of await readdir(data())) await rm(join(data(), file));
     await writeFile(join(data(), "colloquy.db"), "x".repeat(5000));
@@ -124,7 +124,7 @@ describe("doctor on SQLite", () => {
     ]);
   });
 
-  it("finds secrets whose master key is gone, and one that others may read", async () => {
+  it("reports a missing master key, and one that others can read", async () => {
     const { openVault } = await import("../master-keys.ts");
     const settings = { dataDirectory: data(), secretKey: null };
     const administration = await openAdministration(settings);
@@ -132,7 +132,7 @@ describe("doctor on SQLite", () => {
     await openVault(settings, administration.store.secrets, logger).set("defi", "web", { A: "hunter22" });
     await administration.close();
     expect((await examined()).by("keys")).toMatchObject([
-      { health: "ok", found: expect.stringContaining("1 secret can be opened") as string },
+      { health: "ok", found: expect.stringContaining("1 secret can be decrypted") as string },
     ]);
     await chmod(join(data(), "secret.key"), 0o644);
     expect((await examined()).by("keys")).toMatchObject([{ health: "warning" }]);
@@ -152,7 +152,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
   const url = async () => server.url(await server.createDatabase());
   const withPassword = (text: string) => text.replace("@", ":pass-word@");
 
-  it("finds nothing wrong, also in an empty database, and changes nothing", async () => {
+  it("reports no problem, even for an empty database, and changes nothing", async () => {
     const database = await server.createDatabase();
     const { ok, findings, text } = await examined({
       COLLOQUY_DATABASE_URL: withPassword(server.url(database)),
@@ -170,8 +170,8 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(await server.query(database, "SELECT relname FROM pg_class WHERE oid >= 16384")).toEqual([]);
   });
 
-  it("finds a server that cannot be reached, PostgreSQL or NATS, and does not say the password", async () => {
-    // Each is tried for some seconds, so both at once.
+  it("reports an unreachable PostgreSQL or NATS server without its password", async () => {
+    // Each attempt takes some seconds, so run both concurrently.
     const [database, bus] = await Promise.all([
       examined({ COLLOQUY_DATABASE_URL: "postgres://colloquy:pass-word@127.0.0.1:1/none" }),
       examined({
@@ -193,7 +193,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(bus.text).not.toContain("pass-word");
   });
 
-  it("finds a database that may lose what it has committed", async () => {
+  it("reports a database that may lose committed data", async () => {
     const database = await server.createDatabase();
     await server.query(database, `ALTER DATABASE ${database} SET synchronous_commit = off`);
     const { by } = await examined({ COLLOQUY_DATABASE_URL: server.url(database) });
@@ -202,7 +202,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     ]);
   });
 
-  it("finds a database whose transactions are read-only", async () => {
+  it("reports a database with read-only transactions", async () => {
     const database = await server.createDatabase();
     await (await openPostgresStore({ url: server.url(database) })).close();
     await server.query(database, `ALTER DATABASE ${database} SET default_transaction_read_only = on`);
@@ -211,16 +211,16 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(by("database")).toMatchObject([
       {
         health: "broken",
-        found: expect.stringContaining("takes no writes: its transactions are read-only") as string,
+        found: expect.stringContaining("accepts no writes: its transactions are read-only") as string,
         mend: expect.stringContaining("default_transaction_read_only = off") as string,
       },
     ]);
   });
 
   it.each([
-    ["53100", /has no room for a write: .*No space left/, /Make room .* 507/],
-    ["55000", /did not take a write: .*No space left/, /log of its server/],
-  ])("finds a database that answers, and refuses a write with %s", async (code, found, mend) => {
+    ["53100", /has no room for a write: .*No space left/, /Free space .* 507/],
+    ["55000", /rejected a write: .*No space left/, /log of its server/],
+  ])("reports a database that rejects a write with %s", async (code, found, mend) => {
     const database = await server.createDatabase();
     await server.query(
       database,
@@ -240,7 +240,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(text).not.toContain("pass-word");
   });
 
-  it("finds a user on whom no service starts, as the start does", async () => {
+  it("reports a user without sufficient privileges, as the service does on start", async () => {
     const database = await server.createDatabase();
     await server.query(database, "CREATE ROLE weak LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
     const weak = server.url(database).replace("colloquy@", "weak@");
@@ -262,7 +262,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     await (await refusingToStart(() => openPostgresStore({ url: weak }))).close();
   });
 
-  it("finds secrets without a master key", async () => {
+  it("reports secrets without a master key", async () => {
     const place = await url();
     const store = await openPostgresStore({ url: place });
     await store.secrets.bringInForce("gone", null);
@@ -275,7 +275,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     ]);
   });
 
-  it("says what a standby, a clock and a crowd of connections come to", async () => {
+  it("rates a standby, clock differences and the number of connections", async () => {
     const operations = await readFile(join(import.meta.dirname, "../../../../docs/operations.md"), "utf8");
     const found = {
       version: "15.8",

@@ -1,4 +1,4 @@
-// Looks at everything that the service needs, and says of each what to mend. Nothing is changed, and a server may be running.
+// Checks everything that the service needs and says what to fix. Changes nothing; a server may be running.
 
 import { createSystemClock } from "../clock.ts";
 import type { Config } from "../config/config.ts";
@@ -20,30 +20,26 @@ export async function examine(loaded: LoadedConfig): Promise<readonly Finding[]>
       return broken("configuration", `${where} is wrong.`, message);
     });
     const rest = ["data directory", "database", "bus", "keys"];
-    return [
-      ...problems,
-      ...warnings,
-      ...rest.map((about) => skipped(about, "Mend the configuration first.")),
-    ];
+    return [...problems, ...warnings, ...rest.map((about) => skipped(about, "Fix the configuration first."))];
   }
   const { config, source } = loaded;
   const where = source === null ? " (there is no file)" : `: ${source}`;
-  return [ok("configuration", `It is in order${where}.`), ...warnings, ...(await examinePlaces(config))];
+  return [ok("configuration", `It is valid${where}.`), ...warnings, ...(await examineServices(config))];
 }
 
-async function examinePlaces(config: Config): Promise<readonly Finding[]> {
+async function examineServices(config: Config): Promise<readonly Finding[]> {
   const { server, databaseUrl, natsUrl } = config;
   const clock = createSystemClock();
   const url = databaseUrl?.reveal() ?? null;
   const directory =
     url === null
       ? await examineDataDirectory(server.dataDirectory)
-      : skipped("data directory", "With COLLOQUY_DATABASE_URL nothing is kept in it.");
+      : skipped("data directory", "Not used with COLLOQUY_DATABASE_URL.");
   const database =
     url === null ? examineSqlite(server.dataDirectory) : await examinePostgres(url, () => clock.now());
   const bus =
     url === null
-      ? skipped("bus", "One process alone needs none.")
+      ? skipped("bus", "A single process needs none.")
       : await examineBus({ databaseUrl: url, natsUrl: natsUrl?.reveal() ?? null }, clock);
   return [directory, ...database.findings, bus, await keysFinding(config, database)];
 }

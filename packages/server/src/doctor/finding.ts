@@ -1,17 +1,17 @@
-// What an examination says of one thing.
+// The result of one check.
 
 import { refuseNewerSchema, type SchemaState } from "../store/migrations.ts";
 
-/** `skipped`: it could not be looked at, because of something else that is wrong, or it is not used here. */
+/** `skipped` means that another problem prevented the check, or that the part is not used. */
 export type Health = "ok" | "warning" | "broken" | "skipped";
 
 export interface Finding {
-  /** `configuration`, `data directory`, `database`, `clock`, `bus`, `keys`. */
+  /** The checked part: `configuration`, `data directory`, `database`, `clock`, `bus` or `keys`. */
   readonly about: string;
   readonly health: Health;
-  /** What was found, as a sentence. */
+  /** The result, as a sentence. */
   readonly found: string;
-  /** What to do about it, `null` where nothing is wrong. */
+  /** How to fix it; `null` if nothing is wrong. */
   readonly mend: string | null;
 }
 
@@ -31,13 +31,13 @@ export function broken(about: string, found: string, mend: string): Finding {
   return { about, health: "broken", found, mend };
 }
 
-/** As `broken`, with what was thrown behind a sentence that it may not be. */
+/** Like `broken`, with the error message appended to `what`. */
 export function failed(about: string, what: string, error: unknown, mend: string): Finding {
   const reason = error instanceof Error ? error.message : String(error);
   return broken(about, `${what}: ${reason}`, mend);
 }
 
-/** What is wrong with a database's tables, and what is right about them. */
+/** Describes the schema version of a database. */
 export function schemaFinding(place: string, { schemaVersion, migrations }: SchemaState): Finding {
   const newest = migrations.at(-1)?.version ?? 0;
   try {
@@ -46,10 +46,10 @@ export function schemaFinding(place: string, { schemaVersion, migrations }: Sche
     const [what = "", ...mend] = (error instanceof Error ? error.message : String(error)).split(/(?<=\.) /);
     return broken("database", `${place}: ${what}`, mend.join(" "));
   }
-  if (schemaVersion === 0) return ok("database", `${place} is empty: the first start makes the tables.`);
+  if (schemaVersion === 0) return ok("database", `${place} is empty: the first start creates the tables.`);
   const next =
     schemaVersion < newest
-      ? `schema version ${schemaVersion}; the next start brings it to ${newest}`
+      ? `schema version ${schemaVersion}; the next start migrates it to ${newest}`
       : `schema version ${schemaVersion}`;
   return ok("database", `${place}: ${next}.`);
 }

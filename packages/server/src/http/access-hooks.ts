@@ -16,6 +16,10 @@ declare module "fastify" {
     /** Id of a session of which the store will say whose it is when it does what is asked; `null` for none, and once it is asked. */
     unseenSession: string | null;
   }
+  interface FastifyContextConfig {
+    /** True where a session of a non-default App needs that App's key, whatever `requireKey` says. */
+    needsAppKey?: true;
+  }
 }
 
 /** What the decorated properties are before a hook has run. */

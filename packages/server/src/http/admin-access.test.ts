@@ -3,15 +3,17 @@ import { syncBuiltinESMExports } from "node:module";
 import type { InjectOptions } from "fastify";
 import { describe, expect, it, vi } from "vitest";
 import { Hidden } from "../core/hidden.ts";
+import { Unavailable } from "../core/errors.ts";
+import type { RateCounters } from "../core/ports/rate-counters.ts";
+import { GatedCounters } from "./testing/gated-counters.ts";
 import type { AdminService } from "../core/ports/admin-service.ts";
-import type { HttpConfig } from "./http-config.ts";
-import { testEdge } from "./testing/edge.ts";
+import { type EdgeChanges, testEdge } from "./testing/edge.ts";
 
 const KEY = "sixteen-or-more-characters";
 const RIGHT = { authorization: `Bearer ${KEY}` };
 
 /** An edge whose administration knows no Apps, and counts how often it was asked. */
-function givenAdmin(changes: Partial<HttpConfig> = {}) {
+function givenAdmin(changes: EdgeChanges = {}, counters: RateCounters | null = null) {
   let asked = 0;
   const service: Partial<AdminService> = {
     apps: () => {
@@ -19,7 +21,10 @@ function givenAdmin(changes: Partial<HttpConfig> = {}) {
       return Promise.resolve([]);
     },
   };
-  const edge = testEdge(changes, null, undefined, { key: new Hidden(KEY), service: service as AdminService });
+  const edge = testEdge(changes, counters, undefined, {
+    key: new Hidden(KEY),
+    service: service as AdminService,
+  });
   const get = (headers: InjectOptions["headers"] = {}, options: InjectOptions = {}) =>
     edge.app.inject({ url: "/api/admin/apps", ...options, headers });
   return { ...edge, get, asked: () => asked };
@@ -203,8 +208,61 @@ describe("wrong keys", () => {
     expect((await from("192.0.2.2", RIGHT)).statusCode).toBe(200);
   });
 
-  it("are not limited on a loopback bind", async () => {
+  it("are limited on a loopback bind too", async () => {
     const { get } = givenAdmin();
-    for (let count = 0; count < 30; count += 1) expect((await get(wrong)).statusCode).toBe(401);
+    for (let count = 0; count < 10; count += 1) expect((await get(wrong)).statusCode).toBe(401);
+    const refused = await get(wrong);
+    expect(refused.statusCode).toBe(429);
+    expect(refused.headers).toMatchObject({
+      "ratelimit-policy": '"admin-keys";q=10;w=60',
+      ratelimit: '"admin-keys";r=0;t=60',
+    });
+    expect((await get(RIGHT)).statusCode).toBe(429);
+  });
+
+  it("that are sent together are all counted before one is answered", async () => {
+    const { get } = givenAdmin();
+    const answers = await Promise.all(
+      [...Array.from({ length: 30 }, () => wrong), RIGHT].map((key) => get(key)),
+    );
+    const statuses = answers.map(({ statusCode }) => statusCode);
+    expect(statuses).toEqual([...Array<number>(10).fill(401), ...Array<number>(21).fill(429)]);
+  });
+
+  describe("where several nodes count together", () => {
+    it("are counted for all of them, in one row an address", async () => {
+      const counters = new GatedCounters();
+      const { get } = givenAdmin({}, counters);
+      expect((await get(wrong)).statusCode).toBe(401);
+      expect((await get(RIGHT)).statusCode).toBe(200);
+      expect(counters.asked).toEqual(["take admin-keys 127.0.0.1", "peek admin-keys 127.0.0.1"]);
+      counters.waitMs = 30_000;
+      const refused = await get(RIGHT);
+      expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([429, "30"]);
+      // Known to have had its number, the address is refused without asking again.
+      expect((await get(wrong)).statusCode).toBe(429);
+      expect(counters.asked).toHaveLength(3);
+    });
+
+    it("are counted at once by the node itself, while the others are being asked", async () => {
+      const counters = new GatedCounters();
+      const gate = Promise.withResolvers<void>();
+      counters.gate = gate.promise;
+      const { get } = givenAdmin({}, counters);
+      const guesses = Array.from({ length: 10 }, () => get(wrong));
+      await expect.poll(() => counters.asked).toHaveLength(10);
+      expect((await get(RIGHT)).statusCode).toBe(429);
+      gate.resolve();
+      for (const guess of await Promise.all(guesses)) expect(guess.statusCode).toBe(401);
+    });
+
+    it("are counted by the node alone while the others cannot be asked", async () => {
+      const counters = new GatedCounters();
+      counters.gate = Promise.reject(new Unavailable(503, "store_unavailable", "The store is away.", 1));
+      const { get } = givenAdmin({}, counters);
+      expect((await get(RIGHT)).statusCode).toBe(200);
+      for (let count = 0; count < 10; count += 1) expect((await get(wrong)).statusCode).toBe(401);
+      expect((await get(RIGHT)).statusCode).toBe(429);
+    });
   });
 });

@@ -4,19 +4,13 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
 import { Counter, type Registry } from "prom-client";
-import { ServiceError } from "../core/errors.ts";
+import { ServiceError, Unavailable } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
-import { isPublic } from "../core/loopback.ts";
 import type { Logger } from "../core/ports/logger.ts";
-import type { HttpConfig } from "./http-config.ts";
-import { addressKey, WindowLimiter } from "./rate-limits.ts";
-import type { Stopwatch } from "./request-log.ts";
+import type { Budgets, Spent } from "./budgets.ts";
+import { addressKeyOf, clientAddress } from "./client-address.ts";
 
-/** Wrong keys that an address may send in a minute, where there are rate limits. Counted by each process for itself. */
-const FAILURES_PER_MINUTE = 10;
-const WHAT = "wrong admin keys";
-
-/** What became of a request with a wrong key: it was compared, or refused unread because of those before it. */
+/** Why a request was refused: for its wrong key, or, whatever its key, because of the wrong ones before it. */
 type Refused = "wrong" | "limited";
 type NoteRefused = (request: FastifyRequest, refused: Refused) => void;
 
@@ -24,7 +18,7 @@ type NoteRefused = (request: FastifyRequest, refused: Refused) => void;
 export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
   const counter = new Counter({
     name: "colloquy_admin_keys_refused_total",
-    help: "Requests to the admin API that were refused for a wrong key, or unread after too many of those",
+    help: "Requests to the admin API that were refused for a wrong key, or with any key after too many of those",
     labelNames: ["reason"],
     registers: [register],
   });
@@ -32,7 +26,8 @@ export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
   for (const reason of ["wrong", "limited"] satisfies Refused[]) counter.inc({ reason }, 0);
   return (request, reason) => {
     counter.inc({ reason });
-    if (reason === "wrong") logger.warn({ request_id: request.id, address: request.ip }, "wrong admin key");
+    if (reason === "wrong")
+      logger.warn({ request_id: request.id, address: clientAddress(request) }, "wrong admin key");
   };
 }
 
@@ -42,40 +37,40 @@ export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
  */
 export function requireAdminKey(
   key: Hidden<string>,
-  config: Pick<HttpConfig, "loopback" | "trustedProxies" | "rateLimits">,
-  clock: Stopwatch,
+  budgets: Budgets,
   note: NoteRefused,
 ): onRequestHookHandler {
   const digest = digestOf(key.reveal());
-  const isLimited = config.rateLimits !== undefined || isPublic(config);
-  const failures = isLimited ? new WindowLimiter(FAILURES_PER_MINUTE, () => clock.monotonic()) : null;
   return (request, _reply, done) => {
-    const refusal = refusalOf(request, digest, failures, note);
-    if (refusal === null) done();
-    else done(refusal);
+    void refusalOf(request, digest, budgets, note).then((refusal) => done(refusal ?? undefined), done);
   };
 }
 
-function refusalOf(
+async function refusalOf(
   request: FastifyRequest,
   digest: Buffer,
-  failures: WindowLimiter | null,
+  budgets: Budgets,
   note: NoteRefused,
-): Error | null {
+): Promise<ServiceError | null> {
   const sent = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1];
   if (sent === undefined) return invalidKey();
-  const address = addressKey(request.ip);
-  try {
-    failures?.mustBeOpen(address, WHAT);
-  } catch (refusal) {
-    if (!(refusal instanceof ServiceError)) throw refusal;
-    note(request, "limited");
-    return refusal;
-  }
   // Digests are of one length, and what they have in common tells nothing of the key.
-  if (timingSafeEqual(digestOf(sent), digest)) return null;
-  // There is room for one: `mustBeOpen` has said so.
-  failures?.take(address, WHAT);
+  const isRight = timingSafeEqual(digestOf(sent), digest);
+  const address = addressKeyOf(request);
+  const spent: Spent[] = [];
+  request.spent = spent;
+  try {
+    // Counted before anything else happens, so that guesses that are sent together are all counted.
+    await (isRight ? budgets.check("adminKeys", address, spent) : budgets.spend("adminKeys", address, spent));
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    // While the other nodes cannot be asked this one counts alone: operators need the area most when the database is away.
+    if (!(error instanceof Unavailable)) {
+      note(request, "limited");
+      return error;
+    }
+  }
+  if (isRight) return null;
   note(request, "wrong");
   return invalidKey();
 }

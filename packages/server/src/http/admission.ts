@@ -1,98 +1,249 @@
-import type { FastifyRequest } from "fastify";
-import { ServiceError, Unavailable } from "../core/errors.ts";
+import type { FastifyRequest, onRequestHookHandler } from "fastify";
+import { ServiceError, tooManyStreams, Unavailable } from "../core/errors.ts";
+import { appKey, SESSION_HEADER } from "./headers.ts";
 import { isPublic } from "../core/loopback.ts";
-import type { KeyGrant } from "../core/ports/app-keys.ts";
+import type { AppKeys } from "../core/ports/app-keys.ts";
 import type { RateCounters } from "../core/ports/rate-counters.ts";
-import type { AdmitNewSession, Readiness } from "../core/ports/services.ts";
+import type { AdmitChange, AdmitNewSession, Readiness, Services } from "../core/ports/services.ts";
+import { DEFAULT_APP } from "../core/session.ts";
+import { addressKeyOf } from "./client-address.ts";
+import { sessionOfHeader, sessionOfPath } from "./app-access.ts";
+import type { BudgetName, Budgets, Counted, Spent } from "./budgets.ts";
 import type { HttpConfig } from "./http-config.ts";
-import {
-  addressKey,
-  CONTRACT_RATE_LIMITS,
-  PlaceLimiter,
-  STREAMS_PER_SESSION,
-  tooManyStreams,
-  WindowLimiter,
-  type RateLimits,
-} from "./rate-limits.ts";
-import type { Stopwatch } from "./request-log.ts";
-import { SharedPlaces, SharedWindows } from "./shared-rate-limits.ts";
+import { PlaceLimiter, SharedPlaces } from "./places.ts";
+import { trustedProxies } from "./trusted-proxies.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Where the budgets stand that the request was counted in, for its answer; nothing where it is not limited or found no route. */
+    spent?: Spent[] | null;
+  }
+}
 
 /** Seconds after which a client that found this process stopping may try again: by then another one has its place. */
 const STOPPING_RETRY_SECONDS = 5;
 
 /** Whether there is room for what a request would begin. */
 export interface Admission {
+  /** The hook of a route that counts its requests before anything of them is read; `null` for a route that is not limited. */
+  hook(method: string, url: string): onRequestHookHandler | null;
   /**
-   * Counts a chat: for the key that let it through, `null` for the address. Where that had its chats of this minute, one that adds nothing is
-   * let through all the same: `isRepeat` is asked, as often in a minute as chats are let through, and is `null` for a chat that cannot be one.
+   * Counts a chat for its caller. Where that had its chats of this minute, one that adds nothing is let through all the same: `isRepeat` is
+   * asked, as often in a minute as chats are let through, and is `null` for a chat that cannot be one.
    * @throws ServiceError 429 when that had its chats of this minute, 503 while the service stops and no other node is there
    */
-  chat(request: FastifyRequest, grant: KeyGrant | null, isRepeat: IsRepeat | null): Counted;
+  chat(request: FastifyRequest, caller: Caller, isRepeat: IsRepeat | null): Counted;
   /** As `chat`, with a count of its own. */
-  secrets(request: FastifyRequest, grant: KeyGrant | null): Counted;
-  /** What services ask before they create a session for this request; `null` when nothing limits it. */
-  newSession(request: FastifyRequest): AdmitNewSession;
+  secrets(request: FastifyRequest, caller: Caller): Counted;
+  /**
+   * How a session begins that this request creates, and what services ask before they do. `clientId` is the client that the request names,
+   * where its operation takes one.
+   */
+  newSession(request: FastifyRequest, clientId?: string | null): AdmitNewSession;
+  /** What services ask before they change a session for a request that changes one only now and then; `null` when nothing limits it. */
+  change(request: FastifyRequest, sessionId: string): AdmitChange;
   /**
    * Takes a place for an event stream of the session. Answers what gives it back, `null` when nothing limits streams.
-   * @throws ServiceError 429 when the address or the session has its number of streams open
+   * @throws ServiceError 429 when the address, or App key, or the session has its number of streams open
    */
   stream(request: FastifyRequest, sessionId: string): GiveBack | null | Promise<GiveBack>;
 }
 
-/** A promise only where several processes count together: one that is alone answers, or throws, at once. */
-export type Counted = void | Promise<void>;
+/** On whose behalf a request is made, beside its App key and address. */
+export interface Caller {
+  readonly app: string;
+  readonly clientId: string | null;
+  /** `null` where the request names none. */
+  readonly sessionId: string | null;
+}
+
 /** Whether a chat would only be answered as one before it was. */
 export type IsRepeat = () => Promise<boolean>;
 type GiveBack = () => void;
 
-interface Windows {
-  take(key: string, what: string): Counted;
+/**
+ * How many times the number of an address all clients of one App key have together where a trusted proxy brings them: the holder of the key
+ * chooses their names.
+ */
+const OF_KEY = 100;
+const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+/** What counts its changes itself, by caller. */
+const OWN_BUDGETS: ReadonlySet<string> = new Set(["/api/chat", "/api/secrets"]);
+
+export interface AdmissionParts {
+  readonly config: HttpConfig;
+  readonly services: Pick<Services, "readiness" | "apps" | "keys">;
+  readonly budgets: Budgets;
+  /** As in `BudgetOptions`. */
+  readonly counters: RateCounters | null;
 }
 
-const STREAMS_OF_ADDRESS = "event streams of one address";
-
-/** `counters` where several processes count together, `null` where this one is alone. */
-export function createAdmission(
-  config: HttpConfig,
-  readiness: Readiness,
-  clock: Stopwatch,
-  counters: RateCounters | null,
-): Admission {
-  const limits = config.rateLimits ?? (isPublic(config) ? CONTRACT_RATE_LIMITS : null);
-  if (limits === null) {
+export function createAdmission(parts: AdmissionParts): Admission {
+  const { config, services, budgets } = parts;
+  const { readiness } = services;
+  if (!isPublic(config)) {
     const stop = (): void => refuseWhenStopping(readiness);
-    return { chat: stop, secrets: stop, newSession: () => null, stream: () => null };
+    const nothing = (): null => null;
+    return {
+      hook: nothing,
+      chat: stop,
+      secrets: stop,
+      newSession: (request) => ({ spelling: spellingOf(request), admit: null }),
+      change: nothing,
+      stream: nothing,
+    };
   }
-  const now = (): number => clock.monotonic();
-  const windows = (name: string, limit: number): Windows =>
-    counters === null ? new WindowLimiter(limit, now) : new SharedWindows(counters, name, limit, now);
-  const chats = windows("chats", limits.chatsPerMinute);
-  const repeats = windows("repeats", limits.chatsPerMinute);
-  const secrets = windows("secrets", limits.chatsPerMinute);
-  const sessions = windows("sessions", limits.newSessionsPerMinute);
-  const streams = streamsOf(counters, limits);
+  const callers = callersOf(parts);
+  const streams = streamsOf(parts);
+  const admitSession = newSessionsOf(parts);
   return {
-    chat(request, grant, isRepeat) {
+    hook: (method, url) => (isLimited(url) ? countingHook(budgets, method, url) : null),
+    chat(request, caller, isRepeat) {
       refuseWhenStopping(readiness);
-      const key = keyOf(request, grant);
-      return isRepeat === null
-        ? chats.take(key, "messages")
-        : countUnlessRepeat(
-            () => chats.take(key, "messages"),
-            () => repeats.take(key, "repeated messages"),
-            isRepeat,
-          );
+      const count = (): Counted => callers.spend("chats", "keyChats", request, caller);
+      if (isRepeat === null) return count();
+      const countRepeat = (): Counted => callers.spend("repeats", "keyChats", request, caller);
+      return countUnlessRepeat(count, countRepeat, isRepeat);
     },
-    secrets(request, grant) {
+    secrets(request, caller) {
       refuseWhenStopping(readiness);
-      return secrets.take(keyOf(request, grant), "requests about secrets");
+      return callers.spend("secrets", "keySecrets", request, caller);
     },
-    newSession: (request) => countNewSession(sessions, addressKey(request.ip)),
-    stream: (request, sessionId) => streams(addressKey(request.ip), sessionId),
+    newSession: (request, clientId = null) => ({
+      spelling: spellingOf(request),
+      admit: admitSession(request, clientId),
+    }),
+    change: (request, id) => countLater(budgets, changeOf(addressKeyOf(request), id), spentOf(request)),
+    stream: streams,
   };
 }
 
-/** Repeats have a number of their own, so that keys that are guessed are no way to ask the store without an end. */
+/** What is counted, for whom, and up to which number if not the budget's own. */
+type Entry = readonly [budget: BudgetName, key: string, limit?: number];
+
+/** Administration has a limit of its own, for wrong keys. */
+function isLimited(url: string): boolean {
+  return url.startsWith("/api/") && !url.startsWith("/api/admin/");
+}
+
+function countingHook(budgets: Budgets, method: string, url: string): onRequestHookHandler {
+  const sessionOf = url.startsWith("/api/sessions/:id") ? sessionOfPath : sessionOfHeader;
+  const isChange = !READS.has(method) && !OWN_BUDGETS.has(url);
+  const count = (request: FastifyRequest): Counted => {
+    const spent: Spent[] = [];
+    request.spent = spent;
+    const address = addressKeyOf(request);
+    const session = sessionOf(request);
+    // In memory and at once: the way of a poll, which may have no promise.
+    void budgets.spend("reads", address, spent);
+    if (session !== null) void budgets.spend("sessionReads", session, spent);
+    if (isChange) return spendAll(budgets, changeOf(address, session), spent);
+  };
+  return (request, _reply, done) => {
+    let counted: Counted;
+    try {
+      counted = count(request);
+    } catch (refusal) {
+      return done(refusal as Error);
+    }
+    if (counted === undefined) done();
+    else void counted.then(() => done(), done);
+  };
+}
+
+function changeOf(address: string, session: string | null): readonly Entry[] {
+  return session === null
+    ? [["writes", address]]
+    : [
+        ["writes", address],
+        ["sessionWrites", session],
+      ];
+}
+
+/** Counts all of them together, which is one question to whoever counts for all nodes. */
+function spendAll(budgets: Budgets, entries: readonly Entry[], spent: Spent[]): Counted {
+  const waiting: Promise<void>[] = [];
+  for (const [budget, key, limit] of entries) {
+    try {
+      const counted = budgets.spend(budget, key, spent, limit);
+      if (counted !== undefined) waiting.push(counted);
+    } catch (refusal) {
+      // The others must not be refused with nobody there to hear it.
+      if (waiting.length === 0) throw refusal;
+      waiting.push(Promise.reject(refusal));
+    }
+  }
+  if (waiting.length > 0) return Promise.all(waiting).then(() => undefined);
+}
+
+/** A function of its own, so that what outlives the request keeps addresses and counts alone. */
+function countLater(budgets: Budgets, entries: readonly Entry[], spent: Spent[]): () => Counted {
+  return () => spendAll(budgets, entries, spent);
+}
+
+function spentOf(request: FastifyRequest): Spent[] {
+  request.spent ??= [];
+  return request.spent;
+}
+
+/**
+ * Counts for the one that a request is made for. Without an App key that is its address. An App key counts as one caller where it comes from
+ * elsewhere; where a trusted proxy brings it, many people may be behind it: then each of its clients or sessions counts, and all of the key
+ * together in `ofKey`, because whoever has the key chooses their names.
+ */
+function callersOf({ config, services, budgets }: AdmissionParts) {
+  const isProxy = trustedProxies(config.trustedProxies);
+  return {
+    spend(own: BudgetName, ofKey: BudgetName, request: FastifyRequest, caller: Caller): Counted {
+      const { app, clientId, sessionId } = caller;
+      const spent = spentOf(request);
+      const limits = services.apps.get(app)?.rateLimits ?? {};
+      const { chatsPerMinute = budgets.limitOf(own), keyChatsPerMinute = budgets.limitOf(ofKey) } = limits;
+      const grant = app === DEFAULT_APP ? null : request.keyGrant;
+      if (grant === null) return budgets.spend(own, addressKeyOf(request), spent, chatsPerMinute);
+      const key = `key ${grant.keyId} ${app}`;
+      if (!isProxy(request.socket.remoteAddress)) return budgets.spend(own, key, spent, chatsPerMinute);
+      const one = clientId === null ? `session ${sessionId}` : `client ${clientId}`;
+      const entries = [
+        [own, `${key} ${one}`, chatsPerMinute],
+        [ofKey, key, keyChatsPerMinute],
+      ] as const;
+      return spendAll(budgets, entries, spent);
+    },
+  };
+}
+
+/**
+ * Counts new sessions: for the address, or for the App key that a trusted proxy brings. The key is checked when a session is created, because
+ * operations on the default App's sessions check none; one that is not good counts for the address.
+ */
+function newSessionsOf({ config, services: { keys }, budgets }: AdmissionParts) {
+  const isProxy = trustedProxies(config.trustedProxies);
+  return (request: FastifyRequest, clientId: string | null): (() => Counted) => {
+    const ofAddress = countLater(budgets, [["newSessions", addressKeyOf(request)]], spentOf(request));
+    const key = isProxy(request.socket.remoteAddress) ? appKey(request.raw) : null;
+    return key === null
+      ? ofAddress
+      : countForKey({ keys, budgets }, { key, clientId }, ofAddress, spentOf(request));
+  };
+}
+
+function countForKey(
+  { keys, budgets }: { readonly keys: AppKeys; readonly budgets: Budgets },
+  { key, clientId }: { readonly key: string; readonly clientId: string | null },
+  ofAddress: () => Counted,
+  spent: Spent[],
+): () => Promise<void> {
+  return async () => {
+    const grant = await keys.check(key);
+    if (grant === null) return await ofAddress();
+    const ofKey = ["keyNewSessions", grant.keyId, OF_KEY * budgets.limitOf("newSessions")] as const;
+    const ofClient = ["newSessions", `key ${grant.keyId} client ${clientId}`] as const;
+    await spendAll(budgets, clientId === null ? [ofKey] : [ofClient, ofKey], spent);
+  };
+}
+
+/** A repeat costs a look into the store, for which it has a number of its own. */
 async function countUnlessRepeat(
   count: () => Counted,
   countRepeat: () => Counted,
@@ -107,42 +258,53 @@ async function countUnlessRepeat(
   }
 }
 
-/** Answers how a place for a stream is taken. */
-function streamsOf(
-  counters: RateCounters | null,
-  { streamsPerAddress: limit }: RateLimits,
-): (address: string, sessionId: string) => GiveBack | Promise<GiveBack> {
+/** Returns a function that takes a place for a stream: of the App key that a trusted proxy brings, else of the address, and of the session. */
+function streamsOf({ config, counters }: AdmissionParts): Admission["stream"] {
+  const { streamsPerAddress, streamsPerSession } = config.rateLimits;
+  const isProxy = trustedProxies(config.trustedProxies);
+  const holderOf = (request: FastifyRequest) => {
+    const grant = isProxy(request.socket.remoteAddress) ? request.keyGrant : null;
+    return grant === null
+      ? (["address", addressKeyOf(request)] as const)
+      : (["App key", grant.keyId] as const);
+  };
+  const streamsPerKey = OF_KEY * streamsPerAddress;
   if (counters === null) {
-    const places = new PlaceLimiter(limit);
-    return (address) => {
-      places.take(address, STREAMS_OF_ADDRESS);
-      return () => places.give(address);
+    // Those of a session are counted by the feed, which has them all.
+    const places = {
+      address: new PlaceLimiter(streamsPerAddress),
+      "App key": new PlaceLimiter(streamsPerKey),
+    };
+    return (request) => {
+      const [kind, holder] = holderOf(request);
+      places[kind].take(holder, `event streams of one ${kind}`);
+      return () => places[kind].give(holder);
     };
   }
-  const ofAddress = new SharedPlaces(counters, "streams", limit);
-  const ofSession = new SharedPlaces(counters, "streams of", STREAMS_PER_SESSION, tooManyStreams);
-  return async (address, sessionId) => {
-    await ofAddress.take(address, STREAMS_OF_ADDRESS);
+  const places = {
+    address: new SharedPlaces(counters, "streams", streamsPerAddress),
+    "App key": new SharedPlaces(counters, "streams of key", streamsPerKey),
+  };
+  const ofSession = new SharedPlaces(counters, "streams of", streamsPerSession, tooManyStreams);
+  return async (request, sessionId) => {
+    const [kind, holder] = holderOf(request);
+    await places[kind].take(holder, `event streams of one ${kind}`);
     try {
       await ofSession.take(sessionId, "event streams of one session");
     } catch (error) {
-      ofAddress.give(address);
+      places[kind].give(holder);
       throw error;
     }
     return () => {
-      ofAddress.give(address);
+      places[kind].give(holder);
       ofSession.give(sessionId);
     };
   };
 }
 
-function keyOf(request: FastifyRequest, grant: KeyGrant | null): string {
-  return grant === null ? addressKey(request.ip) : `key ${grant.keyId}`;
-}
-
-/** A function of its own, so that what outlives the request keeps the address alone. */
-function countNewSession(sessions: Windows, address: string): AdmitNewSession {
-  return () => sessions.take(address, "new sessions");
+/** The session id as the client sent it; that it is one was checked before. */
+function spellingOf({ raw }: FastifyRequest): string {
+  return String(raw.headers[SESSION_HEADER]);
 }
 
 function refuseWhenStopping(readiness: Readiness): void {

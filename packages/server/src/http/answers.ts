@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SnapshotView } from "../core/ports/services.ts";
 import type { Edge } from "./edge.ts";
 import { noneMatch } from "./entity-tag.ts";
+import { asEventStream } from "./event-stream.ts";
 import { textHeader } from "./headers.ts";
 import type { RequestLog } from "./request-log.ts";
 
@@ -39,7 +40,7 @@ export function createAnswers(edge: Edge, log: RequestLog): Answers {
   const takeOver = ({ request, reply, route, waitMs }: Exchange, status: number): Record<string, string> => {
     reply.hijack();
     log.answered(request, route, status, waitMs > 0);
-    const fields = edge.fields(request.raw, request.id);
+    const fields = edge.fields(request);
     if (waitMs > 0) fields["preference-applied"] = `wait=${waitMs / 1000}`;
     return fields;
   };
@@ -72,7 +73,7 @@ export function createAnswers(edge: Edge, log: RequestLog): Answers {
       fields["content-type"] = "text/event-stream";
       // nginx and its kin would hold events back until a buffer is full.
       fields["x-accel-buffering"] = "no";
-      return exchange.reply.raw.writeHead(200, fields);
+      return asEventStream(exchange.reply.raw.writeHead(200, fields));
     },
   };
 }

@@ -64,6 +64,8 @@ export class AppAccess {
   readonly ofSessionAtWork = this.#atWork(sessionOfHeader);
   /** As `ofSessionAtWork`, on the session that the path names. */
   readonly ofPathAtWork = this.#atWork(sessionOfPath);
+  /** As `ofSessionAtWork`, of decisions: they need the key of the session's App, whatever the App says. */
+  readonly ofDecision = { ...this.ofSessionAtWork, config: { needsAppKey: true } } as const;
 
   /**
    * Hooks of operations on the models of an App: the one that the query names, else that of the session in `X-Session-Id`, else the one that a
@@ -132,7 +134,7 @@ export class AppAccess {
     request.unseenSession = null;
     if (!isUnseen) this.mayUseItsSession(request);
     try {
-      return await work(isUnseen ? this.#withoutKey() : [request.sessionApp]);
+      return await work(isUnseen ? this.#withoutKey(request) : [request.sessionApp]);
     } catch (error) {
       if (!(error instanceof OtherApp)) throw error;
     }
@@ -173,9 +175,9 @@ export class AppAccess {
     return { ...hooks(check), errorHandler: refusedBehind(look) };
   }
 
-  /** The Apps whose sessions may be used without a key. */
-  #withoutKey(): readonly string[] {
-    return this.#apps.names().filter((app) => !this.#requiresKey(app));
+  /** The Apps whose sessions the request may use without a key. */
+  #withoutKey(request: FastifyRequest): readonly string[] {
+    return this.#apps.names().filter((app) => app === DEFAULT_APP || !this.#matters(request, app));
   }
 
   async #requireForModels(request: FastifyRequest, changes: boolean): Promise<void> {
@@ -216,7 +218,8 @@ export class AppAccess {
 
   /** Whether a request on a session of this App stands or falls with its key. */
   #matters(request: FastifyRequest, app: string): boolean {
-    return appKey(request.raw) !== null || this.#requiresKey(app);
+    const { needsAppKey = false } = request.routeOptions.config;
+    return needsAppKey || appKey(request.raw) !== null || this.#requiresKey(app);
   }
 
   /** The sessions of an App that has left the configuration are closed: nobody can say any more what it asked for. */
@@ -230,21 +233,21 @@ export class AppAccess {
 /** Whatever is wrong with it (sent twice, say), validation says later; nothing but text names an App. */
 function appOfQuery(request: FastifyRequest): string | undefined {
   const named = (request.query as Query)["app"];
-  return typeof named === "string" ? named : undefined;
+  return typeof named === "string" && named !== "" ? named : undefined;
 }
 
 /** Nothing before the body was read. */
 function appOfBody({ body }: FastifyRequest): unknown {
   const named = isJsonObject(body) ? body["app"] : undefined;
-  return named === null || typeof named === "object" ? undefined : named;
+  return named === null || named === "" || typeof named === "object" ? undefined : named;
 }
 
-function sessionOfHeader({ raw }: FastifyRequest): string | null {
+export function sessionOfHeader({ raw }: FastifyRequest): string | null {
   const sent = raw.headers[SESSION_HEADER];
   return typeof sent === "string" ? parseSessionId(sent) : null;
 }
 
-function sessionOfPath(request: FastifyRequest): string | null {
+export function sessionOfPath(request: FastifyRequest): string | null {
   const { id } = request.params as { readonly id?: unknown };
   return typeof id === "string" ? parseSessionId(id) : null;
 }

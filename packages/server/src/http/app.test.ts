@@ -70,9 +70,9 @@ describe("X-Request-Id", () => {
 describe("what a service throws", () => {
   it("is shown as it says", async () => {
     const edge = testEdge();
-    edge.services.conversations.interrupt = () =>
+    edge.services.conversations.create = () =>
       Promise.reject(new Conflict("app_mismatch", "This session belongs to another App. Start a new one."));
-    const answer = await edge.send("POST", "/api/interrupt");
+    const answer = await edge.send("POST", "/api/sessions");
     expect(expectProblem(answer, 409, "app_mismatch")).toContain("another App");
     expect(edge.lines).toEqual([]);
   });

@@ -1,28 +1,37 @@
 // The edge, put together: what a request passes and in which order. Whoever looks for what an operation does goes to `routes/`.
 
 import type { ServerResponse } from "node:http";
-import Fastify, { type FastifyReply, type FastifyRequest, type onRequestHookHandler } from "fastify";
+import Fastify, {
+  type FastifyReply,
+  type FastifyRequest,
+  type onRequestHookHandler,
+  type RouteOptions,
+} from "fastify";
 import type { Registry } from "prom-client";
 import manifest from "../../package.json" with { type: "json" };
 import { NotFound, ServiceError } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
+import { isPublic } from "../core/loopback.ts";
 import type { AdminService } from "../core/ports/admin-service.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { RateCounters } from "../core/ports/rate-counters.ts";
 import type { Services } from "../core/ports/services.ts";
 import { guessesNoted, requireAdminKey } from "./admin-access.ts";
-import { createAdmission } from "./admission.ts";
+import { createAdmission, type Admission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
+import { Budgets } from "./budgets.ts";
+import { capConnections } from "./connection-cap.ts";
 import { consoleRoutes } from "./console.ts";
 import { NO_ACCESS } from "./access-hooks.ts";
 import { AppAccess } from "./app-access.ts";
 import { parseBody } from "./body.ts";
 import { createEdge, type Edge } from "./edge.ts";
 import { KEEP_ALIVE_MS } from "./keep-alive.ts";
+import { finishAfterHalfClose, lingerAfterLastAnswer } from "./lingering-close.ts";
 import { MethodTable } from "./method-table.ts";
-import { createHttpMetrics } from "./metrics.ts";
+import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
+import { continueInTurn, HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
 import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
 import { referenceRoutes } from "./reference.ts";
 import { requestIds } from "./request-id.ts";
@@ -57,7 +66,7 @@ export interface HttpParts {
 
 /** Builds the HTTP server. It listens when it is told to. */
 export function buildHttp(parts: HttpParts): HttpApp {
-  const { services, config, logger, register, clock, rateCounters = null } = parts;
+  const { services, config, logger, register, clock } = parts;
   const nextId = requestIds();
   const methods = new MethodTable();
   const edge = createEdge(config, services.readiness, (target) => methods.at(target));
@@ -88,10 +97,12 @@ export function buildHttp(parts: HttpParts): HttpApp {
     },
     clientErrorHandler: (error, socket) => refuseConnection(error, socket, () => nextId(null)),
   });
-  refuseProtocolExtras(app.server, nextId);
+  onEveryConnection(app, parts, nextId);
   app.decorateRequest("startedAt", UNTIMED);
+  app.decorateRequest("spent", null);
   for (const [name, value] of Object.entries(NO_ACCESS)) app.decorateRequest(name, value);
-  onEveryRoute(app, methods, log);
+  const limited = createLimits(parts);
+  onEveryRoute(app, methods, log, limited.admission);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("*", { parseAs: "buffer" }, parseBody);
   app.setValidatorCompiler(compileValidator);
@@ -105,9 +116,9 @@ export function buildHttp(parts: HttpParts): HttpApp {
     config,
     version: manifest.version,
     answers: createAnswers(edge, log),
-    admission: createAdmission(config, services.readiness, clock, rateCounters),
+    admission: limited.admission,
     access: new AppAccess(services),
-    admin: adminParts(parts),
+    admin: adminParts(parts, limited.budgets),
   };
   allRoutes(app, routeParts, register);
   referenceRoutes(app, routeParts, register);
@@ -115,22 +126,55 @@ export function buildHttp(parts: HttpParts): HttpApp {
   return app;
 }
 
-function adminParts({ admin = null, config, clock, register, logger }: HttpParts): RouteParts["admin"] {
+function createLimits({ services, config, clock, rateCounters: counters = null }: HttpParts) {
+  const budgets = new Budgets({ limits: config.rateLimits, now: () => clock.monotonic(), counters });
+  return { budgets, admission: createAdmission({ config, services, budgets, counters }) };
+}
+
+function adminParts({ admin = null, register, logger }: HttpParts, budgets: Budgets): RouteParts["admin"] {
   // Counted where there is no admin key too: what `/metrics` shows does not tell whether there is one.
   const note = guessesNoted(register, logger);
   if (admin === null) return null;
-  return { service: admin.service, requireKey: requireAdminKey(admin.key, config, clock, note) };
+  return { service: admin.service, requireKey: requireAdminKey(admin.key, budgets, note) };
 }
 
-function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog): void {
+/** What Node's server does otherwise with connections and with the rarer parts of the protocol. */
+function onEveryConnection(
+  { server }: HttpApp,
+  { config, register }: HttpParts,
+  nextId: ReturnType<typeof requestIds>,
+): void {
+  capConnections(server, { config, isPublic: isPublic(config), register, nextId: () => nextId(null) });
+  lingerAfterLastAnswer(server);
+  finishAfterHalfClose(server);
+  continueInTurn(server);
+  refuseProtocolExtras(server, nextId);
+}
+
+/** Whether the framework would read a body for a route that takes none: it reads none of GET and HEAD. */
+function takesNone({ method, schema }: RouteOptions): boolean {
+  return schema?.body === undefined && !["GET", "HEAD"].includes([method].flat().join());
+}
+
+function onEveryRoute(app: HttpApp, methods: MethodTable, log: RequestLog, admission: Admission): void {
+  const start: onRequestHookHandler = (request, _reply, done) => {
+    log.started(request);
+    done();
+  };
+  // The framework refuses a type that is none, also of a body that `parseBody` ignores.
+  const forgetType: onRequestHookHandler = (request, _reply, done) => {
+    delete request.raw.headers["content-type"];
+    done();
+  };
   app.addHook("onRoute", (route) => {
     methods.add(route.url, route.method);
-    if (route.url === STATE_ROUTE) return;
-    const start: onRequestHookHandler = (request, _reply, done) => {
-      log.started(request);
-      done();
-    };
-    route.onRequest = [start, ...[route.onRequest ?? []].flat()];
+    const count = admission.hook([route.method].flat().join(), route.url);
+    const first = [
+      ...(route.url === STATE_ROUTE ? [] : [start]),
+      ...(takesNone(route) ? [forgetType] : []),
+      ...(count === null ? [] : [count]),
+    ];
+    if (first.length > 0) route.onRequest = [...first, ...[route.onRequest ?? []].flat()];
   });
 }
 
@@ -142,7 +186,7 @@ function passEveryRequest(app: HttpApp, edge: Edge, log: RequestLog): void {
   });
   // Answers that a route writes itself (`answers.ts`) do not come here, and see to these things on their own.
   app.addHook("onSend", (request, reply, payload, done) => {
-    const fields = { ...EVERYWHERE, ...edge.fields(request.raw, request.id) };
+    const fields = { ...EVERYWHERE, ...edge.fields(request) };
     for (const [name, value] of Object.entries(fields)) if (!reply.hasHeader(name)) reply.header(name, value);
     log.answered(request, routeOf(request), reply.statusCode, false);
     done(null, payload);
@@ -191,7 +235,7 @@ function refuseBeforeRouting(
   const body = problemBytes(refusal, request.id);
   response.writeHead(refusal.status, {
     ...EVERYWHERE,
-    ...edge.fields(request.raw, request.id),
+    ...edge.fields(request),
     "content-type": PROBLEM_TYPE,
     "content-length": body.length,
   });
@@ -200,5 +244,5 @@ function refuseBeforeRouting(
 
 /** The pattern of the route, so that no id and no query gets into a metric or a log. */
 function routeOf(request: FastifyRequest): string {
-  return request.routeOptions.url ?? "(none)";
+  return request.routeOptions.url ?? NO_ROUTE;
 }

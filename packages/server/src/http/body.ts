@@ -1,11 +1,13 @@
-import type { FastifyBodyParser } from "fastify";
+import type { FastifyBodyParser, FastifyRequest } from "fastify";
+import { z } from "zod";
 import { InvalidRequest } from "../core/errors.ts";
+import { SESSION_HEADER } from "./headers.ts";
 import { parseJsonBytes } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
 
 /**
- * Reads the body of a request, whatever its type says: an empty one is none, one without a type is tried as JSON, and one that
- * says it is something else is refused (contract section 1, `POST /api/sessions`).
+ * Reads the body of a request as JSON (contract section 6): an empty one is none, one on a route that takes none is ignored, and one of a type
+ * that the route does not take is refused.
  */
 export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
   const {
@@ -18,24 +20,34 @@ export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
     const detail = "Send the body as it is, or with Transfer-Encoding: chunked and no other coding.";
     return done(new InvalidRequest("http_invalid", detail));
   }
-  if (bytes.length === 0) return done(null, undefined);
-  if ((type !== undefined && !isJsonType(type)) || encoding.toLowerCase() !== "identity") {
-    return done(unsupportedMediaType());
-  }
+  if (bytes.length === 0 || request.routeOptions.schema?.body === undefined) return done(null, undefined);
+  if (!isTaken(type, request) || encoding.toLowerCase() !== "identity") return done(unsupportedMediaType());
   const parsed = parseJsonBytes(bytes);
   return parsed.ok
     ? done(null, parsed.value)
     : done(new InvalidRequest(parsed.code, `The body ${parsed.problem}.`));
 };
 
-/** `application/json` and what ends in `+json` (RFC 6839 section 3.1), in UTF-8. */
-function isJsonType(type: string): boolean {
+/**
+ * Whether the route takes a body of this type. A page of another origin may send `text/plain`, or no type at all, without a preflight, unless
+ * the request needs a header that forces one: so only routes that require `X-Session-Id` take these.
+ */
+function isTaken(type: string | undefined, request: FastifyRequest): boolean {
+  if (type !== undefined && isUtf8Of(/^application\/(?:[a-z0-9.!#$&^_-]+\+)?json$/, type)) return true;
+  return (type === undefined || isUtf8Of(/^text\/plain$/, type)) && requiresSessionId(request);
+}
+
+function requiresSessionId({ routeOptions: { schema } }: FastifyRequest): boolean {
+  const fields = schema?.headers instanceof z.ZodObject ? Object.entries(schema.headers.shape) : [];
+  const [, header] = fields.find(([name]) => name.toLowerCase() === SESSION_HEADER) ?? [];
+  return header instanceof z.ZodType && !header.safeParse(undefined).success;
+}
+
+/** Whether the media type, without its parameters, is one of `essences`, and its text in UTF-8 (RFC 6839 section 3.1 has `+json`). */
+function isUtf8Of(essences: RegExp, type: string): boolean {
   const [essence = "", ...parameters] = type.toLowerCase().split(";");
   const charset = parameters
     .map((parameter) => parameter.trim())
     .find((parameter) => parameter.startsWith("charset="));
-  return (
-    /^application\/(?:[a-z0-9.!#$&^_-]+\+)?json$/.test(essence.trim()) &&
-    (charset === undefined || /^charset="?utf-?8"?$/.test(charset))
-  );
+  return essences.test(essence.trim()) && (charset === undefined || /^charset="?utf-?8"?$/.test(charset));
 }

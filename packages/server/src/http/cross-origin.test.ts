@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SESSION, testEdge } from "./testing/edge.ts";
 
 const LISTED = "https://app.example.com";
+const OWN = { loopback: false, allowedHosts: ["chat.example.com"] };
 
 function preflight(origin: string, changes = {}, headers: Record<string, string> = {}) {
   return testEdge(changes).app.inject({
@@ -44,7 +45,7 @@ describe("a page of an allowed origin", () => {
     const answer = await get(LISTED, { corsOrigins: [LISTED] });
     expect(answer.headers).toMatchObject({
       "access-control-allow-origin": LISTED,
-      "access-control-expose-headers": "ETag, Link, Retry-After, X-Request-Id",
+      "access-control-expose-headers": "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id",
       vary: "Origin",
     });
     expect(answer.headers["access-control-allow-credentials"]).toBeUndefined();
@@ -67,8 +68,8 @@ describe("a page of an allowed origin", () => {
 
 describe("which origins are allowed", () => {
   it.each([
-    ["its own", "https://chat.example.com", { loopback: false }, "chat.example.com"],
-    ["its own, with a port", "http://chat.example.com:8080", { loopback: false }, "chat.example.com:8080"],
+    ["its own", "https://chat.example.com", OWN, "chat.example.com"],
+    ["its own, with a port", "http://chat.example.com:8080", OWN, "chat.example.com:8080"],
     ["a listed one", LISTED, { loopback: false, corsOrigins: [LISTED] }, "chat.example.com"],
     [
       "any, when any is listed",
@@ -92,6 +93,7 @@ describe("which origins are allowed", () => {
     ["the opaque one", "null", {}],
     ["a loopback one beyond a loopback bind", "http://localhost:5173", { loopback: false }],
     ["an extension's", "chrome-extension://localhost", {}],
+    ["that of a host that nobody has named", "https://chat.example.com", { loopback: false }],
   ])("not %s", async (_name, origin, changes) => {
     const host = "loopback" in changes ? "chat.example.com" : "localhost";
     const answer = await get(origin, changes, host);

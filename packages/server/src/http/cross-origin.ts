@@ -3,13 +3,13 @@
 
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../core/errors.ts";
-import { requestHost } from "./host-check.ts";
+import { ownHosts, requestHost } from "./host-check.ts";
 import { isLoopbackName } from "../core/loopback.ts";
 import type { HttpConfig } from "./http-config.ts";
 
 const ALLOWED_HEADERS =
   "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Idempotency-Key, Content-Type, X-Request-Id";
-const EXPOSED_HEADERS = "ETag, Link, Retry-After, X-Request-Id";
+const EXPOSED_HEADERS = "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
 /** Seconds that a browser may remember a preflight; Chromium caps at two hours. */
 const PREFLIGHT_MAX_AGE = "7200";
 
@@ -22,8 +22,11 @@ export interface CrossOrigin {
   preflight(origin: string, message: IncomingMessage, methods: readonly string[]): Record<string, string>;
 }
 
-export function crossOrigin(config: Pick<HttpConfig, "loopback" | "corsOrigins">): CrossOrigin {
+export function crossOrigin(
+  config: Pick<HttpConfig, "loopback" | "corsOrigins" | "allowedHosts">,
+): CrossOrigin {
   const listed = new Set(config.corsOrigins.map((origin) => origin.toLowerCase()));
+  const isOwnHost = ownHosts(config);
   const fields = (origin: string): Record<string, string> => ({
     "access-control-allow-origin": origin,
     "access-control-expose-headers": EXPOSED_HEADERS,
@@ -32,7 +35,7 @@ export function crossOrigin(config: Pick<HttpConfig, "loopback" | "corsOrigins">
     allows: (origin, message) =>
       listed.has("*") ||
       listed.has(origin.toLowerCase()) ||
-      isOwnOrigin(origin, message) ||
+      isOwnOrigin(origin, message, isOwnHost) ||
       (config.loopback && isLoopbackOrigin(origin)),
     fields,
     preflight: (origin, message, methods) => ({
@@ -66,10 +69,18 @@ export function originNotAllowed(): ServiceError {
   );
 }
 
-/** Behind a proxy that ends TLS the scheme is not known here, so both count. */
-function isOwnOrigin(origin: string, message: IncomingMessage): boolean {
+/**
+ * The host must be one of this server's own: any page can have its name pointed at this server, and then both fields name it.
+ * Behind a proxy that ends TLS the scheme is not known here, so both count.
+ */
+function isOwnOrigin(
+  origin: string,
+  message: IncomingMessage,
+  isOwnHost: (host: string) => boolean,
+): boolean {
   const host = requestHost(message)?.toLowerCase();
-  return origin.toLowerCase() === `http://${host}` || origin.toLowerCase() === `https://${host}`;
+  if (origin.toLowerCase() !== `http://${host}` && origin.toLowerCase() !== `https://${host}`) return false;
+  return host !== undefined && isOwnHost(host);
 }
 
 function isLoopbackOrigin(origin: string): boolean {

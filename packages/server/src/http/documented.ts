@@ -4,17 +4,20 @@ import {
   Action as PersonAction,
   AppDescriptor as App,
   DeletedThread as Deleted,
-  PersistedMessage as Message,
+  Message as SnapshotMessage,
+  PersistedMessage as MessageRecord,
   Problem as ProblemDocument,
   SetModelResult as ModelSet,
   Snapshot as SessionSnapshot,
+  SystemEvent as SessionSystemEvent,
   Thread as SessionThread,
 } from "@colloquy/protocol";
+import { z } from "zod";
 
 export const EXAMPLE_SESSION = "7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d11";
 const ASKED = "2026-11-20T12:00:00.000Z";
 const ANSWERED = "2026-11-20T12:00:01.250Z";
-const MESSAGE = "019a9c1e-6b60-7c3e-9a55-2f1d3b7e4c01";
+const MESSAGE_ID = "019a9c1e-6b60-7c3e-9a55-2f1d3b7e4c01";
 const CALL = { id: "call_1", name: "calculator", arguments: { expression: "12 * 7" }, text_offset: 0 };
 const RESULT = { call_id: "call_1", name: "calculator", output: 84, is_error: false, duration_ms: 1 };
 
@@ -38,12 +41,12 @@ export const DeletedThread = Deleted.meta({
   examples: [{ session_id: EXAMPLE_SESSION, deleted: true }],
 });
 
-export const PersistedMessage = Message.meta({
+export const PersistedMessage = MessageRecord.meta({
   id: "PersistedMessage",
   description: "A message as it is kept",
   examples: [
     {
-      id: MESSAGE,
+      id: MESSAGE_ID,
       session_id: EXAMPLE_SESSION,
       thread_id: EXAMPLE_SESSION,
       role: "assistant",
@@ -55,7 +58,39 @@ export const PersistedMessage = Message.meta({
   ],
 });
 
-export const Snapshot = SessionSnapshot.meta({
+export const EXAMPLE_MESSAGE = {
+  sender: "agent",
+  content: "12 * 7 is 84.",
+  id: MESSAGE_ID,
+  created_at: ANSWERED,
+  status: "complete",
+  tool_calls: [{ ...CALL, status: "complete" }],
+  tool_results: [RESULT],
+};
+
+export const Message = SnapshotMessage.meta({
+  id: "Message",
+  description: "A message as snapshots and events show it",
+  examples: [EXAMPLE_MESSAGE],
+});
+
+export const EXAMPLE_SYSTEM_EVENT = {
+  id: "k3f9-41",
+  type: "interrupted",
+  created_at: ANSWERED,
+  payload: { turns: 1 },
+};
+
+export const SystemEvent = SessionSystemEvent.meta({
+  id: "SystemEvent",
+  description: "Something that happened beside messages",
+  examples: [EXAMPLE_SYSTEM_EVENT],
+});
+
+export const Snapshot = SessionSnapshot.extend({
+  messages: z.array(Message),
+  system_events: z.array(SystemEvent),
+}).meta({
   id: "Snapshot",
   description: "A session as it is now",
   examples: [
@@ -68,15 +103,7 @@ export const Snapshot = SessionSnapshot.meta({
           created_at: ASKED,
           status: "complete",
         },
-        {
-          sender: "agent",
-          content: "12 * 7 is 84.",
-          id: MESSAGE,
-          created_at: ANSWERED,
-          status: "complete",
-          tool_calls: [{ ...CALL, status: "complete" }],
-          tool_results: [RESULT],
-        },
+        EXAMPLE_MESSAGE,
       ],
       system_events: [],
       pending_actions: [],

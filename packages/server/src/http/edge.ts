@@ -1,9 +1,9 @@
 // What every request passes before anything else, and what every answer carries.
 
-import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Readiness } from "../core/ports/services.ts";
 import { ServiceError } from "../core/errors.ts";
+import { rateLimitFields } from "./budgets.ts";
 import { crossOrigin, isPreflight, originNotAllowed } from "./cross-origin.ts";
 import { hostCheck } from "./host-check.ts";
 import type { HttpConfig } from "./http-config.ts";
@@ -18,7 +18,7 @@ export interface Edge {
    * Header fields of every answer to the request. A new object, to be added to. As few as can be: each costs a snapshot that is
    * sent from memory a hundredth of its time.
    */
-  fields(message: IncomingMessage, requestId: string): Record<string, string>;
+  fields(request: FastifyRequest): Record<string, string>;
 }
 
 /** `methodsFor` names the methods of the routes at a request target. */
@@ -54,8 +54,10 @@ export function createEdge(
       }
       return true;
     },
-    fields(message, requestId) {
-      const fields: Record<string, string> = { "x-request-id": requestId, "cache-control": "no-store" };
+    fields({ raw: message, id, spent }) {
+      const fields: Record<string, string> = { "x-request-id": id, "cache-control": "no-store" };
+      if (spent !== undefined && spent !== null && spent.length > 0)
+        Object.assign(fields, rateLimitFields(spent));
       const { origin } = message.headers;
       if (origin !== undefined) {
         fields["vary"] = "Origin";

@@ -5,6 +5,17 @@ import type { ServerResponse } from "node:http";
 import type { OpenStream, StreamSink } from "../core/ports/services.ts";
 
 const NOTHING = new Uint8Array(0);
+const MARK = Symbol("event stream");
+
+/** Marks a response as an event stream. */
+export function asEventStream(response: ServerResponse): ServerResponse {
+  return Object.assign(response, { [MARK]: true });
+}
+
+/** Returns true if the response is an event stream, which does not end by itself. */
+export function isEventStream(response: ServerResponse): boolean {
+  return MARK in response;
+}
 
 export class EventStream implements StreamSink {
   /** `null` before the head is sent and after the client is gone. */

@@ -37,9 +37,9 @@ export function optionalSessionId(message: IncomingMessage): string | null {
   return id;
 }
 
-/** The App key as it was sent, `null` when the header is absent. */
+/** The App key as it was sent, `null` when the header is absent or empty. */
 export function appKey(message: IncomingMessage): string | null {
-  return textHeader(message, "service-app-key");
+  return textHeader(message, "service-app-key") || null;
 }
 
 /**

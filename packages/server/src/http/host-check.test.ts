@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { testEdge } from "./testing/edge.ts";
 
 function ask(host: string, changes = {}) {
-  return testEdge(changes).send("GET", "/healthz", { headers: { host } });
+  return testEdge(changes).send("GET", "/openapi.json", { headers: { host } });
 }
 
 describe("on a loopback bind", () => {
@@ -55,7 +55,7 @@ describe("on a loopback bind", () => {
       ["localhost", 200],
       ["evil.example", 403],
     ] as const) {
-      expect((await edge.send("GET", "/healthz", { headers: { host } })).statusCode).toBe(status);
+      expect((await edge.send("GET", "/openapi.json", { headers: { host } })).statusCode).toBe(status);
     }
   });
 
@@ -66,7 +66,43 @@ describe("on a loopback bind", () => {
 });
 
 describe("on any other bind", () => {
-  it("every name is answered", async () => {
-    expect((await ask("chat.example.com", { loopback: false })).statusCode).toBe(200);
+  const beyond = { loopback: false };
+  const named = { ...beyond, allowedHosts: ["chat.example.com"] };
+
+  it("answers any host behind a proxy, where none is named", async () => {
+    expect((await ask("chat.example.com", beyond)).statusCode).toBe(200);
+  });
+
+  it.each([
+    ["chat.example.com", 200],
+    ["CHAT.example.com:8443", 200],
+    ["localhost:8080", 200],
+    ["evil.example", 403],
+    ["10.0.0.7:8080", 403],
+  ])("answers %s with %i where hosts are named", async (host, status) => {
+    expect((await ask(host, named)).statusCode).toBe(status);
+  });
+});
+
+describe("what probes and scrapers ask for", () => {
+  it.each(["/healthz", "/readyz", "/metrics", "/healthz?from=probe", "http://10.0.0.7:8080/healthz"])(
+    "answers %s by any host",
+    async (url) => {
+      for (const changes of [{}, { loopback: false, allowedHosts: ["chat.example.com"] }]) {
+        const edge = testEdge(changes);
+        const answer = await edge.send("GET", url, { headers: { host: "10.0.0.7:8080" } });
+        expect(answer.statusCode).toBe(200);
+      }
+    },
+  );
+
+  it("opens nothing else to that host", async () => {
+    const edge = testEdge();
+    const status = async (url: string) =>
+      (await edge.send("GET", url, { headers: { host: "10.0.0.7:8080" } })).statusCode;
+    expect(await status("/healthz")).toBe(200);
+    for (const url of ["/openapi.json", "/healthz/", "/x?/healthz", "/healthz%00"]) {
+      expect(await status(url)).toBe(403);
+    }
   });
 });

@@ -3,17 +3,20 @@ import { InvalidRequest, ServiceError } from "../core/errors.ts";
 import { isLoopbackName } from "../core/loopback.ts";
 import type { HttpConfig } from "./http-config.ts";
 
-/** Answers what is wrong with the host that a request names, `null` when nothing is. */
+/** Returns what is wrong with the host that a request names, `null` when nothing is. */
 export type HostCheck = (message: IncomingMessage) => ServiceError | null;
 
+/** Probes and scrapers use node addresses, so these paths accept any Host. */
+const FOR_ANY_HOST: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
+
 /**
- * On a loopback bind only loopback names and the allowed ones may be asked for: a page of a stranger whose name was
- * pointed at 127.0.0.1 (DNS rebinding) is not "same origin" to us (contract section 6).
+ * Refuses requests for hosts that are not this server's own, on a loopback bind and wherever the allowed ones are named: a
+ * page of a stranger whose name was pointed at this server (DNS rebinding) is not "same origin" to it (contract section 6).
  */
 export function hostCheck(config: Pick<HttpConfig, "loopback" | "allowedHosts">): HostCheck {
-  const closed = config.loopback;
-  const allowed = new Set(config.allowedHosts.map((name) => name.toLowerCase()));
-  // The name of the last request that passed: nearly every client sends the same one all the time.
+  const closed = config.loopback || config.allowedHosts.length > 0;
+  const isOwn = ownHosts(config);
+  // The host of the last request that passed: nearly every client sends the same one all the time.
   let known: string | undefined;
   return (message) => {
     if (hasSecondHost(message.rawHeaders)) return twoHosts();
@@ -21,11 +24,22 @@ export function hostCheck(config: Pick<HttpConfig, "loopback" | "allowedHosts">)
     if (host === known && host !== undefined) return null;
     if (host === undefined) {
       // A request of HTTP/1.1 must have one (RFC 9112 section 3.2), and browsers, who could be tricked, always send it.
-      return message.httpVersion === "1.0" && !closed ? null : missingHost();
+      return message.httpVersion === "1.0" && (!closed || isForAnyHost(message)) ? null : missingHost();
     }
-    if (closed && !isAllowed(host.toLowerCase(), allowed)) return foreignHost();
+    if (closed && !isOwn(host)) return isForAnyHost(message) ? null : foreignHost();
     known = host;
     return null;
+  };
+}
+
+/** Tells whether a host, with or without a port, is a loopback name or an allowed one. */
+export function ownHosts({ allowedHosts }: Pick<HttpConfig, "allowedHosts">): (host: string) => boolean {
+  const allowed = new Set(allowedHosts.map((name) => name.toLowerCase()));
+  return (host) => {
+    const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host.toLowerCase()) ?? [];
+    // A name may end with the root's dot (RFC 1034 section 3.1).
+    const name = bracketed ?? plain?.replace(/\.$/, "");
+    return name !== undefined && (isLoopbackName(name) || allowed.has(name));
   };
 }
 
@@ -48,12 +62,8 @@ function hasSecondHost(rawHeaders: readonly string[]): boolean {
   return count > 1;
 }
 
-function isAllowed(host: string, allowed: ReadonlySet<string>): boolean {
-  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host) ?? [];
-  // A name may end with the root's dot (RFC 1034 section 3.1).
-  const name = bracketed ?? plain?.replace(/\.$/, "");
-  if (name === undefined) return false;
-  return isLoopbackName(name) || allowed.has(name);
+function isForAnyHost({ url = "" }: IncomingMessage): boolean {
+  return FOR_ANY_HOST.has(url.replace(/^[^/?#]+:\/\/[^/?#]*/, "").split("?", 1)[0] ?? "");
 }
 
 function missingHost(): ServiceError {
@@ -68,7 +78,6 @@ function foreignHost(): ServiceError {
   return new ServiceError(
     403,
     "host_not_allowed",
-    "This server is bound to this machine alone and answers to loopback names. Ask for localhost, or name the host in " +
-      "COLLOQUY_ALLOWED_HOSTS.",
+    "This server does not answer to that host. Ask for localhost on its machine, or add the host to COLLOQUY_ALLOWED_HOSTS.",
   );
 }

@@ -1,4 +1,4 @@
-import type { RateLimits } from "./rate-limits.ts";
+import type { RateLimits } from "../core/rate-limits.ts";
 
 /** What the edge needs to know about where and how the service is run; a part of the service's configuration. */
 export interface HttpConfig {
@@ -9,10 +9,10 @@ export interface HttpConfig {
   readonly loopback: boolean;
   /** Origins whose pages may call, as browsers send them (`https://app.example.com`); `*` for any. */
   readonly corsOrigins: readonly string[];
-  /** Host names without port that a loopback bind answers to besides loopback names. */
+  /** Host names without port that are answered besides loopback names. Where there are none, a bind beyond loopback answers to any. */
   readonly allowedHosts: readonly string[];
   /** Addresses and CIDR ranges whose `X-Forwarded-For` counts. Where there are any, clients come from elsewhere: see `isPublic`. */
   readonly trustedProxies: readonly string[];
-  /** Other limits than the contract's. */
-  readonly rateLimits?: RateLimits;
+  /** Held where the service is public: see `isPublic`. */
+  readonly rateLimits: RateLimits;
 }

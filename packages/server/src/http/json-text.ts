@@ -1,15 +1,13 @@
 import { isUtf8 } from "node:buffer";
-import { isJsonObject, type JsonValue } from "../core/json.ts";
-import { findRepeatedNames } from "../core/repeated-names.ts";
-import { isCleanText } from "../core/text.ts";
+import type { JsonValue } from "../core/json.ts";
+import { endOfText, findRepeatedNames } from "../core/repeated-names.ts";
 
 /** Nesting of arrays and objects that a client may send (contract section 6). */
 export const JSON_MAX_DEPTH = 32;
 
-/** A double holds all whole numbers of up to 15 digits. */
-const LONG_NUMBER = /\d{16}/;
-/** Texts, which are passed over, and whole numbers. */
-const WHOLE_NUMBER = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])(-?\d{16,400})(?![\d.eE])/g;
+/** Numbers that may not be kept as they came: long ones, and those with an exponent. */
+const SUSPECT_NUMBER = /\d{16}|\d[eE]/;
+const [QUOTE, BACKSLASH, MINUS, LETTER_U] = [0x22, 0x5c, 0x2d, 0x75];
 
 export type ParsedJson =
   | { readonly ok: true; readonly value: JsonValue }
@@ -35,7 +33,7 @@ export function parseJson(text: string): ParsedJson {
   } catch {
     return refused("json_invalid", "must be valid JSON");
   }
-  return refusedContent(value) ?? refusedText(text) ?? { ok: true, value };
+  return refusedText(text) ?? { ok: true, value };
 }
 
 /** As `parseJson`, of bytes, which must be UTF-8. A byte order mark is ignored (RFC 8259 section 8.1). */
@@ -48,13 +46,9 @@ export function parseJsonBytes(bytes: Buffer): ParsedJson {
 /** Reads no further than the text, so that no nesting, however deep, can exhaust the stack. */
 function nestsDeeperThan(text: string, limit: number): boolean {
   let depth = 0;
-  let inString = false;
   for (let index = 0; index < text.length; index += 1) {
     const character = text.charCodeAt(index);
-    if (inString) {
-      if (character === 0x5c) index += 1;
-      else if (character === 0x22) inString = false;
-    } else if (character === 0x22) inString = true;
+    if (character === QUOTE) index = endOfText(text, index);
     else if (character === 0x5b || character === 0x7b) {
       depth += 1;
       if (depth > limit) return true;
@@ -63,53 +57,90 @@ function nestsDeeperThan(text: string, limit: number): boolean {
   return false;
 }
 
-function refusedContent(value: JsonValue): ParsedJson | null {
-  if (typeof value === "string") {
-    return isCleanText(value) ? null : refused("text_invalid", "must not hold NUL or a lone surrogate");
-  }
-  if (typeof value === "number") {
-    return Number.isFinite(value) ? null : refused("json_invalid", "must not hold a number beyond 1.8e308");
-  }
-  if (Array.isArray(value)) return firstRefused(value);
-  if (!isJsonObject(value)) return null;
-  return firstRefused(Object.keys(value)) ?? firstRefused(Object.values(value));
-}
-
-function firstRefused(values: readonly JsonValue[]): ParsedJson | null {
-  for (const value of values) {
-    const found = refusedContent(value);
-    if (found !== null) return found;
-  }
-  return null;
-}
-
-/** What is lost without a word when JSON is read. */
+/** What is lost or let through without a word when JSON is read. Looks at the text, which costs less than what it becomes. */
 function refusedText(text: string): ParsedJson | null {
-  const [repeated] = text.includes(":") ? findRepeatedNames(text) : [];
-  if (repeated !== undefined) {
-    return refused(
-      "json_invalid",
-      `must not hold ${JSON.stringify(repeated.path.at(-1))} twice in one object`,
-    );
+  if (!text.isWellFormed() || (text.includes("\\u") && !hasCleanEscapes(text))) {
+    return refused("text_invalid", "must not hold NUL or a lone surrogate");
   }
-  const rounded = LONG_NUMBER.test(text) ? roundedNumber(text) : null;
-  if (rounded === null) return null;
-  return refused(
-    "json_invalid",
-    `must not hold the number ${rounded}, which would be rounded: send it as text`,
-  );
+  const number = SUSPECT_NUMBER.test(text) ? problemWithNumbers(text) : null;
+  if (number !== null) return refused("json_invalid", number);
+  const [repeated] = text.includes(":") ? findRepeatedNames(text, 1) : [];
+  if (repeated === undefined) return null;
+  return refused("json_invalid", `must not hold ${JSON.stringify(repeated.path.at(-1))} twice in one object`);
 }
 
-/** The first whole number that would not be answered as it came, `null` where there is none. */
-function roundedNumber(text: string): string | null {
-  for (const [, digits] of text.matchAll(WHOLE_NUMBER)) {
-    if (digits === undefined) continue;
-    const read = String(Number(digits));
-    // From 1e21 on it is answered with an exponent, which is exact only where the double is.
-    const stays = read.includes("e") ? BigInt(digits) === BigInt(Number(digits)) : read === digits;
-    if (!stays) return digits;
+/** Whether no escape is NUL or half of a pair of surrogates. Sound JSON has backslashes in texts alone. */
+function hasCleanEscapes(text: string): boolean {
+  for (let at = text.indexOf("\\"); at >= 0; at = text.indexOf("\\", at)) {
+    const unit = escapedUnit(text, at);
+    at += unit === null ? 2 : 6;
+    if (unit === 0) return false;
+    if (unit === null || unit < 0xd800 || unit > 0xdfff) continue;
+    const low = unit < 0xdc00 ? escapedUnit(text, at) : null;
+    if (low === null || low < 0xdc00 || low > 0xdfff) return false;
+    at += 6;
+  }
+  return true;
+}
+
+/** The UTF-16 unit that is escaped by its number at this place, `null` where none is. */
+function escapedUnit(text: string, at: number): number | null {
+  if (text.charCodeAt(at) !== BACKSLASH || text.charCodeAt(at + 1) !== LETTER_U) return null;
+  let unit = 0;
+  for (let index = at + 2; index < at + 6; index += 1) {
+    const digit = text.charCodeAt(index);
+    // A letter of either case has 9 less in its last four bits than it stands for.
+    unit = unit * 16 + (digit & 15) + (digit > 0x39 ? 9 : 0);
+  }
+  return unit;
+}
+
+/** Why the first number that would not be kept is refused; `null` where there is none. */
+function problemWithNumbers(text: string): string | null {
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text.charCodeAt(index);
+    if (character === QUOTE) index = endOfText(text, index);
+    else if (character === MINUS || isDigit(character)) {
+      let end = character === MINUS ? index + 1 : index;
+      let value = 0;
+      for (; isDigit(text.charCodeAt(end)); end += 1) value = value * 10 + text.charCodeAt(end) - 0x30;
+      const isWhole = !isInNumber(text.charCodeAt(end));
+      while (isInNumber(text.charCodeAt(end))) end += 1;
+      // Most numbers are known to be kept without making one of their text.
+      if (!isWhole || value > Number.MAX_SAFE_INTEGER) {
+        const problem = problemWithNumber(text.slice(index, end));
+        if (problem !== null) return problem;
+      }
+      index = end - 1;
+    }
   }
   return null;
+}
+
+function problemWithNumber(digits: string): string | null {
+  const value = Number(digits);
+  if (!Number.isFinite(value)) return "must not hold a number beyond 1.8e308";
+  if (digits.length < 16 || Number.isSafeInteger(value) || !/^-?\d+$/.test(digits)) return null;
+  const read = String(value);
+  // From 1e21 on it is answered with an exponent, which is exact only where the double is.
+  const stays = read.includes("e") ? BigInt(digits) === BigInt(value) : read === digits;
+  return stays ? null : `must not hold the number ${digits}, which would be rounded: send it as text`;
+}
+
+function isDigit(character: number): boolean {
+  return character >= 0x30 && character <= 0x39;
+}
+
+/** Digits, signs, the point, and the letter of an exponent. */
+function isInNumber(character: number): boolean {
+  return (
+    isDigit(character) ||
+    character === 0x2b ||
+    character === MINUS ||
+    character === 0x2e ||
+    character === 0x65 ||
+    character === 0x45
+  );
 }
 
 function refused(code: "json_invalid" | "json_too_deep" | "text_invalid", problem: string): ParsedJson {

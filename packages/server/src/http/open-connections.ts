@@ -1,5 +1,7 @@
-import type { Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import { answering } from "./answering.ts";
+import { closeAndLinger } from "./lingering-close.ts";
 
 /**
  * The connections of a server, for the moment when it closes. Node's own closing of idle connections cuts off an answer that was
@@ -28,11 +30,6 @@ export class OpenConnections {
 /** Answers of a connection end in their order, and when one has, the next has its place. */
 function closeWhenIdle(socket: Socket): void {
   const response = answering(socket);
-  if (response === null) socket.destroy();
+  if (response === null) closeAndLinger(socket);
   else response.once("close", () => closeWhenIdle(socket));
-}
-
-/** The answer that is being sent on a connection. Node keeps it there, and its own `closeIdleConnections` looks there too. */
-function answering(socket: Socket): ServerResponse | null {
-  return (socket as { readonly _httpMessage?: ServerResponse | null })._httpMessage ?? null;
 }

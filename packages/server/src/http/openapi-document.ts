@@ -5,7 +5,7 @@ import { EXAMPLE_SESSION } from "./documented.ts";
 /** The parts of an OpenAPI 3.1 document that are looked at here. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Record<string, unknown> };
+  readonly components: { readonly schemas: Record<string, unknown>; headers?: object };
 }
 
 interface Operation {
@@ -15,18 +15,66 @@ interface Operation {
   readonly responses: Readonly<Record<string, { description: string; headers?: object }>>;
 }
 
+interface EventSchema {
+  readonly properties: { readonly type: { readonly const: string } };
+}
+
 interface Schema {
   readonly anyOf?: readonly Schema[];
   readonly type?: string;
   readonly format?: string;
 }
 
-const header = (description: string): object => ({ description, schema: { type: "string" } });
-const REQUEST_ID = { "X-Request-Id": header("Id of the request, in the log too") };
-const RETRY_AFTER = { "Retry-After": header("Seconds after which the request may be sent again") };
-const OF_OPERATION: Readonly<Record<string, object>> = {
-  getState: { ETag: header("Entity tag of the snapshot, for `If-None-Match`") },
-  listThreads: { Link: header('The next page, `rel="next"`, when there is one') },
+/** Where a header of answers stands: in every answer, in those of these statuses, or in the good ones of these operations. */
+interface DocumentedHeader {
+  readonly description: string;
+  readonly statuses?: readonly string[];
+  readonly operations?: readonly string[];
+  /** Whether it stands in each of them. */
+  readonly required?: boolean;
+}
+
+const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
+  "X-Request-Id": { description: "Id of the request, in the log too", required: true },
+  "Cache-Control": { description: "Always `no-store`", required: true },
+  Vary: { description: "`Origin` where an answer depends on it" },
+  "X-Content-Type-Options": { description: "`nosniff` where it is not a snapshot or a stream" },
+  "Access-Control-Allow-Origin": { description: "The page's origin, where it may read answers" },
+  "Access-Control-Expose-Headers": { description: "Headers that such a page may read" },
+  "Retry-After": {
+    description: "Seconds after which the request may be sent again",
+    statuses: ["429", "503", "507"],
+  },
+  "RateLimit-Policy": {
+    description:
+      "Budgets that the request was counted in, with quota `q` and window `w` in seconds, where the service is public",
+  },
+  RateLimit: {
+    description: "What is left of each, `r`, for the next `t` seconds (draft-ietf-httpapi-ratelimit-headers)",
+  },
+  "WWW-Authenticate": { description: "How to send a key", statuses: ["401"], required: true },
+  ETag: {
+    description: "Entity tag of the snapshot, for `If-None-Match`",
+    statuses: ["200", "304"],
+    operations: ["getState"],
+    required: true,
+  },
+  Link: {
+    description: 'The next page, `rel="next"`, when there is one',
+    statuses: ["200"],
+    operations: ["listThreads", "listMessages", "adminListMessages"],
+  },
+  "Preference-Applied": {
+    description: "The `wait` that counted, where one was sent",
+    statuses: ["200", "304"],
+    operations: ["sendMessage", "getState"],
+  },
+  "X-Accel-Buffering": {
+    description: "`no`: a proxy must pass events on at once",
+    statuses: ["200"],
+    operations: ["subscribe"],
+    required: true,
+  },
 };
 
 /** Completes a generated document. The answer shares nothing with `generated`. */
@@ -43,15 +91,39 @@ export function completeDocument(generated: object): OpenApiDocument {
     }
     for (const [status, response] of Object.entries(operation.responses)) {
       if (response.description === "Default Response") response.description = "Done";
-      response.headers = {
-        ...REQUEST_ID,
-        ...(["429", "503", "507"].includes(status) && RETRY_AFTER),
-        ...(status.startsWith("2") && OF_OPERATION[operation.operationId]),
-      };
+      response.headers = headersOf(operation.operationId, status);
     }
   }
+  document.components.headers = Object.fromEntries(
+    Object.entries(HEADERS).map(([name, { description, required = false }]) => [
+      name,
+      { description, required, schema: { type: "string" } },
+    ]),
+  );
+  discriminate(document);
   dropUnused(document);
   return document;
+}
+
+function headersOf(operation: string, status: string): object {
+  const names = Object.entries(HEADERS).filter(
+    ([, { statuses, operations }]) =>
+      (statuses?.includes(status) ?? true) && (operations?.includes(operation) ?? true),
+  );
+  return Object.fromEntries(names.map(([name]) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** Says which schema an event has by its `type`, for generators of clients. */
+function discriminate({ components }: OpenApiDocument): void {
+  const union = components.schemas["UpdateEvent"] as { anyOf?: { $ref: string }[] } | undefined;
+  if (union?.anyOf === undefined) return;
+  const { anyOf, ...rest } = union;
+  const mapping = anyOf.map(({ $ref }): [string, string] => {
+    const schema = components.schemas[$ref.split("/").at(-1) ?? ""] as EventSchema;
+    return [schema.properties.type.const, $ref];
+  });
+  const discriminator = { propertyName: "type", mapping: Object.fromEntries(mapping) };
+  components.schemas["UpdateEvent"] = { ...rest, oneOf: anyOf, discriminator };
 }
 
 /** A body that may be null may be absent, which the generator has no word for. */
@@ -67,12 +139,16 @@ function relaxBody({ requestBody }: Operation): void {
   }
 }
 
-/** The generator names each schema twice, for requests and for answers; one of them refers to nothing. */
+/** The generator names each schema twice, for requests and for answers: what no operation leads to goes. */
 function dropUnused({ paths, components }: OpenApiDocument): void {
-  const used = (name: string, where: object): boolean =>
-    JSON.stringify(where).includes(`"#/components/schemas/${name}"`);
-  for (const name of Object.keys(components.schemas)) {
-    const others = Object.fromEntries(Object.entries(components.schemas).filter(([other]) => other !== name));
-    if (!used(name, paths) && !used(name, others)) delete components.schemas[name];
-  }
+  const used = new Set<string>();
+  const follow = (value: object): void => {
+    for (const [, name = ""] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name)) continue;
+      used.add(name);
+      follow(components.schemas[name] as object);
+    }
+  };
+  follow(paths);
+  for (const name of Object.keys(components.schemas)) if (!used.has(name)) delete components.schemas[name];
 }

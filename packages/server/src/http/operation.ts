@@ -9,14 +9,17 @@ const REFUSALS = {
   400: "A parameter, header or body is missing or wrong",
   401: "The key is missing or not a good one",
   403: "Not allowed here: the key does not open the App, the host or origin is not allowed, or the list is closed",
-  404: "The session, message, action or key does not exist",
+  404: "The session, message, action or key does not exist, or the session was deleted meanwhile (`session_deleted`)",
   405: "The path does not know the method; `Allow` names those it knows",
   406: "`Accept` excludes what this answers with",
+  408: "The request did not arrive in time",
   409: "Not possible in the state that the session is in",
   410: "The time to decide is over",
   413: "The message or the body is too long",
   415: "The body is not JSON",
+  417: "An `Expect` header other than `100-continue`",
   429: "Too many; `Retry-After` says when to come back",
+  431: "URL and headers are too long together",
   500: "A failure of the service; the log has the cause under `request_id`",
   503: "Not now; `Retry-After` says when to come back",
   507: "The disk of the service is full; reads go on",
@@ -28,15 +31,19 @@ interface RefusalSchema {
   readonly content: Readonly<Record<typeof PROBLEM_TYPE, { readonly schema: typeof Problem }>>;
 }
 
-/** The refusals of an operation, by status. 400, 403 (foreign hosts) and 500 belong to all. */
+/** What any request may be answered, whatever it asks for: 403 is for foreign hosts and origins. */
+const ANYWHERE = [400, 403, 408, 417, 431, 500] as const;
+type Anywhere = (typeof ANYWHERE)[number];
+
+/** The refusals of an operation, by status, those that belong to all included. */
 export function refusals<Status extends Refusal>(
   ...statuses: readonly Status[]
-): Record<Status | 400 | 403 | 500, RefusalSchema> {
-  const entries = ([400, 403, 500, ...statuses] as const).map((status) => [
+): Record<Status | Anywhere, RefusalSchema> {
+  const entries = [...ANYWHERE, ...statuses].map((status) => [
     status,
     { description: REFUSALS[status], content: { [PROBLEM_TYPE]: { schema: Problem } } },
   ]);
-  return Object.fromEntries(entries) as Record<Status | 400 | 403 | 500, RefusalSchema>;
+  return Object.fromEntries(entries) as Record<Status | Anywhere, RefusalSchema>;
 }
 
 /** Request headers, for the document; `headers.ts` reads them. */

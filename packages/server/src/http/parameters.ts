@@ -1,8 +1,8 @@
 // Parameters that several operations take: how they are read, and what the document says about them.
 
-import { SessionId } from "@colloquy/protocol";
+import { SessionId, UserState } from "@colloquy/protocol";
 import { z } from "zod";
-import { isJsonObject, type JsonObject, type JsonValue } from "../core/json.ts";
+import { isJsonObject, type JsonObject } from "../core/json.ts";
 import { parsePublicKey } from "../core/wallet.ts";
 import { parseJson } from "./json-text.ts";
 
@@ -31,13 +31,22 @@ export const ClientId = text()
   .regex(/^[^\p{Cc}]{1,128}$/u, `must be 1 to ${CLIENT_ID_MAX} characters without control characters`)
   .meta({ description: "Client identifier for scoped secrets", examples: ["web-7"] });
 
+/** A parameter that may be absent. An empty one counts as absent (contract section 6): clients send what a form holds. */
+export function optional<Parameter extends z.ZodType>(parameter: Parameter) {
+  return z.preprocess((sent) => (sent === "" ? undefined : sent), parameter.optional()).optional();
+}
+
 const USER_STATE_DESCRIPTION =
   "User state (wallet, chain, connection), merged into that of the session; at most 8 KiB merged, depth 16";
+
+const { $schema: _, ...USER_STATE_SCHEMA } = z.toJSONSchema(UserState, { io: "input" });
 
 /** User state as JSON text, as it stands in a query. */
 export const UserStateText = text()
   .meta({
     description: `JSON object. ${USER_STATE_DESCRIPTION}`,
+    contentMediaType: "application/json",
+    contentSchema: USER_STATE_SCHEMA,
     examples: ['{"connection":{"is_connected":true},"evm":{"address":"0x8ba1…","chain_id":1}}'],
   })
   .transform(readUserStateText);
@@ -45,11 +54,9 @@ export const UserStateText = text()
 /** User state as it stands in a body: the object itself, or its JSON text. */
 export const UserStateField = z
   .unknown()
-  .meta({ description: USER_STATE_DESCRIPTION, type: ["object", "string"], additionalProperties: true })
+  .meta({ description: USER_STATE_DESCRIPTION, anyOf: [USER_STATE_SCHEMA, { type: "string" }] })
   .transform((value, context): JsonObject => {
-    if (typeof value === "string") return readUserStateText(value, context);
-    if (isJsonObject(value)) return value;
-    return invalid(context, "must be a JSON object");
+    return typeof value === "string" ? readUserStateText(value, context) : asUserState(value, context);
   });
 
 /** A whole number in a query, from 1 to `most`. */
@@ -68,11 +75,15 @@ export const IdPath = z.object({ id: SessionId });
 function readUserStateText(json: string, context: z.core.$RefinementCtx): JsonObject {
   const parsed = parseJson(json);
   if (!parsed.ok) return invalid(context, parsed.problem);
-  return asObject(parsed.value, context);
+  return asUserState(parsed.value, context);
 }
 
-function asObject(value: JsonValue, context: z.core.$RefinementCtx): JsonObject {
-  return isJsonObject(value) ? value : invalid(context, "must be a JSON object");
+/** Answers the value itself: zod's copy of it would lose a key `__proto__`. */
+function asUserState(value: unknown, context: z.core.$RefinementCtx): JsonObject {
+  if (!isJsonObject(value)) return invalid(context, "must be a JSON object");
+  const [issue] = UserState.safeParse(value).error?.issues ?? [];
+  if (issue === undefined) return value;
+  return invalid(context, issue.message.replace("must be", `must have at "${issue.path.join(".")}"`));
 }
 
 function invalid(context: z.core.$RefinementCtx, message: string): never {

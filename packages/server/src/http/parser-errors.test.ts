@@ -84,8 +84,8 @@ describe("what is no HTTP request", () => {
 
 describe("a request whose head is too large", () => {
   it.each([
-    ["in its URL", `GET /api/state?x=${"a".repeat(66_000)} HTTP/1.1\r\n${HOST}\r\n`],
-    ["in a header", `GET /api/state HTTP/1.1\r\n${HOST}X-A: ${"a".repeat(66_000)}\r\n\r\n`],
+    ["in its URL", `GET /api/state?x=${"a".repeat(330_000)} HTTP/1.1\r\n${HOST}\r\n`],
+    ["in a header", `GET /api/state HTTP/1.1\r\n${HOST}X-A: ${"a".repeat(330_000)}\r\n\r\n`],
     ["in many headers", `GET /api/state HTTP/1.1\r\n${HOST}${"X-A: b\r\n".repeat(12_000)}\r\n`],
   ])("%s is a 431", async (_name, bytes) => {
     expectProblem(await exchange(bytes), 431, "head_too_large");
@@ -154,9 +154,9 @@ describe("what the protocol allows and this server does not", () => {
   });
 
   it("the host of an absolute target goes before the header", async () => {
-    const foreign = `GET http://evil.example/healthz HTTP/1.1\r\n${HOST}${CLOSE}\r\n`;
+    const foreign = `GET http://evil.example/openapi.json HTTP/1.1\r\n${HOST}${CLOSE}\r\n`;
     expectProblem(await exchange(foreign), 403, "host_not_allowed");
-    const own = `GET http://localhost:1/healthz HTTP/1.1\r\nHost: evil.example\r\n${CLOSE}\r\n`;
+    const own = `GET http://localhost:1/openapi.json HTTP/1.1\r\nHost: evil.example\r\n${CLOSE}\r\n`;
     expect(await exchange(own)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
@@ -169,6 +169,33 @@ describe("what the protocol allows and this server does not", () => {
   it("an expectation other than 100-continue is a 417", async () => {
     const text = await exchange(`GET /healthz HTTP/1.1\r\n${HOST}${CLOSE}Expect: magic\r\n\r\n`);
     expectProblem(text, 417, "expectation_failed");
+  });
+
+  it.each([
+    ["refused at once", "?message=%ed%a0%80", ["400"]],
+    ["answered after its body", "", ["100", "200"]],
+  ])("a pipelined 100-continue that is %s is answered in its turn", async (_name, query, statuses) => {
+    const gate = Promise.withResolvers<void>();
+    const { conversations } = edge.services;
+    const view = await conversations.state({ sessionId: SESSION } as never, null);
+    conversations.state = () => gate.promise.then(() => view);
+    const body = '{"message":"hello"}';
+    const socket = connect(port, "127.0.0.1");
+    let received = "";
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text));
+    const common = `${HOST}X-Session-Id: ${SESSION}\r\n`;
+    const send = async (bytes: string) => {
+      const asked = once(edge.app.server, "request");
+      socket.write(bytes);
+      await asked;
+    };
+    await send(`GET /api/state HTTP/1.1\r\n${common}\r\n`);
+    const fields = `${CLOSE}Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: ${body.length}\r\n`;
+    await send(`POST /api/chat${query} HTTP/1.1\r\n${common}${fields}\r\n${body}`);
+    gate.resolve();
+    await once(socket, "close");
+    const lines = [...received.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
+    expect(lines).toEqual(["200", ...statuses]);
   });
 
   it("an upgrade is answered as if it had not been asked for", async () => {

@@ -3,34 +3,63 @@
 
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Server } from "node:http";
-import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { InvalidRequest, ServiceError } from "../core/errors.ts";
-import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE } from "./problem.ts";
+import { answering } from "./answering.ts";
+import { isEventStream } from "./event-stream.ts";
+import { closeAndLinger, discardInput } from "./lingering-close.ts";
+import { bodyTooLarge, problemBytes, PROBLEM_TYPE } from "./problem.ts";
 
-/** URL and headers of a request, in bytes (contract section 6). */
-export const HEAD_MAX_BYTES = 64 * 1024;
-/** How long a refused client may go on sending before it is cut off: cut off at once, it would not read the answer. */
-const LINGER_MS = 1000;
+/** URL and headers of a request, in bytes: the longest message fits in a URL, at 9 bytes a character (contract section 6). */
+export const HEAD_MAX_BYTES = 320 * 1024;
 
-/** Answers what the parser refused. Only what has not been answered in part already gets an answer. */
+/** Answers what the parser refused, after the answers to the requests before it. Ends an event stream, which would never end. */
 export function refuseConnection(
   error: Error & { code?: string },
   socket: Duplex,
   nextId: () => string,
 ): void {
   if (socket.writableEnded) return;
-  if (error.code === "ECONNRESET" || !socket.writable || isAnswering(socket)) {
-    socket.destroy();
-    return;
-  }
-  endWith(socket, rawProblem(fromParser(error), nextId()));
+  // The parser would report an error for each packet that follows.
+  discardInput(socket);
+  if (error.code === "ECONNRESET") socket.destroy();
+  else refuseInTurn(error, socket, nextId);
 }
 
-/** The last words on a connection: a client that does not close it then is cut off. */
+function refuseInTurn(error: Error & { code?: string }, socket: Duplex, nextId: () => string): void {
+  if (socket.writableEnded) return;
+  const current = answering(socket);
+  if (!socket.writable || (current !== null && isEventStream(current))) {
+    socket.destroy();
+  } else if (current !== null && (current.headersSent || current.req.complete)) {
+    // Its request is not the malformed one, or is answered already. The next answer takes its place before it closes.
+    current.once("close", () => refuseInTurn(error, socket, nextId));
+  } else {
+    endWith(socket, rawProblem(fromParser(error), nextId()));
+  }
+}
+
+/** Answers a connection before anything was asked on it, and closes it without waiting for its client. */
+export function refuseAtOnce(error: ServiceError, socket: Duplex, id: string): void {
+  discardInput(socket).end(rawProblem(error, id), () => socket.destroy());
+}
+
+/** Writes the last answer on a connection and closes it. */
 function endWith(socket: Duplex, answer: Buffer): void {
-  socket.end(answer);
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.write(answer);
+  closeAndLinger(socket);
+}
+
+/**
+ * Sends `100 Continue` when the answers to earlier requests of the connection are sent. Node itself writes it at once, and then, where
+ * the final answer has begun meanwhile, between its head and its body.
+ */
+export function continueInTurn(server: Server): void {
+  server.on("checkContinue", (message: IncomingMessage, response: ServerResponse) => {
+    if (response.socket !== null) response.writeContinue();
+    else response.once("socket", () => !response.headersSent && response.writeContinue());
+    server.emit("request", message, response);
+  });
 }
 
 /** Answers the protocol's hooks that the framework knows nothing of. */
@@ -57,12 +86,6 @@ export function refuseProtocolExtras(server: Server, nextId: (message: IncomingM
   });
 }
 
-/** Whether an answer has begun on the socket; `_httpMessage` is how Node's own handler knows. */
-function isAnswering(socket: Duplex): boolean {
-  const { _httpMessage: current } = socket as Socket & { _httpMessage?: ServerResponse | null };
-  return current?.headersSent === true;
-}
-
 function fromParser(error: Error & { code?: string }): ServiceError {
   switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
@@ -77,7 +100,7 @@ function fromParser(error: Error & { code?: string }): ServiceError {
         "The URL holds a character that must be percent-encoded. Encode text as UTF-8 (encodeURIComponent does it).",
       );
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return new ServiceError(413, "body_too_large", `Send a body of at most ${BODY_MAX_BYTES / 1024} KiB.`);
+      return bodyTooLarge();
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return new ServiceError(408, "request_timeout", "The request did not arrive in time. Send it again.");
     default:

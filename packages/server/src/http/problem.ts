@@ -7,8 +7,9 @@ import { InvalidRequest, ServiceError } from "../core/errors.ts";
 
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** Bytes of a request body that are read at most (contract section 6). */
-export const BODY_MAX_BYTES = 256 * 1024;
+/** Bytes of a request body that are read at most, and of that of a chat (contract section 6). */
+export const BODY_MAX_BYTES = 64 * 1024;
+export const CHAT_BODY_MAX_BYTES = 256 * 1024;
 
 const INTERNAL_DETAIL =
   "Something went wrong on our side. Send the request again; if it keeps failing, report it with the request_id.";
@@ -43,7 +44,7 @@ export function problemBytes(error: ServiceError, requestId: string): Buffer {
 function refusedByFramework(error: FastifyError): ServiceError | null {
   switch (error.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new ServiceError(413, "body_too_large", `Send a body of at most ${BODY_MAX_BYTES / 1024} KiB.`);
+      return bodyTooLarge();
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return unsupportedMediaType();
     case "FST_ERR_BAD_URL":
@@ -57,6 +58,16 @@ function refusedByFramework(error: FastifyError): ServiceError | null {
         ? new InvalidRequest("request_invalid", `The request could not be read: ${error.message}`)
         : null;
   }
+}
+
+/** 413, which Fastify decides by `Content-Length` or while it reads: nothing of such a body is parsed. */
+export function bodyTooLarge(): ServiceError {
+  const [most, chat] = [BODY_MAX_BYTES / 1024, CHAT_BODY_MAX_BYTES / 1024];
+  return new ServiceError(
+    413,
+    "body_too_large",
+    `Send a body of at most ${most} KiB, ${chat} KiB for a chat.`,
+  );
 }
 
 /** 415: the body is not JSON. */

@@ -1,51 +1,22 @@
-import { describe, expect, it } from "vitest";
-import { ServiceError } from "../core/errors.ts";
-import { addressKey, PlaceLimiter, WindowLimiter } from "./rate-limits.ts";
+// What is limited where the service is public, and what answers say about it (contract section 6).
 
-function refusal(action: () => void): ServiceError | null {
-  try {
-    action();
-    return null;
-  } catch (error) {
-    return error as ServiceError;
-  }
+import { connect, type Socket } from "node:net";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { addressKey } from "./address-key.ts";
+import { OPERATIONS } from "./testing/operations.ts";
+import { OTHER_SESSION, SESSION, testEdge, type EdgeChanges, type TestEdge } from "./testing/edge.ts";
+import { expectProblem } from "./testing/expect-problem.ts";
+
+const PUBLIC = { loopback: false };
+const idOf = (index: number): string => `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}`;
+
+/** Where each budget stands that an answer names, as `name: left`. */
+function leftIn(ratelimit: unknown): Record<string, number> {
+  const items = String(ratelimit).matchAll(/"([a-z-]+)";r=(\d+);t=\d+/g);
+  return Object.fromEntries([...items].map(([, name = "", left]) => [name, Number(left)]));
 }
-
-describe("a number of times a minute", () => {
-  it("is let through, then refused until the minute is over", () => {
-    let now = 0;
-    const limiter = new WindowLimiter(2, () => now);
-    limiter.take("a", "messages");
-    now = 10_000;
-    limiter.take("a", "messages");
-    const refused = refusal(() => limiter.take("a", "messages"));
-    expect(refused).toMatchObject({ status: 429, code: "rate_limited", headers: { "retry-after": "50" } });
-    limiter.take("b", "messages");
-    now = 59_999;
-    expect(refusal(() => limiter.take("a", "messages"))?.headers["retry-after"]).toBe("1");
-    now = 60_000;
-    expect(refusal(() => limiter.take("a", "messages"))).toBeNull();
-  });
-
-  it("remembers no more addresses than it may", () => {
-    const limiter = new WindowLimiter(1, () => 0, 2);
-    for (const key of ["a", "b", "c"]) limiter.take(key, "messages");
-    expect(refusal(() => limiter.take("c", "messages"))).toBeInstanceOf(ServiceError);
-    expect(refusal(() => limiter.take("a", "messages"))).toBeNull();
-  });
-});
-
-describe("a number of places", () => {
-  it("is held until it is given back", () => {
-    const limiter = new PlaceLimiter(2);
-    limiter.take("a", "streams");
-    limiter.take("a", "streams");
-    expect(refusal(() => limiter.take("a", "streams"))).toMatchObject({ status: 429, code: "rate_limited" });
-    limiter.take("b", "streams");
-    limiter.give("a");
-    expect(refusal(() => limiter.take("a", "streams"))).toBeNull();
-  });
-});
 
 describe("what an address counts as", () => {
   it.each([
@@ -59,5 +30,311 @@ describe("what an address counts as", () => {
     ["fe80::1%eth0", "fe80:0:0:0::/64"],
   ])("%s is %s", (address, key) => {
     expect(addressKey(address)).toBe(key);
+  });
+});
+
+describe("reads", () => {
+  it("never refuse 50 tabs that poll one session twice a second from one address", async () => {
+    const edge = testEdge(PUBLIC);
+    const url = `/api/state?user_state=${encodeURIComponent('{"evm":{"chain_id":1}}')}`;
+    const headers = { "x-session-id": SESSION };
+    const statuses = new Set<number>();
+    for (let tick = 0; tick < 2 * 65; tick += 1) {
+      for (let tab = 0; tab < 50; tab += 1)
+        statuses.add((await edge.app.inject({ url, headers })).statusCode);
+      edge.pass(500);
+    }
+    expect([...statuses]).toEqual([200]);
+  }, 120_000);
+
+  it.each([
+    ["readsPerMinute", { "x-session-id": OTHER_SESSION }, {}],
+    ["sessionReadsPerMinute", {}, { remoteAddress: "192.0.2.9" }],
+  ])("are refused beyond %s, counted in memory", async (name, headers, options) => {
+    const edge = testEdge({ ...PUBLIC, rateLimits: { [name]: 2 } });
+    expect((await edge.send("GET", "/api/state")).statusCode).toBe(200);
+    expect((await edge.send("GET", `/api/sessions/${SESSION}`)).statusCode).toBe(200);
+    const refused = await edge.send("GET", "/api/state", { headers, ...options });
+    expectProblem(refused, 429, "rate_limited");
+    expect(refused.headers["retry-after"]).toBe("60");
+    edge.pass(60_000);
+    expect((await edge.send("GET", "/api/state")).statusCode).toBe(200);
+  });
+});
+
+describe("changes", () => {
+  const rateLimits = { sessionWritesPerMinute: 1 };
+  const state = (chain: number) =>
+    `/api/state?user_state=${encodeURIComponent(`{"evm":{"chain_id":${chain}}}`)}`;
+  const json = { "content-type": "application/json" };
+
+  it.each([
+    ["rename", "PATCH", `/api/sessions/${SESSION}`, { headers: json, payload: '{"title":"New"}' }],
+    ["set model", "POST", "/api/control/model?rig=demo%2Fassistant", {}],
+    ["interrupt", "POST", "/api/interrupt", {}],
+    ["create", "POST", "/api/sessions", {}],
+    ["user state", "GET", state(2), {}],
+    ["delete", "DELETE", `/api/sessions/${SESSION}`, {}],
+  ] as const)("%s is refused beyond the number of its session", async (_what, method, url, options) => {
+    const edge = testEdge({ ...PUBLIC, rateLimits });
+    expect((await edge.send("GET", state(1))).statusCode).toBe(200);
+    expectProblem(
+      await edge.send(method, url, { ...options, remoteAddress: "192.0.2.9" }),
+      429,
+      "rate_limited",
+    );
+    edge.pass(60_000);
+    expect((await edge.send(method, url, options)).statusCode).toBe(200);
+  });
+
+  it("are refused beyond the number of their address, whatever the session", async () => {
+    const edge = testEdge({ ...PUBLIC, rateLimits: { writesPerMinute: 1 } });
+    expect((await edge.send("POST", "/api/interrupt")).statusCode).toBe(200);
+    const other = { headers: { "x-session-id": OTHER_SESSION } };
+    expectProblem(await edge.send("POST", "/api/interrupt", other), 429, "rate_limited");
+    expect(
+      (await edge.send("POST", "/api/interrupt", { ...other, remoteAddress: "192.0.2.9" })).statusCode,
+    ).toBe(200);
+  });
+
+  it("count a user state that changes nothing as a read", async () => {
+    const edge = testEdge({ ...PUBLIC, rateLimits });
+    for (let poll = 0; poll < 5; poll += 1) expect((await edge.send("GET", state(1))).statusCode).toBe(200);
+    expectProblem(await edge.send("GET", state(2)), 429, "rate_limited");
+  });
+
+  it("and reads are not limited on a loopback bind without a proxy", async () => {
+    const edge = testEdge({
+      rateLimits: { readsPerMinute: 1, sessionReadsPerMinute: 1, writesPerMinute: 1, ...rateLimits },
+    });
+    for (let chain = 1; chain < 5; chain += 1) {
+      const answer = await edge.send("GET", state(chain));
+      expect([answer.statusCode, answer.headers["ratelimit"]]).toEqual([200, undefined]);
+      expect((await edge.send("POST", "/api/interrupt")).statusCode).toBe(200);
+    }
+  });
+});
+
+describe("messages with an App key behind a trusted proxy", () => {
+  const CHAT = "/api/chat?message=hi&app=defi";
+  function givenApp(changes: EdgeChanges = {}): TestEdge {
+    const edge = testEdge({ trustedProxies: ["10.0.0.1"], ...changes });
+    edge.services.apps.requireKey.set("defi", "chat");
+    edge.services.keys.grants.set("one", ["defi"]);
+    return edge;
+  }
+  const chat = (edge: TestEdge, session: number, more = "", remoteAddress = "10.0.0.1") =>
+    edge.send("POST", `${CHAT}${more}`, {
+      remoteAddress,
+      headers: { "service-app-key": "one", "x-session-id": idOf(session) },
+    });
+
+  it("are counted for each session: 70 people with one key are all answered", async () => {
+    const edge = givenApp();
+    for (let person = 0; person < 70; person += 1) expect((await chat(edge, person)).statusCode).toBe(200);
+    for (let count = 1; count < 60; count += 1) expect((await chat(edge, 0)).statusCode).toBe(200);
+    expectProblem(await chat(edge, 0), 429, "rate_limited");
+    expect((await chat(edge, 1)).statusCode).toBe(200);
+  });
+
+  it("are counted for each client where one is named, whatever the session", async () => {
+    const edge = givenApp({ rateLimits: { chatsPerMinute: 2 } });
+    for (const session of [1, 2]) expect((await chat(edge, session, "&client_id=ada")).statusCode).toBe(200);
+    expectProblem(await chat(edge, 3, "&client_id=ada"), 429, "rate_limited");
+    expect((await chat(edge, 3, "&client_id=bob")).statusCode).toBe(200);
+  });
+
+  it("are bounded for the key as a whole, and counted for the key alone where no proxy brings them", async () => {
+    const edge = givenApp({ rateLimits: { chatsPerMinute: 2, keyChatsPerMinute: 3 } });
+    for (const session of [1, 2, 3]) expect((await chat(edge, session)).statusCode).toBe(200);
+    expectProblem(await chat(edge, 4), 429, "rate_limited");
+    const direct = givenApp({ rateLimits: { chatsPerMinute: 2 } });
+    for (const session of [1, 2]) expect((await chat(direct, session, "", "192.0.2.1")).statusCode).toBe(200);
+    expectProblem(await chat(direct, 3, "", "192.0.2.1"), 429, "rate_limited");
+  });
+
+  it("have the numbers of their App where it has some", async () => {
+    const edge = givenApp();
+    edge.services.apps.rateLimits.set("defi", { chatsPerMinute: 1 });
+    expect((await chat(edge, 1)).statusCode).toBe(200);
+    expect(expectProblem(await chat(edge, 1), 429, "rate_limited")).toContain("At most 1 messages");
+    for (let count = 0; count < 2; count += 1) {
+      expect(
+        (await edge.send("POST", "/api/chat?message=hi", { remoteAddress: "10.0.0.1" })).statusCode,
+      ).toBe(200);
+    }
+  });
+});
+
+describe("new sessions and event streams with an App key behind a trusted proxy", () => {
+  const PROXY = "10.0.0.1";
+  const streamed: TestEdge[] = [];
+  afterEach(async () => {
+    for (const { app } of streamed.splice(0)) await app.close();
+  });
+  function givenKey(rateLimits: EdgeChanges["rateLimits"] = {}): TestEdge {
+    const edge = testEdge({ trustedProxies: [PROXY, "127.0.0.1"], rateLimits });
+    edge.services.apps.requireKey.set("defi", "chat");
+    edge.services.keys.grants.set("one", ["defi"]);
+    streamed.push(edge);
+    return edge;
+  }
+  const create = async (edge: TestEdge, session: number, key = "one", remoteAddress = PROXY) =>
+    (
+      await edge.send("POST", "/api/sessions", {
+        remoteAddress,
+        headers: { "x-session-id": idOf(session), "service-app-key": key },
+      })
+    ).statusCode;
+  /** Status of the answer to a request for an event stream, which stays open. */
+  async function stream(edge: TestEdge, session: number): Promise<number> {
+    if (!edge.app.server.listening) await edge.app.listen({ port: 0, host: "127.0.0.1" });
+    const { port } = edge.app.server.address() as AddressInfo;
+    const headers = { accept: "text/event-stream", "x-session-id": idOf(session), "service-app-key": "one" };
+    const answer = await fetch(`http://127.0.0.1:${port}/api/updates`, { headers });
+    return answer.status;
+  }
+
+  it("are all answered when one backend opens 200 sessions and 150 streams", async () => {
+    const edge = givenKey();
+    const statuses = new Set<number>();
+    for (let session = 0; session < 200; session += 1) statuses.add(await create(edge, session));
+    for (let session = 0; session < 150; session += 1) statuses.add(await stream(edge, session));
+    expect([...statuses]).toEqual([200]);
+    edge.app.server.closeAllConnections();
+  });
+
+  it("are bounded for the key as a whole", async () => {
+    const edge = givenKey({ newSessionsPerMinute: 1, streamsPerAddress: 1 });
+    for (let session = 0; session < 100; session += 1) expect(await create(edge, session)).toBe(200);
+    expect(await create(edge, 100)).toBe(429);
+    edge.pass(60_000);
+    for (let session = 0; session < 100; session += 1) expect(await stream(edge, session)).toBe(200);
+    edge.pass(60_000);
+    expect(await stream(edge, 0)).toBe(429);
+    edge.app.server.closeAllConnections();
+  });
+
+  it("count new sessions for each client that a chat names", async () => {
+    const edge = givenKey({ newSessionsPerMinute: 1 });
+    const chat = async (session: number, client: string) =>
+      (
+        await edge.send("POST", `/api/chat?message=hi&app=defi&client_id=${client}`, {
+          remoteAddress: PROXY,
+          headers: { "x-session-id": idOf(session), "service-app-key": "one" },
+        })
+      ).statusCode;
+    expect([await chat(1, "ada"), await chat(2, "ada"), await chat(3, "bob")]).toEqual([200, 429, 200]);
+  });
+
+  it("count for the address with a key that is not good, or that no proxy brings", async () => {
+    const edge = givenKey({ newSessionsPerMinute: 1 });
+    expect([await create(edge, 1, "bad"), await create(edge, 2, "bad")]).toEqual([200, 429]);
+    const direct = "192.0.2.1";
+    expect([await create(edge, 3, "one", direct), await create(edge, 4, "one", direct)]).toEqual([200, 429]);
+  });
+});
+
+describe("RateLimit and RateLimit-Policy", () => {
+  it("say what is left of each budget, in structured fields", async () => {
+    const edge = testEdge({ ...PUBLIC, rateLimits: { chatsPerMinute: 2 } });
+    await edge.send("POST", "/api/chat?message=hi");
+    edge.pass(1_500);
+    const { headers } = await edge.send("POST", "/api/chat?message=hi");
+    expect(headers["ratelimit-policy"]).toBe(
+      '"reads";q=30000;w=60, "session-reads";q=12000;w=60, "chats";q=2;w=60',
+    );
+    expect(headers["ratelimit"]).toBe('"reads";r=29998;t=59, "session-reads";r=11998;t=59, "chats";r=0;t=59');
+    const refused = await edge.send("POST", "/api/chat?message=hi");
+    expect([refused.statusCode, refused.headers["retry-after"]]).toEqual([429, "59"]);
+    expect(leftIn(refused.headers["ratelimit"])).toMatchObject({ chats: 0, reads: 29_997 });
+  });
+
+  it("stand in every answer of every operation under /api, however it ends", async () => {
+    const edge = testEdge(PUBLIC);
+    const missing = [];
+    for (const { operation } of OPERATIONS.filter((each) => each.operation.includes(" /api/"))) {
+      const [method = "", path = ""] = operation.split(" ");
+      const { app } = edge;
+      const url = path.replace("{id}", SESSION);
+      const answer = await app.inject({ method: method as "GET", url, headers: { "x-session-id": SESSION } });
+      const { ratelimit, "ratelimit-policy": policy } = answer.headers;
+      if (!String(ratelimit).includes('"reads";r=') || !String(policy).includes('"reads";q=30000;w=60'))
+        missing.push([operation, answer.statusCode]);
+    }
+    expect(missing).toEqual([]);
+  });
+
+  it("stand in answers that say 304, 400 and 401, and pages of other origins may read them", async () => {
+    const origin = "https://app.example.com";
+    const edge = testEdge({ ...PUBLIC, corsOrigins: [origin] });
+    const first = await edge.send("GET", "/api/state", { headers: { origin } });
+    expect(first.headers["access-control-expose-headers"]).toMatch(/RateLimit, RateLimit-Policy/);
+    const etag = String(first.headers["etag"]);
+    const answers = [
+      await edge.send("GET", "/api/state", { headers: { "if-none-match": etag } }),
+      await edge.send("GET", "/api/state", { headers: { "x-session-id": "nonsense" } }),
+      await edge.send("POST", "/api/chat?message=hi&app=nobodys"),
+    ];
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([304, 400, 401]);
+    for (const { headers } of answers) expect(leftIn(headers["ratelimit"])).toHaveProperty("reads");
+  });
+});
+
+describe("connections of one address", () => {
+  const sockets: Socket[] = [];
+  let edge: TestEdge;
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await edge.app.close();
+  });
+
+  async function open(): Promise<Socket> {
+    if (!edge.app.server.listening) await edge.app.listen({ port: 0, host: "127.0.0.1" });
+    const socket = connect((edge.app.server.address() as AddressInfo).port, "127.0.0.1");
+    sockets.push(socket.on("error", () => undefined));
+    await once(socket, "connect");
+    return socket;
+  }
+
+  /** Status of the answer to a request, `null` where the connection is closed without one. */
+  async function ask(socket: Socket): Promise<string> {
+    socket.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    const [bytes] = (await once(socket, "data")) as [Buffer];
+    return bytes.toString("latin1").slice(9, 12);
+  }
+
+  async function heldOpen(count: number): Promise<Socket[]> {
+    const held = [];
+    for (let index = 0; index < count; index += 1) {
+      const socket = await open();
+      expect(await ask(socket)).toBe("200");
+      held.push(socket);
+    }
+    return held;
+  }
+
+  it("beyond their number are answered with 429 and closed, and come free when one closes", async () => {
+    edge = testEdge({ ...PUBLIC, rateLimits: { connectionsPerAddress: 3 } });
+    const [first] = await heldOpen(3);
+    const refused = await open();
+    const [bytes] = (await once(refused, "data")) as [Buffer];
+    expect(bytes.toString("latin1")).toMatch(/^HTTP\/1.1 429 .*retry-after: 10\r\n.*"code":"rate_limited"/s);
+    await once(refused, "close");
+    const closed = new Promise((resolve) => {
+      edge.app.server.getConnections(() => undefined);
+      first!.once("close", resolve);
+    });
+    first!.end();
+    await closed;
+    expect(await ask(await open())).toBe("200");
+  });
+
+  it.each([
+    ["of a trusted proxy", { loopback: false, trustedProxies: ["127.0.0.0/8"] }],
+    ["on a loopback bind", {}],
+  ])("are not counted %s", async (_where, changes: EdgeChanges) => {
+    edge = testEdge({ ...changes, rateLimits: { connectionsPerAddress: 3 } });
+    expect(await heldOpen(6)).toHaveLength(6);
   });
 });

@@ -20,7 +20,7 @@ function named(modelId: string): LanguageModelV4 {
   return new MockLanguageModelV4({ modelId });
 }
 
-describe("the catalog of models", () => {
+describe("ModelCatalog", () => {
   it("splits a rig at its first slash", async () => {
     const asked: string[] = [];
     const catalog = createCatalog({
@@ -33,14 +33,14 @@ describe("the catalog of models", () => {
     expect(asked).toEqual(["gateway"]);
   });
 
-  it("has the demo model", async () => {
+  it("resolves the demo model", async () => {
     const catalog = createCatalog();
     expect(await catalog.resolve("demo/assistant")).toMatchObject({ provider: "demo", modelId: "assistant" });
     expect(await catalog.resolve("demo/assistant")).toBe(await catalog.resolve("demo/assistant"));
   });
 
   it.each(["demo/other", "nobody/model", "openai", "openai/", "", "constructor/x", "__proto__/x"])(
-    "has no model %s, and says so as a model that is not found",
+    "rejects %s as a model that does not exist",
     async (rig) => {
       const catalog = createCatalog();
       const error: unknown = await catalog.resolve(rig).catch((reason: unknown) => reason);
@@ -48,7 +48,7 @@ describe("the catalog of models", () => {
     },
   );
 
-  it("lets extra models stand before the configured ones", async () => {
+  it("prefers extra models to configured ones", async () => {
     const extra = named("extra");
     const catalog = createCatalog({ extraModels: { "demo/assistant": extra, "bench/instant": extra } });
     expect(await catalog.resolve("demo/assistant")).toBe(extra);
@@ -57,7 +57,7 @@ describe("the catalog of models", () => {
     expect(catalog.contextWindow("demo/assistant")).toBe(32_768);
   });
 
-  it("knows how much fits a model", () => {
+  it("returns the context window of a model", () => {
     const catalog = createCatalog();
     expect(catalog.contextWindow("demo/assistant")).toBe(1_000_000);
     expect(catalog.contextWindow("openai/gpt-4o")).toBe(128_000);
@@ -65,7 +65,7 @@ describe("the catalog of models", () => {
     expect(catalog.contextWindow("nobody/model")).toBe(32_768);
   });
 
-  it("believes the configuration about how much fits a provider's models", () => {
+  it("prefers a configured context window", () => {
     const catalog = createModelCatalog({
       clock: new ManualClock(),
       extraModels: {},
@@ -75,7 +75,7 @@ describe("the catalog of models", () => {
     expect(catalog.contextWindow("local/gpt-4o")).toBe(65_536);
   });
 
-  it("opens a provider once, however many ask at the same time", async () => {
+  it("opens a provider once for concurrent callers", async () => {
     const gate = Promise.withResolvers<void>();
     let opened = 0;
     const catalog = createCatalog({
@@ -96,7 +96,7 @@ describe("the catalog of models", () => {
     expect(opened).toBe(1);
   });
 
-  it("tries again after a package could not be loaded", async () => {
+  it("retries after a package failed to load", async () => {
     let opened = 0;
     const catalog = createCatalog({
       open: async () => {
@@ -111,7 +111,7 @@ describe("the catalog of models", () => {
     expect(opened).toBe(2);
   });
 
-  it("replaces its providers at once, and opens those that it has now", async () => {
+  it("replaces its providers atomically and opens the new ones", async () => {
     const asked: string[] = [];
     const catalog = createCatalog({
       open: async (name, { apiKey }) => {
@@ -128,7 +128,7 @@ describe("the catalog of models", () => {
     await expect(catalog.resolve("gateway/a")).rejects.toThrow("No such provider");
   });
 
-  it("sets up each kind of provider without a key, and without a call", async () => {
+  it("sets up each kind of provider without a key and without a call", async () => {
     const catalog = createCatalog({
       providers: {
         openai: { kind: "openai" },
@@ -145,7 +145,7 @@ describe("the catalog of models", () => {
   });
 });
 
-/** Packages that a process has imported by the end of a script that has the catalog. */
+/** Returns the packages that a process has imported after running a script that creates the catalog. */
 async function packagesAfter(script: string): Promise<readonly string[]> {
   const code = `
     import { registerHooks } from "node:module";
@@ -170,10 +170,10 @@ async function packagesAfter(script: string): Promise<readonly string[]> {
   return JSON.parse(stdout) as string[];
 }
 
-describe("a process with the catalog", () => {
+describe("process with a catalog", () => {
   const heavy = /^(?:ai|@ai-sdk\/(?!provider$).*|zod)$/;
 
-  it("has imported no provider's package, and not the SDK, before a model is asked for", async () => {
+  it("imports neither a provider's package nor the SDK before a model is resolved", async () => {
     const packages = await packagesAfter(
       'await catalog.resolve("demo/assistant"); catalog.contextWindow("openai/gpt-5");',
     );
@@ -181,7 +181,7 @@ describe("a process with the catalog", () => {
     expect(packages.filter((name) => heavy.test(name))).toEqual([]);
   });
 
-  it("imports the package of the provider that is asked for, and no other", async () => {
+  it("imports only the package of the requested provider", async () => {
     const packages = await packagesAfter('await catalog.resolve("openai/gpt-5");');
     expect(packages).toContain("@ai-sdk/openai");
     expect(packages.filter((name) => /@ai-sdk\/(?:anthropic|google|openai-compatible)/.test(name))).toEqual(

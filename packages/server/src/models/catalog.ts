@@ -12,28 +12,31 @@ import {
 } from "./provider-packages.ts";
 
 export interface ModelCatalogOptions {
-  /** By the name that stands before the first slash of a rig. */
+  /** By provider name: the part of a rig before its first slash. */
   readonly providers: Readonly<Record<string, ProviderSettings>>;
   readonly clock: Clock;
-  /** Models by rig that stand before the configured ones. */
+  /** Models by rig that take precedence over the configured ones. */
   readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
-  /** How a provider's package is loaded; tests load none. */
+  /** Loads a provider's package; replaced in tests. */
   readonly open?: (name: string, settings: HostedSettings) => Promise<ModelFactory>;
 }
 
 type ProvidersByName = ModelCatalogOptions["providers"];
 
-/** A catalog whose providers a reload replaces, all at once. Whoever has a model goes on with it. */
+/** A catalog whose providers can be replaced atomically. Models already resolved stay usable. */
 export interface ReplaceableModels extends ModelCatalog {
   replace(providers: ProvidersByName): void;
 }
 
-/** Rigs are `provider/model`, split at the first slash: `gateway/meta/llama` is the model `meta/llama` of `gateway`. */
+/**
+ * Creates a catalog. A rig is split at its first slash: `gateway/meta/llama` is the model `meta/llama` of
+ * `gateway`.
+ */
 export function createModelCatalog(options: ModelCatalogOptions): ReplaceableModels {
   const { clock, open = openProvider } = options;
   let providers = new Map(Object.entries(options.providers));
   const extraModels = new Map(Object.entries(options.extraModels));
-  /** By settings, so that what is made from replaced ones is not found any more. */
+  /** Keyed by settings, so that replaced settings drop their factory. */
   const opened = new WeakMap<ProviderSettings, Promise<ModelFactory>>();
 
   function factoryOf(name: string, settings: ProviderSettings): Promise<ModelFactory> {
@@ -41,7 +44,7 @@ export function createModelCatalog(options: ModelCatalogOptions): ReplaceableMod
     if (known !== undefined) return known;
     const factory = isHosted(settings) ? open(name, settings) : Promise.resolve(demoFactory(clock));
     opened.set(settings, factory);
-    // Not remembered when it failed: the next call tries again.
+    // Do not cache a failure: the next call retries.
     factory.catch(() => opened.delete(settings));
     return factory;
   }
@@ -77,7 +80,7 @@ function demoFactory(clock: Clock): ModelFactory {
   const assistant = createDemoModel(clock);
   return (modelId) => {
     if (modelId !== assistant.modelId)
-      throw noSuchModel(modelId, "The demo provider has only the model assistant");
+      throw noSuchModel(modelId, 'The demo provider has only the model "assistant"');
     return assistant;
   };
 }

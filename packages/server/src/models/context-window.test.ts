@@ -21,6 +21,6 @@ it.each<[ProviderKind | undefined, string, number]>([
   ["openai-compatible", "gpt-oss:20b", 8_192],
   ["openai-compatible", "anthropic/claude-sonnet-4.5", 200_000],
   [undefined, "scripted", 32_768],
-])("%s %s takes %i tokens", (kind, model, tokens) => {
+])("returns for %s %s a window of %i tokens", (kind, model, tokens) => {
   expect(contextWindowOf(kind, model)).toBe(tokens);
 });

@@ -1,20 +1,21 @@
-// How much fits a model. Providers' list endpoints do not say, so this is a table: what it does not know gets a size that hardly any
-// model in use is below, because a history cut too early is better than a call that is refused.
+// Context window sizes. Providers' list endpoints do not report them, so this is a table. Unknown models get
+// a conservative size: a history cut too early is better than a rejected call.
 
-/** What a provider tells us about its models in general. */
+/** The API that a provider speaks. */
 export type ProviderKind = "demo" | "openai" | "anthropic" | "google" | "openai-compatible";
 
-/** So large that a session is never cut: the demo model quotes a session's first message. */
+/** Large enough that a session is never cut: the demo model quotes the first message. */
 const demoTokens = 1_000_000;
 const hostedTokens = 32_768;
-/** Local servers load models with little context unless told otherwise: Ollama with 4,096, most guides say 8,192. */
+/** Local servers default to small contexts: Ollama to 4,096 tokens, most guides recommend 8,192. */
 const localTokens = 8_192;
 
 /**
- * Tokens by the beginning of a model's name; the longest beginning wins. Where members of a family differ, the smallest counts.
- * Sources, as of 2026: OpenAI, "Models" (platform.openai.com/docs/models), a page each; Anthropic, "Models overview"
- * (docs.anthropic.com), 200,000 unless a larger window is switched on; Google, "Gemini models" (ai.google.dev), input token limit.
- * A generation that is newer than this table counts as the one before it.
+ * Tokens by model name prefix; the longest matching prefix wins. Where models of a family differ, the
+ * smallest size counts. Sources, as of 2026: OpenAI, "Models" (platform.openai.com/docs/models), a page each;
+ * Anthropic, "Models overview" (docs.anthropic.com), 200,000 unless a larger window is switched on; Google,
+ * "Gemini models" (ai.google.dev), input token limit. A generation newer than this table matches the prefix
+ * of the one before it.
  */
 const families: ReadonlyArray<readonly [beginning: string, tokens: number]> = [
   ["gpt-3.5-turbo", 16_385],
@@ -48,10 +49,10 @@ const families: ReadonlyArray<readonly [beginning: string, tokens: number]> = [
 ];
 
 /**
- * Tokens that fit a model, prompt and answer together.
+ * Returns the context window in tokens, for prompt and answer together.
  *
- * @param kind of the model's provider; `undefined` for a model that comes from none
- * @param modelId as the provider calls it; for a gateway with the maker before it (`anthropic/claude-…`)
+ * @param kind kind of the model's provider; `undefined` for a model without a provider
+ * @param modelId the provider's name for the model; for a gateway prefixed with the maker (`anthropic/claude-…`)
  */
 export function contextWindowOf(kind: ProviderKind | undefined, modelId: string): number {
   if (kind === "demo") return demoTokens;

@@ -6,7 +6,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { createDemoModel } from "./demo-model.ts";
 
 describe("counting", () => {
-  it("streams the numbers, twenty a second, each in a delta of its own", async () => {
+  it("streams twenty numbers per second, each in its own delta", async () => {
     const clock = new ManualClock();
     const result = streamText({ model: createDemoModel(clock), prompt: "Count to 5, please" });
     const heard: Array<{ text: string; at: number }> = [];
@@ -28,7 +28,7 @@ describe("counting", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("stops at once when it is aborted, with no timer left", async () => {
+  it("stops at once on abort, and leaves no timer", async () => {
     const clock = new ManualClock();
     const stop = new AbortController();
     const result = streamText({
@@ -49,7 +49,7 @@ describe("counting", () => {
   });
 });
 
-describe("the stream itself", () => {
+describe("stream", () => {
   async function open(prompt: string, abortSignal?: AbortSignal) {
     const clock = new ManualClock();
     const { stream } = await createDemoModel(clock).doStream({
@@ -59,7 +59,7 @@ describe("the stream itself", () => {
     return { clock, reader: stream.getReader() };
   }
 
-  it("errors with the signal's reason at whatever moment it is aborted", async () => {
+  it("errors with the signal's reason whenever it is aborted", async () => {
     for (let parts = 0; parts < 6; parts += 1) {
       const stop = new AbortController();
       const { clock, reader } = await open("count to 9", stop.signal);
@@ -71,14 +71,14 @@ describe("the stream itself", () => {
       const pending = reader.read();
       const reason = new Error("enough");
       stop.abort(reason);
-      // What was ready when it was aborted may still come; nothing after it.
+      // Parts that were ready before the abort may still arrive, but none after it.
       const last = await pending.catch((error: unknown) => error);
       if (last !== reason) await expect(reader.read()).rejects.toBe(reason);
       expect(clock.timers).toBe(0);
     }
   });
 
-  it("does not begin when it was aborted before", async () => {
+  it("does not start if already aborted", async () => {
     const reason = new Error("too late");
     await expect(open("count to 9", AbortSignal.abort(reason))).rejects.toBe(reason);
     const model = createDemoModel(new ManualClock());
@@ -87,7 +87,7 @@ describe("the stream itself", () => {
     );
   });
 
-  it("leaves no timer when its reader goes", async () => {
+  it("leaves no timer when its reader cancels", async () => {
     const { clock, reader } = await open("count to 9");
     for (let read = 0; read < 4; read += 1) await reader.read();
     const pending = reader.read();
@@ -98,7 +98,7 @@ describe("the stream itself", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("stops listening to its signal when it is over, however it ends", async () => {
+  it("removes its abort listener however it ends", async () => {
     const { signal } = new AbortController();
     const cancelled = await open("count to 9", signal);
     await cancelled.reader.read();
@@ -110,7 +110,7 @@ describe("the stream itself", () => {
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 
-  it("is the same every time, and so is the answer in one piece", async () => {
+  it("is deterministic, and equals the non-streaming answer", async () => {
     const read = async (prompt: string): Promise<LanguageModelV4StreamPart[]> => {
       const { clock, reader } = await open(prompt);
       const parts: LanguageModelV4StreamPart[] = [];

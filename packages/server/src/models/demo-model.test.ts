@@ -9,7 +9,7 @@ const tools: ToolSet = {
   calculator: tool({ description: "", inputSchema: jsonSchema({ type: "object" }) }),
 };
 
-/** One step through the SDK, as a turn makes it. */
+/** Runs one step through the SDK, as a turn does. */
 async function step(messages: string | ModelMessage[], options: { tools?: ToolSet } = { tools }) {
   const result = streamText({
     model: createDemoModel(new ManualClock()),
@@ -31,7 +31,7 @@ async function step(messages: string | ModelMessage[], options: { tools?: ToolSe
   };
 }
 
-/** The answer to a question after its tool call came to `output`. */
+/** Returns the answer to a question after its tool call returned `output`. */
 async function stepWithResult(question: string, output: LanguageModelV4ToolResultOutput) {
   const { messages, calls, callIds } = await step(question);
   const [toolCallId = ""] = callIds;
@@ -41,7 +41,7 @@ async function stepWithResult(question: string, output: LanguageModelV4ToolResul
 }
 
 describe("demo/assistant", () => {
-  it("says what it is when greeted, word by word", async () => {
+  it("introduces itself word by word when greeted", async () => {
     const { text, types, finishReason } = await step("Hello!");
     expect(text).toMatch(/^Hello! I am demo\/assistant, the demo model /);
     expect(finishReason).toBe("stop");
@@ -50,7 +50,7 @@ describe("demo/assistant", () => {
     expect(types.filter((type) => type === "text-delta").length).toBeGreaterThan(20);
   });
 
-  it("says that it is the demo model and quotes anything else, however long", async () => {
+  it("quotes any other message, however long", async () => {
     expect((await step("Tell me about whales")).text).toBe(
       'I am the demo model, so all I can do with this is to repeat it. You said: "Tell me about whales"',
     );
@@ -60,7 +60,7 @@ describe("demo/assistant", () => {
     expect(types.filter((type) => type === "text-delta").length).toBeLessThanOrEqual(64);
   });
 
-  it("quotes the first user message, not the instructions and not itself", async () => {
+  it("quotes the first user message, not the instructions or itself", async () => {
     const { text } = await step([
       {
         role: "user",
@@ -78,7 +78,7 @@ describe("demo/assistant", () => {
     expect((await step("what did I say first?")).text).toContain('"what did I say first?"');
   });
 
-  it("answers the latest message, not one before whose tool answered", async () => {
+  it("answers the latest message, not an earlier one with a tool result", async () => {
     const earlier = await stepWithResult("what is 2+2?", {
       type: "json",
       value: { expression: "2+2", result: 4 },
@@ -108,7 +108,7 @@ describe("demo/assistant", () => {
   });
 });
 
-describe("a question for a tool", () => {
+describe("question for a tool", () => {
   it.each([
     ["what time is it", "current_time", {}],
     ["What time is it in Tokyo?", "current_time", { timezone: "Asia/Tokyo" }],
@@ -117,7 +117,7 @@ describe("a question for a tool", () => {
     ["what is 12 * 7?", "calculator", { expression: "12 * 7" }],
     ["calculate 2^10", "calculator", { expression: "2^10" }],
     ["(3+4)*2", "calculator", { expression: "(3+4)*2" }],
-  ])("is asked of it: %s", async (question, toolName, input) => {
+  ])("calls the tool: %s", async (question, toolName, input) => {
     const { types, calls, finishReason, text } = await step(question);
     expect(calls).toEqual([{ toolName, input }]);
     expect(finishReason).toBe("tool-calls");
@@ -137,7 +137,7 @@ describe("a question for a tool", () => {
   it.each([
     ["what time is it?", "current_time"],
     ["what is 12 * 7?", "calculator"],
-  ])("is answered by saying so when the tool is not offered: %s", async (question, name) => {
+  ])("is declined if the tool is not offered: %s", async (question, name) => {
     const sentence = `I would ask the tool ${name} for that, but it is not among the tools that I may use here.`;
     const { text, calls } = await step(question, {});
     expect(text).toBe(sentence);
@@ -190,7 +190,7 @@ describe("a question for a tool", () => {
     expect(finishReason).toBe("stop");
   });
 
-  it("gives every call of a session another id, an interrupted one too", async () => {
+  it("gives every call of a session a unique id, even after an interrupt", async () => {
     const clock = new ManualClock();
     const model = createDemoModel(clock);
     const idOf = async (messages: ModelMessage[]) =>
@@ -213,7 +213,7 @@ describe("counting", () => {
 });
 
 describe("usage", () => {
-  it("is a token for every four characters of prompt and answer, rounded up", async () => {
+  it("counts one token for every four characters of prompt and answer, rounded up", async () => {
     const model = createDemoModel(new ManualClock());
     const result = await generateText({ model, instructions: "12345", prompt: "count to 3" });
     expect(result.text).toBe("1 2 3");

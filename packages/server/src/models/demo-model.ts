@@ -1,5 +1,5 @@
-// A model that anyone can run at once: no key, no network, the same answer every time. It implements the interface that the
-// providers' models implement, so that everything around it is the real thing: streaming, tools, interrupts, recovery.
+// A deterministic model that needs no key and no network. It implements the same interface as the providers'
+// models, so streaming, tools, interrupts and recovery run through the real code.
 
 import { createHash } from "node:crypto";
 import type {
@@ -21,7 +21,9 @@ const textId = "text-1";
 const stopped: LanguageModelV4FinishReason = { unified: "stop", raw: "stop" };
 const calledTools: LanguageModelV4FinishReason = { unified: "tool-calls", raw: "tool-calls" };
 
-/** `demo/assistant` (contract section 4). What it says depends on the prompt and the offered tools alone. */
+/**
+ * Creates `demo/assistant` (contract section 4). Its answers depend only on the prompt and the offered tools.
+ */
 export function createDemoModel(clock: Clock): LanguageModelV4 {
   return {
     specificationVersion: "v4",
@@ -91,8 +93,9 @@ function toolCallOf(
 }
 
 /**
- * Differs between the calls of a session without chance: the prompt grows with every answer, and the time tells apart two calls
- * for the same prompt (the first of which was interrupted and has left the history).
+ * Returns an id that is unique within a session without randomness: the prompt grows with every answer, and
+ * the time distinguishes two calls for the same prompt (the first of which was interrupted and is no longer
+ * in the history).
  */
 function toolCallId(options: LanguageModelV4CallOptions, clock: Clock): string {
   const digest = createHash("sha256").update(JSON.stringify(options.prompt)).digest("base64url");

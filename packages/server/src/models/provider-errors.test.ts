@@ -26,7 +26,7 @@ function withCause(message: string, cause: unknown): Error {
 const loop = new Error("round and round");
 loop.cause = loop;
 
-describe("what is told of a failure", () => {
+describe("describeModelFailure", () => {
   it.each<[string, unknown, object]>([
     ["a missing key", new LoadAPIKeyError({ message: "none" }), { code: "model_auth", retryable: false }],
     [
@@ -100,7 +100,7 @@ describe("what is told of a failure", () => {
     expect(describeModelFailure(error)).toMatchObject(expected);
   });
 
-  it("is what the last of several tries came to", () => {
+  it("describes the last error of a retry error", () => {
     const errors = [
       apiError({ statusCode: 500 }),
       apiError({ statusCode: 429, responseHeaders: { "retry-after": "3" } }),
@@ -117,7 +117,7 @@ describe("what is told of a failure", () => {
     });
   });
 
-  it("takes a date to wait for against the given time", () => {
+  it("resolves a Retry-After date against the given time", () => {
     const responseHeaders = { "retry-after": "Thu, 01 Jan 2026 00:01:30 GMT" };
     const error = apiError({ statusCode: 503, responseHeaders });
     expect(describeModelFailure(error, Date.UTC(2026, 0, 1)).retryAfterMs).toBe(90_000);

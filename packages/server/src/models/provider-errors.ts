@@ -1,5 +1,6 @@
-// What providers and their packages throw, as the people who use an application may read it. What a provider wrote is only looked
-// at to tell the cases apart: it may hold keys, addresses, account names and parts of the conversation, and is never passed on.
+// Maps errors of providers and their packages to user-facing messages. A provider's own text is used only for
+// classification and is never passed on: it may contain keys, addresses, account names and parts of the
+// conversation.
 
 import {
   APICallError,
@@ -45,10 +46,10 @@ const messages = {
 const quotaMessage =
   "The server's account at the assistant's model provider has no credit or quota left. Ask the operator to check the account.";
 
-/** What is known of a provider's error, whichever way it came. */
+/** A provider's error, normalized from a response or from a stream. */
 interface ProviderAnswer {
   readonly status: number | undefined;
-  /** Everything the provider wrote, in lower case. */
+  /** The provider's text, in lower case. */
   readonly text: string;
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
@@ -72,12 +73,12 @@ const networkFailures = new Set([
   "UND_ERR_SOCKET",
   "UND_ERR_CLOSED",
 ]);
-/** What the platform's `fetch` says when a connection ends before the answer does. */
+/** Messages of `fetch` when a connection breaks before the response is complete. */
 const brokenConnection = /^(?:terminated|fetch failed|network error|other side closed)$/i;
 
 /**
- * Why a model could not be called or did not finish, in a sentence for a user of the application that holds no secret, address or
- * stack. Takes whatever `ModelCatalog.resolve`, the SDK and its providers throw or stream as an error.
+ * Returns the user-facing code and message for a failed model call. The message contains no secret, address or stack. Accepts
+ * anything that `ModelCatalog.resolve`, the SDK or its providers throw or stream as an error.
  *
  * @param now milliseconds since the Unix epoch, for a `Retry-After` that is a date
  */
@@ -104,12 +105,12 @@ function failure(
   return { code, message, retryable, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/** The SDK's own retries, where a caller uses them, hide what happened behind a summary. */
+/** Unwraps the SDK's retry error, which hides the cause behind a summary. */
 function unwrapRetry(error: unknown): unknown {
   return nameOf(error) === "AI_RetryError" && isObject(error) ? error["lastError"] : error;
 }
 
-/** The connection was fine and ended well, but there was no answer in it, only the beginning of one, or one with parts missing. */
+/** Returns true if the connection ended normally but the answer was empty, truncated or incomplete. */
 function isAnswerless(error: unknown): boolean {
   return (
     EmptyResponseBodyError.isInstance(error) ||
@@ -121,7 +122,7 @@ function isAnswerless(error: unknown): boolean {
 
 function readAnswer(error: unknown, now: number): ProviderAnswer | null {
   if (APICallError.isInstance(error)) {
-    // Without a status, or with a good one, it is the connection that failed.
+    // Without an error status, the connection failed.
     if (error.statusCode === undefined || error.statusCode < 400) return null;
     return {
       status: error.statusCode,
@@ -130,7 +131,7 @@ function readAnswer(error: unknown, now: number): ProviderAnswer | null {
       retryAfterMs: retryAfter(error.responseHeaders, error.responseBody, now),
     };
   }
-  // An error that a provider sent inside a stream: of the SDK's class, or as the provider wrote it.
+  // An error event inside a stream: an SDK error, or the provider's raw object.
   if (!isObject(error) || (nameOf(error) !== "AI_StreamProviderError" && error instanceof Error)) return null;
   const status = typeof error["statusCode"] === "number" ? error["statusCode"] : undefined;
   const words = [error["type"], error["code"], error["message"]].filter((word) => typeof word === "string");
@@ -152,7 +153,7 @@ function describeAnswer({
   ) {
     return failure("model_refused", false);
   }
-  // Google calls a limit that is over in a minute a quota too, and says how long to wait.
+  // Google also reports rate limits as exceeded quota, but with a retry delay.
   const isOutOfQuota = /insufficient_quota|exceeded your current quota|credit balance is too low/.test(text);
   if (status === 402 || (isComplaint && isOutOfQuota && retryAfterMs === undefined)) {
     return failure("model_rate_limited", false, undefined, quotaMessage);
@@ -184,7 +185,10 @@ function saysBadKey(text: string): boolean {
   );
 }
 
-/** A connection that could not be made, did not hold, or was given up. */
+/**
+ * Classifies connections that were refused, broke, timed out or were aborted. Returns `null` for other
+ * errors.
+ */
 function describeBreak(error: unknown): ReturnType<typeof failure> | null {
   const chain = causesOf(error);
   const names = chain.map(nameOf);
@@ -195,12 +199,12 @@ function describeBreak(error: unknown): ReturnType<typeof failure> | null {
   if (names.includes("AbortError")) return failure("model_timeout", false);
   const isBroken = chain.some(({ message }) => typeof message === "string" && brokenConnection.test(message));
   if (isBroken || codes.some((code) => networkFailures.has(code))) return failure("model_unavailable", true);
-  // No answer came, and the platform does not say why in a way that is known here (a certificate, a proxy, a bad address).
+  // No response, for a cause not listed above (a certificate, a proxy, an invalid address).
   const isUnanswered = APICallError.isInstance(error) && error.statusCode === undefined;
   return isUnanswered ? failure("model_unavailable", error.isRetryable) : null;
 }
 
-/** The error, its cause, the cause's cause and so on; each once, should they go in a circle. */
+/** Returns the error and its chain of causes, each once even if the chain is circular. */
 function causesOf(error: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> {
   const chain = new Set<Readonly<Record<string, unknown>>>();
   for (let current = error; isObject(current) && !chain.has(current); current = current["cause"])

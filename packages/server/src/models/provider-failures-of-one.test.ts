@@ -1,4 +1,4 @@
-// What is told of failures that are one provider's own, and of errors that come inside a stream.
+// Failures specific to one provider, and errors inside a stream.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createProviderCatalog, failureOf, type Rig, secretKey } from "../../test/provider-calls.ts";
@@ -12,7 +12,7 @@ function fail(rig: Rig, signal?: AbortSignal) {
   return failureOf(createProviderCatalog(server.url), rig, signal);
 }
 
-describe("a failure that only one provider has", () => {
+describe("failure of a single provider", () => {
   const tooLong = { code: "model_context_overflow", retryable: false };
   it.each<[string, Rig, number, unknown]>([
     [
@@ -85,7 +85,7 @@ describe("a failure that only one provider has", () => {
     expect(await fail(rig)).toMatchObject(tooLong);
   });
 
-  it("is a bad key, which Google calls a bad request", async () => {
+  it("recognizes Google's 400 for an invalid key", async () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }];
     server.answer = answerJson(400, {
       error: {
@@ -101,7 +101,7 @@ describe("a failure that only one provider has", () => {
     });
   });
 
-  it("is Google's way to say how long to wait", async () => {
+  it("reads Google's retry delay", async () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "37.5s" }];
     const message = "You exceeded your current quota, please check your plan.";
     server.answer = answerJson(429, { error: { code: 429, message, status: "RESOURCE_EXHAUSTED", details } });
@@ -145,7 +145,7 @@ describe("a failure that only one provider has", () => {
     expect(failure?.message).toContain("no credit or quota left");
   });
 
-  it("is a refusal for content", async () => {
+  it("recognizes content refusals", async () => {
     const error = {
       message: "Blocked by our moderation system",
       type: "image_generation_user_error",
@@ -158,8 +158,8 @@ describe("a failure that only one provider has", () => {
   });
 });
 
-describe("an error inside a stream", () => {
-  it("of Anthropic is told by its type", async () => {
+describe("error inside a stream", () => {
+  it("is classified by its type for Anthropic", async () => {
     const start = {
       type: "message_start",
       message: {
@@ -193,7 +193,7 @@ describe("an error inside a stream", () => {
     ["rate_limit_exceeded", "model_rate_limited", true],
     ["server_error", "model_unavailable", true],
     ["context_length_exceeded", "model_context_overflow", false],
-  ])("of OpenAI is told by its code %s", async (code, expected, retryable) => {
+  ])("is classified by its code %s for OpenAI", async (code, expected, retryable) => {
     server.answer = (response) => {
       writeEvents(response, [
         [null, { type: "response.created", response: { id: "r", created_at: 1, model: "gpt-5" } }],
@@ -216,7 +216,7 @@ describe("an error inside a stream", () => {
     expect(await fail("openai/gpt-5")).toMatchObject({ code: expected, retryable });
   });
 
-  it("of a compatible server is told by its code", async () => {
+  it("is classified by its code for a compatible server", async () => {
     server.answer = (response) => {
       writeEvents(response, [
         [null, { id: "c", choices: [{ index: 0, delta: { role: "assistant", content: "Hel" } }] }],

@@ -1,4 +1,4 @@
-// What is told when a provider fails in the ways in which all of them can.
+// Failures that every provider can have.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createProviderCatalog, failureOf, type Rig, rigs, secretKey } from "../../test/provider-calls.ts";
@@ -13,7 +13,7 @@ function fail(rig: Rig, signal?: AbortSignal) {
   return failureOf(createProviderCatalog(server.url), rig, signal);
 }
 
-/** The body of an error as the provider of a rig writes it. */
+/** Returns an error body in the format of the rig's provider. */
 function errorBody(
   rig: Rig,
   error: { status: number; type: string; message: string; code?: string; google?: string },
@@ -25,13 +25,13 @@ function errorBody(
   return { error: { message, type: error.type, code: error.code ?? null, param: null } };
 }
 
-describe.each(rigs)("a failure of %s", (rig) => {
+describe.each(rigs)("failure of %s", (rig) => {
   const answered = (error: Parameters<typeof errorBody>[1], headers: Record<string, string> = {}) => {
     server.answer = answerJson(error.status, errorBody(rig, error), headers);
     return fail(rig);
   };
 
-  it("for a bad key", async () => {
+  it("maps an invalid key to model_auth", async () => {
     const error = {
       status: 401,
       type: "authentication_error",
@@ -42,7 +42,7 @@ describe.each(rigs)("a failure of %s", (rig) => {
     expect(await answered({ ...error, status: 403 })).toMatchObject({ code: "model_auth", retryable: false });
   });
 
-  it("for too many requests, with the time to wait", async () => {
+  it("maps 429 to model_rate_limited with the delay", async () => {
     const error = {
       status: 429,
       type: "rate_limit_error",
@@ -63,19 +63,19 @@ describe.each(rigs)("a failure of %s", (rig) => {
     expect(plain).not.toHaveProperty("retryAfterMs");
   });
 
-  it.each([500, 502, 503, 529])("for the trouble that status %i means", async (status) => {
+  it.each([500, 502, 503, 529])("maps status %i", async (status) => {
     const error = { status, type: "api_error", message: "Overloaded", google: "UNAVAILABLE" };
     expect(await answered(error)).toMatchObject({ code: "model_unavailable", retryable: true });
   });
 
-  it("for a gateway that answers with a page", async () => {
+  it("maps an HTML error page of a gateway", async () => {
     server.answer = answerJson(502, "<html>Bad gateway</html>");
     expect(await fail(rig)).toMatchObject({ code: "model_unavailable", retryable: true });
     server.answer = answerJson(504, "<html>Gateway time-out</html>");
     expect(await fail(rig)).toMatchObject({ code: "model_timeout", retryable: true });
   });
 
-  it("for a model that is not there", async () => {
+  it("maps an unknown model", async () => {
     const error = {
       status: 404,
       type: "not_found_error",
@@ -86,7 +86,7 @@ describe.each(rigs)("a failure of %s", (rig) => {
     expect(await answered(error)).toMatchObject({ code: "model_not_found", retryable: false });
   });
 
-  it("for a request that it does not take", async () => {
+  it("maps a rejected request", async () => {
     const error = {
       status: 400,
       type: "invalid_request_error",
@@ -96,7 +96,7 @@ describe.each(rigs)("a failure of %s", (rig) => {
     expect(await answered(error)).toMatchObject({ code: "model_error", retryable: false });
   });
 
-  it("for a server that is not there", async () => {
+  it("maps an unreachable server", async () => {
     const gone = new ProviderServer();
     await gone.start();
     const catalog = createProviderCatalog(gone.url);
@@ -104,7 +104,7 @@ describe.each(rigs)("a failure of %s", (rig) => {
     expect(await failureOf(catalog, rig)).toMatchObject({ code: "model_unavailable", retryable: true });
   });
 
-  it("for a connection that ends before or amid the answer", async () => {
+  it("maps a connection that breaks before or during the response", async () => {
     server.answer = (response) => response.destroy();
     expect(await fail(rig)).toMatchObject({ code: "model_unavailable", retryable: true });
     server.answer = (response) => {
@@ -114,12 +114,12 @@ describe.each(rigs)("a failure of %s", (rig) => {
     expect(await fail(rig)).toMatchObject({ code: "model_unavailable", retryable: true });
   });
 
-  it("for an answer that is not in its protocol", async () => {
+  it("maps a malformed response", async () => {
     server.answer = answerJson(200, "data: not json\n\n", { "content-type": "text/event-stream" });
     expect(await fail(rig)).toMatchObject({ code: "model_error", retryable: false });
   });
 
-  it("for an answer that does not come in time, and hangs up", async () => {
+  it("maps a timeout, and closes the connection", async () => {
     const asked = Promise.withResolvers<void>();
     server.answer = () => asked.resolve();
     const stop = new AbortController();

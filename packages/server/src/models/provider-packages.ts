@@ -1,29 +1,32 @@
-// Each provider's package is imported by the first model that needs it: together they would cost every start 100 ms and 15 MB.
+// Imports each provider's package on first use: together they would add 100 ms and 15 MB to every start.
 
 import { LoadAPIKeyError, type LanguageModelV4, type LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { ProviderKind } from "./context-window.ts";
 
 export interface ProviderSettings {
   readonly kind: ProviderKind;
-  /** Where the provider's API is; required for `openai-compatible`, else the provider's own address. */
+  /**
+   * Base URL of the provider's API; required for `openai-compatible`, otherwise the provider's own by
+   * default.
+   */
   readonly baseURL?: string;
   readonly apiKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Tokens that fit its models, where the configuration knows better than `contextWindowOf`. */
+  /** Context window of its models in tokens; overrides `contextWindowOf`. */
   readonly contextWindow?: number;
 }
 
-/** Makes a provider's model by the provider's name for it. */
+/** Creates a model from the provider's name for it. */
 export type ModelFactory = (modelId: string) => LanguageModelV4;
 
-/** A provider that is called over the network. */
+/** Settings of a provider that is called over the network. */
 export type HostedSettings = ProviderSettings & { readonly kind: Exclude<ProviderKind, "demo"> };
 
 /**
- * Imports the package of a provider and sets it up. Addresses and keys are always given, never left to the packages, which would
- * take them from the environment: a key must not go to an address that it was not configured for.
+ * Imports a provider's package and configures it. Base URL and key are always passed explicitly: the packages would otherwise read
+ * them from the environment, and a key must never go to a URL that it was not configured for.
  *
- * @param name what the configuration calls the provider
+ * @param name the provider's name in the configuration
  */
 export async function openProvider(name: string, settings: HostedSettings): Promise<ModelFactory> {
   const headers = { ...settings.headers };
@@ -32,8 +35,9 @@ export async function openProvider(name: string, settings: HostedSettings): Prom
       const { createOpenAI } = await import("@ai-sdk/openai");
       const baseURL = settings.baseURL ?? "https://api.openai.com/v1";
       const provider = createOpenAI({ baseURL, headers, apiKey: settings.apiKey ?? missingKey(name) });
-      // The Responses API, which is the package's default too: reasoning models keep their reasoning between the steps of a turn
-      // there, and new models and features come to it first. Servers that only speak chat completions are `openai-compatible`.
+      // The Responses API, also the package's default: reasoning models keep their reasoning between the
+      // steps of a turn, and new models and features appear there first. Servers that only support chat
+      // completions are `openai-compatible`.
       return (modelId) => withoutStorage(provider.responses(modelId));
     }
     case "anthropic": {
@@ -52,13 +56,14 @@ export async function openProvider(name: string, settings: HostedSettings): Prom
     }
     case "openai-compatible": {
       const { baseURL, apiKey } = settings;
-      if (baseURL === undefined) throw new TypeError(`The provider ${name} needs a baseURL.`);
+      if (baseURL === undefined)
+        throw new TypeError(`provider "${name}" needs a baseURL. Set it in the configuration.`);
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
       const provider = createOpenAICompatible({
         name,
         baseURL,
         headers,
-        // Without it these servers report no usage for streamed answers.
+        // Without this, these servers report no usage for streamed answers.
         includeUsage: true,
         ...(apiKey !== undefined && { apiKey }),
       });
@@ -67,17 +72,18 @@ export async function openProvider(name: string, settings: HostedSettings): Prom
   }
 }
 
-/** A key that is asked for when a call is made and fails the call, not the setting up. */
+/** Defers the error for a missing key from setup to the first call. */
 function missingKey(name: string): () => never {
   return () => {
-    throw new LoadAPIKeyError({ message: `The provider ${name} has no API key.` });
+    throw new LoadAPIKeyError({ message: `provider "${name}" has no API key. Set it in the configuration.` });
   };
 }
 
 /**
- * An OpenAI model that keeps nothing at OpenAI. By default the Responses API stores every answer and the SDK replays history as
- * references to what is stored; such a reference breaks when it expires, is deleted, or belongs to another account. Without storage
- * history is sent as it is, reasoning in encrypted form. A caller that asks for storage itself still gets it.
+ * Disables storage at OpenAI. By default the Responses API stores every answer and the SDK replays history as
+ * references to stored items, which break when they expire, are deleted, or belong to another account.
+ * Without storage the history is sent in full, with encrypted reasoning. A caller can still request storage
+ * explicitly.
  */
 function withoutStorage(model: LanguageModelV4): LanguageModelV4 {
   const adapt = (options: LanguageModelV4CallOptions): LanguageModelV4CallOptions => {

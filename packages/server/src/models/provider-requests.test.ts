@@ -1,4 +1,4 @@
-// What goes over the wire to a provider.
+// Requests as sent to a provider.
 
 import { experimental_streamLanguageModelCall, type ModelMessage } from "ai";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -15,8 +15,8 @@ function fail(rig: Rig, signal?: AbortSignal) {
   return failureOf(createProviderCatalog(server.url), rig, signal);
 }
 
-describe("a request", () => {
-  it("carries the key and the configured headers", async () => {
+describe("provider request", () => {
+  it("contains the key and the configured headers", async () => {
     server.answer = answerJson(500, {});
     for (const rig of rigs) await fail(rig);
     expect(server.requests.map(({ path }) => path)).toEqual([
@@ -33,7 +33,7 @@ describe("a request", () => {
     for (const { headers } of server.requests) expect(headers["x-project"]).toBe("demo");
   });
 
-  it("never takes a key or an address from the environment", async () => {
+  it("never takes a key or a base URL from the environment", async () => {
     for (const name of ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"])
       vi.stubEnv(name, secretKey);
     const catalog = createProviderCatalog(server.url, null);
@@ -49,13 +49,13 @@ describe("a request", () => {
     expect(server.requests[0]?.headers.authorization).toBeUndefined();
   });
 
-  it("asks a compatible server for usage", async () => {
+  it("requests usage from a compatible server", async () => {
     server.answer = answerJson(500, {});
     await fail("local/llama3.2");
     expect(server.requests[0]?.body["stream_options"]).toEqual({ include_usage: true });
   });
 
-  it("lets OpenAI store nothing, and sends history instead of references to what is stored", async () => {
+  it("disables storage at OpenAI, and sends the history instead of references", async () => {
     server.answer = answerJson(500, {});
     const catalog = createProviderCatalog(server.url);
     const metadata = (itemId: string) => ({ providerOptions: { openai: { itemId } } });

@@ -1,4 +1,4 @@
-// Each provider's real package against a mock that speaks its wire protocol.
+// Tests each provider's real package against a mock that speaks its wire protocol.
 
 import { LLMock } from "@copilotkit/aimock";
 import {
@@ -36,14 +36,14 @@ beforeAll(async () => {
   mock.onMessage("weather", { toolCalls: [{ id: "call_1", name: "weather", arguments: '{"city":"Oslo"}' }] });
   mock.onMessage("hello", { content: "Hello, I am a mock of a model.", usage }, { chunkSize: 5 });
   mock.onMessage("think", { content: "Done.", reasoning: "Let me see.", reasoningSignature: "signed" });
-  // Far slower than any test waits: it ends because it is aborted, or not at all.
+  // Slower than any test's timeout: only an abort ends it in time.
   mock.onMessage("long story", { content: "word ".repeat(10_000) }, { chunkSize: 5, latency: 40 });
   await mock.start();
 });
 
 afterAll(() => mock.stop());
 
-/** What the tests below call; made when the mock has its address. */
+/** Resolves a model after the mock has its address. */
 function resolve(rig: string) {
   const apiKey = "test-key";
   return createModelCatalog({
@@ -75,13 +75,13 @@ describe.each([
     expect(mock.getLastRequest()?.path).toBe(path);
   });
 
-  it("tells its reasoning apart from its text", async () => {
+  it("separates reasoning from text", async () => {
     const result = streamText({ model: await resolve(rig), prompt: "think" });
     expect(await result.text).toBe("Done.");
     expect(await result.reasoningText).toBe("Let me see.");
   });
 
-  it("calls a tool, and answers from its result and a history that was stored as JSON", async () => {
+  it("calls a tool, and answers from its result and a history stored as JSON", async () => {
     const model = await resolve(rig);
     const question: ModelMessage = { role: "user", content: "weather, please" };
     const first = streamText({ model, messages: [question], tools });
@@ -103,7 +103,7 @@ describe.each([
     expect(JSON.stringify(mock.getLastRequest()?.body)).toContain('rain\\":true');
   });
 
-  it("stops in the middle when it is aborted", async () => {
+  it("stops mid-stream on abort", async () => {
     const stop = new AbortController();
     const result = streamText({
       model: await resolve(rig),
@@ -119,7 +119,7 @@ describe.each([
     expect(types).not.toContain("finish");
   });
 
-  it("stops in the middle when its reader goes, with nothing left unhandled", async () => {
+  it("stops mid-stream when its reader cancels, without an unhandled rejection", async () => {
     const { stream } = await experimental_streamLanguageModelCall({
       model: await resolve(rig),
       prompt: "a long story",

@@ -1,14 +1,14 @@
-// How long a provider asks to wait before the next try.
+// Reads the delay that a provider requests before a retry.
 
-/** Headers with their names in lower case, as the SDK gives them. */
+/** Headers with lower-case names, as the SDK returns them. */
 type Headers = Readonly<Record<string, string | undefined>>;
 
 /**
- * Milliseconds that a failed answer asks to wait, `undefined` when it does not say: `retry-after-ms` (OpenAI), `Retry-After` in
- * seconds or as a date (RFC 9110 section 10.2.3; a date is taken against the answer's own `Date`, so that clocks need not agree), or
- * Google's `retryDelay` in the body.
+ * Returns the requested delay in milliseconds, or `undefined` if there is none: `retry-after-ms` (OpenAI), `Retry-After` in seconds
+ * or as a date (RFC 9110 section 10.2.3), or Google's `retryDelay` in the body. A date is relative to the response's own `Date`, so
+ * that the clocks need not agree.
  *
- * @param now milliseconds since the Unix epoch, for a date in an answer that has none itself
+ * @param now milliseconds since the Unix epoch, used if the response has no `Date`
  */
 export function retryAfter(
   headers: Headers | undefined,
@@ -24,13 +24,13 @@ export function retryAfter(
   return date === undefined ? undefined : Math.max(0, date - (readDate(headers?.["date"]) ?? now));
 }
 
-/** An HTTP date, which begins with the day's name; the platform would take "-5" for a date as well. */
+/** Parses an HTTP date. It must start with a weekday: `Date.parse` also accepts "-5". */
 function readDate(value: string | undefined): number | undefined {
   const date = /^\s*[a-z]{3,9},? /i.test(value ?? "") ? Date.parse(value ?? "") : Number.NaN;
   return Number.isNaN(date) ? undefined : date;
 }
 
-/** A number that is not negative; nothing else, because `Number("")` and `Number("0x10")` are numbers too. */
+/** Parses a non-negative decimal number; `Number` alone would also accept "" and "0x10". */
 function readNumber(value: string | undefined): number | undefined {
   const text = value?.trim() ?? "";
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;

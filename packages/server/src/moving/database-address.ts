@@ -1,4 +1,4 @@
-// Databases as they are named on a command line, and the adapter that opens each.
+// Parses database addresses of the command line and opens the matching adapter.
 
 import { realpath } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
@@ -11,10 +11,10 @@ import { withSqliteTables } from "../store/sqlite/tables.ts";
 export type DatabaseAddress =
   /** Absolute path of a data directory. */
   | { readonly kind: "sqlite"; readonly directory: string }
-  /** With user and password: never to be printed. */
+  /** Contains user and password; never print it. */
   | { readonly kind: "postgres"; readonly url: string };
 
-/** `sqlite:PATH`, of a data directory or the database in it, or `postgres://…`. Answers a sentence where it is neither. */
+/** Parses `sqlite:PATH` (a data directory or the database in it) or `postgres://…`. Returns a problem for anything else. */
 export function parseDatabaseAddress(
   text: string,
 ): { readonly address: DatabaseAddress } | { readonly problem: string } {
@@ -32,7 +32,7 @@ export function parseDatabaseAddress(
   };
 }
 
-/** Whether both are one database, by whatever path or address it is reached. */
+/** Returns true if both are the same database, even under different paths or URLs. */
 export async function isSameDatabase(one: DatabaseAddress, other: DatabaseAddress): Promise<boolean> {
   if (one.kind === "sqlite" && other.kind === "sqlite") {
     return (await realPath(one.directory)) === (await realPath(other.directory));
@@ -43,12 +43,12 @@ export async function isSameDatabase(one: DatabaseAddress, other: DatabaseAddres
   );
 }
 
-/** Without links; the path itself where nothing is. */
+/** Resolves symbolic links; returns the path unchanged if it does not exist. */
 async function realPath(directory: string): Promise<string> {
   return await realpath(directory).catch(() => directory);
 }
 
-/** Opens the database for `work`, and closes it. `at`: now, in milliseconds since the Unix epoch. */
+/** Runs `work` with the database open, then closes it. `at` is the current time in milliseconds since the Unix epoch. */
 export function withTables<Result>(
   address: DatabaseAddress,
   { access, at }: { readonly access: TableAccess; readonly at: number },

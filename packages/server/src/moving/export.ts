@@ -1,4 +1,4 @@
-// Sessions as JSON Lines: all of one that another store needs to go on with it (docs/moving.md).
+// Exports sessions as JSON Lines, with everything another store needs to continue them (docs/moving.md).
 
 import type { Table, TableReader, TableRow, TableStore, Where } from "../core/ports/table-store.ts";
 import { cellOf } from "./moved-tables.ts";
@@ -6,8 +6,8 @@ import { FORMAT, FORMAT_VERSION, JSON_COLUMNS, type Kind, KINDS, WORKED_OUT } fr
 import { rowsOf } from "./verification.ts";
 
 /**
- * Writes the sessions for which `where` holds, oldest first, as they are at one moment; nothing where there is none. `write` takes a text that ends with a line feed and
- * sets the pace. `at`: now, in milliseconds since the Unix epoch.
+ * Writes the matching sessions from one consistent snapshot, oldest first; writes nothing if there are none. `write`
+ * receives text that ends with a line feed and provides backpressure. `at` is the time in milliseconds since the epoch.
  */
 export async function exportSessions(
   store: TableStore,

@@ -1,8 +1,10 @@
-// Sessions from an export into a store: each of them whole or not at all.
+// Imports sessions from an export into a store. Each session is imported completely or not at all.
 
 import { randomUUID } from "node:crypto";
+import { wireBytesOf, type MessageRecord } from "../core/message.ts";
 import { isEmptySession } from "../core/session.ts";
 import type { Cell, Table, TableRow, TableStore, TableWriter } from "../core/ports/table-store.ts";
+import { toMessage } from "../store/rows.ts";
 import { tableOf } from "./export.ts";
 import { cellOf } from "./moved-tables.ts";
 import { linesOf, type LineOf, openTurns, type SessionBundle } from "./session-bundle.ts";
@@ -10,9 +12,9 @@ import { JSON_COLUMNS, type Kind, KINDS } from "./session-format.ts";
 import { readSessions, type ReadSession } from "./session-reader.ts";
 
 export interface ImportedSession {
-  /** `null` where the line that names it cannot be read. */
+  /** `null` if the line with the id is invalid. */
   readonly id: string | null;
-  /** Number of the line that it begins with, or that is wrong; the first one of a file is 1. */
+  /** Number of its first line, or of the invalid line; counts from 1. */
   readonly line: number;
   readonly outcome: "imported" | "replaced" | "refused";
   /** Why it was refused. */
@@ -20,14 +22,14 @@ export interface ImportedSession {
 }
 
 export interface ImportOptions {
-  /** Whether a session that exists is removed first; else it is refused. */
+  /** Replaces existing sessions; without it they are refused. */
   readonly replace: boolean;
-  /** Now, in milliseconds since the Unix epoch. */
+  /** The current time in milliseconds since the Unix epoch. */
   readonly at: number;
   readonly onSession: (session: ImportedSession) => void;
 }
 
-/** Rejects with a sentence when `lines` are no export, and with the store's error when that fails; what was told to `onSession` is done. */
+/** Rejects if `lines` are not an export or the store fails. Sessions already reported to `onSession` are committed. */
 export async function importSessions(
   store: TableStore,
   lines: AsyncIterable<string>,
@@ -64,7 +66,7 @@ async function keyOfSession(store: TableStore, writer: TableWriter, id: string):
   return row === undefined ? null : Number(cellOf(sessions, row, "key"));
 }
 
-/** The session's own row first: whoever changes anything of it on another node holds that, and is waited for. */
+/** Deletes the session row first: its lock waits for changes of the session by other nodes. */
 async function removeSession(store: TableStore, writer: TableWriter, key: number): Promise<void> {
   await writer.remove(tableOf(store, "sessions"), { column: "key", value: key });
   for (const table of store.tables) {
@@ -82,9 +84,7 @@ async function writeSession(
 ): Promise<void> {
   const key = await writer.take("session_key");
   const sessions = tableOf(store, "sessions");
-  await writer.insert(sessions, [
-    rowOf(sessions, { ...bundle.session, ...sessionCells(bundle.session, key, at) }),
-  ]);
+  await writer.insert(sessions, [rowOf(sessions, { ...bundle.session, ...sessionCells(bundle, key, at) })]);
   for (const [kind, { table: name }] of Object.entries(KINDS)) {
     if (kind === "session") continue;
     const table = tableOf(store, name);
@@ -99,11 +99,11 @@ async function writeSession(
   }
 }
 
-/** What the store works out. The session begins a new life: nobody has a place in its log, which begins behind the head. */
-function sessionCells(session: LineOf<"session">, key: number, at: number): Readonly<Record<string, Cell>> {
+/** Columns that the store computes. The session starts a new incarnation with an empty event log after the head. */
+function sessionCells(bundle: SessionBundle, key: number, at: number): Readonly<Record<string, Cell>> {
+  const { session } = bundle;
   const isEmpty = isEmptySession({
     messageCount: session.message_count,
-    publicKey: session.public_key,
     modelChosen: session.model_chosen === 1,
     utilityModel: session.utility_model,
     titleSource: session.title_source,
@@ -112,13 +112,23 @@ function sessionCells(session: LineOf<"session">, key: number, at: number): Read
     key,
     life: randomUUID().replaceAll("-", "").slice(0, 12),
     event_floor: session.head,
+    event_bytes: 0,
+    message_bytes: linesOf(bundle, "message").reduce((sum, line) => sum + wireBytesOf(recordOf(line)), 0),
     epoch: 0,
     used_at: at,
     retention: isEmpty ? 0 : session.public_key === null ? 1 : 2,
   };
 }
 
-/** A turn that ran may be started by whoever comes first, one that waits for nobody too; those behind it wait for their place. */
+function recordOf(line: LineOf<"message">): MessageRecord {
+  return toMessage({
+    ...line,
+    tool_calls: line.tool_calls === null ? null : JSON.stringify(line.tool_calls),
+    tool_results: line.tool_results === null ? null : JSON.stringify(line.tool_results),
+  });
+}
+
+/** A turn that ran or waited for no decision becomes ready to start on any node; later turns stay queued. */
 function turnCells(bundle: SessionBundle, turn: LineOf<"turn">): Readonly<Record<string, Cell>> {
   const [first] = openTurns(bundle);
   const isAsked = linesOf(bundle, "action").some(

@@ -51,7 +51,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
 
   const sums = ({ tables }: MoveReport) => tables.map(({ table, target }) => ({ table, ...target }));
 
-  it("moves all there is to PostgreSQL and back, row by row the same", async () => {
+  it("moves all data to PostgreSQL and back without differences", async () => {
     const [here, there, back] = [sqlite("here"), await postgres(), sqlite("back")];
     const filled = await withStore(here, (store) => fillStore(store, 3));
     const before = await withStore(here, (store) =>
@@ -79,7 +79,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       const goal = to === "SQLite" ? sqlite("to") : await postgres();
       const filled = await withStore(from, (store) => fillStore(store));
       const old = await withStore(from, (store) => record(store, filled.running));
-      // The leases of those that ran have come to their end.
+      // The leases of the running turns have expired.
       await clock.advance(60_000);
       await run(from, goal);
       await withStore(goal, async (store) => {
@@ -97,7 +97,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
   );
 
   it.each([["PostgreSQL"], ["SQLite"]])(
-    "goes on where it was, whenever it is killed on its way to %s, and no server starts meanwhile",
+    "resumes whenever it is killed on the way to %s, and no server starts meanwhile",
     async (to) => {
       const from = to === "SQLite" ? await postgres() : sqlite("from");
       const goal = to === "SQLite" ? sqlite("to") : await postgres();
@@ -142,7 +142,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await withStore(to, (store) => store.probe());
   });
 
-  it("refuses a target with something in it, and one that was used since it was moved to", async () => {
+  it("refuses a target with data, and one that was used after a move", async () => {
     const [from, to, other] = [sqlite("from"), await postgres(), sqlite("other")];
     const { done } = await withStore(from, (store) => fillStore(store));
     await withStore(other, (store) => store.sessions.open(target(randomUUID()), NOTHING));
@@ -154,7 +154,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await expect(run(from, to, { restart: true })).rejects.toThrow(/used since/);
   });
 
-  it("refuses to move a database to itself, by whatever name", async () => {
+  it("refuses to move a database to itself, even under another name", async () => {
     const from = sqlite("from");
     const url = server.url(await server.createDatabase());
     const there: DatabaseAddress = { kind: "postgres", url };
@@ -168,7 +168,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     }
   });
 
-  it("refuses a target of another unfinished move, unless that is given up", async () => {
+  it("refuses a target of another unfinished move without restart", async () => {
     const [from, other, to] = [sqlite("from"), sqlite("other"), await postgres()];
     for (const source of [from, other]) await withStore(source, (store) => fillStore(store));
     const stop = () => {
@@ -179,7 +179,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     await expect(run(from, to, { restart: true })).resolves.toMatchObject({ outcome: "moved" });
   });
 
-  it("refuses databases that a server has open, with a turn that runs or without", async () => {
+  it("refuses databases that a server has open, with or without a running turn", async () => {
     const [from, other, to] = [sqlite("from"), sqlite("other"), sqlite("to")];
     const [source, goal, killed] = [await postgres(), await postgres(), await postgres()];
     await withStore(from, async (store) => {
@@ -202,7 +202,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     );
   }, 60_000);
 
-  it("goes on where it was, whatever of it was the last thing that it did", async () => {
+  it("resumes after being cut off at any step", async () => {
     const [from, to] = [sqlite("from"), sqlite("to")];
     await withStore(from, (store) => fillStore(store));
     const access = (address: DatabaseAddress, kind: "source" | "target", work: Work) =>

@@ -1,5 +1,5 @@
-// Moves all of a store from one database to another, page by page. The source stays as it was. The target can be used when everything has
-// arrived and was compared; until then every server refuses to start on it.
+// Copies a store from one database to another, page by page, without changing the source. Servers refuse to start on the
+// target until all rows are copied and verified.
 
 import type { Extract, Table, TableReader, TableRow, TableStore } from "../core/ports/table-store.ts";
 import { type DatabaseAddress, isSameDatabase, withTables } from "./database-address.ts";
@@ -10,7 +10,7 @@ import { compareTable, type ComparedTable, PART } from "./verification.ts";
 export interface MoveStep {
   readonly phase: "copy" | "verify";
   readonly table: string;
-  /** Rows of all tables: how many of them this phase is through with, and how many there are. */
+  /** Rows of all tables: processed in this phase, and in total. */
   readonly done: number;
   readonly total: number;
 }
@@ -18,27 +18,27 @@ export interface MoveStep {
 export interface MoveOptions {
   readonly from: DatabaseAddress;
   readonly to: DatabaseAddress;
-  /** Removes what an unfinished move has left in the target, and begins anew. */
+  /** Clears what an unfinished move left in the target and starts over. */
   readonly restart: boolean;
-  /** Now, in milliseconds since the Unix epoch. */
+  /** The current time in milliseconds since the Unix epoch. */
   readonly at: number;
-  /** Rows that are copied in one transaction at most; 1,000 when absent. */
+  /** Maximum rows copied in one transaction; defaults to 1,000. */
   readonly rowsAtOnce?: number;
-  /** Hears of every page. */
+  /** Called after every page. */
   readonly onStep: (step: MoveStep) => void;
 }
 
 export interface MoveReport {
   readonly from: string;
   readonly to: string;
-  /** `before`: the whole of it had been done before, and was compared again. */
+  /** `before` means that the move was already complete and was verified again. */
   readonly outcome: "moved" | "resumed" | "before";
   readonly tables: readonly ComparedTable[];
 }
 
 /**
- * Resolves when all is there and was compared. Rejects with a sentence for the person at the terminal when both are the same,
- * when a server uses one of the two, when the target has something else in it, or when what arrived differs; then the target stays closed to servers.
+ * Resolves when all rows are copied and verified. Rejects with a message for the user if both databases are the same, a
+ * server uses one of them, the target has other data, or verification fails; then servers keep refusing the target.
  */
 export async function migrate(options: MoveOptions): Promise<MoveReport> {
   const { from, to, at } = options;
@@ -52,14 +52,14 @@ export async function migrate(options: MoveOptions): Promise<MoveReport> {
   );
 }
 
-/** Two databases that are open for it. `reader` reads one state of the source. */
+/** The two open databases. `reader` reads a consistent snapshot of the source. */
 export interface Move {
   readonly source: TableStore;
   readonly reader: TableReader;
   readonly target: TableStore;
 }
 
-/** As `migrate`. Whatever of this fails or is cut off, the next call with the same databases goes on where it was. */
+/** Like `migrate`. After a failure or crash, the next call with the same databases resumes. */
 export async function moveTables(
   { source, reader, target }: Move,
   options: Omit<MoveOptions, "from" | "to" | "at">,
@@ -84,7 +84,7 @@ export async function moveTables(
   return report;
 }
 
-/** Closes an empty target to servers, or finds out how far the same move has come. */
+/** Marks an empty target as closed to servers, or returns the progress of the same unfinished move. */
 async function begin(
   from: string,
   target: TableStore,
@@ -119,7 +119,7 @@ async function begin(
   return { progress, outcome: "moved" };
 }
 
-/** A server that started between the first look and the mark has not seen the mark. */
+/** Checks again for a server that started between the first check and the mark, which it has not seen. */
 async function refuseServedNow(target: TableStore, progress: MoveProgress): Promise<void> {
   try {
     await target.refuseServed();

@@ -1,12 +1,12 @@
-// How far a move has come. It is kept in the target, and changes in the transaction that writes the rows it speaks of: whatever kills the
-// process, both are there or neither.
+// Progress of a move. It is stored in the target and updated in the transaction that writes the rows, so that both survive
+// a crash or neither does.
 
 import { z } from "zod";
 import type { TableRow, TableStore, TableWriter } from "../core/ports/table-store.ts";
 
 const cell = z.union([z.string(), z.number(), z.null()]);
 const tableProgress = z.object({
-  /** Key of the last row that was written, `null` for none. */
+  /** Key of the last written row; `null` if there is none. */
   after: z.array(cell).nullable(),
   rows: z.number(),
   isDone: z.boolean(),
@@ -30,7 +30,7 @@ export interface KnownMove {
   readonly isFinished: boolean;
 }
 
-/** The move into this database that is known to it, `null` for none. */
+/** Returns the recorded move into this database; `null` if there is none. */
 export async function readProgress(target: TableStore): Promise<KnownMove | null> {
   const note = await target.read((reader) => reader.moveNote());
   if (note === null) return null;
@@ -43,7 +43,7 @@ export async function readProgress(target: TableStore): Promise<KnownMove | null
   return { progress: parsed.data, isFinished: note.isFinished };
 }
 
-/** In the transaction of `writer`. */
+/** Runs in the transaction of `writer`. */
 export function writeProgress(
   writer: TableWriter,
   progress: MoveProgress,

@@ -1,4 +1,4 @@
-// A new migration cannot be forgotten: what it adds moves by itself, and where that cannot be right, something here fails.
+// Guards against forgotten migrations: new tables and columns move automatically, and tests here fail if that is wrong.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ describe.skipIf(await isWithoutPostgres())("the tables of both databases", () =>
       ),
     );
 
-  it("have the same names, columns and keys, so that what is in one fits the other", async () => {
+  it("have the same names, columns and keys in both stores", async () => {
     const shapeOf = ({ tables }: TableStore) =>
       tables.map(({ name, key, columns }) => ({
         name,
@@ -36,7 +36,7 @@ describe.skipIf(await isWithoutPostgres())("the tables of both databases", () =>
     expect(left?.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(LEFT_BEHIND)));
   });
 
-  it("are empty in a new database; what a migration fills is left behind", async () => {
+  it("are empty in a new database; tables that a migration fills are not moved", async () => {
     const filled = await on(async (...stores) => {
       const found: string[] = [];
       for (const store of stores) {
@@ -59,7 +59,7 @@ describe.skipIf(await isWithoutPostgres())("the tables of both databases", () =>
     expect(names[0]).toEqual(["epoch", "session_key"]);
   });
 
-  it("are refused where one of them has no place for a column", async () => {
+  it("are refused if a column is missing on one side", async () => {
     await on((sqlite, postgres) => {
       const tables = postgres.tables.map((table) =>
         table.name === "messages" ? { ...table, columns: table.columns.slice(1) } : table,
@@ -71,7 +71,7 @@ describe.skipIf(await isWithoutPostgres())("the tables of both databases", () =>
     });
   });
 
-  it("keep a turn that runs as one that anybody may start", async () => {
+  it("turn a running turn into one that any node may start", async () => {
     const table = await on((sqlite) => Promise.resolve(sqlite.tables.find(({ name }) => name === "turns")));
     if (table === undefined) throw new Error("There is no table of turns");
     const rowOf = (cells: Readonly<Record<string, string | number | null>>) =>

@@ -1,16 +1,16 @@
-// What moves from one database to another, and what rows become on the way. Every table that is not named here moves as it is.
+// Which tables are moved and how rows are converted. Tables that are not named here are copied unchanged.
 
 import type { Cell, Table, TableRow, TableStore } from "../core/ports/table-store.ts";
 
-/** Tables that stay behind, and why. */
+/** Tables that are not moved, with the reason. */
 export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   leases: "nobody works there yet: turns that ran may be started by whoever comes first",
   duties: "what a node does every so often is due at once where none has been",
 };
 
 /**
- * The tables that move from one store to another. Throws, with a sentence for the person at the terminal, when the two do not have the
- * same ones: data would be lost.
+ * Returns the tables to move. Throws a message for the user if the two stores have different tables, because data would
+ * be lost.
  */
 export function movedTables(source: TableStore, target: TableStore): readonly Table[] {
   const moved = source.tables.filter(({ name }) => !(name in LEFT_BEHIND));
@@ -25,10 +25,10 @@ export function movedTables(source: TableStore, target: TableStore): readonly Ta
   return moved;
 }
 
-/** A row as it is written to the other database. */
+/** Converts a row for the other database. */
 export function onTheWay(table: Table, row: TableRow): TableRow {
   if (table.name !== "turns") return row;
-  // Its lease stays behind, and whoever had it is stopped.
+  // The lease is not moved, and its owner is stopped.
   return cellOf(table, row, "state") === "running" && cellOf(table, row, "ended_at") === null
     ? withCell(table, row, "runnable", 1)
     : row;

@@ -1,4 +1,4 @@
-// One session as it was read from an export, and whether its lines make a session that the service can go on with.
+// A session read from an export, and the check whether its lines form a session that the service can continue.
 
 import type { z } from "zod";
 import type { KINDS, Kind } from "./session-format.ts";
@@ -7,7 +7,7 @@ export type LineOf<Of extends Kind> = z.infer<(typeof KINDS)[Of]["line"]>;
 
 export interface SessionBundle {
   readonly session: LineOf<"session">;
-  /** The lines of each other kind, as they came. */
+  /** The lines of each other kind, in file order. */
   readonly lines: ReadonlyMap<Kind, readonly object[]>;
 }
 
@@ -22,7 +22,7 @@ export function openTurns(bundle: SessionBundle): readonly LineOf<"turn">[] {
     .toSorted((left, right) => left.number - right.number);
 }
 
-/** What is wrong with the session as a whole, `null` for nothing. */
+/** Returns what is wrong with the session as a whole; `null` if it is valid. */
 export function problemOf(bundle: SessionBundle): string | null {
   return (
     doubleProblem(bundle) ??
@@ -108,7 +108,9 @@ function openTurnProblem(bundle: SessionBundle): string | null {
 }
 
 function referenceProblem(bundle: SessionBundle): string | null {
-  const { head, turn_count } = bundle.session;
+  const { id, spelling, head, turn_count } = bundle.session;
+  if (spelling !== null && spelling.toLowerCase() !== id)
+    return `it is spelled ${spelling}, which is another id`;
   for (const kind of ["step", "checkpoint", "action", "idempotency_key"] as const) {
     const lost = linesOf(bundle, kind).find(({ turn }) => turn > turn_count);
     if (lost !== undefined) return `a line of kind ${kind} names turn ${lost.turn}, which is not there`;
@@ -122,7 +124,7 @@ function referenceProblem(bundle: SessionBundle): string | null {
   return lost === undefined ? null : `the action ${lost.id} is pending, but its turn has ended`;
 }
 
-/** Whether these are the numbers from 1 to `count`, each once. */
+/** Returns true if these are the numbers from 1 to `count`, each once. */
 function counts(numbers: readonly number[], count: number): boolean {
   const found = new Set(numbers);
   return numbers.length === count && found.size === count && numbers.every((number) => number <= count);

@@ -33,12 +33,20 @@ const StoredCall = ToolCall.extend({
 const SessionLine = z.strictObject({
   kind: z.literal("session"),
   id: z.string().refine((id) => parseSessionId(id) === id, "is no session id in lower case"),
+  // Exports of versions before have none.
+  spelling: z
+    .string()
+    .refine((text) => parseSessionId(text) !== null, "is no session id")
+    .nullable()
+    .default(null),
   app: word.nullable(),
   title: word,
   title_source: z.enum(["placeholder", "generated", "user"]),
   status: SessionStatus,
   model: word,
   model_chosen: flag,
+  // Exports of versions before have none.
+  model_app: word.nullable().default(null),
   utility_model: word.nullable(),
   public_key: z
     .string()
@@ -168,7 +176,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
 
 /** Columns that are not exported: the importing store gives them out or works them out. */
 export const WORKED_OUT: Readonly<Record<string, readonly string[]>> = {
-  sessions: ["key", "life", "event_floor", "epoch", "used_at", "retention"],
+  sessions: ["key", "life", "event_floor", "message_bytes", "event_bytes", "epoch", "used_at", "retention"],
   turns: ["session_key", "attempt_at", "epoch", "runnable", "behind_waiting"],
 };
 

@@ -1,11 +1,11 @@
-// The lines of an export, put together to sessions. A line that is wrong costs its session, and no other.
+// Groups the lines of an export into sessions. An invalid line rejects its session but no other.
 
 import { z } from "zod";
 import { isCleanText } from "../core/text.ts";
 import { problemOf, type LineOf, type SessionBundle } from "./session-bundle.ts";
 import { EndLine, FORMAT, FORMAT_VERSION, Header, type Kind, KINDS } from "./session-format.ts";
 
-/** A session, or why it cannot be imported. `id` is `null` where the line that names it cannot be read. */
+/** A session, or the reason why it cannot be imported. `id` is `null` if the line with the id is invalid. */
 export type ReadSession =
   | { readonly id: string; readonly line: number; readonly bundle: SessionBundle }
   | { readonly id: string | null; readonly line: number; readonly problem: string };
@@ -20,11 +20,11 @@ interface Collected {
 
 type Parsed = { readonly value: Readonly<Record<string, unknown>> } | { readonly problem: string };
 
-/** Throws, with a sentence, when the first line is not that of an export which this version can read. */
+/** Throws a message for the user if the first line is not that of an export that this version can read. */
 export async function* readSessions(lines: AsyncIterable<string>): AsyncGenerator<ReadSession, undefined> {
   let number = 0;
   let current: Collected | null = null;
-  // Lines up to the next session belong to one that was refused already.
+  // Skip lines up to the next session: they belong to one that was already refused.
   let isSkipping = false;
   let isDone = false;
   for await (const text of lines) {
@@ -57,7 +57,7 @@ export async function* readSessions(lines: AsyncIterable<string>): AsyncGenerato
     yield { id: null, line: number + 1, problem };
   }
   if (number === 0)
-    throw new Error("There is nothing in it. An export begins with a line that says its format.");
+    throw new Error("The input is empty. An export begins with a line that states its format.");
   return undefined;
 }
 

@@ -1,4 +1,4 @@
-// Sessions out of one store and into another.
+// Export from one store and import into another.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -71,7 +71,7 @@ async function imported(address: DatabaseAddress, lines: readonly string[], repl
 /** What a person sees of a session, without what belongs to one life of it. */
 async function seen(store: Store, id: string) {
   const { session, messages, systemEvents } = await load(store, id);
-  const { key: _key, life: _life, epoch: _epoch, ...rest } = session;
+  const { key: _key, life: _life, epoch: _epoch, eventBytes: _log, ...rest } = session;
   const actions = await store.actions.list(id, 100);
   return { session: rest, messages, systemEvents, actions };
 }
@@ -84,7 +84,7 @@ async function empty(name = "there"): Promise<DatabaseAddress> {
 }
 
 describe("an export", () => {
-  it("says its format, then all of a session, then that it has ended", async () => {
+  it("has a format line, the lines of a session and an end line", async () => {
     const lines = (await session(filled.done)).map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(lines[0]).toEqual({
       format: "colloquy-sessions",
@@ -101,7 +101,7 @@ describe("an export", () => {
     expect(lines.find(({ kind }) => kind === "message")).not.toHaveProperty("session_key");
   });
 
-  it("of a wallet has its sessions and no other", async () => {
+  it("of a wallet contains only its sessions", async () => {
     const lines = await exported(here, { column: "public_key", value: WALLET });
     const ids = lines
       .map((line) => JSON.parse(line) as { kind?: string; id: string })
@@ -130,7 +130,7 @@ describe("an export", () => {
 });
 
 describe("an import", () => {
-  it("brings back what was exported, as a new life that goes on", async () => {
+  it("restores the session as a new incarnation that can continue", async () => {
     const there = await empty();
     for (const id of filled.all) {
       const lines = await session(id);
@@ -184,7 +184,7 @@ describe("an import", () => {
     expect(life).not.toBe(old.life);
     await imported(here, lines, true);
     expect((await withStore(here, (store) => record(store, filled.done))).life).not.toBe(life);
-    // Nothing of the old life is left.
+    // Nothing of the old incarnation is left.
     const left = await on(here, (store) =>
       store.read(async (reader) => {
         const where = { column: "session_key", value: old.key };
@@ -198,7 +198,7 @@ describe("an import", () => {
     expect(left.flat()).toEqual([]);
   });
 
-  it("takes a session whole or not at all, and the others all the same", async () => {
+  it("imports each session completely or not at all, independent of the others", async () => {
     const [first, second, third] = [
       await session(filled.done),
       await session(filled.running),
@@ -301,7 +301,7 @@ describe("an import", () => {
     ]);
   });
 
-  it("says when the export was cut off between two sessions", async () => {
+  it("reports an export that was cut off between two sessions", async () => {
     const there = await empty();
     expect(await imported(there, (await session(filled.done)).slice(0, -1))).toMatchObject([
       { id: filled.done, outcome: "imported" },
@@ -310,16 +310,16 @@ describe("an import", () => {
   });
 
   it.each([
-    [[], /nothing in it/],
+    [[], /input is empty/],
     [["{}"], /Line 1 is not that of an export/],
     [["hello"], /Line 1 is not that of an export/],
     [['{"format":"colloquy-sessions","version":2}'], /version 2 of the format.*reads version 1/],
-  ])("refuses what is no export: %j", async (lines, problem) => {
+  ])("refuses input that is not an export: %j", async (lines, problem) => {
     const there = await empty();
     await expect(imported(there, lines)).rejects.toThrow(problem);
   });
 
-  it("works beside a server that runs", async () => {
+  it("works beside a running server", async () => {
     const there = await empty();
     const lines = await session(filled.done);
     await withStore(there, async (store) => {
@@ -334,7 +334,7 @@ describe("an import", () => {
 describe.skipIf(await isWithoutPostgres())("on PostgreSQL", () => {
   const server = usePostgres();
 
-  it("sessions go there and back, line by line the same", async () => {
+  it("sessions survive a round trip without differences", async () => {
     const there: DatabaseAddress = { kind: "postgres", url: server.url(await server.createDatabase()) };
     for (const id of filled.all) {
       const lines = await session(id);

@@ -1,16 +1,16 @@
-// Two databases, compared row by row: every table is read from both at the same time, in the order of its key.
+// Compares two databases row by row: reads every table from both at the same time, in key order.
 
 import { createHash } from "node:crypto";
 import type { Table, TableReader, TableRow } from "../core/ports/table-store.ts";
 import { keyOf, onTheWay } from "./moved-tables.ts";
 
-/** Rows that are read at once, at most, and about how many characters: what a move has in memory is a few times this. */
+/** Maximum rows, and approximate characters, per read. A move holds a few times this in memory. */
 export const PART = { rows: 1000, characters: 2_000_000 } as const;
 
-/** What one side of a table comes to. */
+/** Row count and checksum of a table on one side. */
 export interface TableSum {
   readonly rows: number;
-  /** SHA-256 of all rows in the order of their key, hexadecimal. */
+  /** Hexadecimal SHA-256 of all rows in key order. */
   readonly checksum: string;
 }
 
@@ -18,7 +18,7 @@ export interface ComparedTable {
   readonly table: string;
   readonly source: TableSum;
   readonly target: TableSum;
-  /** Key of the first row in which the two differ, `null` where they are the same. */
+  /** Key of the first row that differs; `null` if the tables are equal. */
   readonly firstDifference: TableRow | null;
 }
 
@@ -44,7 +44,7 @@ export async function compareTable(
   return { table: table.name, source: sentSum.end(), target: arrivedSum.end(), firstDifference };
 }
 
-/** All rows of a table, of which only a part is in memory. */
+/** Iterates over all rows of a table, one page in memory at a time. */
 export async function* rowsOf(
   reader: TableReader,
   table: Table,

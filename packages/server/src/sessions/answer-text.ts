@@ -1,16 +1,17 @@
 // The text of the answer that streams in a session: that of its finished steps, which is committed, and what follows of the current one.
 
-import { joinStepText } from "../core/message.ts";
+import { joinStepText, type PlacedMessage } from "../core/message.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** Text of an agent message that streams. */
+/** An agent message that streams, and all its text. */
 export interface StreamingText {
   readonly messageId: string;
   readonly text: string;
+  readonly answer: PlacedMessage;
 }
 
 /** Text that was added to a message, `offset` characters behind its beginning. */
-export type Growth = StreamingText & { readonly offset: number };
+export type Growth = Pick<StreamingText, "messageId" | "text"> & { readonly offset: number };
 
 export class AnswerText {
   readonly #snapshot: Snapshot;
@@ -31,8 +32,8 @@ export class AnswerText {
 
   /** The agent message that streams now, with its whole text. */
   get streaming(): StreamingText | null {
-    const message = this.#snapshot.streamingMessage();
-    return message === null ? null : { messageId: message.id, text: message.content };
+    const answer = this.#snapshot.streaming();
+    return answer === null ? null : { messageId: answer.message.id, text: answer.message.content, answer };
   }
 
   /** A step has ended, or an answer has begun, with this text. */

@@ -2,17 +2,17 @@
 // session counts as one new session, and costs one look into the store.
 
 import { randomUUID } from "node:crypto";
-import type { AdmitNewSession } from "../core/ports/services.ts";
+import type { Admit } from "../core/ports/services.ts";
 import type { SessionBirth } from "../core/session.ts";
 
 /** How it ended for whoever went first. */
 type End = "made" | "refused" | "failed";
 
 /** What a session with this rig begins as, if it has to be created. */
-export function newBirth(model: string): SessionBirth {
+export function newBirth(model: string, spelling: string): SessionBirth {
   // 48 random bits: all that has to differ is the lives of one id.
   const random = randomUUID();
-  return { life: random.slice(0, 8) + random.slice(9, 13), model };
+  return { life: random.slice(0, 8) + random.slice(9, 13), model, spelling };
 }
 
 /** What a transaction answers that may create its session: `null` would be a defect. */
@@ -34,11 +34,7 @@ export class Births {
    * Runs `make`, which creates the session unless there is one, when there is one or `admit` lets it be created. Whoever comes meanwhile
    * waits: after one that was made he is not asked; after one that was refused the next is asked, for himself.
    */
-  async make<Made>(
-    id: string,
-    admit: NonNullable<AdmitNewSession>,
-    make: () => Promise<Made>,
-  ): Promise<Made> {
+  async make<Made>(id: string, admit: Admit, make: () => Promise<Made>): Promise<Made> {
     for (let other = this.#underWay.get(id); other !== undefined; other = this.#underWay.get(id)) {
       const end = await other;
       if (end === "made") return await make();
@@ -48,11 +44,7 @@ export class Births {
     return await this.#first(id, admit, make);
   }
 
-  async #first<Made>(
-    id: string,
-    admit: NonNullable<AdmitNewSession>,
-    make: () => Promise<Made>,
-  ): Promise<Made> {
+  async #first<Made>(id: string, admit: Admit, make: () => Promise<Made>): Promise<Made> {
     const { promise, resolve } = Promise.withResolvers<End>();
     this.#underWay.set(id, promise);
     let end: End = "failed";
@@ -71,11 +63,7 @@ export class Births {
     }
   }
 
-  async #admitted<Made>(
-    id: string,
-    admit: NonNullable<AdmitNewSession>,
-    make: () => Promise<Made>,
-  ): Promise<Made> {
+  async #admitted<Made>(id: string, admit: Admit, make: () => Promise<Made>): Promise<Made> {
     if (!(await this.#isThere(id))) await admit();
     return await make();
   }

@@ -3,11 +3,14 @@ import type { ChatInput } from "../core/decisions/chat.ts";
 import type { AppDefinition } from "../core/ports/apps.ts";
 import type { ChatRequest } from "../core/ports/services.ts";
 
-/** What a request and its App say of a chat; `maxQueued` messages of a session may wait. */
+/** The limits of one session that every chat is checked against. */
+export type SessionLimits = Pick<ChatInput, "maxQueued" | "maxMessageBytes">;
+
+/** The input of a chat, as far as its request, its App and the limits determine it. */
 export function chatInputOf(
   { idempotencyKey: key, message, publicKey, userState, clientId }: ChatRequest,
   app: AppDefinition,
-  maxQueued: number,
+  limits: SessionLimits,
 ): Omit<ChatInput, "streamed" | "claim" | "fullProviders"> {
   return {
     app: app.name,
@@ -17,7 +20,7 @@ export function chatInputOf(
     userState,
     clientId,
     onBusy: app.onBusy,
-    maxQueued,
+    ...limits,
     models: app.models,
     idempotency:
       key === null ? null : { key, digest: createHash("sha256").update(message).digest("base64url") },

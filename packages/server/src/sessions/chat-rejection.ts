@@ -23,6 +23,11 @@ export function chatRejection(reason: ChatRejection): ServiceError {
           headers: { "retry-after": "5" },
         },
       );
+    case "session_full":
+      return new Conflict(
+        reason,
+        "This conversation is full. Start a new thread to go on; the messages in this one stay readable.",
+      );
     case "user_state_too_large":
       return new InvalidRequest(
         reason,

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { bindTo } from "../store/contract/scenario.suite.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
@@ -81,11 +82,7 @@ describe("expiry", () => {
     const settings = config.apps["default"]!;
     const brief = { ...settings, expiry: { emptyMs: HOUR, unboundMs: HOUR } };
     service.reload({ ...config, apps: { default: settings, brief } });
-    const choice = { app: "brief", rig: "demo/assistant", utilityModel: null };
-    await service.store.sessions.setModel(
-      { id, birth: { life: "life", model: "demo/assistant" }, load: false },
-      choice,
-    );
+    await bindTo(service.store, id, "brief");
     await later(HOUR);
     expect(await exists()).toBe(true);
     service.reload({ ...config, apps: { default: settings, brief: settings } });
@@ -95,6 +92,55 @@ describe("expiry", () => {
     await later(1);
     expect(await exists()).toBe(false);
   });
+
+  it.each([
+    ["get session", () => service.conversations.thread(id)],
+    ["list messages", () => service.conversations.messages(id, null, 10)],
+  ])(
+    "counts %s as use, in memory and out of it, and notes it every five minutes at most",
+    async (_what, ask) => {
+      await service.snapshot(id);
+      await service.clock.advance(25 * MINUTE);
+      await ask();
+      // Half an hour and more without use.
+      await service.evict();
+      expect(service.registry.inMemory(id)).toBeNull();
+      await ask();
+      await later(HOUR - 1);
+      expect(await exists()).toBe(true);
+      await service.snapshot(id);
+      const noted = count("sessions.touch");
+      await ask();
+      expect(count("sessions.touch")).toBe(noted);
+    },
+  );
+
+  it.each([
+    ["get session", () => service.conversations.thread(id), "sessions.find"],
+    ["list messages", () => service.conversations.messages(id, null, 10), "sessions.messagePage"],
+  ])(
+    "answers %s with one read and no write if the store has its use noted lately",
+    async (_what, ask, read) => {
+      await service.snapshot(id);
+      await service.evict();
+      await ask();
+      // The cleanup asks the store at the same time.
+      const asked: string[] = [];
+      before = (method, parameters) => {
+        if (JSON.stringify(parameters).includes(id)) asked.push(method);
+        return undefined;
+      };
+      await service.clock.advance(5 * MINUTE - 1);
+      await ask();
+      await ask();
+      expect(asked).toEqual([read, read]);
+      await service.clock.advance(1);
+      await ask();
+      await ask();
+      expect(asked.slice(2)).toEqual([read, "sessions.touch", read]);
+      expect(service.registry.inMemory(id)).toBeNull();
+    },
+  );
 
   it("never takes a session that was used within its time, though the use is noted late", async () => {
     await service.snapshot(id);
@@ -183,7 +229,17 @@ describe("the cleanup", () => {
     expect((await service.say(id, "hello", { idempotencyKey: "k" })).messages).toHaveLength(2);
     await later(2 * MINUTE);
     expect(await service.store.jobs.forgetIdempotencyKeys(10)).toBe(0);
-    expect((await service.say(id, "hello", { idempotencyKey: "k" })).messages).toHaveLength(4);
+    expect((await service.say(id, "hello", { idempotencyKey: "k" })).messages).toHaveLength(3);
+  });
+
+  it("counts the sizes of sessions of an older version, in portions of 50", async () => {
+    const limits: unknown[] = [];
+    before = (method, parameters) => {
+      if (method === "sessions.countSizes") limits.push(...parameters);
+      return undefined;
+    };
+    await service.cleanup.run();
+    expect(limits).toEqual([50]);
   });
 
   it("runs once however often it is asked for at a time", async () => {

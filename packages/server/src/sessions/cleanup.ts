@@ -1,5 +1,5 @@
-// The periodic cleanup: expired sessions, events and idempotency keys that are no longer kept. In small portions, so that it never holds
-// up those who talk.
+// The periodic cleanup removes expired sessions, events and idempotency keys, and counts the sizes of sessions of older versions. It works in
+// small portions, so that it never holds up requests.
 
 import type { AppCatalog } from "../core/ports/apps.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
@@ -15,6 +15,8 @@ const EVERY_MS = 5 * 60_000;
 const HELD_MS = EVERY_MS - 30_000;
 const DUTY = "cleanup";
 const PORTION = 200;
+/** Sessions whose rows are all read to count them: fewer at a time. */
+const COUNTED_PORTION = 50;
 
 export interface CleanupOptions {
   readonly store: Store;
@@ -70,21 +72,26 @@ export class Cleanup {
   }
 
   async #clean(at: number): Promise<void> {
-    const { logger } = this.#options;
+    const { logger, store } = this.#options;
     try {
       const sessions = await this.#inPortions(() => this.#expireSome(at));
       const trimmed = await this.#inPortions(() => this.#trimSome(at));
-      const keys = await this.#inPortions(() => this.#options.store.jobs.forgetIdempotencyKeys(PORTION));
-      if (sessions + trimmed + keys > 0) logger.info({ sessions, trimmed, keys }, "cleaned up");
+      const keys = await this.#inPortions(() => store.jobs.forgetIdempotencyKeys(PORTION));
+      const counted = await this.#inPortions(
+        () => store.sessions.countSizes(COUNTED_PORTION),
+        COUNTED_PORTION,
+      );
+      const done = { sessions, trimmed, keys, counted };
+      if (Object.values(done).some((count) => count > 0)) logger.info(done, "cleaned up");
     } catch (error) {
       logger.warn({ err: error }, "the cleanup was broken off; it runs again in five minutes");
     }
   }
 
   /** Repeats a portion until there is less than one left. */
-  async #inPortions(portion: () => Promise<number>): Promise<number> {
+  async #inPortions(portion: () => Promise<number>, size = PORTION): Promise<number> {
     let total = 0;
-    for (let done = PORTION; done >= PORTION && !this.#stopped; ) {
+    for (let done = size; done >= size && !this.#stopped; ) {
       done = await portion();
       total += done;
     }

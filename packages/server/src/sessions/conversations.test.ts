@@ -11,11 +11,53 @@ afterEach(() => service.close());
 
 const idle = async (sessionId = id): Promise<boolean> => !(await service.snapshot(sessionId)).is_processing;
 
+describe("a user state", () => {
+  it("is stored after a change was admitted, and not at all when the session has it already", async () => {
+    const calls: string[] = [];
+    await service.close();
+    service = await startService({ beforeCall: (method) => void calls.push(method) });
+    let admitted = 0;
+    const send = async (chain: number): Promise<void> => {
+      const userState = { evm: { chain_id: chain } };
+      const admitChange = (): void => void (admitted += 1);
+      const request = {
+        sessionId: id,
+        userState,
+        waitMs: 0,
+        signal: new AbortController().signal,
+        admitChange,
+      };
+      await service.conversations.state(request, null);
+    };
+    await send(1);
+    await service.snapshot(id);
+    calls.length = 0;
+    for (let poll = 0; poll < 5; poll += 1) await send(1);
+    expect([admitted, calls]).toEqual([1, []]);
+    await send(2);
+    expect([admitted, calls]).toEqual([2, ["sessions.open"]]);
+    expect(await service.snapshot(id)).toMatchObject({ user_state: { evm: { chain_id: 2 } } });
+  });
+
+  it("is not stored when its change is refused", async () => {
+    const refused = new Error("Too many changes");
+    const request = {
+      sessionId: id,
+      userState: { evm: { chain_id: 1 } },
+      waitMs: 0,
+      signal: new AbortController().signal,
+      admitChange: () => Promise.reject(refused),
+    };
+    await expect(service.conversations.state(request, null)).rejects.toBe(refused);
+    expect(await service.snapshot(id)).toMatchObject({ user_state: null });
+  });
+});
+
 describe("a chat", () => {
   it("answers at once, shows the text while it streams, and ends idle", async () => {
     const first = await service.say(id, "hello");
     expect(first).toMatchObject({ is_processing: true, status: "processing", title: "New Chat" });
-    expect(lines(first.messages)).toEqual(["user complete: hello", "agent streaming: "]);
+    expect(lines(first.messages)).toEqual(["user complete: hello"]);
 
     const call = await service.model.next();
     expect(call.prompt).toEqual(['user: [{"type":"text","text":"hello"}]']);
@@ -32,7 +74,7 @@ describe("a chat", () => {
     await service.say(id, "one");
     const first = await service.model.next();
     const busy = await service.say(id, "two");
-    expect(lines(busy.messages)).toEqual(["user complete: one", "agent streaming: ", "user queued: two"]);
+    expect(lines(busy.messages)).toEqual(["user complete: one", "user queued: two"]);
     first.say("1").finish();
     const second = await service.model.next();
     expect(second.prompt.map((line) => line.slice(0, 9))).toEqual(['user: [{"', "assistant", 'user: [{"']);
@@ -50,13 +92,30 @@ describe("a chat", () => {
     await service.say(id, "running");
     for (let n = 1; n <= 10; n += 1) await service.say(id, `waiting ${n}`);
     await expect(service.say(id, "too many")).rejects.toMatchObject({ status: 429, code: "queue_full" });
-    expect((await service.snapshot(id)).messages).toHaveLength(12);
+    expect((await service.snapshot(id)).messages).toHaveLength(11);
+  });
+
+  it("is refused with 409 when its session is full, and another session takes it", async () => {
+    await service.close();
+    service = await startService({
+      adjust: (config) => ({ ...config, limits: { ...config.limits, sessionBytes: 1000 } }),
+    });
+    await service.say(id, "hello");
+    (await service.model.next()).say("x".repeat(1000)).finish();
+    await until(idle);
+    await expect(service.say(id, "too much")).rejects.toMatchObject({
+      status: 409,
+      code: "session_full",
+      message: expect.stringContaining("Start a new thread"),
+    });
+    expect((await service.snapshot(id)).messages).toHaveLength(2);
+    expect((await service.say(newId(), "hello")).is_processing).toBe(true);
   });
 
   it("under the same idempotency key answers with the same turn, and with another message is a conflict", async () => {
     await service.say(id, "hello", { idempotencyKey: "k" });
     const again = await service.say(id, "hello", { idempotencyKey: "k" });
-    expect(lines(again.messages)).toEqual(["user complete: hello", "agent streaming: "]);
+    expect(lines(again.messages)).toEqual(["user complete: hello"]);
     await expect(service.say(id, "other", { idempotencyKey: "k" })).rejects.toMatchObject({ status: 409 });
   });
 

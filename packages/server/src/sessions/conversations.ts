@@ -14,9 +14,9 @@ import type {
 import type { Store } from "../core/ports/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
-import { settleChat, type Reservation } from "../turns/dispatching.ts";
+import { finishReservation, type Reservation } from "../turns/reservation.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
-import { chatInputOf } from "./chat-input.ts";
+import { chatInputOf, type SessionLimits } from "./chat-input.ts";
 import { chatRejection, tooManyWaiting } from "./chat-rejection.ts";
 import { otherApp } from "./other-app.ts";
 import type { Registry } from "./registry.ts";
@@ -31,12 +31,14 @@ export interface ConversationsOptions extends SettledAnswersOptions {
   readonly running: RunningTurns;
   readonly titles: Titles;
   readonly apps: AppCatalog;
-  /** Messages of a session that may wait behind the running turn. */
-  readonly maxQueued: number;
+  readonly limits: SessionLimits;
 }
 
 /** Where a session stands for whoever reads its events. */
-type SessionPosition = Pick<Session, "life" | "head" | "app" | "epoch" | "streaming">;
+type SessionPosition = Pick<
+  Session,
+  "spelling" | "life" | "head" | "app" | "epoch" | "streaming" | "pendingActions"
+>;
 
 const NEVER = new AbortController().signal;
 
@@ -118,11 +120,14 @@ export class Conversations {
   async #state(request: StateRequest, admit: AdmitNewSession): Promise<SnapshotView> {
     const { sessionId, userState, waitMs, seen = null } = request;
     const { registry, store } = this.#options;
-    if (userState === null) {
-      const session = await registry.get(sessionId, admit, seen);
+    // A poll that repeats the user state of a session in memory changes nothing, and is answered as one without it.
+    const isRead = userState === null || registry.inMemory(sessionId) !== null;
+    const session = isRead ? await registry.get(sessionId, admit, seen) : null;
+    if (session !== null && (userState === null || session.has(userState))) {
       if (waitMs === 0 && !session.isReplaced && !session.isGone) return session.view();
       return await this.#answers.answer(session, request);
     }
+    await request.admitChange?.();
     const merged = await registry.commit(sessionId, admit, (target) =>
       store.sessions.open(target, { userState, publicKey: null }),
     );
@@ -141,7 +146,7 @@ export class Conversations {
     try {
       const settled = await registry.commit(request.sessionId, admit, (target) =>
         store.turns.chat(target, {
-          ...chatInputOf(request, app, this.#options.maxQueued),
+          ...chatInputOf(request, app, this.#options.limits),
           // Only an interrupt needs the text, and it may be long.
           streamed: app.onBusy === "interrupt" ? this.#streamed(request.sessionId) : null,
           claim: place.claim,
@@ -160,7 +165,7 @@ export class Conversations {
       if (outcome === null) this.#options.dispatcher.ring();
       throw error;
     } finally {
-      settleChat(place, outcome);
+      finishReservation(place, outcome);
     }
   }
 
@@ -180,6 +185,14 @@ export class Conversations {
   }
 }
 
-function positionOf({ life, head, app, epoch, streaming }: Session): SessionPosition {
-  return { life, head, app, epoch, streaming };
+function positionOf({
+  spelling,
+  life,
+  head,
+  app,
+  epoch,
+  streaming,
+  pendingActions,
+}: Session): SessionPosition {
+  return { spelling, life, head, app, epoch, streaming, pendingActions };
 }

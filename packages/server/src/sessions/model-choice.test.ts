@@ -50,11 +50,9 @@ describe("setting the model", () => {
   );
 
   it("is a conflict in a session of another App", async () => {
-    const birth = { life: "life", model: MODEL };
-    await service.store.sessions.setModel(
-      { id, birth, load: false },
-      { app: "defi", rig: "a/b", utilityModel: null },
-    );
+    await service.close();
+    service = await startService({ adjust: withApps("defi") });
+    await service.say(id, "hello", { app: "defi" });
     const request = { ...NO_APP_NAMED, sessionId: id, app: "default", rig: MODEL, utilityModel: null };
     await expect(service.conversations.setModel(request, null)).rejects.toMatchObject({
       status: 409,
@@ -64,11 +62,19 @@ describe("setting the model", () => {
 });
 
 describe("the list of models", () => {
-  it("is the default App's where nothing says otherwise, and creates nothing", async () => {
+  it("is the default App's where nothing says otherwise, and creates the session that is named", async () => {
     const models = [MODEL, "demo/assistant"];
     for (const sessionId of [null, id]) {
-      expect(await service.conversations.listModels({ ...NO_APP_NAMED, sessionId })).toEqual(models);
+      expect(await service.conversations.listModels({ ...NO_APP_NAMED, sessionId }, null)).toEqual(models);
     }
+    expect(await service.store.sessions.find(id)).toMatchObject({ app: null });
+  });
+
+  it("creates no session that is not admitted", async () => {
+    const refused = new Error("too many");
+    const admit = { spelling: id, admit: () => Promise.reject(refused) };
+    const request = { ...NO_APP_NAMED, sessionId: id };
+    await expect(service.conversations.listModels(request, admit)).rejects.toBe(refused);
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 });
@@ -96,7 +102,7 @@ describe("the App that a request about models is for", () => {
     "is %s for a session that belongs to none, and is asked about before anything is created",
     async (_, app, keyApp, expected) => {
       asked.length = 0;
-      await apps.conversations.listModels({ ...wanted(app, keyApp), sessionId: id });
+      await apps.conversations.listModels({ ...wanted(app, keyApp), sessionId: null }, null);
       const forbidden = new Error("not for you");
       const refused = {
         ...wanted(app, keyApp),
@@ -108,10 +114,11 @@ describe("the App that a request about models is for", () => {
       await expect(apps.conversations.setModel({ ...refused, ...choice, sessionId: id }, null)).rejects.toBe(
         forbidden,
       );
-      await expect(apps.conversations.listModels({ ...refused, sessionId: id })).rejects.toBe(forbidden);
+      const list = apps.conversations.listModels({ ...refused, sessionId: id }, null);
+      await expect(list).rejects.toBe(forbidden);
       expect(await apps.store.sessions.find(id)).toBeNull();
       await apps.conversations.setModel({ ...wanted(app, keyApp), ...choice, sessionId: id }, null);
-      expect(await apps.store.sessions.find(id)).toMatchObject({ app: expected });
+      expect(await apps.store.sessions.find(id)).toMatchObject({ app: null, modelApp: expected });
       expect(asked).toEqual(Array(4).fill(expected));
     },
   );
@@ -119,17 +126,39 @@ describe("the App that a request about models is for", () => {
   it("is the session's once it belongs to one, also where it was only opened before", async () => {
     await apps.conversations.create(id, null, null);
     expect(await apps.conversations.appOf(id)).toBe("default");
-    await apps.conversations.setModel({ ...wanted("defi", null), ...choice, sessionId: id }, null);
+    await apps.say(id, "hello", { app: "defi" });
     asked.length = 0;
     await apps.conversations.setModel({ ...wanted(null, "games"), ...choice, sessionId: id }, null);
-    expect(await apps.conversations.listModels({ ...wanted("games", "games"), sessionId: id })).toEqual([
-      MODEL,
-    ]);
+    const list = { ...wanted(null, "games"), sessionId: id };
+    expect(await apps.conversations.listModels(list, null)).toEqual([MODEL]);
     expect(asked).toEqual(["defi", "defi"]);
     for (const app of ["games", "default"]) {
       const other = apps.conversations.setModel({ ...wanted(app, null), ...choice, sessionId: id }, null);
       await expect(other).rejects.toMatchObject({ status: 409, code: "app_mismatch" });
+      const listed = apps.conversations.listModels({ ...wanted(app, null), sessionId: id }, null);
+      await expect(listed).rejects.toMatchObject({ status: 409, code: "app_mismatch" });
     }
+  });
+
+  it("is asked about where it is another one than the session's, before the conflict is told", async () => {
+    await apps.say(id, "hello", { app: "defi" });
+    const forbidden = new Error("not for you");
+    const authorize = (name: string) => {
+      if (name === "games") throw forbidden;
+    };
+    const request = { app: "games", keyApp: null, authorize, sessionId: id };
+    await expect(apps.conversations.listModels(request, null)).rejects.toBe(forbidden);
+  });
+
+  it("may still be another one for the first chat, which drops the models that were chosen", async () => {
+    const chosen = { rig: "demo/assistant", utilityModel: MODEL };
+    await apps.conversations.setModel({ ...wanted("default", null), ...chosen, sessionId: id }, null);
+    expect(await apps.conversations.appOf(id)).toBe("default");
+    await apps.say(id, "hello", { app: "defi" });
+    (await apps.model.next()).say("hi").finish();
+    const { app, model, system_events } = await apps.snapshot(id);
+    expect({ app, model, system_events }).toEqual({ app: "defi", model: MODEL, system_events: [] });
+    expect(await apps.store.sessions.find(id)).toMatchObject({ modelChosen: false, utilityModel: null });
   });
 });
 

@@ -1,7 +1,12 @@
 import type { SetModelResult } from "@colloquy/protocol";
 import { AppGone, Conflict, InvalidRequest } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
-import type { AdmitNewSession, SetModelRequest, WantedApp } from "../core/ports/services.ts";
+import type {
+  AdmitNewSession,
+  ListModelsRequest,
+  SetModelRequest,
+  WantedApp,
+} from "../core/ports/services.ts";
 import type { Store } from "../core/ports/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Registry } from "./registry.ts";
@@ -27,20 +32,21 @@ export class ModelChoices {
     const { outcome, record, created } = await this.#registry.commit(sessionId, admit, (target) =>
       this.#store.sessions.setModel(target, { app: app.name, rig, utilityModel }),
     );
-    if (outcome === "app_mismatch") {
-      throw new Conflict(
-        "app_mismatch",
-        "This session belongs to another App. Choose among the models of that App.",
-      );
-    }
+    if (outcome === "app_mismatch") throw appMismatch();
     return { success: true, rig: record.model, baml: record.utilityModel ?? app.utilityModel, created };
   }
 
-  /** A session that belongs to an App has that one's models, whatever the request names. */
-  async listModels(request: WantedApp & { readonly sessionId: string | null }): Promise<readonly string[]> {
+  /** Makes the session exist, where one is named; the models are those of its App, else of the one that the request comes to. */
+  async listModels(request: ListModelsRequest, admit: AdmitNewSession): Promise<readonly string[]> {
     const { sessionId, app, keyApp } = request;
     const belongsTo = sessionId === null ? null : await this.#appOfSession(sessionId);
-    return this.#allowed(belongsTo ?? app ?? keyApp ?? DEFAULT_APP, request).models;
+    const { models } = this.#allowed(belongsTo ?? app ?? keyApp ?? DEFAULT_APP, request);
+    if (belongsTo !== null && app !== null && app !== belongsTo) {
+      request.authorize(app);
+      throw appMismatch();
+    }
+    if (sessionId !== null) await this.#registry.get(sessionId, admit);
+    return models;
   }
 
   /** The App that the session belongs to, `null` while it belongs to none. */
@@ -55,6 +61,13 @@ export class ModelChoices {
     if (app === null) throw new AppGone();
     return app;
   }
+}
+
+function appMismatch(): Conflict {
+  return new Conflict(
+    "app_mismatch",
+    "This session belongs to another App. Choose among the models of that App.",
+  );
 }
 
 function mustOffer(app: AppDefinition, parameter: string, rig: string): void {

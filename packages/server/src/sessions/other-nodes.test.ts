@@ -19,7 +19,7 @@ function listening() {
     running: { abort: (id, life, below) => void done.push(`abort ${id} ${life} below ${below}`) },
     dispatcher: {
       abandon: (id, life) => void done.push(`abandon ${id} ${life}`),
-      look: () => void done.push("look"),
+      claimAnnounced: () => void done.push("look"),
     },
   });
   return {

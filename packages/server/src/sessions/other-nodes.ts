@@ -9,7 +9,7 @@ export interface OtherNodesParts {
   readonly bus: Pick<Bus, "listen">;
   readonly registry: Pick<Registry, "hear" | "end">;
   readonly running: Pick<RunningTurns, "abort">;
-  readonly dispatcher: Pick<Dispatcher, "abandon" | "look">;
+  readonly dispatcher: Pick<Dispatcher, "abandon" | "claimAnnounced">;
 }
 
 /** Listens as long as the bus is open. */
@@ -28,6 +28,6 @@ export function listenToOtherNodes({ bus, registry, running, dispatcher }: Other
       // Text that streams elsewhere is read from the store where a snapshot is asked for; readers get it from the feed.
       if (origin === "elsewhere" && note.kind !== "delta") take(sessionId, note);
     },
-    onWork: () => dispatcher.look(),
+    onWork: () => dispatcher.claimAnnounced(),
   });
 }

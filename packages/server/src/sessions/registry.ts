@@ -5,13 +5,19 @@ import { OutcomeUnknown } from "../core/errors.ts";
 import type { Bus, SessionNote } from "../core/ports/bus.ts";
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { AdmitNewSession } from "../core/ports/services.ts";
-import type { Committed, SessionStore, SessionTarget, SessionVersion } from "../core/ports/session-store.ts";
+import type {
+  Committed,
+  SessionStore,
+  SessionTarget,
+  SessionUse,
+  SessionVersion,
+} from "../core/ports/session-store.ts";
 import type { SessionBirth, SessionRecord } from "../core/session.ts";
 import type { StreamingText } from "./answer-text.ts";
 import { Births, newBirth, surelyMade } from "./births.ts";
 import { LiveSessions, type LiveSessionsOptions } from "./live-sessions.ts";
 import { loadUndisturbed } from "./load-undisturbed.ts";
-import { isNoted, momentOf, type Moment } from "./noted-use.ts";
+import { isNoted, momentOf, USE_NOTED_MS, type Moment } from "./noted-use.ts";
 import { SessionLoads } from "./session-loads.ts";
 import { Session } from "./session.ts";
 
@@ -55,8 +61,8 @@ export class Registry {
     this.#loads = new SessionLoads({
       births: this.#births,
       current: (id) => this.#live.current(id),
-      find: (id) => this.#load(id, false),
-      open: async (id) => surelyMade(await this.#load(id, true)),
+      find: (id) => this.#load(id, null),
+      open: async (id, spelling) => surelyMade(await this.#load(id, spelling)),
     });
     this.#idleCheck = options.clock.every(IDLE_CHECK_MS, () => options.cache.dropIdle());
   }
@@ -91,9 +97,10 @@ export class Registry {
    * The live session, created when there is none; its use is on disk when this resolves. `seen` is where the store had it, if whoever asks
    * has looked since he was asked.
    */
-  async get(id: string, admit: AdmitNewSession, seen: SessionVersion | null = null): Promise<Session> {
+  async get(id: string, begins: AdmitNewSession, seen: SessionVersion | null = null): Promise<Session> {
+    const { admit = null, spelling = id } = begins ?? {};
     const session = await this.#live.current(id, seen);
-    if (session === null) return await this.#loads.load(id, admit, seen !== null);
+    if (session === null) return await this.#loads.load(id, admit, seen !== null, spelling);
     if (isNoted(session.useNotedAt, this.#options.clock)) return session;
     const askedAt = this.moment();
     const gone = await this.#options.store.touch([{ id, life: session.life }]);
@@ -102,24 +109,34 @@ export class Registry {
       return session;
     }
     this.forget(id, session.life);
-    return await this.#loads.load(id, admit, false);
+    return await this.#loads.load(id, admit, false, spelling);
+  }
+
+  /** Notes the use of a session that was read from the store, unless the store had it noted lately. */
+  async noteUse({ id, life, unusedMs }: SessionUse): Promise<void> {
+    if (unusedMs < USE_NOTED_MS) return;
+    const askedAt = this.moment();
+    const gone = await this.#options.store.touch([{ id, life }]);
+    if (gone.length > 0) this.forget(id, life);
+    else this.live(id, life)?.noteUse(askedAt);
   }
 
   /** The live session of an id that exists, loaded if need be; `null`, and nothing created, when it does not. */
   async find(id: string): Promise<Session | null> {
-    return (await this.#live.current(id)) ?? (await this.#load(id, false));
+    return (await this.#live.current(id)) ?? (await this.#load(id, null));
   }
 
   /**
-   * Runs a transaction on a session that is created if there is none, and settles what it committed. `admit` is asked first
+   * Runs a transaction on a session that is created if there is none, and settles what it committed. `begins` is asked first
    * when the session is not in memory and not in the store.
    */
   async commit<Outcome>(
     id: string,
-    admit: AdmitNewSession,
+    begins: AdmitNewSession,
     transaction: (target: SessionTarget) => Promise<Committed<Outcome> | null>,
   ): Promise<Settled<Outcome>> {
-    const make = async () => surelyMade(await this.#commit(id, this.#birth(), transaction));
+    const { admit = null, spelling = id } = begins ?? {};
+    const make = async () => surelyMade(await this.#commit(id, this.#birth(spelling), transaction));
     if (admit === null || this.resident(id) !== null) return await make();
     if (this.inMemory(id) !== null) {
       // Others may have deleted it: then it has to be created, for which somebody has to be asked.
@@ -228,15 +245,15 @@ export class Registry {
     return momentOf(this.#options.clock);
   }
 
-  #birth(): SessionBirth {
-    return newBirth(this.#options.defaultModel());
+  #birth(spelling: string): SessionBirth {
+    return newBirth(this.#options.defaultModel(), spelling);
   }
 
-  /** Loads the session. One that does not exist is created where it `mayBegin`, else the answer is `null`. */
-  async #load(id: string, mayBegin: boolean): Promise<Session | null> {
+  /** Loads the session. One that does not exist is created under `spelling`; where that is `null`, the answer is. */
+  async #load(id: string, spelling: string | null): Promise<Session | null> {
     const askedAt = this.moment();
     const loaded = await loadUndisturbed(async () => {
-      const settled = await this.#commit(id, mayBegin ? this.#birth() : null, (target) =>
+      const settled = await this.#commit(id, spelling === null ? null : this.#birth(spelling), (target) =>
         this.#options.store.open({ ...target, load: true }, NOTHING_NEW),
       );
       return settled === null ? null : (settled.session ?? "disturbed");

@@ -2,7 +2,7 @@
 // Who asks while a load is under way takes the answer of the next one, with all the others who do: the one under way may have read the store
 // before he asked.
 
-import type { AdmitNewSession } from "../core/ports/services.ts";
+import type { Admit } from "../core/ports/services.ts";
 import { surelyMade, type Births } from "./births.ts";
 import type { Session } from "./session.ts";
 
@@ -12,14 +12,14 @@ export interface SessionLoadsOptions {
   readonly current: (id: string) => Promise<Session | null>;
   /** Loads the session, `null` when there is none. */
   readonly find: (id: string) => Promise<Session | null>;
-  /** Loads the session, or creates it. */
-  readonly open: (id: string) => Promise<Session>;
+  /** Loads the session, or creates it under this spelling of its id. */
+  readonly open: (id: string, spelling: string) => Promise<Session>;
 }
 
 /** Those who take the answer of one load. */
 interface Waiting {
-  /** Whether one of them may create the session: then the load does, and they all have it. */
-  mayCreate: boolean;
+  /** How the first of them spells the id who may create the session: then the load does, and they all have it. `null`: nobody may. */
+  spelling: string | null;
   readonly answer: PromiseWithResolvers<Session | null>;
 }
 
@@ -33,18 +33,18 @@ export class SessionLoads {
   }
 
   /** `wasThere` where whoever asks has seen that the session exists: that spares a look at it, unless it was deleted since. */
-  async load(id: string, admit: AdmitNewSession, wasThere: boolean): Promise<Session> {
-    const open = async () => surelyMade(await this.#loadOnce(id, true));
+  async load(id: string, admit: Admit | null, wasThere: boolean, spelling: string = id): Promise<Session> {
+    const open = async () => surelyMade(await this.#loadOnce(id, spelling));
     if (admit === null) return await open();
-    const found = wasThere ? await this.#loadOnce(id, false) : null;
+    const found = wasThere ? await this.#loadOnce(id, null) : null;
     return found ?? (await this.#options.births.make(id, admit, open));
   }
 
   /** `null` only where the session is not there, and is not to be created. */
-  #loadOnce(id: string, mayCreate: boolean): Promise<Session | null> {
+  #loadOnce(id: string, spelling: string | null): Promise<Session | null> {
     const isUnderWay = this.#underWay.has(id);
-    const waiting = this.#underWay.get(id) ?? { mayCreate: false, answer: Promise.withResolvers() };
-    waiting.mayCreate ||= mayCreate;
+    const waiting = this.#underWay.get(id) ?? { spelling: null, answer: Promise.withResolvers() };
+    waiting.spelling ??= spelling;
     this.#underWay.set(id, waiting);
     if (!isUnderWay) void this.#loadFor(id, waiting);
     return waiting.answer.promise;
@@ -80,8 +80,8 @@ export class SessionLoads {
     return (await this.#options.current(id)) ?? (await this.#load(id, waiting));
   }
 
-  async #load(id: string, { mayCreate }: Waiting): Promise<Session | null> {
+  async #load(id: string, { spelling }: Waiting): Promise<Session | null> {
     const { find, open } = this.#options;
-    return await (mayCreate ? open(id) : find(id));
+    return await (spelling === null ? find(id) : open(id, spelling));
   }
 }

@@ -17,7 +17,7 @@ const stored = (fields: Partial<StoredSession["session"]> = {}): StoredSession =
 });
 
 const agent = (content: string, status: "streaming" | "complete" = "streaming") =>
-  ({ sender: "agent", content, id: "m1", created_at: "2026-01-01T00:00:00.000Z", status }) as const;
+  ({ sender: "agent", content, id: "m1", created_at: "2026-01-01T00:00:00.000Z", status, turn: 1 }) as const;
 
 const titled = (number: number): NumberedEvent => ({
   number,
@@ -34,7 +34,7 @@ const shown = (session: Session) => parse(session.view());
 describe("a live session", () => {
   it("takes each event once, whatever comes twice", () => {
     const session = new Session(stored());
-    const created: NumberedEvent = { number: 1, event: { type: "message_created", message: agent("") } };
+    const created: NumberedEvent = { number: 1, event: { type: "message_created", message: agent("W") } };
     session.apply([created, titled(2)]);
     session.apply([created, titled(2)]);
     expect(shown(session)).toMatchObject({ title: "title 2", last_event_id: "abc-2" });
@@ -97,7 +97,7 @@ describe("a live session", () => {
       new Session({ ...stored({ status: "processing" }), messages: [answer(content)], checkpointed });
 
     it("shows what was checkpointed after the finished steps, until its turn is run again", () => {
-      expect(loaded("", "").streaming).toEqual({ messageId: "m1", text: "" });
+      expect(loaded("", "").streaming).toMatchObject({ messageId: "m1", text: "" });
       expect(loaded("", "so far").streaming?.text).toBe("so far");
       const session = loaded("done", "so far");
       expect(shown(session).messages).toEqual([agent("done\n\nso far")]);

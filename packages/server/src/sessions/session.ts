@@ -5,8 +5,10 @@ import { toPendingAction } from "../core/action.ts";
 import type { StoredSession } from "../core/ports/session-store.ts";
 import type { SnapshotView } from "../core/ports/services.ts";
 import { toWireMessage } from "../core/message.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { appOf } from "../core/session.ts";
+import { mergeUserState } from "../core/user-state.ts";
 import { AnswerText, type Growth, type StreamingText } from "./answer-text.ts";
 import type { Moment } from "./noted-use.ts";
 import { Snapshot } from "./snapshot.ts";
@@ -15,6 +17,8 @@ const MAX_EARLY = 1000;
 
 export class Session {
   readonly id: string;
+  /** As in `SessionRecord`. */
+  readonly spelling: string;
   readonly life: string;
   /** The store's key of this life. */
   readonly key: number;
@@ -33,12 +37,13 @@ export class Session {
   constructor(stored: StoredSession) {
     const { session } = stored;
     this.id = session.id;
+    this.spelling = session.spelling;
     this.life = session.life;
     this.key = session.key;
     this.#epoch = session.epoch;
     this.isEmpty = session.messageCount === 0;
     this.#snapshot = new Snapshot({
-      sessionId: session.id,
+      sessionId: session.spelling,
       life: session.life,
       title: session.title,
       status: session.status,
@@ -68,6 +73,12 @@ export class Session {
 
   get app(): string {
     return this.#snapshot.fields.app;
+  }
+
+  /** Returns true if merging this user state would change nothing. */
+  has(userState: JsonObject): boolean {
+    const { userState: known } = this.#snapshot.fields;
+    return mergeUserState(known, userState) === known;
   }
 
   /** Whether this life of the session is over. */
@@ -103,6 +114,11 @@ export class Session {
   /** Whether an agent message grows here. */
   get isStreaming(): boolean {
     return this.#snapshot.streamingMessage() !== null;
+  }
+
+  /** What a person is asked, oldest first. */
+  get pendingActions(): readonly PendingAction[] {
+    return this.#snapshot.pendingActions;
   }
 
   /** Whether a person is asked something. */

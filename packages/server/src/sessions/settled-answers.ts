@@ -11,7 +11,7 @@ import type { VersionReads } from "./version-reads.ts";
 
 export interface SettledAnswersOptions {
   readonly registry: Pick<Registry, "find">;
-  readonly running: Pick<RunningTurns, "works">;
+  readonly running: Pick<RunningTurns, "isRunning">;
   readonly clock: Clock;
   readonly bus: Pick<Bus, "follow">;
   /** Where sessions stand that other processes change too; `null` where there are none. */
@@ -71,7 +71,7 @@ export class SettledAnswers {
    */
   async #withText(session: Session): Promise<Session> {
     const { versions, running, registry } = this.#options;
-    if (versions === null || !session.isStreaming || running.works(session.key)) return session;
+    if (versions === null || !session.isStreaming || running.isRunning(session.key)) return session;
     return (await registry.find(session.id).catch(() => null)) ?? session;
   }
 

@@ -49,6 +49,37 @@ describe("the bytes of a snapshot", () => {
     );
   });
 
+  it.each([1, 100])("hold no memory beside themselves (%i messages)", (count) => {
+    const snapshot = new Snapshot(FIELDS);
+    for (let n = 0; n < count; n += 1) snapshot.addMessage(message(n, "complete", "x".repeat(200)));
+    const { parts } = snapshot.view();
+    // The first part of several is the opening, which all snapshots share.
+    for (const part of count === 1 ? parts : parts.slice(1)) {
+      expect(part.buffer.byteLength).toBe(part.byteLength);
+    }
+  });
+
+  it("leave out an answer that has not begun, however many messages are before it", () => {
+    for (const count of [1, 31, 32, 33, 64, 65]) {
+      const snapshot = new Snapshot(FIELDS);
+      const before = Array.from({ length: count }, (_, n) => message(n, "complete"));
+      for (const one of before) snapshot.addMessage(one);
+      const answer = { ...message(count, "streaming", ""), sender: "agent" } as const;
+      snapshot.addMessage(answer);
+      expect(JSON.parse(text(snapshot)).messages).toEqual(before);
+      expect(snapshot.streaming()).toEqual({ message: answer, index: count });
+      const call = { id: "c", name: "n", arguments: {}, status: "running" } as const;
+      for (const shown of [
+        { ...answer, content: "W" },
+        { ...answer, tool_calls: [call] },
+        { ...answer, status: "complete" } as const,
+      ]) {
+        snapshot.replaceMessage(shown);
+        expect(JSON.parse(text(snapshot)).messages).toEqual([...before, shown]);
+      }
+    }
+  });
+
   it("have an entity tag that is a digest of them", () => {
     const snapshot = new Snapshot(FIELDS);
     for (let n = 0; n < 100; n += 1) snapshot.addMessage(message(n, "complete"));

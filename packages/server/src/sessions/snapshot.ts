@@ -5,6 +5,7 @@ import { createHash, type Hash } from "node:crypto";
 import type { Message, PendingAction, SessionStatus, SystemEvent } from "@colloquy/protocol";
 import type { JsonObject } from "../core/json.ts";
 import { formatEventId } from "../core/event-id.ts";
+import { isHidden, type PlacedMessage } from "../core/message.ts";
 import type { SnapshotView } from "../core/ports/services.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../core/system-event.ts";
 
@@ -102,10 +103,23 @@ export class Snapshot {
     return this.#loose.findLast(({ message }) => message.status === "streaming")?.message ?? null;
   }
 
+  /** As `streamingMessage`, with its place. */
+  streaming(): PlacedMessage | null {
+    const at = this.#loose.findLastIndex(({ message }) => message.status === "streaming");
+    const message = this.#loose[at]?.message;
+    if (message === undefined) return null;
+    return { message, index: (this.#chunks.length - 1) * CHUNK_MESSAGES + at };
+  }
+
   addSystemEvent(item: SystemEvent): void {
     this.#systemEvents.push(JSON.stringify(item));
     if (this.#systemEvents.length > SYSTEM_EVENTS_SHOWN) this.#systemEvents.shift();
     this.#view = null;
+  }
+
+  /** What nobody has decided yet, oldest first. */
+  get pendingActions(): readonly PendingAction[] {
+    return [...this.#pendingActions.values()].map((json) => JSON.parse(json) as PendingAction);
   }
 
   get hasPendingActions(): boolean {
@@ -130,21 +144,26 @@ export class Snapshot {
 
   #build(): SnapshotView {
     this.#settle();
-    const tail = Buffer.from(this.#tailText());
-    const length = this.#chunkBytes + tail.length;
-    const parts = length < SHORT_BYTES ? [Buffer.concat([...this.#chunks, tail])] : [...this.#chunks, tail];
-    // A copy, because the view outlives what is settled later.
-    return new TaggedView(parts, length, this.#digest?.copy() ?? null, tail);
+    const text = this.#tailText();
+    const digest = this.#digest?.copy() ?? null;
+    // Copies, because the view outlives what is settled later.
+    if (this.#chunkBytes + Buffer.byteLength(text) < SHORT_BYTES) {
+      const joined = keptBytes(text, this.#chunks);
+      return new TaggedView([joined], joined.length, digest, joined.subarray(this.#chunkBytes));
+    }
+    const tail = keptBytes(text);
+    return new TaggedView([...this.#chunks, tail], this.#chunkBytes + tail.length, digest, tail);
   }
 
   #settle(): void {
     for (;;) {
       const unsettled = this.#loose.findIndex(({ message }) => !isSettled(message));
       const settled = unsettled < 0 ? this.#loose.length : unsettled;
-      // The last message stays loose: after it the list may end, and a chunk carries the comma behind each of its messages.
-      if (Math.min(settled, this.#loose.length - 1) < CHUNK_MESSAGES) return;
+      const shown = this.#loose.filter(({ message }) => !isHidden(message)).length;
+      // The last message that is shown stays loose: after it the list may end, and a chunk carries the comma behind each of its messages.
+      if (Math.min(settled, shown - 1) < CHUNK_MESSAGES) return;
       const chunk = this.#loose.splice(0, CHUNK_MESSAGES).map((loose) => `${messageJson(loose)},`);
-      const bytes = Buffer.from(chunk.join(""));
+      const bytes = keptBytes(chunk.join(""));
       this.#chunks.push(bytes);
       this.#chunkBytes += bytes.length;
       this.#digest = (this.#digest ?? openingDigest()).update(bytes);
@@ -163,7 +182,10 @@ export class Snapshot {
       model: fields.model,
       last_event_id: formatEventId(fields.life, fields.head),
     });
-    const messages = this.#loose.map(messageJson).join();
+    const messages = this.#loose
+      .filter(({ message }) => !isHidden(message))
+      .map(messageJson)
+      .join();
     const pending = [...this.#pendingActions.values()].join();
     return `${messages}],"system_events":[${this.#systemEvents.join()}],"pending_actions":[${pending}],${rest.slice(1)}`;
   }
@@ -196,6 +218,19 @@ class TaggedView implements SnapshotView {
     }
     return this.#etag;
   }
+}
+
+/**
+ * Returns `before` and the UTF-8 bytes of `text`, joined in an unpooled buffer: a small pooled one would keep its
+ * 64 KiB slab in memory as long as the session.
+ */
+function keptBytes(text: string, before: readonly Buffer[] = []): Buffer {
+  const start = before.reduce((sum, { length }) => sum + length, 0);
+  const bytes = Buffer.allocUnsafeSlow(start + Buffer.byteLength(text));
+  let at = 0;
+  for (const part of before) at += part.copy(bytes, at);
+  bytes.write(text, at);
+  return bytes;
 }
 
 function openingDigest(): Hash {

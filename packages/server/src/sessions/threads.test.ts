@@ -1,7 +1,9 @@
 import { Thread } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { bindTo } from "../store/contract/scenario.suite.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
-import { newId, startService, until, type TestService } from "../../test/service.ts";
+import { plainChat } from "../core/decisions/plain-chat.suite.ts";
+import { newId, recordsOf, startService, until, type TestService } from "../../test/service.ts";
 
 let service: TestService;
 let id: string;
@@ -133,12 +135,96 @@ describe("a thread", () => {
     await service.say(id, "one");
     (await service.model.next()).say("1").finish();
     await until(async () => !(await service.snapshot(id)).is_processing);
-    const records = await service.conversations.messages(id, null, 10);
+    const records = await recordsOf(service, id, null, 10);
     expect(records.map(({ role, content }) => `${role}: ${content}`)).toEqual(["user: one", "assistant: 1"]);
-    expect(await service.conversations.messages(id, null, 1)).toEqual([records[0]]);
-    expect(await service.conversations.messages(id, records[0]!.id, 10)).toEqual([records[1]]);
-    expect(await service.conversations.messages(id, records[1]!.id, 10)).toEqual([]);
+    expect(await recordsOf(service, id, null, 1)).toEqual([records[0]]);
+    expect(await recordsOf(service, id, records[0]!.id, 10)).toEqual([records[1]]);
+    expect(await recordsOf(service, id, records[1]!.id, 10)).toEqual([]);
     await expect(service.conversations.messages(id, newId(), 10)).rejects.toMatchObject({ status: 404 });
+  });
+});
+
+describe("a page of records", () => {
+  /** Messages of 98,304 bytes each, which no model answers. */
+  const fill = async (count: number): Promise<void> => {
+    const { turns } = service.store;
+    const birth = { life: "life", model: "demo/assistant" };
+    for (let index = 0; index < count; index += 1) {
+      await turns.chat(
+        { id, birth, load: false },
+        { ...plainChat("水".repeat(32_768), ["demo/assistant"]), maxQueued: count },
+      );
+    }
+  };
+
+  it("ends with the record that brings it to 1 MiB, and says what comes after it", async () => {
+    await fill(25);
+    const pages: number[] = [];
+    const seen = new Set<string>();
+    for (let after: string | null = null; ; ) {
+      const { records, next } = await service.conversations.messages(id, after, 1000);
+      const portions = await Array.fromAsync(records);
+      // What is in memory at a time: at most 32 KiB, and the record that goes beyond them.
+      expect(Math.max(...portions.map(({ length }) => length))).toBe(1);
+      for (const record of portions.flat()) seen.add(record.id);
+      pages.push(portions.flat().length);
+      if (next === null) break;
+      after = next;
+    }
+    expect(pages).toEqual([11, 11, 3]);
+    expect(seen.size).toBe(25);
+  });
+
+  it("is read from the store no faster than its reader goes on", async () => {
+    await fill(4);
+    const reads: string[] = [];
+    before = (method) => void reads.push(method);
+    const { records } = await service.conversations.messages(id, null, 1000);
+    const iterator = records[Symbol.asyncIterator]();
+    const messageReads = () => reads.filter((method) => method.startsWith("sessions.message"));
+    expect(messageReads()).toEqual(["sessions.messagePage"]);
+    await iterator.next();
+    expect(messageReads()).toEqual(["sessions.messagePage", "sessions.messages"]);
+    await service.conversations.remove(id);
+    await expect(iterator.next()).rejects.toMatchObject({ code: "not_found" });
+  });
+});
+
+describe("the list of all threads", () => {
+  const all = async (cursor: string | null = null): Promise<readonly (readonly Thread[])[]> =>
+    Array.fromAsync(await service.conversations.allThreads({ publicKey: WALLET, opened: [], cursor }));
+
+  it("has every thread, in portions, in the order of pages", async () => {
+    const birth = { life: "life", model: "demo/assistant" };
+    const ids = Array.from({ length: 2050 }, newId);
+    const bound = { userState: null, publicKey: WALLET };
+    await Promise.all(ids.map((one) => service.store.sessions.open({ id: one, birth, load: false }, bound)));
+    const portions = await all();
+    expect(
+      portions
+        .flat()
+        .map(({ session_id }) => session_id)
+        .toSorted(),
+    ).toEqual(ids.toSorted());
+    expect(Math.max(...portions.map(({ length }) => length))).toBe(100);
+    const page = await list(200);
+    expect(portions.flat().slice(0, 200)).toEqual(page.threads);
+    expect((await all(page.next)).flat()).toEqual(portions.flat().slice(200));
+  });
+
+  it("loses none that moves to the front while it is read, and shows none of another App", async () => {
+    const ids = await threadsOf(150);
+    const portions = (
+      await service.conversations.allThreads({ publicKey: WALLET, opened: [], cursor: null })
+    )[Symbol.asyncIterator]();
+    const shown = [...((await portions.next()).value as readonly Thread[])];
+    await service.conversations.rename(ids[0]!, "moved to the front");
+    await service.conversations.remove(ids[1]!);
+    await bindTo(service.store, ids[2]!, "defi");
+    shown.push(...((await portions.next()).value as readonly Thread[]));
+    expect((await portions.next()).done).toBe(true);
+    const left = ids.toReversed().filter((one) => one !== ids[1] && one !== ids[2]);
+    expect(shown.map(({ session_id }) => session_id)).toEqual(left);
   });
 });
 
@@ -146,7 +232,7 @@ describe("what is asked of a session under the App that was looked at", () => {
   const RENAMED = "Renamed by somebody else";
   const CASES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
     ["a look", "sessions.find", () => service.conversations.thread(id, ["default"])],
-    ["its messages", "sessions.messages", () => service.conversations.messages(id, null, 10, ["default"])],
+    ["its messages", "sessions.messagePage", () => service.conversations.messages(id, null, 10, ["default"])],
     ["a name", "sessions.rename", () => service.conversations.rename(id, RENAMED, ["default"])],
     ["a deletion", "sessions.remove", () => service.conversations.remove(id, ["default"])],
     ["a wallet", "sessions.open", () => service.conversations.create(id, "0xa", null, ["default"])],
@@ -160,7 +246,7 @@ describe("what is asked of a session under the App that was looked at", () => {
       before = (called) => {
         if (called !== method || !isFirst) return undefined;
         isFirst = false;
-        return comeTo("defi");
+        return bindTo(service.store, id, "defi");
       };
       await expect(ask()).rejects.toMatchObject({ status: 503, code: "app_changed" });
       expect(isFirst).toBe(false);
@@ -174,26 +260,18 @@ describe("what is asked of a session under the App that was looked at", () => {
   it.each(CASES)("has memory look again when it was behind: %s", async (_what, _method, ask) => {
     await service.snapshot(id);
     // Another process makes it a session of the App, and nobody here is told.
-    await service.store.sessions.setModel({ id, birth: null, load: false }, choiceOf("defi"));
+    await bindTo(service.store, id, "defi");
     expect(await service.conversations.appOf(id)).toBe("default");
     await expect(ask()).rejects.toMatchObject({ code: "app_changed" });
     expect(await service.conversations.appOf(id)).toMatchObject({ app: "defi" });
   });
 
   it("is done where the App is the same, or none was named", async () => {
-    await comeTo("defi");
-    expect(await service.conversations.messages(id, null, 10, ["defi"])).toEqual([]);
+    await bindTo(service.store, id, "defi");
+    expect(await recordsOf(service, id, null, 10, ["defi"])).toHaveLength(1);
     expect(await service.conversations.rename(id, "Mine", ["defi"])).toMatchObject({ title: "Mine" });
     expect(await service.conversations.rename(id, "Yours")).toMatchObject({ title: "Yours" });
     await service.conversations.remove(id, ["defi"]);
     await expect(service.conversations.thread(id, ["default"])).rejects.toMatchObject({ status: 404 });
   });
-
-  const choiceOf = (app: string) => ({ app, rig: "demo/assistant", utilityModel: null });
-
-  /** The session begins its life, or goes on, as one of the App. */
-  async function comeTo(app: string): Promise<void> {
-    const birth = { life: newId().slice(0, 8), model: "demo/assistant" };
-    await service.store.sessions.setModel({ id, birth, load: false }, choiceOf(app));
-  }
 });

@@ -3,12 +3,26 @@
 import type { PersistedMessage, Thread } from "@colloquy/protocol";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import { toPersistedMessage } from "../core/message.ts";
-import type { AdmitNewSession, ThreadPage } from "../core/ports/services.ts";
+import type { AdmitNewSession, RecordPage, ThreadPage } from "../core/ports/services.ts";
+import type { ThreadQuery } from "../core/ports/session-store.ts";
 import type { Store } from "../core/ports/store.ts";
 import { appOf, countsAs, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { otherApp } from "./other-app.ts";
 import type { Registry } from "./registry.ts";
+
+/** Bytes of stored text that end a page of messages. */
+const PAGE_BYTES = 1024 * 1024;
+/** Messages that are read at once at most, however small they are. */
+const PORTION_LIMIT = 100;
+/** Threads that are read at once. */
+const THREAD_PORTION = 100;
+
+interface ThreadSearch {
+  readonly publicKey: string;
+  readonly opened: readonly string[];
+  readonly cursor: string | null;
+}
 
 export interface ThreadsOptions {
   readonly store: Store;
@@ -48,15 +62,38 @@ export class Threads {
     const record = await store.sessions.find(sessionId);
     if (record === null) throw unknownSession();
     if (!countsAs(record, apps)) throw otherApp(registry, sessionId, apps);
+    await registry.noteUse(record);
     return toThread(record);
   }
 
-  async threads(query: {
-    readonly publicKey: string;
-    readonly opened: readonly string[];
-    readonly limit: number;
-    readonly cursor: string | null;
-  }): Promise<ThreadPage> {
+  async threads(query: ThreadSearch & { readonly limit: number }): Promise<ThreadPage> {
+    const { limit } = query;
+    // One more than asked for tells whether there is a next page.
+    const records = await this.#options.store.sessions.list({ ...this.#query(query), limit: limit + 1 });
+    const shown = records.slice(0, limit);
+    const last = shown.at(-1);
+    const next = records.length > limit && last !== undefined ? formatCursor(last) : null;
+    return { threads: shown.map(toThread), next };
+  }
+
+  /**
+   * Which threads are listed, and their order, is read at once: 8 bytes each. A cursor would lose threads that move to the front while
+   * the client reads.
+   */
+  async allThreads(query: ThreadSearch): Promise<AsyncIterable<readonly Thread[]>> {
+    const { sessions } = this.#options.store;
+    const found = this.#query(query);
+    const keys = await sessions.listKeys(found);
+    async function* portions(): AsyncGenerator<readonly Thread[]> {
+      for (let from = 0; from < keys.length; from += THREAD_PORTION) {
+        const records = await sessions.byKeys(keys.slice(from, from + THREAD_PORTION), found.apps);
+        yield records.map(toThread);
+      }
+    }
+    return portions();
+  }
+
+  #query({ publicKey, opened, cursor }: ThreadSearch): Omit<ThreadQuery, "limit"> {
     if (!this.#options.walletListing) {
       throw new ServiceError(
         403,
@@ -64,15 +101,11 @@ export class Threads {
         "This service does not list threads by wallet. Keep session ids yourself.",
       );
     }
-    const { publicKey, limit, opened } = query;
-    const after = query.cursor === null ? null : parseCursor(query.cursor);
-    const apps = [DEFAULT_APP, ...opened];
-    // One more than asked for tells whether there is a next page.
-    const records = await this.#options.store.sessions.list({ publicKey, apps, limit: limit + 1, after });
-    const shown = records.slice(0, limit);
-    const last = shown.at(-1);
-    const next = records.length > limit && last !== undefined ? formatCursor(last) : null;
-    return { threads: shown.map(toThread), next };
+    return {
+      publicKey,
+      apps: [DEFAULT_APP, ...opened],
+      after: cursor === null ? null : parseCursor(cursor),
+    };
   }
 
   async rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread> {
@@ -84,13 +117,14 @@ export class Threads {
     return toThread(registry.settle(committed, askedAt).record);
   }
 
-  async remove(sessionId: string, apps?: readonly string[]): Promise<void> {
+  async remove(sessionId: string, apps?: readonly string[]): Promise<string> {
     const { registry, store } = this.#options;
     const removed = await registry.orReload(sessionId, store.sessions.remove(sessionId, apps));
     if (removed === null) throw unknownSession();
     if (removed === "other_app") throw otherApp(registry, sessionId, apps);
     registry.forget(sessionId, removed.life);
     this.#options.dispatcher.abandon(sessionId, removed.life);
+    return removed.spelling;
   }
 
   async messages(
@@ -98,21 +132,40 @@ export class Threads {
     after: string | null,
     limit: number,
     apps?: readonly string[],
-  ): Promise<readonly PersistedMessage[]> {
+  ): Promise<RecordPage> {
     const { registry, store } = this.#options;
-    const messages = await store.sessions.messages(sessionId, after, limit, apps);
-    if (messages === "other_app") throw otherApp(registry, sessionId, apps);
-    if (messages === null) {
-      const detail = "There is no such session, or no message with the id given as `after` in it.";
-      throw new NotFound("not_found", detail);
+    const page = await store.sessions.messagePage(sessionId, after, { limit, bytes: PAGE_BYTES }, apps);
+    if (page === "other_app") throw otherApp(registry, sessionId, apps);
+    if (page === null) throw unknownMessages();
+    await registry.noteUse(page.session);
+    return {
+      records: this.#recordsUpTo(page.session, after, page.last, apps),
+      next: page.hasMore ? page.last : null,
+    };
+  }
+
+  /** The records after the one with id `after`, up to and with the one with id `last`. */
+  async *#recordsUpTo(
+    { id, spelling }: { readonly id: string; readonly spelling: string },
+    after: string | null,
+    last: string | null,
+    apps: readonly string[] | undefined,
+  ): AsyncGenerator<readonly PersistedMessage[]> {
+    for (let place = after; place !== last && last !== null; ) {
+      const messages = await this.#options.store.sessions.messages(id, place, PORTION_LIMIT, apps);
+      // The session was deleted, or has come to another App, while the client was reading.
+      if (messages === null || messages === "other_app" || messages.length === 0) throw unknownMessages();
+      const end = messages.findIndex((message) => message.id === last);
+      const shown = end < 0 ? messages : messages.slice(0, end + 1);
+      yield shown.map((message) => toPersistedMessage(spelling, message));
+      place = shown.at(-1)?.id ?? null;
     }
-    return messages.map((message) => toPersistedMessage(sessionId, message));
   }
 }
 
 function toThread(record: SessionRecord): Thread {
   return {
-    session_id: record.id,
+    session_id: record.spelling,
     title: record.title,
     app: appOf(record),
     created_at: new Date(record.createdAt).toISOString(),
@@ -132,6 +185,11 @@ function parseCursor(cursor: string): { readonly updatedAt: number; readonly key
     throw new InvalidRequest("invalid_cursor", detail);
   }
   return { updatedAt: Number.parseInt(match[1], 36), key: Number.parseInt(match[2], 36) };
+}
+
+function unknownMessages(): NotFound {
+  const detail = "There is no such session, or no message with the id given as `after` in it.";
+  return new NotFound("not_found", detail);
 }
 
 function unknownSession(): NotFound {

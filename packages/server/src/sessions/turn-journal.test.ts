@@ -237,7 +237,7 @@ describe("what a turn writes", () => {
     await one.service.conversations.interrupt(one.id, null);
     expect(await one.journal.stepWithCalls(step(1, "x"), [], [])).toBe(false);
     expect(await one.journal.complete(step(1, "x"))).toBe(false);
-    expect(await one.journal.fail({ code: "c", message: "m" })).toBe(false);
+    expect(await one.journal.fail({ code: "model_error", message: "m" })).toBe(false);
     await one.service.conversations.remove(one.id);
     expect(await one.journal.complete(step(1, "x"))).toBe(false);
     await one.journal.open();
@@ -256,7 +256,7 @@ describe("what a turn writes", () => {
   it("keeps what was said when it fails, on disk or not", async () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
     one.journal.say("tw");
-    expect(await one.journal.fail({ code: "model_failed", message: "It failed." })).toBe(true);
+    expect(await one.journal.fail({ code: "model_error", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
   });
 
@@ -264,7 +264,7 @@ describe("what a turn writes", () => {
     await one.journal.stepWithCalls(step(1, "one"), [], []);
     one.journal.say("tw");
     await one.fallBehind();
-    expect(await one.journal.fail({ code: "model_failed", message: "It failed." })).toBe(true);
+    expect(await one.journal.fail({ code: "model_error", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
   });
 
@@ -273,7 +273,7 @@ describe("what a turn writes", () => {
     await one.service.store.turns.releaseDeadLeases("nobody");
     await one.next();
     one.journal.say("tw");
-    expect(await one.journal.fail({ code: "model_failed", message: "It failed." })).toBe(true);
+    expect(await one.journal.fail({ code: "model_error", message: "It failed." })).toBe(true);
     expect(lines((await one.service.snapshot(one.id)).messages)[1]).toBe("agent failed: one\n\ntw");
   });
 });

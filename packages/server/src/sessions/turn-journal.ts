@@ -11,8 +11,8 @@ import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
 import type { Committed } from "../core/ports/session-store.ts";
 import type { PastTurn, TurnStore } from "../core/ports/turn-store.ts";
-import type { StartedTurn, StepRecord } from "../core/turn.ts";
-import type { TurnFailure, TurnJournal } from "../turns/journal.ts";
+import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
+import type { TurnJournal } from "../turns/journal.ts";
 import { checkpointAfter } from "./checkpoint-pace.ts";
 import type { Registry } from "./registry.ts";
 

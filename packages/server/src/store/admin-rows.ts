@@ -19,6 +19,7 @@ type TurnOfSessionRow = { readonly [Name in keyof SeenTurnRow as `turn_${Name}`]
 export interface SeenSessionRow extends TurnOfSessionRow {
   readonly key: number;
   readonly id: string;
+  readonly spelling: string | null;
   readonly app: string;
   readonly title: string;
   readonly model: string;
@@ -57,7 +58,7 @@ function turnColumns(prefix: string, { pendingActions }: Hints): string {
 
 /** Reads sessions `s`; what follows says which, and in which order. */
 export function seeSessions(hints: Hints): string {
-  return `SELECT s.key, s.id, coalesce(s.app, 'default') AS app, s.title, s.model, s.public_key, s.message_count,
+  return `SELECT s.key, s.id, s.spelling, coalesce(s.app, 'default') AS app, s.title, s.model, s.public_key, s.message_count,
     s.turn_count, s.created_at, s.updated_at, s.used_at, ${turnColumns("turn_", hints)}
   FROM sessions s
   LEFT JOIN turns t ON t.session_key = s.key AND t.number = coalesce(
@@ -82,6 +83,7 @@ export function toSeenSession(row: SeenSessionRow): SeenSession {
   return {
     key: row.key,
     id: row.id,
+    spelling: row.spelling ?? row.id,
     app: row.app,
     title: row.title,
     model: row.model,

@@ -3,6 +3,7 @@
 
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
+import type { SessionUse } from "../core/ports/session-store.ts";
 import { isEmptySession, type SessionRecord } from "../core/session.ts";
 import type { Lease, StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
 import { NO_USAGE } from "../core/turn.ts";
@@ -10,6 +11,8 @@ import { NO_USAGE } from "../core/turn.ts";
 export interface SessionRow {
   readonly key: number;
   readonly id: string;
+  /** `null` for lower case, and where a node of the version before has created the session. */
+  readonly spelling: string | null;
   readonly life: string;
   readonly app: string | null;
   readonly title: string;
@@ -17,6 +20,7 @@ export interface SessionRow {
   readonly status: SessionRecord["status"];
   readonly model: string;
   readonly model_chosen: number;
+  readonly model_app: string | null;
   readonly utility_model: string | null;
   readonly public_key: string | null;
   readonly user_state: string | null;
@@ -24,6 +28,8 @@ export interface SessionRow {
   readonly event_floor: number;
   readonly message_count: number;
   readonly turn_count: number;
+  readonly message_bytes: number | null;
+  readonly event_bytes: number | null;
   readonly epoch: number;
   readonly created_at: number;
   readonly updated_at: number;
@@ -104,6 +110,7 @@ export function toSession(row: SessionRow): SessionRecord {
   return {
     key: row.key,
     id: row.id,
+    spelling: row.spelling ?? row.id,
     life: row.life,
     app: row.app,
     title: row.title,
@@ -111,19 +118,27 @@ export function toSession(row: SessionRow): SessionRecord {
     status: row.status,
     model: row.model,
     modelChosen: row.model_chosen === 1,
+    modelApp: row.model_app,
     utilityModel: row.utility_model,
     publicKey: row.public_key,
     userState: row.user_state === null ? null : (JSON.parse(row.user_state) as SessionRecord["userState"]),
     head: row.head,
     messageCount: row.message_count,
     turnCount: row.turn_count,
+    messageBytes: row.message_bytes,
+    eventBytes: row.event_bytes,
     epoch: row.epoch,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
 }
 
-/** What cleanup may do with a session: 0 take it soon, 1 take it after a long time without use, 2 never. */
+/** `at` is the time on the store's clock. */
+export function toSessionUse(row: SessionRow, at: number): SessionUse {
+  return { id: row.id, life: row.life, spelling: row.spelling ?? row.id, unusedMs: at - row.used_at };
+}
+
+/** When cleanup removes an unused session: 0 soon (it is empty), 1 after a long time (no wallet), 2 never. */
 export function retentionOf(session: SessionRecord): 0 | 1 | 2 {
   if (isEmptySession(session)) return 0;
   return session.publicKey === null ? 1 : 2;

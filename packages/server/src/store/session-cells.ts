@@ -10,12 +10,15 @@ export const CHANGING_COLUMNS = [
   "status",
   "model",
   "model_chosen",
+  "model_app",
   "utility_model",
   "public_key",
   "user_state",
   "head",
   "message_count",
   "turn_count",
+  "message_bytes",
+  "event_bytes",
   "epoch",
   "updated_at",
   "used_at",
@@ -33,15 +36,26 @@ export function changingCells(session: SessionRecord, at: number) {
     session.status,
     session.model,
     session.modelChosen ? 1 : 0,
+    session.modelApp,
     session.utilityModel,
     session.publicKey,
     session.userState === null ? null : JSON.stringify(session.userState),
     session.head,
     session.messageCount,
     session.turnCount,
+    session.messageBytes,
+    session.eventBytes,
     session.epoch,
     session.updatedAt,
     at,
     retentionOf(session),
   ] as const;
+}
+
+/** The columns that a session keeps from its beginning. */
+export const LASTING_COLUMNS = ["key", "id", "spelling", "life", "created_at"] as const;
+
+/** The values of `LASTING_COLUMNS`, in their order. */
+export function lastingCells({ key, id, spelling, life, createdAt }: SessionRecord) {
+  return [key, id, spelling === id ? null : spelling, life, createdAt] as const;
 }

@@ -19,7 +19,7 @@ const pay: Tool = {
 };
 const approval = (input: unknown) => ({ kind: "approval", request: { tool: "pay", input } });
 
-/** What the person is asked, `null` where the call just runs; a refusal as it is. */
+/** Returns the request that a person must decide, `null` if the call runs without one, or the refusal. */
 function askedBy(verdict: CallVerdict) {
   if (verdict.kind === "asks") return verdict.request;
   return verdict.kind === "runs" ? null : verdict;
@@ -31,14 +31,14 @@ async function ask(rule: ApprovalRule | undefined, input: unknown, tool = pay) {
   return askedBy(await tools.judge(tool.name, input));
 }
 
-describe("before a call a person", () => {
-  it("is not asked where nothing is said, and always where it is", async () => {
+describe("judgeCall", () => {
+  it("asks for approval under the rule `always`, and not without a rule or under `never`", async () => {
     expect(await ask(undefined, { amount: 1 })).toBeNull();
     expect(await ask("never", { amount: 1 })).toBeNull();
     expect(await ask("always", { amount: 1 })).toEqual(approval({ amount: 1 }));
   });
 
-  it("is asked where a function of the input says so", async () => {
+  it("asks for approval when the rule function returns true", async () => {
     const large: ApprovalRule = (input, { app }) =>
       app === "default" && (input as { amount: number }).amount > 10;
     expect(await ask(large, { amount: 10 })).toBeNull();
@@ -53,20 +53,20 @@ describe("before a call a person", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("no"))],
-    ["says nothing", () => undefined as unknown as boolean],
-    ["says something else", () => 0 as unknown as boolean],
-  ] as const)("is asked where a function %s", async (_case, rule) => {
+    ["returns undefined", () => undefined as unknown as boolean],
+    ["returns a non-boolean", () => 0 as unknown as boolean],
+  ] as const)("asks for approval when the rule function %s", async (_case, rule) => {
     expect(await ask(rule, { amount: 1 })).toEqual(approval({ amount: 1 }));
   });
 
-  it("is asked where a function does not answer in time", async () => {
+  it("asks for approval when the rule function does not answer in time", async () => {
     const asked = ask(() => new Promise(() => undefined), { amount: 1 });
     await clock.advance(10_000);
     expect(await asked).toEqual(approval({ amount: 1 }));
     expect(clock.timers).toBe(0);
   });
 
-  it("approves what the tool will get: a function cannot change it", async () => {
+  it("asks about the input that the tool will get, whatever the rule function does to its copy", async () => {
     const input = { amount: 1 };
     const changing: ApprovalRule = (given) => {
       (given as { amount: number }).amount = 0;
@@ -76,7 +76,7 @@ describe("before a call a person", () => {
     expect(input).toEqual({ amount: 1 });
   });
 
-  it("is asked nothing about input that does not fit, nor about a tool that is not there: these are refused", async () => {
+  it("refuses invalid input and unknown tools without asking", async () => {
     const refused = (output: string) => ({ kind: "refused", output, isError: true });
     expect(await ask("always", { amount: "all" })).toEqual(
       refused(
@@ -89,7 +89,7 @@ describe("before a call a person", () => {
     );
   });
 
-  it("is asked nothing about input that is nested too deep to be shown, and the call says so", async () => {
+  it("refuses input that is nested too deep to be shown, before and during the call", async () => {
     const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`) as JsonValue;
     const tool: Tool = { ...pay, inputSchema: { type: "object" } };
     expect(await ask("always", { amount: nested(59) }, tool)).toEqual(approval({ amount: nested(59) }));
@@ -103,19 +103,19 @@ describe("before a call a person", () => {
     }
   });
 
-  it("is asked about what cannot be shown all the same, without it", async () => {
+  it("asks for approval without showing an input that is not JSON", async () => {
     expect(await ask("always", { amount: 1, when: new Map() }, pay)).toEqual(
       approval("The input cannot be shown."),
     );
   });
 
-  it("is asked of a tool that has no rule and a name that every object has: nothing", async () => {
+  it("runs a tool without a rule whose name is a property of every object", async () => {
     const tool: Tool = { ...pay, name: "constructor" };
     const tools = await fixedTools({ default: [tool] }, { clock }).open(toolTurn(), signal);
     expect(await tools.judge("constructor", { amount: 1 })).toEqual({ kind: "runs" });
   });
 
-  it("is shown no secret", async () => {
+  it("removes secrets from the request", async () => {
     const note: Tool = { ...pay, name: "note", inputSchema: { type: "object" } };
     const tools = await withSecret("s3cret-value", note, { note: "always" });
     expect(await tools.judge("note", { text: "my s3cret-value" })).toMatchObject({
@@ -136,10 +136,35 @@ async function withSecret(value: string, tool: Tool, approvals: Readonly<Record<
   return await registry.open(toolTurn("default", { clientId: "a" }), signal);
 }
 
-describe("a tool that asks itself", () => {
+describe("input that is too large for a person to check", () => {
+  /** Returns a string whose JSON has `bytes` bytes. */
+  const text = (bytes: number) => "é".repeat((bytes - 2) / 2);
+  const refused = { kind: "refused", output: expect.stringContaining("more than 64 KiB"), isError: true };
+  const takesText: Tool = { ...pay, inputSchema: { type: "string" } };
+
+  it("is refused above the limit of 64 KiB, byte for byte", async () => {
+    const fits = text(65_536);
+    expect(await ask("always", fits, takesText)).toEqual(approval(fits));
+    expect(await ask("always", `${fits}!`, takesText)).toEqual(refused);
+    const broken = { ...takesText, ask: () => Promise.reject(new Error("no")) };
+    expect(await ask(undefined, `${fits}!`, broken)).toEqual(refused);
+  });
+
+  it("runs when no approval is needed", async () => {
+    expect(await ask(undefined, text(70_000), takesText)).toBeNull();
+  });
+
+  it("is refused in a request that the tool makes itself, also to a wallet", async () => {
+    const typed_data = { message: text(65_536) };
+    const signing: Tool = { ...pay, ask: () => ({ kind: "wallet_signature", request: { typed_data } }) };
+    expect(await ask(undefined, { amount: 1 }, signing)).toEqual(refused);
+  });
+});
+
+describe("a tool with its own `ask`", () => {
   const asking = builtInTools(clock).ask_user;
 
-  it("asks its question, choices or none", async () => {
+  it("asks its question, with or without choices", async () => {
     expect(await ask(undefined, { question: "Which?", choices: ["a", "b"] }, asking)).toEqual({
       kind: "question",
       request: { question: "Which?", choices: ["a", "b"] },
@@ -151,7 +176,7 @@ describe("a tool that asks itself", () => {
     expect(await ask(undefined, { question: "" }, asking)).toMatchObject({ kind: "refused" });
   });
 
-  it("and fails at it does not run without approval", async () => {
+  it("needs approval when `ask` fails", async () => {
     const failing = { ...pay, ask: () => Promise.reject(new Error("no")) };
     expect(await ask(undefined, { amount: 1 }, failing)).toEqual(approval({ amount: 1 }));
   });
@@ -162,12 +187,12 @@ describe("a tool that asks itself", () => {
       { kind: "wallet_transaction", request: { to: "0x1155", value: "0", data: "0x", chain_id: 1 } },
     ],
     [
-      "a chain",
+      "a chain id",
       { kind: "wallet_transaction", request: { to: "0x", value: "0", data: "0x", chain_id: 1155 } },
     ],
     ["a text to sign", { kind: "wallet_signature", request: { typed_data: { message: "1155 coins" } } }],
   ] as const)(
-    "asks a wallet for nothing else than it meant: not with a secret in %s",
+    "does not ask the wallet when %s contains a secret, because scrubbing would change the request",
     async (_case, request) => {
       const sending: Tool = { ...pay, ask: (): ActionRequest => request };
       const input = { amount: 1 };

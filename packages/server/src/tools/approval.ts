@@ -1,4 +1,4 @@
-// What may become of a call: it runs, a person is asked before, or it is never made.
+// Decides what happens to a tool call before it runs: allow, ask a person, or deny.
 
 import type { ActionRequest } from "../core/action.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
@@ -7,11 +7,13 @@ import { sameJson, type JsonValue } from "../core/json.ts";
 import type { CallVerdict, ToolTurn } from "../core/ports/tool.ts";
 import type { CallableTool, CallScope } from "./call-tool.ts";
 import { checkSafely, refusedCall } from "./call-tool.ts";
-import { toJson } from "./json-output.ts";
+import { jsonBytes, toJson } from "./json-output.ts";
 import { shownInput } from "./judged-input.ts";
 
-/** A rule of the configuration file has this long; then the person is asked. */
-const RULE_MS = 10_000;
+/** Bytes of JSON that a person can be asked to decide about. */
+const MAX_REQUEST_BYTES = 64 * 1_024;
+/** Time limit of a rule function from the configuration file; after it, a person is asked. */
+const RULE_TIMEOUT_MS = 10_000;
 
 export interface ApprovalOptions {
   readonly rule: ApprovalRule;
@@ -21,10 +23,13 @@ export interface ApprovalOptions {
 
 const WALLET_NOT_ASKED =
   "The user's wallet was not asked, because the request has a part that reads like one of the user's secrets. It was not sent anywhere.";
+const TOO_LARGE =
+  `The user was not asked and the call was not made, because its input has more than ${MAX_REQUEST_BYTES / 1_024} KiB, which nobody can check. ` +
+  "Make the input smaller, or split it into several calls.";
 
 /**
- * See `TurnTools.judge`. What cannot be decided is asked: a call that nobody has looked at must not slip through because a rule was
- * broken. Never rejects.
+ * Implements `TurnTools.judge`. Fails closed: if a rule or a tool's `ask` throws or times out, a person is
+ * asked. Never rejects.
  */
 export async function judgeCall(
   callable: CallableTool,
@@ -37,29 +42,40 @@ export async function judgeCall(
   if (typeof checked === "string") return { kind: "refused", ...refusedCall(tool, checked, scope) };
   const shown = shownInput(checked.value);
   const more = checked.value === input || sameJson(shown, shownInput(input)) ? {} : { input: shown };
+  const ask = (request: ActionRequest): CallVerdict =>
+    jsonBytes(decidedPart(request)) > MAX_REQUEST_BYTES
+      ? { kind: "refused", ...refusedCall(tool, TOO_LARGE, scope) }
+      : { kind: "asks", request, ...more };
   try {
-    const asked = (await tool.ask?.(checked.value, scope.turn)) ?? null;
-    if (asked !== null) {
-      const request = readRequest(asked, scope);
+    const requested = (await tool.ask?.(checked.value, scope.turn)) ?? null;
+    if (requested !== null) {
+      const request = readRequest(requested, scope);
       if (request === null) return { kind: "refused", ...refusedCall(tool, WALLET_NOT_ASKED, scope) };
-      return { kind: "asks", request, ...more };
+      return ask(request);
     }
-    // The rule gets a copy: what it does to the input must not reach the tool. What a schema has made is nobody else's.
+    // The rule gets a copy, so that it cannot change the tool's input. A value parsed by a schema is already
+    // a copy.
     const given = checked.value === input ? structuredClone(input) : checked.value;
     if (!(await needsApproval(given, options))) return { kind: "runs", ...more };
   } catch {
-    // As if the rule had said yes.
+    // Fail closed: ask for approval.
   }
-  return { kind: "asks", request: askFor(tool.name, shown, scope), ...more };
+  return ask(askFor(tool.name, shown, scope));
 }
 
-/** `null` where a wallet must not be asked: it does exactly what it is asked, and with a part blotted out that would be something else. */
-function readRequest(asked: ActionRequest, scope: CallScope): ActionRequest | null {
-  const request = toJson(asked.request);
+/** Returns the part of a request that a person has to read. */
+function decidedPart({ kind, request }: ActionRequest): JsonValue {
+  return kind === "approval" ? request.input : (request as JsonValue);
+}
+
+/** Returns `null` if a wallet request contains a secret: scrubbing it would change what the wallet does. */
+function readRequest(requested: ActionRequest, scope: CallScope): ActionRequest | null {
+  const request = toJson(requested.request);
   const scrubbed = scope.scrub(request);
-  if (asked.kind !== "approval" && asked.kind !== "question" && !sameJson(scrubbed, request)) return null;
-  // Scrubbing changes texts and nothing of the shape.
-  return { kind: asked.kind, request: scrubbed } as ActionRequest;
+  if (requested.kind !== "approval" && requested.kind !== "question" && !sameJson(scrubbed, request))
+    return null;
+  // Scrubbing changes only strings, never the shape.
+  return { kind: requested.kind, request: scrubbed } as ActionRequest;
 }
 
 function askFor(tool: string, shown: JsonValue, scope: CallScope): ActionRequest {
@@ -70,7 +86,7 @@ function askFor(tool: string, shown: JsonValue, scope: CallScope): ActionRequest
 async function needsApproval(input: unknown, { rule, scope, clock }: ApprovalOptions): Promise<boolean> {
   if (typeof rule === "string") return rule === "always";
   const stop = new AbortController();
-  const outOfTime = clock.sleep(RULE_MS, stop.signal).then(
+  const outOfTime = clock.sleep(RULE_TIMEOUT_MS, stop.signal).then(
     () => true,
     () => true,
   );

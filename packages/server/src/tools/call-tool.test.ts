@@ -50,8 +50,8 @@ function answer(value: unknown) {
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
-describe("the outcome of a tool call", () => {
-  it("is what the tool answered", async () => {
+describe("callTool", () => {
+  it("returns what the tool returned", async () => {
     const tool = toolThat(async (input, context) => ({ input, callId: context.callId }));
     expect(await call(tool, {}, { a: [1, "b", null] })).toEqual({
       output: { input: { a: [1, "b", null] }, callId: "call-1" },
@@ -59,7 +59,7 @@ describe("the outcome of a tool call", () => {
     });
   });
 
-  it("is the message of what the tool threw, before its first await or after it", async () => {
+  it("returns the message of an error thrown before or after the first await", async () => {
     const later = toolThat(async () => {
       await Promise.resolve();
       throw new Error("The ledger is closed.");
@@ -73,23 +73,27 @@ describe("the outcome of a tool call", () => {
   });
 
   it.each([
-    ["a text", "no", "no"],
-    ["nothing", undefined, "undefined"],
+    ["a string", "no", "no"],
+    ["undefined", undefined, "undefined"],
     ["an error without a message", new Error(""), "The tool probe failed without saying why."],
     [
       "an error with an odd message",
       Object.assign(new Error("x"), { message: { deep: 1 } }),
       "[object Object]",
     ],
-    ["what cannot be printed", Object.create(null), "The tool probe failed without saying why."],
-  ])("is a sentence when the tool threw %s", async (_case, thrown: unknown, output) => {
+    [
+      "a value that cannot be converted to a string",
+      Object.create(null),
+      "The tool probe failed without saying why.",
+    ],
+  ])("returns a readable error when the tool threw %s", async (_case, thrown: unknown, output) => {
     const tool = toolThat(async () => {
       throw thrown;
     });
     expect(await call(tool)).toEqual({ output, isError: true });
   });
 
-  it("is an error for input that does not fit, and the tool is not run", async () => {
+  it("rejects invalid input without running the tool", async () => {
     let runs = 0;
     const tool: Tool = {
       ...toolThat(async () => {
@@ -113,12 +117,12 @@ describe("the outcome of a tool call", () => {
   });
 });
 
-describe("an output", () => {
-  it("of nothing is null", async () => {
+describe("the output of a tool", () => {
+  it("is null for undefined", async () => {
     expect(await answer(undefined)).toEqual({ output: null, isError: false });
   });
 
-  it("has no NUL and no lone surrogate, in keys and errors either", async () => {
+  it("contains no NUL and no lone surrogate, in values, keys and errors", async () => {
     expect(await answer({ "a\0": ["b\0c", "\ud800x", "😀"] })).toEqual({
       output: { a: ["bc", "\ufffdx", "😀"] },
       isError: false,
@@ -129,7 +133,7 @@ describe("an output", () => {
     expect(await call(failing)).toEqual({ output: "bad \ufffd", isError: true });
   });
 
-  it("may come from toJSON and leaves out what is undefined, as JSON.stringify does", async () => {
+  it("uses toJSON and omits undefined properties, as JSON.stringify does", async () => {
     const value = { at: new Date(0), missing: undefined, nothing: null };
     expect(await answer(value)).toEqual({
       output: { at: "1970-01-01T00:00:00.000Z", nothing: null },
@@ -137,7 +141,7 @@ describe("an output", () => {
     });
   });
 
-  it("keeps a key named __proto__ a key", async () => {
+  it("keeps a key named __proto__", async () => {
     const { output } = await answer(JSON.parse('{"__proto__": {"a": 1}}'));
     expect(JSON.stringify(output)).toBe('{"__proto__":{"a":1}}');
   });
@@ -159,7 +163,7 @@ describe("an output", () => {
     ["bytes", new Uint8Array(2), "output is an instance of a class"],
     ["a loop", loop, "nested deeper than 64 levels"],
     ["a getter that throws", throwing, "no entry"],
-  ])("that is not JSON is refused: %s", async (_case, value: unknown, reason) => {
+  ])("is an error if it contains %s", async (_case, value: unknown, reason) => {
     const { output, isError } = await answer(value);
     expect(isError).toBe(true);
     expect(output).toContain("The tool probe finished, but its answer is not JSON");
@@ -167,15 +171,15 @@ describe("an output", () => {
   });
 
   it.each([
-    ["text", "x".repeat(200_000)],
-    ["text of long characters", "😀".repeat(50_000)],
-    ["text that JSON escapes", '\u0001\n"'.repeat(50_000)],
+    ["a string", "x".repeat(200_000)],
+    ["a string of four-byte characters", "😀".repeat(50_000)],
+    ["a string that JSON escapes", '\u0001\n"'.repeat(50_000)],
     ["an object", { rows: Array.from({ length: 20_000 }, (_, row) => ({ row, name: `name "${row}"` })) }],
-  ])("of more than 64 KiB is cut and says so: %s", async (_case, value: unknown) => {
+  ])("is cut above 64 KiB with a note: %s", async (_case, value: unknown) => {
     const { output, isError } = await answer(value);
     const size = Buffer.byteLength(JSON.stringify(value));
     expect(isError).toBe(false);
-    if (typeof output !== "string") throw new TypeError("a cut output is a text");
+    if (typeof output !== "string") throw new TypeError("a cut output must be a string");
     expect(output.endsWith(`\n[Cut: this is the beginning of ${size} bytes.]`)).toBe(true);
     const beginning = output.slice(0, output.lastIndexOf("\n[Cut"));
     expect((typeof value === "string" ? value : JSON.stringify(value)).startsWith(beginning)).toBe(true);
@@ -184,19 +188,19 @@ describe("an output", () => {
     expect(bytes).toBeGreaterThan(65_520);
   });
 
-  it("of just 64 KiB is left alone", async () => {
+  it("is not cut at exactly 64 KiB", async () => {
     const value = "x".repeat(65_534);
     expect(await answer(value)).toEqual({ output: value, isError: false });
     expect((await answer(`${value}x`)).output).not.toBe(`${value}x`);
   });
 });
 
-describe("a tool that takes too long", () => {
+describe("the timeout of a tool call", () => {
   it.each([
     ["read", "The tool probe took longer than 60 s and was stopped."],
     ["idempotent", "The tool probe took longer than 60 s and was stopped."],
     ["unsafe", "The tool probe took longer than 60 s and was stopped. Its outcome is unknown: "],
-  ] as const)("is stopped and told off: %s", async (effect, message) => {
+  ] as const)("aborts a tool with the effect %s and reports the timeout", async (effect, message) => {
     const clock = new ManualClock();
     let context: ToolContext | undefined;
     const outcome = call(
@@ -215,7 +219,7 @@ describe("a tool that takes too long", () => {
     expect(context?.signal.aborted).toBe(true);
   });
 
-  it("leaves no timer and no listener when it was in time", async () => {
+  it("leaves no timer and no listener after the tool has finished in time", async () => {
     const clock = new ManualClock();
     const { signal } = new AbortController();
     await call(
@@ -231,30 +235,33 @@ describe("a tool that takes too long", () => {
   });
 });
 
-describe("an abort", () => {
+describe("aborting a tool call", () => {
   it.each([
     ["read", "interrupted"],
     ["idempotent", "interrupted"],
     ["unsafe", "outcome unknown"],
-  ] as const)("answers at once for a %s tool that does not listen", async (effect, output) => {
-    const stop = new AbortController();
-    const clock = new ManualClock();
-    let signal: AbortSignal | undefined;
-    const outcome = call(
-      toolThat((_input, context) => {
-        signal = context.signal;
-        return never();
-      }, effect),
-      { signal: stop.signal, clock },
-    );
-    const reason = new Error("The person stopped it.");
-    stop.abort(reason);
-    expect(await outcome).toEqual({ output, isError: true });
-    expect(signal?.reason).toBe(reason);
-    expect(clock.timers).toBe(0);
-  });
+  ] as const)(
+    "returns at once for a tool with the effect %s that ignores the signal",
+    async (effect, output) => {
+      const stop = new AbortController();
+      const clock = new ManualClock();
+      let signal: AbortSignal | undefined;
+      const outcome = call(
+        toolThat((_input, context) => {
+          signal = context.signal;
+          return never();
+        }, effect),
+        { signal: stop.signal, clock },
+      );
+      const reason = new Error("The person stopped it.");
+      stop.abort(reason);
+      expect(await outcome).toEqual({ output, isError: true });
+      expect(signal?.reason).toBe(reason);
+      expect(clock.timers).toBe(0);
+    },
+  );
 
-  it("before the start keeps the tool from starting, whatever its effect", async () => {
+  it("before the start does not run the tool, whatever its effect", async () => {
     let runs = 0;
     const tool = toolThat(async () => {
       runs += 1;
@@ -266,7 +273,7 @@ describe("an abort", () => {
     expect(runs).toBe(0);
   });
 
-  it("makes a late answer or a late failure of the tool nobody's business", async () => {
+  it("ignores a late result or rejection of the tool", async () => {
     const stop = new AbortController();
     const gate = Promise.withResolvers<never>();
     const outcome = call(
@@ -282,7 +289,7 @@ describe("an abort", () => {
 });
 
 describe("progress", () => {
-  it("is heard as clean JSON while the tool runs and not afterwards", async () => {
+  it("is reported as clean JSON while the tool runs, and ignored afterwards", async () => {
     const heard: JsonValue[] = [];
     let context: ToolContext | undefined;
     const tool = toolThat(async (_input, given) => {
@@ -299,7 +306,7 @@ describe("progress", () => {
     expect(heard[2]).toBe("Progress that is not JSON: output is of the type bigint, which JSON cannot hold.");
   });
 
-  it("needs nobody to hear it", async () => {
+  it("is optional for the caller", async () => {
     const tool = toolThat(async (_input, context) => {
       context.progress(1);
       return "done";
@@ -308,8 +315,8 @@ describe("progress", () => {
   });
 });
 
-describe("reports of progress that have no end", () => {
-  it("are told some at once, then two a second, whatever the tool sends", async () => {
+describe("the rate limit of progress reports", () => {
+  it("allows a burst, then two reports a second", async () => {
     const clock = new ManualClock();
     const heard: JsonValue[] = [];
     const next = Promise.withResolvers<void>();
@@ -327,8 +334,8 @@ describe("reports of progress that have no end", () => {
   });
 });
 
-describe("progress of more than anybody reads", () => {
-  it("is not shown, and is not scrubbed", async () => {
+describe("progress of more than 16 KiB", () => {
+  it("is replaced by a note without being scrubbed", async () => {
     const heard: JsonValue[] = [];
     const tool = toolThat(async (_input, context) => {
       context.progress("x".repeat(16_382));
@@ -341,7 +348,7 @@ describe("progress of more than anybody reads", () => {
 });
 
 describe("secrets of the turn's client", () => {
-  it("are in nothing that leaves a call: output, error, progress", async () => {
+  it("are removed from output, errors and progress", async () => {
     const heard: JsonValue[] = [];
     const tool = toolThat(async (_input, context) => {
       const value = context.secret("KEY");
@@ -355,21 +362,21 @@ describe("secrets of the turn's client", () => {
     expect(await call(failing)).toEqual({ output: "bad key [secret]", isError: true });
   });
 
-  it("are taken out before the output is cut, so that no half of one is left", async () => {
+  it("are removed before the output is cut, so that no partial secret remains", async () => {
     const { output } = await answer(`${"x".repeat(65_480)}s3cret-value${"y".repeat(1_000)}`);
     expect(output).toContain("[Cut:");
     expect(output).not.toContain("s3");
   });
 
-  it("that are not set are named in the result and to whoever tells the person", async () => {
+  it("are named in the outcome when they are not set", async () => {
     const outcome = await call(toolThat(async (_input, { secret }) => secret("EMPTY")));
     expect(outcome).toMatchObject({ isError: true, missingSecret: "EMPTY" });
     expect(outcome.output).toContain('"EMPTY"');
   });
 });
 
-describe("a check of input that is not ours", () => {
-  it("may be late or fail, and the tool is not run before it has said yes", async () => {
+describe("an asynchronous input check", () => {
+  it("is awaited before the tool runs, and its failure is reported without running the tool", async () => {
     const ran: string[] = [];
     const tool = toolThat(async () => void ran.push("ran"));
     const gate = Promise.withResolvers<string | null>();

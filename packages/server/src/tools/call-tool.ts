@@ -1,5 +1,5 @@
-// One tool call, from what the model sent to what it is told. Whatever a tool does, its caller gets an outcome: turns have no
-// exceptions of tools to handle, and an abort is answered at once by a tool that does not listen.
+// Runs one tool call, from the arguments that the model sent to the outcome that it gets. Tool exceptions
+// become outcomes, and an abort is answered at once even if the tool ignores its signal.
 
 import type { JsonValue } from "../core/json.ts";
 import {
@@ -18,18 +18,18 @@ import { ProgressBudget } from "./progress-budget.ts";
 import { Beginning, scrubbedBeginning, scrubbedToFit } from "./scrubbed-beginning.ts";
 import type { SourceTool, ToolScope } from "./tool-source.ts";
 
-/** Bytes of JSON that an output may have; what a model reads, and what is stored for each call. */
+/** Limit of an output in bytes of JSON; outputs go to the model and are stored with each call. */
 const maximumOutputBytes = 64 * 1_024;
 const maximumProgressBytes = 4 * 1_024;
-/** Nobody reads it: it is not worth the time of scrubbing, which a tool could ask for ten times a second. */
+/** Larger progress is not worth the CPU time of scrubbing, which a tool could cause many times a second. */
 const refusedProgressBytes = 16 * 1_024;
 const maximumMessageBytes = 4 * 1_024;
 
-/** What a model reads of a call that would run with another input than was judged. */
+/** The output of a call whose schema now yields another input than the one that was approved. */
 const OTHER_INPUT =
   "This call was not made: the tool would get another input now than when it was called. Call it again if it is still needed.";
 
-/** What the call waited for: the tool's end, its time, or the turn's end. */
+/** How a call ended: result, error, timeout or abort. */
 type Ending =
   | { readonly kind: "value"; readonly value: unknown }
   | { readonly kind: "failure"; readonly error: unknown }
@@ -38,17 +38,17 @@ type Ending =
 
 export interface CallableTool {
   readonly tool: SourceTool;
-  /** What counts: of the operator's word and the tool's own. */
+  /** The effective effect: the operator's setting, else the tool's own. */
   readonly effect: ToolEffect;
   readonly checkInput: InputCheck;
 }
 
 export interface CallScope extends ToolScope {
-  /** Takes the secrets of the turn's client out of whatever leaves the call. */
+  /** Removes the secrets of the turn's client from everything that leaves the call. */
   scrub(value: JsonValue): JsonValue;
 }
 
-/** Runs one call of a tool; see `TurnTools.call` for what the outcomes are. Never rejects. */
+/** Runs one call of a tool; `TurnTools.call` documents the outcomes. Never rejects. */
 export async function callTool(
   callable: CallableTool,
   input: unknown,
@@ -89,7 +89,10 @@ function scopeOf({ scrub }: SourceTool, scope: CallScope): CallScope {
 
 type ReadInput = string | { readonly value: unknown };
 
-/** What is wrong with an input, or the value that the tool gets. A check of somebody else's (a schema in the configuration file) may fail. */
+/**
+ * Returns an error message, or the value that the tool gets. A check from a configured schema may throw or
+ * reject; that becomes an error message too.
+ */
 export function checkSafely(
   { tool, checkInput }: CallableTool,
   input: unknown,
@@ -108,7 +111,7 @@ export function checkSafely(
   }
 }
 
-/** The outcome of a call that is never made. */
+/** Returns the outcome of a call that is denied before it runs. */
 export function refusedCall(tool: SourceTool, message: string, scope: CallScope): ToolOutcome {
   return failed(message, scopeOf(tool, scope));
 }
@@ -126,8 +129,8 @@ async function runToEnding(
   signal.addEventListener("abort", onAbort, { once: true });
   const timer = clock.after(timeoutMs, () => resolve({ kind: "timeout" }));
   const { context, end } = openContext(scope, options, stop.signal);
-  // In an async function, so that a tool that throws before its first await fails like any other. Its end is always
-  // listened to: when it comes too late it is dropped, and a late rejection is nobody's crash.
+  // The async wrapper turns a synchronous throw into a rejection. `then` with both handlers drops a late
+  // result and keeps a late rejection from becoming an unhandled one.
   const execute = async (): Promise<unknown> => tool.execute(input, context);
   execute().then(
     (value) => resolve({ kind: "value", value }),
@@ -142,7 +145,7 @@ async function runToEnding(
   return ending;
 }
 
-/** What a tool is given for a call. After `end` it hears nothing more from it. */
+/** Creates the context of one call. After `end`, its progress reports are ignored. */
 function openContext(
   scope: CallScope,
   { callId, clock, onProgress }: ToolCallOptions,
@@ -162,7 +165,8 @@ function openContext(
   return { context, end: () => void (running = false) };
 }
 
-// Secrets are taken out before anything is cut, because the cut could leave one half; `scrubbedToFit` is the exception, and takes care of halves.
+// Secrets are removed before the text is cut, because a cut could leave part of one. `scrubbedToFit` cuts
+// first for speed, and handles partial secrets itself.
 
 function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
   try {
@@ -172,7 +176,7 @@ function succeeded(tool: Tool, value: unknown, scope: CallScope): ToolOutcome {
         : scrubbedToFit(toJson(value), maximumOutputBytes, scope.scrub);
     return { output, isError: false };
   } catch (error) {
-    // Its effect has happened all the same; only the answer is lost.
+    // The tool's effect has happened; only its result is lost.
     return failed(`The tool ${tool.name} finished, but its answer is not JSON: ${messageOf(error)}.`, scope);
   }
 }
@@ -201,12 +205,12 @@ function readProgress(value: unknown, scope: CallScope): JsonValue {
     }
     return fitJson(scope.scrub(progress), maximumProgressBytes);
   } catch (error) {
-    // A report that cannot be shown is no reason to fail the call; its author sees here what was wrong.
+    // Invalid progress does not fail the call; the message tells the tool's author what was wrong.
     return `Progress that is not JSON: ${messageOf(error)}.`;
   }
 }
 
-/** What an error says. Never throws, whatever was thrown. */
+/** Returns the message of a thrown value. Never throws, whatever was thrown. */
 export function messageOf(error: unknown): string {
   try {
     return String(error instanceof Error ? error.message : error);

@@ -2,23 +2,26 @@ import { z } from "zod";
 import type { Tool } from "../core/ports/tool.ts";
 
 /**
- * Checks an input: what is wrong with it, as a sentence for the model; `null` when it fits; where it fits and the schema makes something
- * else of it, the value that the tool gets instead.
+ * Checks an input. Returns an error message for the model, `null` if the input is valid, or the value that
+ * the tool gets instead if the schema transforms the input.
  */
 export type InputCheck = (input: unknown) => CheckedInput | Promise<CheckedInput>;
 type CheckedInput = string | null | { readonly value: unknown };
 
-/** Versions of JSON Schema that a schema may be meant in, where it does not say so itself. */
+/** JSON Schema versions to assume for a schema without `$schema`. */
 export type SchemaDialect = "draft-7" | "draft-2020-12";
 
 const maximumIssues = 5;
-/** Levels of lists and objects in an input. What is shown to a person and stored may have 64, and is the input with something around it. */
+/**
+ * Nesting limit of an input. Stored and shown JSON may have 64 levels, and wraps the input in some of them.
+ */
 const maximumDepth = 60;
 
 /**
- * How calls of a tool are checked against its input schema.
+ * Creates the input check of a tool.
  *
- * @throws TypeError naming the tool when its schema cannot be checked (an unknown type, an external `$ref`, ...).
+ * @throws TypeError naming the tool if its schema cannot be checked (an unknown type, an external `$ref`,
+ *   ...).
  */
 export function createInputCheck(
   tool: Pick<Tool, "name" | "inputSchema">,
@@ -31,7 +34,7 @@ export function createInputCheck(
   };
 }
 
-/** The sentence about an input of more levels than can be shown to a person; `null` for any other. */
+/** Returns an error message if the input is nested too deep to be shown to a person, else `null`. */
 export function complaintOfDepth(tool: string, input: unknown): string | null {
   if (!isDeeperThan(maximumDepth, input)) return null;
   return describeMisfit(tool, [`it is nested deeper than ${maximumDepth} levels`]);
@@ -42,30 +45,42 @@ function isDeeperThan(levels: number, value: unknown): boolean {
   return levels === 0 || Object.values(value).some((item) => isDeeperThan(levels - 1, item));
 }
 
-/** The sentence for a model whose input does not fit. */
+/** Formats validation issues as an error message for the model. */
 export function describeMisfit(tool: string, issues: readonly string[]): string {
   return `The input does not fit the tool ${tool}: ${issues.join("; ")}.`;
 }
 
 /**
- * What is wrong with a value under a JSON Schema: some short texts, `null` when it fits.
+ * Creates a check of values against a JSON Schema: it returns short error texts, or `null` if a value is
+ * valid.
  *
- * @throws Error when the schema cannot be checked.
+ * @throws Error if the schema cannot be checked.
  */
 export function createSchemaCheck(
   schema: object,
   dialect: SchemaDialect,
 ): (value: unknown) => string[] | null {
-  // The two libraries type the same drafts differently.
+  // json-schema and zod declare different types for the same drafts.
   const type = z.fromJSONSchema(schema as z.core.JSONSchema.JSONSchema, { defaultTarget: dialect });
   return (value) => {
     const result = type.safeParse(value);
     if (result.success) return null;
     return result.error.issues.slice(0, maximumIssues).map((issue) => {
       const path = issue.path.map(String).join(".");
-      return path === "" ? issue.message : `${path}: ${issue.message}`;
+      return path === "" ? messageOf(issue) : `${path}: ${messageOf(issue)}`;
     });
   };
+}
+
+/** zod parses a numeric enum as a union and reports only "Invalid input"; this lists the allowed values. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== "invalid_union") return issue.message;
+  const values = issue.errors.flatMap(([first, ...others]) =>
+    first?.code === "invalid_value" && others.length === 0 ? first.values : [null],
+  );
+  return values.length === 0 || values.includes(null)
+    ? issue.message
+    : `Invalid input: expected one of ${values.join(", ")}`;
 }
 
 function readSchema(

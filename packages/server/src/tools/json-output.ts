@@ -1,4 +1,4 @@
-// What a tool answers is somebody else's value: before it is stored, sent and shown it becomes plain JSON of bounded size.
+// Converts tool results, which are untrusted, into plain JSON of bounded size before they are stored or sent.
 
 import type { JsonValue } from "../core/json.ts";
 import { cleanText } from "../core/text.ts";
@@ -6,12 +6,13 @@ import { cleanText } from "../core/text.ts";
 const maximumDepth = 64;
 
 /**
- * A copy of a value as JSON, its text cleaned of NUL and lone surrogates (contract section 6). As with `JSON.stringify`, a `toJSON`
- * method speaks for its object and properties that are undefined are left out; `undefined` itself, which is what a tool with
- * nothing to say returns, is null.
+ * Returns a copy of a value as JSON, without NUL and lone surrogates (contract section 6). As with
+ * `JSON.stringify`, `toJSON` is called and undefined properties are omitted; `undefined` itself becomes
+ * `null`.
  *
- * @throws TypeError that names what is not JSON and where, for what `JSON.stringify` refuses and for what it would lose in silence:
- *   functions, symbols, NaN, infinite numbers, instances of classes without `toJSON`, loops, nesting beyond 64 levels.
+ * @throws TypeError naming the path of a value that JSON cannot hold, also where `JSON.stringify` would drop
+ *   or change it silently: functions, symbols, NaN, infinite numbers, instances of classes without `toJSON`,
+ *   cycles, and nesting beyond 64 levels.
  */
 export function toJson(value: unknown): JsonValue {
   return value === undefined ? null : convert(value, "output", 0);
@@ -34,7 +35,7 @@ function convert(value: unknown, path: string, depth: number): JsonValue {
 }
 
 function convertObject(value: object, path: string, depth: number): JsonValue {
-  // A loop ends here too.
+  // Also ends cycles.
   if (depth === maximumDepth) throw new TypeError(`${path} is nested deeper than ${maximumDepth} levels`);
   if (Array.isArray(value)) {
     return Array.from(value, (item: unknown, index) => convert(item, `${path}[${index}]`, depth + 1));
@@ -51,21 +52,21 @@ function convertObject(value: object, path: string, depth: number): JsonValue {
   for (const [key, item] of Object.entries(value)) {
     if (item !== undefined) entries.push([cleanText(key), convert(item, `${path}.${key}`, depth + 1)]);
   }
-  // Not by assignment: a key `__proto__` is a key like any other.
+  // Unlike assignment, `fromEntries` keeps `__proto__` an ordinary key.
   return Object.fromEntries(entries);
 }
 
 /**
- * The value itself when its JSON text has at most `limit` bytes of UTF-8; otherwise a text of at most `limit` bytes as JSON: the
- * beginning of the value (of its JSON text, where it is not a text itself) and a note that it was cut. `size` is how many bytes it had as a
- * whole, where it has been shortened already.
+ * Returns the value itself if its JSON has at most `limit` bytes of UTF-8. Otherwise returns a string of at
+ * most `limit` bytes as JSON: the beginning of the string (or of the JSON text) and a note that it was cut.
+ * `size` is the original size in bytes if the value has already been shortened.
  */
 export function fitJson(value: JsonValue, limit: number, size = jsonBytes(value)): JsonValue {
   if (size <= limit) return value;
   return cutText(typeof value === "string" ? value : JSON.stringify(value), limit, `${size} bytes`);
 }
 
-/** The beginning of a text that was longer, with a note that says how long: at most `limit` bytes as JSON. */
+/** Returns the beginning of a longer text and a note of its whole size: at most `limit` bytes as JSON. */
 export function cutText(text: string, limit: number, wholeSize: string): string {
   const note = `\n[Cut: this is the beginning of ${wholeSize}.]`;
   let fits = 0;
@@ -75,12 +76,12 @@ export function cutText(text: string, limit: number, wholeSize: string): string 
     if (jsonBytes(text.slice(0, middle).toWellFormed() + note) <= limit) fits = middle;
     else tooLong = middle;
   }
-  // A cut between the halves of a character loses the first half, rather than showing a replacement character.
+  // If the cut splits a surrogate pair, drop its first half instead of showing a replacement character.
   const whole = text.slice(0, fits).isWellFormed() ? fits : fits - 1;
   return text.slice(0, whole) + note;
 }
 
-/** Bytes of UTF-8 that the value has as JSON text. */
+/** Returns the size of the value's JSON text in bytes of UTF-8. */
 export function jsonBytes(value: JsonValue): number {
   return Buffer.byteLength(JSON.stringify(value));
 }

@@ -1,15 +1,15 @@
-// The input of a call as it is judged, shown and run. A schema of the configuration file may make something else of what the model sent
-// (defaults, transforms): a person and a rule see what the tool will get, and the tool gets what they saw.
+// Keeps the input that was approved identical to the input that runs. A configured schema may change what the
+// model sent (defaults, transforms): the rule and the person see the result, and the tool gets what they saw.
 
 import { sameJson, type JsonValue } from "../core/json.ts";
 import { toJson } from "./json-output.ts";
 
-/** In the place of an input that is not JSON. */
+/** Shown instead of an input that is not JSON. */
 const UNSHOWN_INPUT = "The input cannot be shown.";
 
 const PLAIN_TYPES: ReadonlySet<string> = new Set(["string", "number", "boolean"]);
 
-/** What is shown of an input, and kept of it with its call. */
+/** Returns the input as it is shown to a person and stored with its call. */
 export function shownInput(value: unknown): JsonValue {
   try {
     return toJson(value);
@@ -19,9 +19,9 @@ export function shownInput(value: unknown): JsonValue {
 }
 
 /**
- * The value to run a call with, `null` when it must not run. `value` is what the schema makes of the arguments now, `judged` what was
- * shown of them before. Where a schema makes something else of them each time (a date, an id), that which was judged runs, if a
- * tool can be given it: what is no JSON by itself cannot be kept.
+ * Returns the value to run a call with, or `null` if it must not run. `value` is what the schema makes of the
+ * arguments now, `judged` is what was shown before. If a schema yields a different result each time (a date,
+ * an id), the judged input runs, provided that it is plain JSON; other values cannot be stored.
  */
 export function judgedValue(
   value: unknown,

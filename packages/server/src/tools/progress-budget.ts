@@ -3,7 +3,10 @@ import type { Clock } from "../core/ports/clock.ts";
 const BURST = 20;
 const REFILL_MS = 500;
 
-/** How often one call may report progress: some at once, then two a second. Each report is stored and sent; the rest is dropped. */
+/**
+ * Limits the progress reports of one call: a burst of 20, then two a second. Each report is stored and sent;
+ * reports over the limit are dropped.
+ */
 export class ProgressBudget {
   readonly #clock: Clock;
   #left = BURST;
@@ -14,7 +17,7 @@ export class ProgressBudget {
     this.#refilledAt = clock.monotonic();
   }
 
-  /** Whether one more report may go out now. */
+  /** Returns true if one more report may be sent now. */
   take(): boolean {
     const refill = Math.floor((this.#clock.monotonic() - this.#refilledAt) / REFILL_MS);
     this.#left = Math.min(BURST, this.#left + refill);

@@ -31,7 +31,7 @@ function toolsOf(
 }
 
 describe("the tools of an App", () => {
-  it("are its own, in their order, and nobody else's; the same list for each turn", async () => {
+  it("are those of its sources in their order, as the same list for each turn", async () => {
     const registry = fixedTools({ default: [named("b"), named("a")], defi: [named("swap")] });
     const names = async (app: string) => (await toolsOf(registry, app)).definitions.map(({ name }) => name);
     expect(await names("default")).toEqual(["b", "a"]);
@@ -41,7 +41,7 @@ describe("the tools of an App", () => {
     expect((await toolsOf(registry, "default", "somebody")).definitions).toBe(definitions);
   });
 
-  it("are run for the App and for no other", async () => {
+  it("can be called by turns of the App only", async () => {
     const registry = fixedTools({ default: [named("a")], defi: [named("swap")], empty: [] });
     expect(await (await toolsOf(registry, "defi")).call("swap", {}, options)).toEqual({
       output: "swap",
@@ -73,7 +73,7 @@ describe("the tools of an App", () => {
       [named("a", { $ref: "https://example.com/schema" })],
       "input schema of the tool a",
     ],
-  ])("are without one %s, and the log says why", async (_case, tools, reason) => {
+  ])("exclude a tool %s, and log the reason", async (_case, tools, reason) => {
     const logger = recordingLogger();
     const registry = fixedTools({ default: [named("first"), ...tools] }, { logger });
     expect((await toolsOf(registry)).definitions.map(({ name }) => name)).toEqual(["first"]);
@@ -83,7 +83,7 @@ describe("the tools of an App", () => {
     expect(JSON.stringify(warned)).toContain(reason);
   });
 
-  it("have the effect that the operator says, else the one that they say themselves", async () => {
+  it("have the configured effect, else their own", async () => {
     const effects = { swap: "idempotent", constructor: "read" } as const;
     const tools = [
       named("swap", { type: "object" }, "unsafe"),
@@ -93,7 +93,7 @@ describe("the tools of an App", () => {
     expect(definitions.map(({ effect }) => effect)).toEqual(["idempotent", "unsafe"]);
   });
 
-  describe("that the configuration names, but their server does not have,", () => {
+  describe("named in the configuration but missing on their server", () => {
     const server = { document: "a.json", baseURL: null, operations: null, headers: new Hidden({}) };
     const openapi = { shop: server, down: server };
     const approvals = { shop_pay: "always", shop_pya: "always", down_pay: "always" } as const;
@@ -101,7 +101,7 @@ describe("the tools of an App", () => {
     const tools = { ...settings.tools, openapi, approvals, effects };
     const away = { prefix: "shop_", reason: "It is away.", look: () => Promise.resolve() };
 
-    /** What is warned of, turn by turn, when a turn finds these tools. */
+    /** Returns the warnings of each turn, where each turn finds the next of these lists. */
     async function warnedOf(...lists: (readonly SourceTool[])[]): Promise<string[][]> {
       const logger = recordingLogger();
       let list: readonly SourceTool[] = [];
@@ -123,7 +123,7 @@ describe("the tools of an App", () => {
       return warned;
     }
 
-    it("are warned about once", async () => {
+    it("cause one warning", async () => {
       const both = ["effects shop_constructor", "approvals shop_pya"];
       expect(await warnedOf([named("shop_pay")], [named("shop_pay"), named("shop_list")])).toEqual([
         both,
@@ -131,7 +131,7 @@ describe("the tools of an App", () => {
       ]);
     });
 
-    it("are not while the server is away, but when it is back", async () => {
+    it("cause no warning while the server is down, but one when it is back", async () => {
       const pay = [named("shop_pay")];
       expect(await warnedOf([createStandIn(away)], pay)).toEqual([
         [],
@@ -139,7 +139,7 @@ describe("the tools of an App", () => {
       ]);
     });
 
-    it("are warned about again when they were there meanwhile", async () => {
+    it("cause a new warning when they disappear again", async () => {
       const list = [named("shop_pay"), named("shop_constructor")];
       const all = [...list, named("shop_pya")];
       expect(await warnedOf(list, all, [createStandIn(away)], [...list])).toEqual([
@@ -151,7 +151,7 @@ describe("the tools of an App", () => {
     });
   });
 
-  it("are told by sources, of which the first wins and one that fails is left out", async () => {
+  it("come from several sources: the first one wins, and a failing one is skipped", async () => {
     const logger = recordingLogger();
     const mine = { ...named("a"), execute: async () => "mine" };
     const broken: SourcePlan = {
@@ -186,7 +186,7 @@ describe("a reload", () => {
       keys().map((key) => ({
         key,
         create: () => {
-          // As of a source with connections, its tools hold it.
+          // Captures `source` as the tools of a source with connections do.
           const source: ToolSource = {
             ...quietSource,
             list: () => Promise.resolve([{ ...named(key), execute: async () => source && key }]),
@@ -198,7 +198,7 @@ describe("a reload", () => {
       }));
   }
 
-  it("keeps what has not changed, and lets turns that have begun go on with what they have", async () => {
+  it("keeps unchanged sources, and lets running turns use the tools that they have", async () => {
     const told: string[] = [];
     let keys = ["kept", "old"];
     const plan = watchedPlan(() => keys, told);
@@ -218,7 +218,7 @@ describe("a reload", () => {
     expect((await toolsOf(registry)).definitions).toEqual([]);
   });
 
-  it("takes an App's tools away with the App", async () => {
+  it("removes the tools of a removed App", async () => {
     const told: string[] = [];
     const plan = watchedPlan(() => ["a"], told);
     const registry = new AppTools(
@@ -241,7 +241,7 @@ describe("the secrets of a turn", () => {
     open,
   });
 
-  it("are those of its App and its client, and are read only where the App has slots", async () => {
+  it("are those of its App and client, and are read only if the App declares secrets", async () => {
     const asked: string[] = [];
     const opening = vault(async (app, client) => {
       asked.push(`${app} ${client}`);
@@ -261,7 +261,7 @@ describe("the secrets of a turn", () => {
     expect(asked).toEqual(["defi ada"]);
   });
 
-  it("that cannot be read cost the calls that need them, not the turn", async () => {
+  it("fail only the calls that need them when they cannot be read", async () => {
     const failing = vault(() => Promise.reject(new Error("disk full")));
     const registry = fixedTools({ defi: [telling, named("a")] }, { vault: failing, secrets: ["KEY"] });
     const tools = await toolsOf(registry, "defi", "ada");

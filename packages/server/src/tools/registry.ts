@@ -1,4 +1,4 @@
-// The tools of each App, from all their sources, and the turns that use them.
+// Provides the tools of each App, from all its sources, to turns.
 
 import type { AdminToolSource } from "@colloquy/protocol";
 import type { AppSettings } from "../core/app-settings.ts";
@@ -17,7 +17,7 @@ import type {
 } from "../core/ports/tool.ts";
 import { judgeCall } from "./approval.ts";
 import { callTool, type CallScope } from "./call-tool.ts";
-import { type JoinedTools, NO_TOOLS, ToolJoiner } from "./joined-tools.ts";
+import { type MergedTools, NO_TOOLS, ToolMerger } from "./merged-tools.ts";
 import { standInAnswer } from "./stand-in.ts";
 import { SourceReports } from "./source-reports.ts";
 import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "./tool-source.ts";
@@ -28,28 +28,28 @@ type AppsByName = Readonly<Record<string, Pick<AppSettings, "tools" | "secrets">
 export interface AppToolsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** `null` where the service keeps no secrets: every slot is then empty. */
+  /** `null` if the service stores no secrets: every secret is then missing. */
   readonly vault: SecretVault | null;
-  /** The sources of an App's tools; of two tools of one name that of the earlier source wins. */
+  /** Returns the sources of an App's tools; of two tools with one name, that of the earlier source wins. */
   readonly plan: (app: string, settings: Pick<AppSettings, "tools">) => readonly SourcePlan[];
-  /** Called when every source is closed; absent where the sources share nothing. */
+  /** Called when every source is closed; absent if the sources share nothing. */
   readonly onClosed?: () => Promise<void>;
 }
 
 interface App {
   readonly settings: AppsByName[string];
   readonly declared: ReadonlySet<string>;
-  readonly joiner: ToolJoiner;
+  readonly merger: ToolMerger;
   readonly sources: ReadonlyArray<{ readonly key: string | null; readonly source: ToolSource }>;
 }
 
 const NO_LIST: readonly SourceTool[] = [];
 
-/** The registry of a running service. Sources connect when a turn first needs them. */
+/** The `ToolRegistry` of a running service. Sources connect when a turn first needs them. */
 export class AppTools implements ToolRegistry, ToolSourceReports {
   readonly #options: AppToolsOptions;
   #apps: ReadonlyMap<string, App> = new Map();
-  /** Replaced by a reload. Turns that had begun may still use them, and nobody else holds them. */
+  /** Sources replaced by a reload. Weak, because only running turns still need them. */
   #retired: readonly WeakRef<ToolSource>[] = [];
   readonly #reports: SourceReports;
 
@@ -60,8 +60,8 @@ export class AppTools implements ToolRegistry, ToolSourceReports {
   }
 
   /**
-   * Takes over other settings. Turns that have begun go on with the tools that they have; a source that both settings describe alike
-   * is kept, with its connections.
+   * Applies new settings. Running turns continue with the tools that they have; a source whose settings have
+   * not changed keeps its connections.
    */
   replace(apps: AppsByName): void {
     const before = this.#apps;
@@ -90,7 +90,7 @@ export class AppTools implements ToolRegistry, ToolSourceReports {
     }
     const scope = await openScope(turn, { declared: app.declared, vault, logger });
     const lists = app.sources.map(({ source }) => this.#list(source, scope, signal));
-    const joined = app.joiner.join(await Promise.all(lists));
+    const joined = app.merger.merge(await Promise.all(lists));
     return new ToolsOfTurn(joined, { scope, clock, approvals: app.settings.tools.approvals });
   }
 
@@ -98,7 +98,7 @@ export class AppTools implements ToolRegistry, ToolSourceReports {
     return (this.#apps.get(app)?.sources ?? []).map(({ source }) => this.#reports.of(source));
   }
 
-  /** Closes every connection. Nothing is opened afterwards. */
+  /** Closes every connection. No source opens one afterwards. */
   async close(): Promise<void> {
     const sources = [...this.#apps.values()].flatMap((app) => app.sources.map(({ source }) => source));
     this.#apps = new Map();
@@ -117,7 +117,7 @@ export class AppTools implements ToolRegistry, ToolSourceReports {
     return {
       settings,
       declared,
-      joiner: new ToolJoiner(name, settings.tools, this.#options.logger),
+      merger: new ToolMerger(name, settings.tools, this.#options.logger),
       sources,
     };
   }
@@ -125,7 +125,7 @@ export class AppTools implements ToolRegistry, ToolSourceReports {
   async #list(source: ToolSource, scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]> {
     try {
       const tools = await source.list(scope, signal);
-      // A turn that was stopped did not wait for the source.
+      // A cancelled turn did not wait for the source, so its list says nothing about the source.
       if (!signal.aborted) this.#reports.noteList(source, tools);
       return tools;
     } catch (error) {
@@ -144,10 +144,10 @@ interface TurnOptions {
 }
 
 class ToolsOfTurn implements TurnTools {
-  readonly #tools: JoinedTools;
+  readonly #tools: MergedTools;
   readonly #options: TurnOptions;
 
-  constructor(tools: JoinedTools, options: TurnOptions) {
+  constructor(tools: MergedTools, options: TurnOptions) {
     this.#tools = tools;
     this.#options = options;
   }

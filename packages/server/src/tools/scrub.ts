@@ -1,26 +1,31 @@
-// Keeps the values of secrets out of what tools say: results, progress, errors, questions to a person. It is the last net, not the wall: a
-// tool that means to leak can always write a value in a way that nobody thought of.
+// Removes secret values from what tools return: results, progress, errors and questions to a person. This is
+// defence in depth: a malicious tool can always encode a value in a way that the scrubber does not know.
 //
-// To be used on text that is clean (`cleanText`, which may join what a NUL had parted) and before anything is cut, so that no half of a
-// value stays at an end.
+// Call it on clean text (`cleanText` may join what a NUL had separated), and before cutting, so that no part
+// of a value is left at the end.
 
 import type { JsonValue } from "../core/json.ts";
-import { asBase64, readings, type DecodedText } from "./scrub/decoded-text.ts";
-import { formsOf, MINIMUM_LENGTH, plusAsSpace, type SecretForms } from "./scrub/secret-forms.ts";
+import { asBase64, asHex, readings, type DecodedText } from "./scrub/decoded-text.ts";
+import { folded, formsOf, MINIMUM_LENGTH, type SecretForms } from "./scrub/secret-forms.ts";
 
-/** What stands in the place of a value. The first that no value can be part of, or lie across. */
+/** Replacements for a value. The first one is used that no value can contain or overlap. */
 const MARKS = ["[secret]", "<hidden>", "***", "###", "\u2588\u2588\u2588"];
 
-/** Answers a copy of a value, without the secrets. */
+/** Returns a copy of a value without the secrets. */
 export type Scrubber = (value: JsonValue) => JsonValue;
 
 /**
- * Makes a scrubber for these values. In every string, key and number it replaces each occurrence of each value, however they overlap:
- * as it is, in base64 (both alphabets, padded or not, at any offset, broken into lines), in hexadecimal, and with any of its characters
- * written as escapes of URLs and forms, of JSON (`\uXXXX` too) and of HTML, also when one of these stands within another. White space
- * around a value does not count. A value of less than four characters is replaced only where a string is nothing else.
+ * Creates a scrubber for these values. In every string, key and number it replaces each occurrence of each
+ * value, also where they overlap. It finds a value:
  *
- * Takes time in proportion to the size of what is scrubbed, times the number of values.
+ * - as it is, or in another letter case;
+ * - in base64: both alphabets, padded or not, at any offset, broken into lines, or encoded twice;
+ * - in hexadecimal, also with spaces, colons, commas or `0x` between the digits;
+ * - with any of its characters escaped for URLs, forms, JSON (including `\uXXXX`) or HTML, also one escape
+ *   within another.
+ *
+ * White space around a value is ignored. A value of less than four characters is replaced only as a whole
+ * string. Takes time proportional to the size of the input times the number of values.
  */
 export function createScrubber(values: Iterable<string>): Scrubber {
   const trimmed = [...new Set(values)].map((value) => value.trim()).filter((value) => value !== "");
@@ -29,7 +34,7 @@ export function createScrubber(values: Iterable<string>): Scrubber {
   const short = trimmed.filter((value) => !isLong(value));
   const text = new TextScrubber({
     forms: trimmed.filter(isLong).map(formsOf),
-    short: new Set(short.map(plusAsSpace)),
+    short: new Set(short.map(folded)),
     shortInBase64: new Set(short.map(base64Of)),
     mark: markFor(trimmed),
   });
@@ -58,18 +63,18 @@ function scrubObject(object: Readonly<Record<string, JsonValue>>, text: TextScru
   const entries = new Map<string, JsonValue>();
   for (const [key, item] of Object.entries(object)) {
     const scrubbed = text.scrub(key);
-    // Two keys may have become the same; neither of their values is to be lost.
+    // Two keys may have become equal; keep both of their values.
     let name = scrubbed;
     for (let count = 2; entries.has(name); count += 1) name = `${scrubbed} ${count}`;
     entries.set(name, scrub(item, text));
   }
-  // Not by assignment: a key `__proto__` is a key like any other.
+  // Unlike assignment, `fromEntries` keeps `__proto__` an ordinary key.
   return Object.fromEntries(entries);
 }
 
 interface TextScrubberOptions {
   readonly forms: readonly SecretForms[];
-  /** What a whole string must not be, with each `+` read as a space; the same in base64. */
+  /** Short values to replace as whole strings, folded; and the same in base64. */
   readonly short: ReadonlySet<string>;
   readonly shortInBase64: ReadonlySet<string>;
   readonly mark: string;
@@ -86,13 +91,19 @@ class TextScrubber {
     const { forms, short, shortInBase64, mark } = this.#options;
     const covered = new Cover(original.length);
     for (const reading of readings(original)) {
-      const plain = plusAsSpace(reading.text);
+      const plain = folded(reading.text);
       const base64 = asBase64(reading);
+      const hex = asHex(reading);
+      const digits = hex?.text.toLowerCase() ?? "";
       if (short.has(plain.trim()) || shortInBase64.has(withoutPadding(base64.text))) return mark;
       for (const form of forms) {
         for (const pattern of form.plain) {
           const { length } = pattern.text;
           pattern.findIn(plain, (index) => covered.add(reading, index, index + length));
+        }
+        if (hex !== null) {
+          const { length } = form.hex.text;
+          form.hex.findIn(digits, (index) => covered.add(hex, index, index + length));
         }
         for (const { pattern, before, after } of form.base64) {
           const { length } = pattern.text;
@@ -106,7 +117,7 @@ class TextScrubber {
   }
 }
 
-/** The span with its neighbours, where these are characters of base64. */
+/** Extends the span to neighbouring base64 characters that hold bits of the value. */
 function widened(
   text: string,
   start: number,
@@ -115,20 +126,23 @@ function widened(
   after: number,
 ): readonly [number, number] {
   const isBase64 = (index: number): boolean => /[A-Za-z0-9+/]/.test(text[index] ?? "");
-  return [isBase64(start - 1) ? start - before : start, isBase64(end) ? end + after : end];
+  let [first, last] = [start, end];
+  while (start - first < before && isBase64(first - 1)) first -= 1;
+  while (last - end < after && isBase64(last)) last += 1;
+  return [first, last];
 }
 
-/** The parts of a text that are to go. */
+/** The spans of a text to replace. */
 class Cover {
   readonly #length: number;
-  /** How many parts begin at each place, less how many end there. */
+  /** For each index, the number of spans that begin there less the number that end there. */
   #changes: Int32Array | null = null;
 
   constructor(length: number) {
     this.#length = length;
   }
 
-  /** Adds what a span of a reading came from. */
+  /** Adds the span of the original that a span of a reading was decoded from. */
   add({ origin }: DecodedText, start: number, end: number): void {
     this.#changes ??= new Int32Array(this.#length + 1);
     this.#change(origin?.starts[start] ?? start, 1);
@@ -156,10 +170,12 @@ class Cover {
 
 function markFor(values: readonly string[]): string {
   const isSafe = (mark: string): boolean =>
-    values.every(
-      (value) =>
-        !mark.includes(value) && !value.includes(mark.slice(0, 1)) && !value.includes(mark.slice(-1)),
-    );
+    values
+      .map(folded)
+      .every(
+        (value) =>
+          !mark.includes(value) && !value.includes(mark.slice(0, 1)) && !value.includes(mark.slice(-1)),
+      );
   return MARKS.find(isSafe) ?? "";
 }
 

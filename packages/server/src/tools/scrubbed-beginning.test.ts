@@ -7,7 +7,7 @@ const LIMIT = 65_536;
 const MEGABYTES = 4 * 1_024 * 1_024;
 const SECRET = "s3cret-value";
 
-/** The result, and how many bytes of JSON were scrubbed for it. */
+/** Returns the result, and how many bytes of JSON were scrubbed for it. */
 function fit(value: JsonValue) {
   const scrubber = createScrubber([SECRET]);
   let scrubbed = 0;
@@ -15,20 +15,23 @@ function fit(value: JsonValue) {
     scrubbed += Buffer.byteLength(JSON.stringify(part));
     return scrubber(part);
   });
-  if (typeof result !== "string") throw new TypeError("a cut value is a text");
+  if (typeof result !== "string") throw new TypeError("a cut value must be a string");
   return { result, scrubbed };
 }
 
 const LARGE: ReadonlyArray<readonly [string, JsonValue]> = [
-  ["a text", "x".repeat(MEGABYTES)],
-  ["a text of long characters", "😀".repeat(MEGABYTES / 4)],
-  ["one text of an object", { a: 1, text: "x".repeat(MEGABYTES), b: 2 }],
-  ["many texts", { rows: Array.from({ length: 80_000 }, (_, row) => ({ row, text: `the text of ${row}` })) }],
+  ["a string", "x".repeat(MEGABYTES)],
+  ["a string of four-byte characters", "😀".repeat(MEGABYTES / 4)],
+  ["one long string in an object", { a: 1, text: "x".repeat(MEGABYTES), b: 2 }],
+  [
+    "many strings",
+    { rows: Array.from({ length: 80_000 }, (_, row) => ({ row, text: `the text of ${row}` })) },
+  ],
   ["many numbers", Array.from({ length: MEGABYTES / 4 }, (_, index) => index)],
 ];
 
-describe("a value of megabytes", () => {
-  it.each(LARGE)("is scrubbed where it will be shown, and nowhere else: %s", (_case, value) => {
+describe("scrubbedToFit on a value of megabytes", () => {
+  it.each(LARGE)("scrubs only the part that is shown: %s", (_case, value) => {
     const { result, scrubbed } = fit(value);
     const size = Buffer.byteLength(JSON.stringify(value));
     expect(scrubbed).toBeLessThan(MEGABYTES / 4);
@@ -39,15 +42,18 @@ describe("a value of megabytes", () => {
     expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(LIMIT);
   });
 
-  // Marks are shorter than what they stand for, so what lay behind the cut moves before it.
-  it.each(["", "x", "xy", "xyz", "1234567"])("has no half of a secret at its end, behind %o", (before) => {
-    const many = before + SECRET.repeat(MEGABYTES / SECRET.length);
-    for (const value of [many, { many }, [many, many], { [many]: 1 }]) {
-      expect(fit(value).result.replaceAll("[secret]", "")).not.toMatch(/s3|val|ret|cre/);
-    }
-  });
+  // Marks are shorter than the secrets they replace, so text after the cut moves before it.
+  it.each(["", "x", "xy", "xyz", "1234567"])(
+    "leaves no partial secret at the end, after the prefix %o",
+    (before) => {
+      const many = before + SECRET.repeat(MEGABYTES / SECRET.length);
+      for (const value of [many, { many }, [many, many], { [many]: 1 }]) {
+        expect(fit(value).result.replaceAll("[secret]", "")).not.toMatch(/s3|val|ret|cre/);
+      }
+    },
+  );
 
-  it("has no secret across the place where it is cut", () => {
+  it("leaves no secret across the cut", () => {
     for (let place = LIMIT - 100; place < LIMIT + 20; place += 9) {
       const { result } = fit("x".repeat(place) + SECRET + "y".repeat(MEGABYTES / 16));
       expect(result).not.toContain("s3");
@@ -55,18 +61,18 @@ describe("a value of megabytes", () => {
   });
 });
 
-describe("the beginning of an output of which no more was read", () => {
+describe("scrubbedBeginning", () => {
   const shown = (text: string) =>
     scrubbedBeginning(new Beginning(text, MEGABYTES), LIMIT, createScrubber([SECRET]));
   const NOTE = `\n[Cut: this is the beginning of more than ${MEGABYTES} bytes.]`;
 
-  it("is shown as far as fits, with a note", () => {
+  it("returns as much as fits, with a note", () => {
     const text = shown("x".repeat(Beginning.ENOUGH));
     expect(text.endsWith(`xxx${NOTE}`)).toBe(true);
     expect(Buffer.byteLength(JSON.stringify(text))).toBe(LIMIT);
   });
 
-  it("has no secret in it, and no half of one where reading has ended", () => {
+  it("contains no secret, and no partial one where reading ended", () => {
     expect(shown(`a ${SECRET} b${" ".repeat(Beginning.ENOUGH)}`)).toMatch(/^a \[secret\] b +\n\[Cut/);
     for (const length of [200_000, 140_000, 1_000, 0]) {
       const cut = `${".".repeat(length)}${SECRET.slice(0, 6)}`;

@@ -1,5 +1,5 @@
-// Scrubbing takes time in proportion to what is scrubbed, and holds up every other turn meanwhile: of a value of megabytes, only the part
-// that will be shown is scrubbed, and a little more, because a secret may lie across the place where it is cut.
+// Scrubbing takes time proportional to its input and blocks other turns meanwhile. Of a value of megabytes,
+// only the part that will be shown is scrubbed, plus a margin for a secret that lies across the cut.
 
 import type { JsonValue } from "../core/json.ts";
 import { SECRET_MAX } from "../core/secret-values.ts";
@@ -8,38 +8,41 @@ import { cutText, fitJson, jsonBytes } from "./json-output.ts";
 
 type Scrub = (value: JsonValue) => JsonValue;
 
-/** Characters of the longest value of a secret, each written as an escape in an escape. */
+/** Longest encoding of a secret, in characters: every character as an escape within an escape. */
 const MARGIN = 16 * SECRET_MAX;
 
-/** The first text of an output of which no more was read. Its end may be half a secret. */
+/** The first text of an output that was not read to its end. It may end in a partial secret. */
 export class Beginning {
-  /** Characters that are enough for whoever reads the beginning of a long output to keep. */
+  /** Number of characters that is always enough to show the beginning of a long output. */
   static readonly ENOUGH = 4 * MARGIN;
   readonly text: string;
   readonly bytes: number;
 
-  /** @param bytes how many were read; the whole output had more. */
+  /** @param bytes number of bytes read; the whole output was longer. */
   constructor(text: string, bytes: number) {
     this.text = text;
     this.bytes = bytes;
   }
 }
 
-/** A text of at most `limit` bytes as JSON, with a note that it was cut. No half of a secret is left where it is, nor where reading ended. */
+/**
+ * Returns a text of at most `limit` bytes as JSON, with a note that it was cut. Leaves no partial secret at
+ * the cut, nor where reading ended.
+ */
 export function scrubbedBeginning({ text, bytes }: Beginning, limit: number, scrub: Scrub): string {
   const scrubbed = scrub(cleanText(text.slice(0, limit + 2 * MARGIN).toWellFormed()));
   const known = typeof scrubbed === "string" ? scrubbed.slice(0, -MARGIN) : "";
   return cutText(known.toWellFormed(), limit, `more than ${bytes} bytes`);
 }
 
-/** `fitJson` of the scrubbed value. No half of a secret is left where it is cut. */
+/** Returns `fitJson` of the scrubbed value. Leaves no partial secret at the cut. */
 export function scrubbedToFit(value: JsonValue, limit: number, scrub: Scrub): JsonValue {
   const size = jsonBytes(value);
   if (size <= limit + MARGIN) return fitJson(scrub(value), limit);
   return fitJson(scrub(new Shortener(limit, scrub).shorten(value)), limit, size);
 }
 
-/** Keeps the first parts of a value, until so many characters are used. */
+/** Keeps the first parts of a value, up to a number of characters. */
 class Shortener {
   #left: number;
   readonly #scrub: Scrub;
@@ -66,7 +69,7 @@ class Shortener {
       if (this.#left <= 0) break;
       entries.push([this.#shortenText(key), this.shorten(item)]);
     }
-    // Not by assignment: a key `__proto__` is a key like any other.
+    // Unlike assignment, `fromEntries` keeps `__proto__` an ordinary key.
     return Object.fromEntries(entries);
   }
 
@@ -74,7 +77,7 @@ class Shortener {
     const left = Math.max(this.#left, 0);
     this.#left -= text.length + 1;
     if (text.length <= left + MARGIN) return text;
-    // What the scrubber could not see whole lies in the last of these characters, and stays as it was.
+    // A secret that the slice cuts off lies in its last MARGIN characters and is not recognised: drop them.
     const scrubbed = this.#scrub(text.slice(0, left + MARGIN).toWellFormed());
     return typeof scrubbed === "string" ? scrubbed.slice(0, -MARGIN).toWellFormed() : "";
   }

@@ -1,4 +1,4 @@
-// `{{secret.NAME}}` in the headers that an operator sends with every request to a server.
+// Substitutes `{{secret.NAME}}` in the headers that an operator configures for requests to a server.
 
 import type { ToolScope } from "./tool-source.ts";
 
@@ -6,16 +6,16 @@ type Headers = Readonly<Record<string, string>>;
 
 const PLACE = /\{\{\s*secret\.([^{}\s]+)\s*\}\}/g;
 
-/** Names of the secrets that the headers need, each once. */
+/** Returns the names of the secrets that the headers need, without duplicates. */
 export function secretsIn(headers: Headers): readonly string[] {
   const names = Object.values(headers).flatMap((value) => [...value.matchAll(PLACE)].map(([, name]) => name));
   return [...new Set(names)].filter((name) => name !== undefined);
 }
 
 /**
- * The headers with the values of the turn's client in their places.
+ * Returns the headers with the secrets of the turn's client filled in.
  *
- * @throws SecretMissing for a slot that is empty; Error for a value that cannot stand in a header.
+ * @throws SecretMissing for a secret that is not set; Error for a value that a header cannot hold.
  */
 export function fillSecrets(headers: Headers, scope: Pick<ToolScope, "secret">): Headers {
   const filled = Object.entries(headers).map(([header, value]) => {
@@ -27,7 +27,7 @@ export function fillSecrets(headers: Headers, scope: Pick<ToolScope, "secret">):
 
 function readSecret(name: string, scope: Pick<ToolScope, "secret">): string {
   const value = scope.secret(name).trim();
-  // Such a value would begin another header, or make the request fail with an error that quotes it.
+  // Such a value could start another header, or make the request fail with an error that quotes it.
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
     throw new Error(
       `The secret "${name}" has characters that cannot be sent. Tell the user to set it again.`,

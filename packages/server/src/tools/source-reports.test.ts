@@ -4,7 +4,7 @@ import { AppTools } from "./registry.ts";
 import { createStandIn } from "./stand-in.ts";
 import { recordingLogger } from "./testing/recording-logger.ts";
 import { toolTurn } from "./testing/tool-turn.ts";
-import type { SourceTool, StoodFor, ToolSource } from "./tool-source.ts";
+import type { SourceTool, UnavailableTools, ToolSource } from "./tool-source.ts";
 
 const settings = {
   tools: { builtIn: [], own: {}, mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} },
@@ -14,7 +14,7 @@ const UNUSED = { name: "mcp weather", state: "unused", tools: null, problem: nul
 
 let clock: ManualClock;
 let registry: AppTools;
-/** What the source lists at the next look. */
+/** What the source returns from its next `list`. */
 let list: () => Promise<readonly SourceTool[]>;
 
 beforeEach(() => {
@@ -32,7 +32,7 @@ beforeEach(() => {
 const report = () => registry.sources("default");
 const timeText = () => new Date(clock.now()).toISOString();
 
-/** A turn looks at the source, and finds this. */
+/** Opens a turn whose look at the source finds this. */
 async function look(found: typeof list, signal = new AbortController().signal): Promise<void> {
   list = found;
   await clock.advance(1_000);
@@ -51,16 +51,16 @@ const tools = (...names: readonly string[]) =>
       }),
     ),
   );
-const standIn = (why: Omit<StoodFor, "prefix">) =>
+const standIn = (why: Omit<UnavailableTools, "prefix">) =>
   Promise.resolve([createStandIn({ prefix: "weather_", look: () => Promise.resolve(), ...why })]);
 
-describe("the report on a source of tools", () => {
-  it("is unused before a turn has looked, and nobody's for an App that is not configured", () => {
+describe("the report on a tool source", () => {
+  it("is `unused` before a turn has looked, and empty for an unknown App", () => {
     expect(report()).toEqual([UNUSED]);
     expect(registry.sources("nobody")).toEqual([]);
   });
 
-  it("is working with so many tools, and of the last look", async () => {
+  it("is `working` with the number of tools of the last look", async () => {
     const working = { ...UNUSED, state: "working" };
     await look(() => tools("weather_now", "weather_soon"));
     expect(report()).toEqual([{ ...working, tools: 2, seen_at: timeText() }]);
@@ -68,7 +68,7 @@ describe("the report on a source of tools", () => {
     expect(report()).toEqual([{ ...working, tools: 1, seen_at: timeText() }]);
   });
 
-  it("is failing with the reason where something stands for its tools, until they are back", async () => {
+  it("is `failing` with the reason while a stand-in replaces the tools", async () => {
     await look(() => tools("weather_now"));
     await look(() => standIn({ reason: "The server does not answer." }));
     const problem = "The server does not answer. The log says more.";
@@ -77,20 +77,20 @@ describe("the report on a source of tools", () => {
     expect(report()).toMatchObject([{ state: "working", tools: 1, problem: null }]);
   });
 
-  it("is failing where the list could not be had, and says nothing of how it failed", async () => {
+  it("is `failing` without details of the error when `list` rejects", async () => {
     await look(() => Promise.reject(new Error("https://user:password@example.com is down")));
     const problem = "Its tools cannot be listed. The log says why.";
     expect(report()).toEqual([{ ...UNUSED, state: "failing", tools: 0, problem, seen_at: timeText() }]);
   });
 
-  it("stays as it was for what is wrong with one user alone, and for a turn that was stopped", async () => {
-    await look(() => standIn({ reason: "A secret cannot be sent.", isOfClient: true }));
+  it("ignores problems of one client and turns that were cancelled", async () => {
+    await look(() => standIn({ reason: "A secret cannot be sent.", isClientSpecific: true }));
     expect(report()).toEqual([UNUSED]);
     await look(() => standIn({ reason: "It was stopped." }), AbortSignal.abort());
     expect(report()).toEqual([UNUSED]);
   });
 
-  it("stays through a reload that keeps the source", async () => {
+  it("survives a reload that keeps the source", async () => {
     await look(() => tools("weather_now"));
     const before = report();
     registry.replace({ default: { ...settings, tools: { ...settings.tools, effects: { other: "read" } } } });

@@ -1,4 +1,5 @@
-// What came of the last look at each source of tools, for operators. Turns look; nothing is asked for a report.
+// Records the result of the last look at each tool source, for operators. Only turns look; a report asks
+// nothing.
 
 import type { AdminToolSource } from "@colloquy/protocol";
 import type { Clock } from "../core/ports/clock.ts";
@@ -17,9 +18,9 @@ export class SourceReports {
   }
 
   noteList(source: ToolSource, tools: readonly SourceTool[]): void {
-    const standIn = tools.find(({ standsFor }) => standsFor !== undefined)?.standsFor;
-    // What a user has set wrong, or not at all, is nothing that an operator could mend, and says nothing of the source.
-    if (standIn?.isOfClient === true) return;
+    const standIn = tools.find(({ standsInFor }) => standsInFor !== undefined)?.standsInFor;
+    // A secret that a client has not set, or set wrongly, says nothing about the source.
+    if (standIn?.isClientSpecific === true) return;
     if (standIn === undefined) this.#note(source, { state: "working", tools: tools.length, problem: null });
     else this.noteFailure(source, `${standIn.reason} The log says more.`);
   }

@@ -1,20 +1,20 @@
-// One tool in the place of a server's tools while these are not known. It says why, and so does a call of any of them: what vanished
-// without a word would be taken for what never was.
+// A placeholder for the tools of a server while they are unknown. It tells the model why they are missing, so
+// that the model does not conclude that they never existed.
 
 import type { ToolContext, ToolOutcome } from "../core/ports/tool.ts";
 import type { CallableTool } from "./call-tool.ts";
-import type { SourceTool, StoodFor } from "./tool-source.ts";
+import type { SourceTool, UnavailableTools } from "./tool-source.ts";
 
-export interface StandInOptions extends StoodFor {
-  /** Rejects with why they still cannot be used. */
+export interface StandInOptions extends UnavailableTools {
+  /** Rejects with the reason if the tools still cannot be used. */
   readonly look: (context: ToolContext) => Promise<void>;
 }
 
-export function createStandIn({ look, ...standsFor }: StandInOptions): SourceTool {
-  const { prefix, reason } = standsFor;
+export function createStandIn({ look, ...standsInFor }: StandInOptions): SourceTool {
+  const { prefix, reason } = standsInFor;
   return {
     name: `${prefix}unavailable`,
-    standsFor,
+    standsInFor,
     description: `The tools whose names begin with "${prefix}" cannot be used now. ${reason} Call this when they are needed: it tells whether they are back.`,
     inputSchema: { type: "object", properties: {} },
     effect: "read",
@@ -25,11 +25,11 @@ export function createStandIn({ look, ...standsFor }: StandInOptions): SourceToo
   };
 }
 
-/** What answers a call of a tool that is not there because something stands for it; `null` where nothing does. It is always an error. */
+/** Returns the error for a call of a missing tool that a stand-in represents; `null` if there is none. */
 export function standInAnswer(name: string, byName: ReadonlyMap<string, CallableTool>): ToolOutcome | null {
   for (const { tool } of byName.values()) {
-    if (tool.standsFor === undefined || !name.startsWith(tool.standsFor.prefix)) continue;
-    const { prefix, reason, missingSecret } = tool.standsFor;
+    if (tool.standsInFor === undefined || !name.startsWith(tool.standsInFor.prefix)) continue;
+    const { prefix, reason, missingSecret } = tool.standsInFor;
     const output = `The tool was not called: those whose names begin with "${prefix}" cannot be used in this answer. ${reason} ${tool.name} tells whether they are back.`;
     return { output, isError: true, ...(missingSecret !== undefined && { missingSecret }) };
   }

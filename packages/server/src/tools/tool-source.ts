@@ -1,55 +1,56 @@
-// Where tools of an App come from: what comes with the service, the configuration file, servers elsewhere. The registry joins them.
+// Sources of an App's tools: built-in tools, the configuration file, and remote servers. The registry merges
+// them.
 
 import type { JsonValue } from "../core/json.ts";
 import type { Tool, ToolTurn } from "../core/ports/tool.ts";
 import type { InputCheck } from "./input-check.ts";
 
-/** For whom tools are listed and called. */
+/** The turn for which tools are listed and called. */
 export interface ToolScope {
   readonly turn: ToolTurn;
-  /** As `ToolContext.secret`: throws `SecretMissing` for an empty slot. */
+  /** Like `ToolContext.secret`: throws `SecretMissing` for a secret that is not set. */
   secret(name: string): string;
 }
 
-/** Tools that are not known now. */
-export interface StoodFor {
-  /** What their names begin with, such as `weather_`. */
+/** Describes tools that are currently unknown. */
+export interface UnavailableTools {
+  /** Prefix of their names, such as `weather_`. */
   readonly prefix: string;
   /** Why they cannot be used, as a sentence for the model. */
   readonly reason: string;
-  /** Slot of a secret that is missing for them. */
+  /** Name of the missing secret that they need. */
   readonly missingSecret?: string;
-  /** Whether it is a matter of this client alone, and says nothing of the source. */
-  readonly isOfClient?: boolean;
+  /** True if the problem concerns this client only, and not the source. */
+  readonly isClientSpecific?: boolean;
 }
 
-/** A tool as a source gives it. Its effect is what the source knows; what the operator says goes before it. */
+/** A tool as its source provides it. The operator's configured effect takes precedence over its own. */
 export interface SourceTool extends Tool {
-  /** How input is checked where that is not by `inputSchema`. */
+  /** Checks input; absent if `inputSchema` does. */
   readonly checkInput?: InputCheck;
-  /** Takes the source's own keys out of what leaves a call. */
+  /** Removes the source's own keys from everything that leaves a call. */
   readonly scrub?: (value: JsonValue) => JsonValue;
-  /** For a tool that stands for others while they are not known. */
-  readonly standsFor?: StoodFor;
+  /** Set on a stand-in for tools that are currently unknown. */
+  readonly standsInFor?: UnavailableTools;
 }
 
 export interface ToolSource {
-  /** For the log, such as `mcp weather`. */
+  /** Name for the log, such as `mcp weather`. */
   readonly label: string;
   /**
-   * The tools now; the same array as long as nothing has changed. What does not answer within some seconds is left out (`signal` ends the
-   * wait). Should not reject: the registry then goes on without this source.
+   * Returns the current tools, as the same array while they do not change. Omits servers that do not answer
+   * within some seconds; `signal` ends the wait. Should not reject: the registry then skips this source.
    */
   list(scope: ToolScope, signal: AbortSignal): Promise<readonly SourceTool[]>;
-  /** No new turn will ask for it. Turns that run may still call its tools; what is not used any more is closed. */
+  /** Marks the source as replaced. Running turns may still call its tools; unused connections are closed. */
   retire(): void;
-  /** Closes everything at once. */
+  /** Closes all connections at once. */
   close(): Promise<void>;
 }
 
-/** A source as the settings describe it. A reload keeps the source whose key has stayed the same, with its connections. */
+/** A source as configured. A reload keeps the source, with its connections, if its key is unchanged. */
 export interface SourcePlan {
-  /** Says everything that the source is made from, without being readable; `null` for a source that is made anew each time. */
+  /** Digest of everything that the source is made from; `null` for a source that is recreated each time. */
   readonly key: string | null;
   create(): ToolSource;
 }

@@ -1,4 +1,4 @@
-// The secrets of a turn's client, while the turn has tools that may need them.
+// Provides the secrets of a turn's client to its tools.
 
 import type { JsonValue } from "../core/json.ts";
 import type { Logger } from "../core/ports/logger.ts";
@@ -10,13 +10,13 @@ import { createScrubber } from "./scrub.ts";
 const NO_SECRETS: OpenSecrets = new Map();
 
 export interface SecretOptions {
-  /** Names of the slots that the App declares. */
+  /** Names of the secrets that the App declares. */
   readonly declared: ReadonlySet<string>;
   readonly vault: SecretVault | null;
   readonly logger: Logger;
 }
 
-/** Opens what the turn's client has put into the App's slots. Never rejects: slots that cannot be read say so when a tool needs them. */
+/** Opens the client's secrets for the App. Never rejects: unreadable secrets fail when a tool needs them. */
 export async function openScope(turn: ToolTurn, options: SecretOptions): Promise<CallScope> {
   const { declared, vault, logger } = options;
   let values: OpenSecrets | null = NO_SECRETS;

@@ -1,15 +1,15 @@
-// Each result announces the whole message again, with all results before it: what the calls of one answer bring together is bounded too,
-// or a model that has a large file read a hundred times would fill the disk.
+// Bounds the outputs of all calls of an answer together: each result announces the whole message again, so a
+// model that reads a large file a hundred times would fill the disk.
 
 import type { JsonValue } from "../core/json.ts";
 import type { MessageRecord } from "../core/message.ts";
 
-/** Bytes of JSON that the outputs of all calls of an answer may have together. More than most models can be sent. */
+/** Maximum bytes of all outputs of an answer, more than most models accept. */
 const MAX_OUTPUT_BYTES = 1_024 * 1_024;
-/** Bytes of an output that is kept in any case: a number, or what went wrong. */
+/** Outputs up to this size are always kept: a number, or an error. */
 const SHORT_BYTES = 256;
 
-/** What is left for the outputs of an answer. */
+/** Tracks the remaining bytes for an answer's outputs. */
 export class OutputBudget {
   #bytes: number;
 
@@ -17,7 +17,7 @@ export class OutputBudget {
     this.#bytes = toolResults.reduce((sum, { output }) => sum + byteLength(output), 0);
   }
 
-  /** The output, or where it is too large a sentence in its place, which says that the call was made. */
+  /** Returns the output, or if it is too large a sentence that says so. */
   fit(output: JsonValue): JsonValue {
     const bytes = byteLength(output);
     const fits = bytes <= SHORT_BYTES || this.#bytes + bytes <= MAX_OUTPUT_BYTES;

@@ -3,14 +3,16 @@ import type { StepCall } from "../core/message.ts";
 import type { TurnTools } from "../core/ports/tool.ts";
 import type { ModelStep } from "./model-step.ts";
 
-/** The calls of a finished step as they are to be stored: what their tools do, and what is refused already, because of its arguments. */
+/**
+ * Returns the calls of a finished step to store, with their effects and the refusals of oversized arguments.
+ */
 export function callsOfStep(
   step: Extract<ModelStep, { kind: "finished" }>,
   number: number,
   definitions: TurnTools["definitions"],
 ): readonly StepCall[] {
   return step.calls.map((call) => {
-    // A tool that is not offered now may be there when the turn is run again: what it does nobody knows.
+    // An unknown tool may exist when the turn is resumed, so assume that it is unsafe.
     const effect = definitions.find(({ name }) => name === call.name)?.effect ?? "unsafe";
     return {
       id: call.id,
@@ -24,8 +26,10 @@ export function callsOfStep(
   });
 }
 
-/** Calls beyond those that a step may make: they are kept and told to the model, and nobody is asked about them. */
-export function refusedAsTooMany(calls: readonly StepCall[]): readonly StepCall[] {
+/**
+ * Refuses the calls beyond a step's maximum: they are stored and reported to the model, but need no decision.
+ */
+export function refuseTooMany(calls: readonly StepCall[]): readonly StepCall[] {
   const refusal = { output: TOO_MANY_CALLS, isError: true };
   return calls.map((call) => ({ ...call, refusal }));
 }

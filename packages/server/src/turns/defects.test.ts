@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { lines, newId, startService, until, type TestService } from "../../test/service.ts";
 
 let service: TestService;
-/** Calls of the store that meet a defect: not a failure that it knows and gets over. */
+/** Store calls that throw unexpected errors. */
 let defective: string | null = null;
 afterEach(async () => {
   defective = null;
@@ -20,22 +20,22 @@ async function start(): Promise<void> {
   });
 }
 
-/** A session that is spared. */
+/** A session without defects. */
 const healthy = newId();
 
 async function isIdle(id: string): Promise<boolean> {
   return !(await service.snapshot(id)).is_processing;
 }
 
-/** Answers the model's calls that wait now; those of the healthy session go on waiting. */
+/** Answers pending model calls, except those of the healthy session. */
 async function answerAll(text: string): Promise<void> {
   while (service.model.waitingCalls > 0) (await service.model.next()).say(text).finish();
 }
 
-describe("a turn that meets a defect again and again", () => {
-  it("fails after its third attempt, the person is told, and what is queued behind it goes on", async () => {
+describe("turn with a recurring defect", () => {
+  it("fails after its third attempt, reports it, and lets queued turns go on", async () => {
     await start();
-    // Another turn runs all the while: its lease is renewed, and only its own.
+    // Another turn runs meanwhile; only its lease is renewed.
     await service.say(healthy, "think");
     await service.model.next();
     const id = newId();
@@ -62,7 +62,7 @@ describe("a turn that meets a defect again and again", () => {
     expect((await service.snapshot(healthy)).is_processing).toBe(true);
   });
 
-  it("is run again as soon as its lease has run out, and keeps what it had", async () => {
+  it("runs again as soon as its lease expires, and keeps its progress", async () => {
     await start();
     const id = newId();
     defective = "turns.toolResult";
@@ -83,8 +83,8 @@ describe("a turn that meets a defect again and again", () => {
   });
 });
 
-describe("turns that wait", () => {
-  it("behind one that failed are answered", async () => {
+describe("waiting turns", () => {
+  it("are answered behind a failed one", async () => {
     await start();
     const id = newId();
     await service.say(id, "one");
@@ -100,7 +100,7 @@ describe("turns that wait", () => {
     ]);
   });
 
-  it("for a place get it when the chat that had it was refused", async () => {
+  it("get the slot of a rejected chat", async () => {
     const gate = Promise.withResolvers<void>();
     const refused = newId();
     service = await startService({

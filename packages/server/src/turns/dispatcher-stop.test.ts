@@ -1,10 +1,10 @@
-// A process that stops: what runs may end, and what does not goes back.
+// A stopping process: running turns may end, the others are handed back.
 
 import { describe, expect, it } from "vitest";
 import { start } from "./testing/dispatcher-trial.ts";
 
-describe("a stop", () => {
-  it("waits for turns that run as long as they may take, and starts none", async () => {
+describe("stop", () => {
+  it("waits for running turns up to the grace period, and starts none", async () => {
     const { chat, clock, queue, runs, dispatcher } = await start();
     chat();
     await queue.commitAll();
@@ -22,7 +22,7 @@ describe("a stop", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("tells others at once of what comes to it until it has ended", async () => {
+  it("notifies other processes at once of work that arrives during the stop", async () => {
     const { chat, queue, runs, dispatcher, called } = await start();
     chat();
     await queue.commitAll();
@@ -35,7 +35,7 @@ describe("a stop", () => {
     await stopping;
   });
 
-  it("stops turns that take longer, and hands them back when their runs are over", async () => {
+  it("aborts turns after the grace period, and hands them back when their runs end", async () => {
     const { chat, clock, queue, runs, dispatcher } = await start();
     chat();
     await queue.commitAll();
@@ -49,8 +49,8 @@ describe("a stop", () => {
     expect(queue.handedBack).toEqual([turn.epoch]);
   });
 
-  it("goes on without a run that does not listen, and leaves its turn to its lease", async () => {
-    const { chat, clock, queue, runs, dispatcher, logged } = await start({ total: 2, obedient: false });
+  it("abandons a run that ignores the abort, and leaves its turn to its lease", async () => {
+    const { chat, clock, queue, runs, dispatcher, logged } = await start({ total: 2, honorsAbort: false });
     chat();
     chat();
     await queue.commitAll();
@@ -59,31 +59,31 @@ describe("a stop", () => {
     other!.end();
     await clock.advance(5_000);
     await stopping;
-    expect(logged).toContain("turns did not stop when they were told to");
+    expect(logged).toContain("turns did not stop after the abort; their leases will expire");
     expect(queue.handedBack).toEqual([other!.turn.epoch]);
     deaf!.end();
   });
 
-  it("hands no turn back that stops on a defect: that counts as an attempt", async () => {
-    const { chat, queue, runs, dispatcher } = await start({ obedient: false });
+  it("does not hand back a turn with a defect, which counts as an attempt", async () => {
+    const { chat, queue, runs, dispatcher } = await start({ honorsAbort: false });
     chat();
     await queue.commitAll();
     const stopping = dispatcher.stop(0);
-    runs[0]!.breakDown();
+    runs[0]!.crash();
     await stopping;
     expect(queue.handedBack).toEqual([]);
   });
 
-  it("goes on when the store does not take turns back, and says so", async () => {
+  it("continues, and logs it, when the store fails to take turns back", async () => {
     const { chat, queue, dispatcher, logged } = await start();
     chat();
     await queue.commitAll();
     queue.failures = 1;
     await dispatcher.stop(0);
-    expect(logged).toEqual(["stopped turns could not be handed back: this counts as one of their attempts"]);
+    expect(logged).toEqual(["could not hand back stopped turns; this counts as one of their attempts"]);
   });
 
-  it("hands turns back that were started while it came", async () => {
+  it("hands back turns that started during the stop", async () => {
     const { chat, queue, runs, running, dispatcher } = await start({ total: 2 });
     chat();
     chat();
@@ -96,13 +96,13 @@ describe("a stop", () => {
     let isOver = false;
     const stopping = dispatcher.stop(0).then(() => (isOver = true));
     await new Promise((resolve) => setImmediate(resolve));
-    // What the claim under way brings is to be handed back before the store is closed.
+    // Turns of the current claim must be handed back before the store closes.
     expect(isOver).toBe(false);
     await queue.commitAll();
     await stopping;
     expect(runs).toHaveLength(0);
     expect(running.free).toBe(2);
-    // The second one ran, the third was being claimed.
+    // The second turn was running, the third being claimed.
     expect(new Set(queue.handedBack)).toEqual(new Set([2, 3]));
   });
 });

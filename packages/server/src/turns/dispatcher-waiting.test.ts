@@ -1,17 +1,17 @@
-// Turns that no process has a place for: who is told, who takes them, and how many there are.
+// Turns without a free slot: notification, claiming and counting.
 
 import { describe, expect, it } from "vitest";
 import { numbers, start } from "./testing/dispatcher-trial.ts";
 
-describe("turns that wait", () => {
-  it("are taken over at the start, those of every other owner by a process that is alone", async () => {
+describe("waiting turns", () => {
+  it("are released at the start, including those of all other owners if the process is alone", async () => {
     const alone = await start();
     expect(alone.queue.releasedFor).toEqual(["me"]);
     const { queue } = await start({ isAlone: false });
     expect(queue.releasedFor).toEqual([null]);
   });
 
-  it("are told to others where there is no room here, and when this process stops", async () => {
+  it("are announced to other processes when this one is full or stops", async () => {
     const { queue, chat, called, dispatcher } = await start({ total: 1 });
     chat();
     await queue.commitAll();
@@ -19,8 +19,9 @@ describe("turns that wait", () => {
     chat();
     await queue.commitAll();
     expect(called.count).toBe(1);
-    // Others who are full too must not ring back and forth: what came from them goes no further.
-    for (let n = 0; n < 10; n += 1) dispatcher.look();
+    // Work announced by others is not announced again, so that full processes do not ring each other
+    // endlessly.
+    for (let n = 0; n < 10; n += 1) dispatcher.claimAnnounced();
     await queue.commitAll();
     expect(called.count).toBe(1);
     const stopping = dispatcher.stop(0);
@@ -29,7 +30,7 @@ describe("turns that wait", () => {
     expect(called.count).toBe(2);
   });
 
-  it("are claimed again a second after the store failed, once, and go before chats that come meanwhile", async () => {
+  it("are claimed again one second after a store failure, before later chats", async () => {
     const { chat, clock, queue, runs, dispatcher, running } = await start();
     const idleTimers = clock.timers;
     chat();
@@ -50,7 +51,7 @@ describe("turns that wait", () => {
     expect(clock.timers).toBe(idleTimers);
   });
 
-  it("are all taken by a process that has heard of one of them, where others may have added more", async () => {
+  it("are all claimed after the announcement of one, because others may have added more", async () => {
     const { queue, runs, dispatcher } = await start({ total: 9, isAlone: false });
     await queue.commitAll();
     queue.waiting.push(...[1, 2, 3].map((number) => ({ number, provider: "p", since: 0 })));
@@ -59,11 +60,11 @@ describe("turns that wait", () => {
     expect(numbers(runs)).toEqual([1, 2, 3]);
   });
 
-  it("run although one of them could not be announced", async () => {
+  it("run even if one of them cannot be announced", async () => {
     let broken = 1;
     const trial = await start({
       total: 2,
-      settle: () => {
+      apply: () => {
         if (broken-- > 0) throw new Error("defect");
       },
     });
@@ -78,10 +79,10 @@ describe("turns that wait", () => {
     await queue.commitAll();
     expect(numbers(runs)).toEqual([3, 4]);
     expect(running.free).toBe(0);
-    expect(logged).toContain("a claimed turn could not be announced");
+    expect(logged).toContain("could not announce a claimed turn");
   });
 
-  it("are counted exactly where an interrupt has dropped some, and the next chat is let in", async () => {
+  it("are recounted after an interrupt dropped some, and the next chat is accepted", async () => {
     const { chat, clock, queue, dispatcher } = await start({ maxWaiting: 2 });
     for (let n = 0; n < 3; n += 1) chat();
     await queue.commitAll();
@@ -92,7 +93,7 @@ describe("turns that wait", () => {
     };
     expect(await full()).toBe(true);
     queue.waiting.pop();
-    // A count is good for a second.
+    // A count is valid for one second.
     expect(await full()).toBe(true);
     await clock.advance(1_000);
     expect(await full()).toBe(false);
@@ -102,7 +103,7 @@ describe("turns that wait", () => {
     expect(await full()).toBe(true);
   });
 
-  it("beyond what is counted keep the house full after a start", async () => {
+  it("keep the queue full when more wait than were counted", async () => {
     const { queue, dispatcher, clock } = await start({ maxWaiting: 2, total: 1 });
     queue.waiting.push(...[1, 2, 3, 4].map((number) => ({ number, provider: "p", since: 0 })));
     const starting = dispatcher.start();
@@ -116,7 +117,7 @@ describe("turns that wait", () => {
     expect(queue.waiting).toHaveLength(3);
   });
 
-  it.each(["before", "after"])("are counted exactly when a claim is asked for %s a count", async (order) => {
+  it.each(["before", "after"])("are counted exactly when a claim is requested %s a count", async (order) => {
     const { chat, clock, queue, runs, dispatcher } = await start({ maxWaiting: 3 });
     for (let n = 0; n < 5; n += 1) chat();
     await queue.commitAll();
@@ -129,7 +130,7 @@ describe("turns that wait", () => {
     const full = dispatcher.isFull();
     if (order === "after") await claim();
     await queue.commitAll();
-    // The count stops at three, of which the claim may then have taken one.
+    // The count stops at three, one of which the claim may have taken.
     expect(await full).toBe(true);
     expect(dispatcher.waiting).toBe(order === "before" ? 3 : 2);
     await clock.advance(1_000);

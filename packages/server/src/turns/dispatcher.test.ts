@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { startedTurn } from "./testing/started-turn.ts";
 import { numbers, start } from "./testing/dispatcher-trial.ts";
 
-describe("a chat", () => {
-  it("runs at once when there is a place", async () => {
+describe("chat", () => {
+  it("runs at once in a free slot", async () => {
     const { chat, queue, runs, dispatcher } = await start({ total: 2 });
     chat();
     chat();
@@ -13,8 +13,8 @@ describe("a chat", () => {
     expect(dispatcher.waiting).toBe(0);
   });
 
-  it("waits when there is none, and the one that has waited longest runs when there is", async () => {
-    const { chat, queue, runs, settled, dispatcher } = await start();
+  it("waits without a free slot; the longest waiting turn runs next", async () => {
+    const { chat, queue, runs, applied, dispatcher } = await start();
     chat();
     await queue.commitAll();
     chat();
@@ -27,21 +27,21 @@ describe("a chat", () => {
     runs[0]!.end();
     await queue.commitAll();
     expect(numbers(runs)).toEqual([3]);
-    expect(settled).toEqual([2, 3]);
+    expect(applied).toEqual([2, 3]);
     expect(dispatcher.waiting).toBe(0);
   });
 
-  it("asks nobody for a place while another turn of its session is before it", async () => {
+  it("triggers no claim behind another turn of its session", async () => {
     const { dispatcher, queue, called } = await start({ total: 2, isAlone: false });
     const [first, second] = [dispatcher.reserve(), dispatcher.reserve()];
-    first.settle(startedTurn({ sessionId: "one", sessionKey: 1, turn: 1, epoch: 1, model: "p/m" }), null);
-    second.settle(null, "its session");
-    // No claim was asked for, the place that it had is free again, and nobody else was told.
+    first.complete(startedTurn({ sessionId: "one", sessionKey: 1, turn: 1, epoch: 1, model: "p/m" }), null);
+    second.complete(null, "session");
+    // No claim was requested, the slot is free again, and no process was notified.
     expect([queue.pending, dispatcher.waiting, called.count]).toEqual([0, 1, 0]);
     expect(dispatcher.reserve().claim).not.toBeNull();
   });
 
-  it("does not overtake one that found no place and whose transaction is still under way", async () => {
+  it("does not overtake a chat without a slot whose transaction is in progress", async () => {
     const { chat, queue, runs } = await start();
     chat();
     await queue.commitAll();
@@ -53,7 +53,7 @@ describe("a chat", () => {
     expect(numbers(runs)).toEqual([2]);
   });
 
-  it("starts at once beside one that found no place, where there is one for both by now", async () => {
+  it("starts at once beside a chat without a slot when both fit by now", async () => {
     const { chat, queue, runs } = await start({ total: 2 });
     for (let n = 0; n < 3; n += 1) chat();
     await queue.commit();
@@ -61,7 +61,7 @@ describe("a chat", () => {
     for (const run of runs) run.end();
     await new Promise((resolve) => setImmediate(resolve));
     chat();
-    // The third one's transaction, then the fourth one's: nothing was claimed yet.
+    // Commits the third and fourth transactions; nothing was claimed yet.
     await queue.commit();
     await queue.commit();
     expect(numbers(runs)).toEqual([4]);
@@ -69,16 +69,16 @@ describe("a chat", () => {
     expect(numbers(runs)).toEqual([4, 3]);
   });
 
-  it("starts at once during a claim of fewer turns than there are places, however many wait in their sessions", async () => {
+  it("starts at once during a claim of fewer turns than free slots, however many wait in their sessions", async () => {
     const { dispatcher, queue } = await start({ total: 100 });
-    for (let n = 0; n < 500; n += 1) dispatcher.reserve().settle(null, "its session");
+    for (let n = 0; n < 500; n += 1) dispatcher.reserve().complete(null, "session");
     dispatcher.ring(1);
     expect([queue.pending, dispatcher.waiting]).toEqual([1, 501]);
     expect(dispatcher.reserve().claim).not.toBeNull();
   });
 
   it.each([2, 32, 64, 65, 100])(
-    "starts at once during a claim of one turn where %i may run: a claim takes no more places than turns may be there",
+    "starts at once during a claim of one turn with %i slots: a claim reserves only as many as needed",
     async (total) => {
       const { chat, queue, runs, dispatcher, running } = await start({ total });
       await queue.commitAll();
@@ -90,13 +90,13 @@ describe("a chat", () => {
     },
   );
 
-  it("does not overtake those that a claim under way leaves behind", async () => {
+  it("does not overtake turns that the current claim leaves behind", async () => {
     const { chat, queue, runs } = await start({ total: 70 });
     for (let n = 0; n < 150; n += 1) chat();
     await queue.commitAll();
     expect(queue.waiting).toHaveLength(80);
     for (const run of runs) run.end();
-    // The claim asks for 64 of 80, and 6 places are left: none of them is for who comes now.
+    // The claim requests 64 of 80 turns; the 6 free slots are reserved for older turns.
     await new Promise((resolve) => setImmediate(resolve));
     chat();
     await queue.commitAll();
@@ -104,11 +104,11 @@ describe("a chat", () => {
     expect(numbers(runs)).toEqual(Array.from({ length: 70 }, (_, index) => index + 71));
   });
 
-  it("that is rejected gives its place back, and wakes the one that had found none meanwhile", async () => {
+  it("returns its slot when rejected, and wakes a chat that found none", async () => {
     const { chat, queue, runs, running } = await start();
     chat("p", true);
     chat();
-    // The second one's transaction is first in no order that matters: it waits, and nobody runs who could end.
+    // The second chat waits without a running turn whose end could wake it.
     await queue.commitAll();
     expect(numbers(runs)).toEqual([2]);
     runs[0]!.end();
@@ -116,20 +116,20 @@ describe("a chat", () => {
     expect(running.free).toBe(1);
   });
 
-  it("that is rejected last does so too", async () => {
+  it("returns its slot when it is rejected last", async () => {
     const { queue, runs, dispatcher } = await start();
     const place = dispatcher.reserve();
     void queue.chat(dispatcher.reserve());
     await queue.commitAll();
     expect(runs).toHaveLength(0);
-    place.settle(null, null);
+    place.complete(null, null);
     await queue.commitAll();
     expect(runs).toHaveLength(1);
   });
 });
 
-describe("a provider's limit", () => {
-  it("holds its turns back and lets others by, until it has room", async () => {
+describe("provider limit", () => {
+  it("holds back the provider's turns, not others, until it has capacity", async () => {
     const { chat, queue, runs } = await start({ total: 9, byProvider: { slow: 1 } });
     chat("slow");
     chat("slow");
@@ -142,21 +142,21 @@ describe("a provider's limit", () => {
     expect(numbers(runs)).toEqual([4, 2]);
   });
 
-  it("that only seemed reached, because promised places count against it, is looked at again", async () => {
+  it("is checked again if only reserved slots made the provider seem full", async () => {
     const { queue, runs, dispatcher } = await start({ total: 9, byProvider: { slow: 1 } });
     const other = dispatcher.reserve();
     void queue.chat(dispatcher.reserve(), "slow");
     await queue.commitAll();
     expect(runs).toHaveLength(0);
-    other.settle(null, null);
+    other.complete(null, null);
     await queue.commitAll();
     expect(runs).toHaveLength(1);
   });
 });
 
-describe("a turn that runs", () => {
-  it("is stopped when its session has moved on to a later epoch, or its life is over", async () => {
-    const { chat, queue, runs, dispatcher } = await start({ total: 3, obedient: false });
+describe("running turn", () => {
+  it("is aborted when its session reaches a later epoch or is deleted", async () => {
+    const { chat, queue, runs, dispatcher } = await start({ total: 3, honorsAbort: false });
     for (let n = 0; n < 3; n += 1) chat();
     await queue.commitAll();
     const [first, second, third] = runs;
@@ -171,20 +171,20 @@ describe("a turn that runs", () => {
     expect([second!.signal.aborted, third!.signal.aborted]).toEqual([true, false]);
   });
 
-  it("gives its place back when it stops on a defect", async () => {
+  it("frees its slot on a defect", async () => {
     const { chat, queue, runs, logged } = await start();
     chat();
     chat();
     await queue.commitAll();
-    runs[0]!.breakDown();
+    runs[0]!.crash();
     await queue.commitAll();
     expect(numbers(runs)).toEqual([2]);
-    expect(logged).toContain("a turn stopped on a defect");
+    expect(logged).toContain("a turn stopped on an unexpected error; it runs again when its lease expires");
   });
 });
 
 describe("any interleaving", () => {
-  it("leaks no place, forgets no turn, exceeds no limit, and lets nobody overtake", async () => {
+  it("leaks no slot, forgets no turn, exceeds no limit and overtakes no turn", async () => {
     const command = fc.record({
       kind: fc.constantFrom("chat", "chat", "commit", "commit", "end", "defect", "drop", "fail", "pass"),
       provider: fc.constantFrom("p", "q"),
@@ -208,7 +208,7 @@ describe("any interleaving", () => {
             else if (kind === "fail") queue.failures = 1;
             else if (kind === "pass") await clock.advance(1_000);
             else if (run !== undefined) {
-              run.breakDown();
+              run.crash();
               queue.release(run.turn);
               dispatcher.ring(1);
             }

@@ -1,40 +1,44 @@
-// Decides which turns run here and when: chats take a free place in their own transaction, everything else waits in the store and is
-// claimed, oldest first, when a place is free. Work that arrives rings the doorbell; nobody polls.
+// Decides which turns run in this process and when. A chat takes a free slot in its own transaction; other
+// turns wait in the store and are claimed, oldest first, when a slot is free. New work triggers a claim;
+// nothing polls.
 
 import { randomUUID } from "node:crypto";
 import type { Timer } from "../core/ports/clock.ts";
 import type { Committed } from "../core/ports/session-store.ts";
 import type { SessionRecord } from "../core/session.ts";
 import type { StartedTurn } from "../core/turn.ts";
-import type { DispatcherOptions, Reservation } from "./dispatching.ts";
+import type { DispatcherOptions, Reservation } from "./reservation.ts";
 import { handBack, HOLD_MS } from "./leases.ts";
 import type { RunningTurn } from "./running-turns.ts";
 import { WaitingCount } from "./waiting-count.ts";
 
 const CLAIM_AT_ONCE = 64;
 const RETRY_CLAIM_MS = 1_000;
-/** How long runs may take to end that were told to stop; they hear it at once, unless there is a defect. */
+/** Maximum time for aborted turns to end. They end at once unless there is a defect. */
 const STOPPING_MS = 5_000;
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  /** Runnable turns in the store that no claim under way asks for, at most: without end where nobody here has counted them. */
-  #unasked = Number.POSITIVE_INFINITY;
-  /** Whether work has come up here since others were told. */
-  #isNews = false;
-  /** Whether the last claim passed over providers that were full: their turns wait until one of them has room. */
-  #passedOver = false;
+  /**
+   * Upper bound of runnable turns in the store beyond the current claim; infinite if this process has not
+   * counted them.
+   */
+  #unclaimed = Number.POSITIVE_INFINITY;
+  /** True if work arrived since other processes were last notified. */
+  #hasUnannouncedWork = false;
+  /** True if the last claim skipped turns of full providers; they wait until one has capacity. */
+  #skippedProviders = false;
   #claiming = false;
   #claimed: Promise<void> = Promise.resolve();
-  /** Runnable turns that the claim under way may leave, at most. */
-  #left = 0;
+  /** Upper bound of runnable turns that the current claim leaves behind. */
+  #leftBehind = 0;
   #retry: Timer | null = null;
   #stopped = false;
-  /** Chats under way that found no place: those that come after them leave one for each. */
-  #placeless = 0;
-  /** Turns that the store gave to this process after the stop. */
+  /** Chats in progress without a slot. Later chats must leave one free for each of them. */
+  #chatsWithoutSlot = 0;
+  /** Turns acquired after the stop and being handed back. */
   readonly #handedBack: Promise<void>[] = [];
-  /** Epochs of turns whose run has ended since the stop, without a defect. */
+  /** Epochs of turns that ended without a defect after the stop. */
   readonly #stoppedTurns: number[] = [];
   readonly #count: WaitingCount;
 
@@ -43,12 +47,15 @@ export class Dispatcher {
     this.#count = new WaitingCount(options);
   }
 
-  /** Turns that wait in the store, as far as this process knows; for metrics. */
+  /** Number of turns waiting in the store, as far as this process knows; for metrics. */
   get waiting(): number {
     return this.#count.value;
   }
 
-  /** Takes over what other owners left behind when this process knows that it is alone, then whatever waits. */
+  /**
+   * Releases the leases of dead owners (of all other owners if this process is alone), then claims waiting
+   * turns.
+   */
   async start(): Promise<void> {
     const { store, owner, isAlone } = this.#options;
     await store.releaseDeadLeases(isAlone ? owner : null);
@@ -56,62 +63,63 @@ export class Dispatcher {
     this.ring();
   }
 
-  /** Asks for a place for a chat's turn; taken back when the transaction does not start it. */
+  /** Reserves a slot for a chat's turn. The slot is returned unless the transaction starts the turn. */
   reserve(): Reservation {
     const { running, clock, owner } = this.#options;
-    const promised = this.#hasRoomForNew() ? running.promise(1) : 0;
+    const reserved = this.#hasSlotForChat() ? running.reserve(1) : 0;
     const askedAt = clock.monotonic();
-    if (promised === 0) this.#placeless += 1;
+    if (reserved === 0) this.#chatsWithoutSlot += 1;
     return {
-      claim: promised === 0 ? null : { owner, agentMessageId: randomUUID() },
-      fullProviders: running.fullProviders(promised),
-      settle: (started, waitsFor) => {
-        if (promised === 0) this.#placeless -= 1;
+      claim: reserved === 0 ? null : { owner, agentMessageId: randomUUID() },
+      fullProviders: running.fullProviders(reserved),
+      complete: (started, waitingFor) => {
+        if (reserved === 0) this.#chatsWithoutSlot -= 1;
         if (started !== null) this.#start(started, askedAt);
-        else running.unpromise(promised);
-        if (waitsFor === "a place") return this.ring(1);
-        // Nobody can claim it yet: whoever ends the turn before it rings.
-        if (waitsFor === "its session") this.#count.add(1);
-        this.#ringForRoom();
+        else running.unreserve(reserved);
+        if (waitingFor === "slot") return this.ring(1);
+        // Not claimable yet: the end of the previous turn rings.
+        if (waitingFor === "session") this.#count.add(1);
+        this.#claimFreed();
       },
     };
   }
 
-  /** Whether as many turns wait in the store as may. */
+  /** Returns true if the maximum number of turns waits in the store. */
   async isFull(): Promise<boolean> {
     return await this.#count.isFull();
   }
 
   /**
-   * There may be work: claims as much as there is room for. `arrived` turns among it did not wait before: none, where one that has waited
-   * may go on; without a number nobody knows how many may. What comes to a process that stops is for others.
+   * Claims as much work as there are free slots. `arrived` is the number of newly waiting turns, 0 if an
+   * already waiting one became runnable, and `null` if unknown. After the stop, it notifies other processes
+   * instead.
    */
   ring(arrived: number | null = null): void {
-    this.#isNews = true;
+    this.#hasUnannouncedWork = true;
     this.#count.add(arrived ?? 0);
     this.#expect(arrived === null ? Number.POSITIVE_INFINITY : Math.max(1, arrived));
-    if (this.#stopped) this.#callOthers();
+    if (this.#stopped) this.#notifyOthers();
   }
 
-  /** As `ring`, of work that others have told of: they need not be told of it in turn. */
-  look(): void {
+  /** Like `ring`, for work announced by another process, so the others are not notified again. */
+  claimAnnounced(): void {
     this.#expect(Number.POSITIVE_INFINITY);
   }
 
-  /** A session was committed: a turn of an older epoch that runs here has lost its right to. */
+  /** Aborts a running turn whose epoch is older than the committed session's. */
   supersede(session: SessionRecord): void {
     const running = this.#options.running.ofSession(session.key);
     if (running !== null && running.turn.epoch < session.epoch) running.controller.abort();
   }
 
-  /** A life of a session is over, and with it whatever runs for it. */
+  /** Aborts the turn of a deleted incarnation. */
   abandon(sessionId: string, life: string): void {
     this.#options.running.abort(sessionId, life, Number.POSITIVE_INFINITY);
   }
 
   /**
-   * Starts no more turns, waits up to `graceMs` for those that run, then stops them and hands them back. A run that does not even end
-   * then is not waited for: whoever finds its lease run out goes on with its turn.
+   * Starts no more turns, waits up to `graceMs` for running ones, then aborts them and hands them back. A
+   * turn that ignores the abort is abandoned: another process takes it over when its lease expires.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;
@@ -120,72 +128,78 @@ export class Dispatcher {
     if (graceMs > 0) await running.untilIdle(graceMs, clock);
     for (const { controller } of running.all()) controller.abort();
     await running.untilIdle(STOPPING_MS, clock);
-    if (running.size > 0) logger.error({ turns: running.size }, "turns did not stop when they were told to");
+    if (running.size > 0)
+      logger.error({ turns: running.size }, "turns did not stop after the abort; their leases will expire");
     await this.#claimed;
     await Promise.all([handBack(this.#stoppedTurns, this.#options), ...this.#handedBack]);
-    this.#options.callOthers();
+    this.#options.notifyOthers();
   }
 
-  /** Whether a chat's turn may start at once: not in a place that a turn needs which came before it. */
-  #hasRoomForNew(): boolean {
-    return !this.#stopped && this.#options.running.free > this.#unasked + this.#left + this.#placeless;
+  /** Returns true if a chat's turn may start at once, without taking a slot that an earlier turn needs. */
+  #hasSlotForChat(): boolean {
+    return (
+      !this.#stopped &&
+      this.#options.running.free > this.#unclaimed + this.#leftBehind + this.#chatsWithoutSlot
+    );
   }
 
   #expect(runnable: number): void {
-    this.#unasked += runnable;
+    this.#unclaimed += runnable;
     if (!this.#claiming && !this.#stopped && this.#retry === null) this.#claimed = this.#claim();
   }
 
-  /** A place or a provider has room that it had not before. */
-  #ringForRoom(): void {
-    if (this.#passedOver) this.look();
-    else if (this.#unasked > 0) this.#expect(0);
+  /** Claims again after a slot or a provider became free. */
+  #claimFreed(): void {
+    if (this.#skippedProviders) this.claimAnnounced();
+    else if (this.#unclaimed > 0) this.#expect(0);
   }
 
-  #callOthers(): void {
-    if (this.#isNews) this.#options.callOthers();
-    this.#isNews = false;
+  #notifyOthers(): void {
+    if (this.#hasUnannouncedWork) this.#options.notifyOthers();
+    this.#hasUnannouncedWork = false;
   }
 
   async #claim(): Promise<void> {
     const { store, running, owner, clock, logger } = this.#options;
     this.#claiming = true;
     try {
-      while (this.#unasked > 0 && !this.#stopped) {
-        const expected = this.#unasked;
-        const places = running.promise(running.limitsProviders ? 1 : Math.min(expected, CLAIM_AT_ONCE));
-        if (places === 0) return this.#callOthers();
-        // No more than wait at all, and the count is never too low.
-        this.#left = Math.max(0, Math.min(expected, this.waiting) - places);
-        this.#unasked = 0;
+      while (this.#unclaimed > 0 && !this.#stopped) {
+        const expected = this.#unclaimed;
+        const slots = running.reserve(running.limitsProviders ? 1 : Math.min(expected, CLAIM_AT_ONCE));
+        if (slots === 0) return this.#notifyOthers();
+        // At most all waiting turns; the count is never too low.
+        this.#leftBehind = Math.max(0, Math.min(expected, this.waiting) - slots);
+        this.#unclaimed = 0;
         const askedAt = clock.monotonic();
-        const fullProviders = running.fullProviders(places);
-        // Before the answer: a provider that gets room meanwhile must ring again.
-        this.#passedOver = fullProviders.length > 0;
-        const ids = Array.from({ length: places }, () => randomUUID());
+        const fullProviders = running.fullProviders(slots);
+        // Set before the query: a provider that becomes free meanwhile must trigger another claim.
+        this.#skippedProviders = fullProviders.length > 0;
+        const ids = Array.from({ length: slots }, () => randomUUID());
         let claimed: readonly Committed<StartedTurn | null>[];
         try {
           claimed = await store.claim(owner, ids, fullProviders, this.#options.models());
         } catch (error) {
-          running.unpromise(places);
+          running.unreserve(slots);
           throw error;
         }
-        // Nothing may stand between the answer and this: one more step, and a delete that was committed behind the claim
-        // would be announced before it.
-        this.#take(claimed, places, askedAt);
-        if (claimed.length === places) this.#unasked += this.#beyond(expected - places);
-        this.#left = 0;
-        if (claimed.length < places) await this.#count.correct();
+        // Handle the result in the same tick: otherwise a deletion committed after the claim could be
+        // announced before it.
+        this.#take(claimed, slots, askedAt);
+        if (claimed.length === slots) this.#unclaimed += this.#beyond(expected - slots);
+        this.#leftBehind = 0;
+        if (claimed.length < slots) await this.#count.correct();
       }
     } catch (error) {
-      logger.warn({ err: error }, "waiting turns could not be claimed; trying again");
+      logger.warn({ err: error }, "could not claim waiting turns; retrying");
       this.#claimLater();
     } finally {
       this.#claiming = false;
     }
   }
 
-  /** Runnable turns beyond a claim that got all it asked for: more than expected where one before passed over providers, or others add some. */
+  /**
+   * Bounds the turns left after a full claim: unknown if a provider was skipped or other processes add turns.
+   */
   #beyond(expected: number): number {
     const { running, isAlone } = this.#options;
     if (running.limitsProviders) return Number.POSITIVE_INFINITY;
@@ -193,8 +207,8 @@ export class Dispatcher {
   }
 
   #claimLater(): void {
-    this.#left = 0;
-    this.#unasked = Number.POSITIVE_INFINITY;
+    this.#leftBehind = 0;
+    this.#unclaimed = Number.POSITIVE_INFINITY;
     if (this.#stopped) return;
     this.#retry = this.#options.clock.after(RETRY_CLAIM_MS, () => {
       this.#retry = null;
@@ -202,29 +216,29 @@ export class Dispatcher {
     });
   }
 
-  #take(claimed: readonly Committed<StartedTurn | null>[], places: number, askedAt: number): void {
-    const { running, settle, logger } = this.#options;
+  #take(claimed: readonly Committed<StartedTurn | null>[], slots: number, askedAt: number): void {
+    const { running, apply, logger } = this.#options;
     const started = claimed.filter(({ outcome }) => outcome !== null).length;
-    // Behind a turn that was failed instead of started, the next one of its session may start now.
-    this.#unasked += claimed.length - started;
+    // If a claimed turn failed instead of starting, the session's next turn is runnable now.
+    this.#unclaimed += claimed.length - started;
     this.#count.take(claimed.length);
-    running.unpromise(places - started);
+    running.unreserve(slots - started);
     for (const committed of claimed) {
       try {
-        settle(committed);
+        apply(committed);
       } catch (error) {
-        // The turn is this process's own all the same, and the others of this claim too.
-        logger.error({ err: error }, "a claimed turn could not be announced");
+        // This process owns the turn nevertheless, and the others of this claim.
+        logger.error({ err: error }, "could not announce a claimed turn");
       }
       if (committed.outcome !== null) this.#start(committed.outcome, askedAt);
     }
   }
 
-  /** Runs a turn that has a promised place. One that comes after the stop is handed back. */
+  /** Runs a turn in a reserved slot, or hands it back after the stop. */
   #start(turn: StartedTurn, askedAt: number): void {
     const { running } = this.#options;
     if (this.#stopped) {
-      running.unpromise(1);
+      running.unreserve(1);
       this.#handedBack.push(handBack([turn.epoch], this.#options));
       return;
     }
@@ -233,18 +247,21 @@ export class Dispatcher {
     void this.#run(started);
   }
 
-  /** A turn that stops on a defect is run again when its lease has run out, and fails when that was tried often enough. */
+  /** Runs a turn. After a defect, it runs again when its lease expires, and fails after the last attempt. */
   async #run(running: RunningTurn): Promise<void> {
     try {
       await this.#options.run(running.turn, running.controller.signal);
       if (this.#stopped) this.#stoppedTurns.push(running.turn.epoch);
     } catch (error) {
-      this.#options.logger.error({ err: error, turn: running.turn.turn }, "a turn stopped on a defect");
-      // It may have ended in the store before the defect, and then the next one of its session waits for this.
+      this.#options.logger.error(
+        { err: error, turn: running.turn.turn },
+        "a turn stopped on an unexpected error; it runs again when its lease expires",
+      );
+      // The turn may have ended in the store before the defect; then the session's next turn is runnable.
       this.ring();
     } finally {
       this.#options.running.remove(running);
-      this.#ringForRoom();
+      this.#claimFreed();
     }
   }
 }

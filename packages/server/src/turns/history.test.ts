@@ -12,11 +12,11 @@ const PLENTY = 1_000_000;
 interface PastSpec {
   readonly user: string;
   readonly state?: TurnState;
-  /** Steps as their texts and the ids of their calls. */
+  /** Steps by text and call ids. */
   readonly steps?: readonly (readonly [text: string, calls?: readonly string[]])[];
-  /** Results by call id; every call's when absent. */
+  /** Results by call id; one for every call by default. */
   readonly results?: Readonly<Record<string, JsonValue>>;
-  /** Text beyond the finished steps. */
+  /** Text after the finished steps. */
   readonly rest?: string;
 }
 
@@ -65,7 +65,7 @@ function pasts(...specs: readonly PastSpec[]): PastTurn[] {
   return specs.map((spec, index) => past(index + 1, spec));
 }
 
-/** Each message in short: role, then text, calls (`?id`) and results (`!id`). */
+/** Abbreviates each message: role, then text, calls (`?id`) and results (`!id`). */
 function short(messages: readonly ModelMessage[]): string[] {
   return messages.map(({ role, content }) => {
     if (typeof content === "string") return `${role}: ${content}`;
@@ -81,8 +81,8 @@ function bytesOf(messages: readonly ModelMessage[]): number {
   return Buffer.byteLength(JSON.stringify(messages));
 }
 
-describe("the history that a model is sent", () => {
-  it("has each turn's message and steps in order, every call with its result behind it", () => {
+describe("HistoryWindow", () => {
+  it("contains each turn's message and steps in order, each call followed by its result", () => {
     const turns = pasts(
       { user: "one", steps: [["let me see", ["a", "b"]], ["done"]] },
       { user: "two", state: "running" },
@@ -96,7 +96,7 @@ describe("the history that a model is sent", () => {
     ]);
   });
 
-  it("has the parts of a step as the model gave them, word for word", () => {
+  it("keeps a step's parts verbatim", () => {
     const parts = [
       { type: "reasoning", text: "", providerOptions: { anthropic: { signature: "s" } } },
       { type: "text", text: "x" },
@@ -109,7 +109,7 @@ describe("the history that a model is sent", () => {
     });
   });
 
-  it("says of a result whether it is text, JSON or an error", () => {
+  it("marks results as text, JSON or error", () => {
     const [turn] = pasts({
       user: "one",
       steps: [["", ["text", "json", "none"]]],
@@ -123,7 +123,7 @@ describe("the history that a model is sent", () => {
     ]);
   });
 
-  it("has what an interrupted turn had said beyond its last step, and not what the running one says", () => {
+  it("contains the unfinished text of an interrupted turn, but not of the running one", () => {
     const turns = pasts(
       { user: "one", state: "interrupted", steps: [["first", ["a"]]], rest: "and th" },
       { user: "two", state: "failed", rest: "only this" },
@@ -142,19 +142,19 @@ describe("the history that a model is sent", () => {
     ]);
   });
 
-  it("has no answer of a turn that has none", () => {
+  it("omits the answer of a turn without one", () => {
     const turns = [{ ...past(1, { user: "one" }), agentMessage: null }, past(2, { user: "two" })];
     expect(short(new HistoryWindow(turns, PLENTY).messages())).toEqual(["user: one", "user: two"]);
   });
 
-  it("is cut to its budget between turns, oldest first, to the byte", () => {
+  it("drops whole turns, oldest first, to fit the budget to the byte", () => {
     const turns = pasts(
       { user: "one", steps: [["a".repeat(100)]] },
       { user: "two", steps: [["é".repeat(100)]] },
       { user: "three", state: "running" },
     );
     const all = new HistoryWindow(turns, PLENTY).messages();
-    // Each block is counted as an array of its own.
+    // Each block is measured as its own array.
     const size = (from: number) => all.slice(from).reduce((sum, message) => sum + bytesOf([message]), 0);
     expect(new HistoryWindow(turns, size(0)).messages()).toEqual(all);
     expect(new HistoryWindow(turns, size(0) - 1).messages()).toEqual(all.slice(2));
@@ -162,7 +162,7 @@ describe("the history that a model is sent", () => {
     expect(new HistoryWindow(turns, 0).messages()).toEqual(all.slice(4));
   });
 
-  it("grows with the steps of the turn that runs, and lets go of older turns for them", () => {
+  it("drops older turns as the running turn grows", () => {
     const turns = pasts({ user: "one", steps: [["a".repeat(300)]] }, { user: "two", state: "running" });
     const window = new HistoryWindow(turns, 700);
     expect(window.messages()).toHaveLength(3);
@@ -171,7 +171,7 @@ describe("the history that a model is sent", () => {
     expect(short(window.messages())).toEqual(["user: two", `assistant: ${"b".repeat(300)} ?c`, "tool: !c"]);
   });
 
-  it("lets go of the oldest steps of a turn that is too large by itself, never of its message and its last step", () => {
+  it("drops the oldest steps of an oversized turn, but never its message or its last step", () => {
     const large = "x".repeat(500);
     const turns = pasts({
       user: "question",
@@ -196,7 +196,7 @@ describe("the history that a model is sent", () => {
     ]);
   });
 
-  it("always begins with what a user said, pairs every call with its result, and keeps to its budget", () => {
+  it("always starts with a user message, pairs calls with results, and stays within its budget", () => {
     const step = fc.tuple(fc.string({ maxLength: 60 }), fc.array(fc.constant(0), { maxLength: 3 }));
     const turn = fc.record({
       user: fc.string({ minLength: 1, maxLength: 80 }),
@@ -222,7 +222,7 @@ describe("the history that a model is sent", () => {
         expect(messages[0]?.role).toBe("user");
         const all = new HistoryWindow(turns, PLENTY).messages();
         if (messages.filter(({ role }) => role === "user").length > 1) {
-          // More than the last turn: then it is a whole end of the history, and within the budget.
+          // With more than the last turn, it is a suffix of whole turns within the budget.
           expect(messages).toEqual(all.slice(all.length - messages.length));
           expect(messages.reduce((sum, message) => sum + bytesOf([message]) - 2, 0)).toBeLessThanOrEqual(
             budget,
@@ -233,7 +233,7 @@ describe("the history that a model is sent", () => {
   });
 });
 
-/** Every call is answered by the message right behind it, in the order of the calls. */
+/** Expects every call's result in the next message, in the order of the calls. */
 function expectPairs(messages: readonly ModelMessage[]): void {
   messages.forEach(({ role, content }, index) => {
     if (typeof content === "string") return;
@@ -251,8 +251,8 @@ function callIds({ content }: Pick<ModelMessage, "content">): string[] {
     .map(({ toolCallId }) => toolCallId as string);
 }
 
-describe("the budget of a history", () => {
-  it("is three quarters of the context window, at three bytes a token, without the instructions", () => {
+describe("historyBudget", () => {
+  it("is three quarters of the context window at three bytes per token, minus the instructions", () => {
     expect(historyBudget(1_000, "")).toBe(2_250);
     expect(historyBudget(1_000, "é".repeat(10))).toBe(2_230);
     expect(historyBudget(10, "x".repeat(100))).toBe(0);

@@ -1,4 +1,4 @@
-// What a model is told of a session: its turns in order, each step as it was, cut to the model's context window.
+// Builds a model's prompt from a session: its turns in order, cut to the model's context window.
 
 import type { ModelMessage } from "ai";
 import type { JsonObject, JsonValue } from "../core/json.ts";
@@ -7,12 +7,12 @@ import type { PastTurn } from "../core/ports/turn-store.ts";
 import type { StepRecord } from "../core/turn.ts";
 import type { ToolResults } from "./tool-calls.ts";
 
-/** Share of the context window that the prompt may take; the rest is for the answer. */
+/** Share of the context window for the prompt; the rest is for the answer. */
 const PROMPT_SHARE = 0.75;
-/** Bytes of UTF-8 that count as a token: low for English, so that other languages and code fit too. */
+/** Estimated UTF-8 bytes per token: low for English, to fit other languages and code. */
 const BYTES_PER_TOKEN = 3;
 
-/** Bytes of history that fit a context window of so many tokens. */
+/** Returns the history budget in bytes for a context window in tokens. */
 export function historyBudget(contextWindow: number, instructions: string): number {
   return Math.max(
     0,
@@ -20,33 +20,33 @@ export function historyBudget(contextWindow: number, instructions: string): numb
   );
 }
 
-/** Messages that stay together: what the user said, or a step with the results of its calls. */
+/** Messages that stay together: a user message, or a step with its tool results. */
 interface Block {
   readonly messages: readonly ModelMessage[];
   readonly bytes: number;
 }
 
-/** What a model is sent, which grows with each step of the turn that runs and never leaves its budget without need. */
+/** The prompt's messages within a budget; grows with each step of the running turn. */
 export class HistoryWindow {
-  /** The blocks of each turn, oldest first; a turn's first is what the user said. */
+  /** The blocks of each turn, oldest first; the first block of a turn is its user message. */
   readonly #turns: Block[][];
   readonly #budget: number;
 
-  /** `budget` in bytes; the turn that runs is the last of `turns`. */
+  /** `budget` is in bytes; the running turn is the last of `turns`. */
   constructor(turns: readonly PastTurn[], budget: number) {
     this.#turns = turns.map((turn) => turnBlocks(turn));
     this.#budget = budget;
   }
 
-  /** The turn that runs has finished a step. */
+  /** Appends a finished step of the running turn. */
   addStep(step: Pick<StepRecord, "parts">, results: ToolResults): void {
     this.#turns.at(-1)?.push(...blocksOf(stepMessages(step, results)));
   }
 
   /**
-   * Messages for a model, oldest first: as many of the last turns as fit into the budget. Turns are left out whole, so that every call
-   * stays with its result and the first message is a user's. A last turn that is too large by itself loses its oldest steps, but never
-   * what the user said nor its last step.
+   * Returns the messages, oldest first: as many of the last turns as fit into the budget. Drops whole turns,
+   * so that every call keeps its result and the first message is a user's. If the last turn alone is too
+   * large, drops its oldest steps, but never its user message or its last step.
    */
   messages(): ModelMessage[] {
     const kept: Block[] = [];
@@ -61,7 +61,10 @@ export class HistoryWindow {
   }
 }
 
-/** The turn without so many of its oldest steps that it is smaller by `excess` bytes, if need be and as far as possible. */
+/**
+ * Drops the turn's oldest steps until it is smaller by `excess` bytes, but keeps the user message and the
+ * last step.
+ */
 function lastSteps([user, ...steps]: readonly Block[], excess: number): Block[] {
   let left = excess;
   let first = 0;
@@ -69,7 +72,7 @@ function lastSteps([user, ...steps]: readonly Block[], excess: number): Block[] 
   return [...(user === undefined ? [] : [user]), ...steps.slice(first)];
 }
 
-/** The messages that one finished step adds: what the assistant said and called, and the results of its calls. */
+/** Returns a step's messages: the assistant's text and calls, and the tool results. */
 function stepMessages(step: Pick<StepRecord, "parts">, results: ToolResults): ModelMessage[] {
   const parts = Array.isArray(step.parts) ? (step.parts as JsonObject[]) : [];
   if (parts.length === 0) return [];
@@ -97,7 +100,7 @@ function blocksOf(messages: readonly ModelMessage[]): Block[] {
   return messages.length === 0 ? [] : [{ messages, bytes: Buffer.byteLength(JSON.stringify(messages)) }];
 }
 
-/** What an interrupted or failed turn had said beyond its last finished step. */
+/** Returns the text of an interrupted or failed turn after its last finished step. */
 function unfinishedText(message: MessageRecord, steps: readonly StepRecord[]): string {
   const said = steps.map((step) => step.text).filter((text) => text !== "");
   return message.content.slice(said.join("\n\n").length).trim();

@@ -1,6 +1,6 @@
 import type { StartedTurn } from "../core/turn.ts";
 
-/** What the model is told before the conversation: the App's instructions, and what the client claims of its user. */
+/** Builds the system prompt: the App's instructions and the client's unverified claims about its user. */
 export function instructionsFor(
   appInstructions: string | null,
   turn: Pick<StartedTurn, "publicKey" | "userState">,

@@ -1,4 +1,4 @@
-// What may become of the calls of a step, before it is stored: each runs, asks a person first, or is never made.
+// Makes the policy decision on each call of a step before it is stored: allow, ask a person, or refuse.
 
 import { randomUUID } from "node:crypto";
 import type { ActionRequest, AskedAction } from "../core/action.ts";
@@ -9,20 +9,22 @@ import { cleanJson } from "./clean-json.ts";
 
 export interface JudgeOptions {
   readonly tools: TurnTools;
-  /** Milliseconds that a person has to decide. */
+  /** Milliseconds until an action expires. */
   readonly validMs: number;
   readonly signal: AbortSignal;
   readonly onProgress: () => void;
 }
 
 export interface JudgedCalls {
-  /** All calls, in their order, with what is to be stored of the judgement. */
+  /** All calls in order, with their decisions to store. */
   readonly calls: readonly StepCall[];
-  /** What a person is to be asked before some of them may run. */
+  /** Actions that must be decided before their calls may run. */
   readonly asked: readonly AskedAction[];
 }
 
-/** Judges calls one after the other, but those that are refused already; `null` when the turn was stopped meanwhile. */
+/**
+ * Decides calls sequentially, except those already refused. Returns `null` if the turn was stopped meanwhile.
+ */
 export async function judgeCalls(
   calls: readonly StepCall[],
   { tools, validMs, signal, onProgress }: JudgeOptions,
@@ -34,7 +36,7 @@ export async function judgeCalls(
       judged.push(call);
       continue;
     }
-    // A copy: whatever judges must not change what will run.
+    // Pass a copy, so that a rule cannot change the arguments that will run.
     const verdict = await untilAborted(tools.judge(call.name, structuredClone(call.arguments)), signal);
     if (verdict === null || signal.aborted) return null;
     onProgress();
@@ -50,12 +52,12 @@ export async function judgeCalls(
   return { calls: judged, asked };
 }
 
-/** Cleaning changes texts and nothing of the shape. */
+/** Cleans the request's strings; its shape stays the same. */
 function cleanRequest({ kind, request }: ActionRequest): ActionRequest {
   return { kind, request: cleanJson(request as JsonValue) } as ActionRequest;
 }
 
-/** `null` as soon as the signal is aborted: a tool that does not answer must not hold up the end of its turn. */
+/** Resolves with `null` as soon as the signal aborts: a hanging tool must not delay the end of its turn. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | null> {
   const aborted = Promise.withResolvers<null>();
   const abort = (): void => aborted.resolve(null);

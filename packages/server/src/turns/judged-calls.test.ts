@@ -1,5 +1,5 @@
-// What was decided about a call when its step was stored is all that may become of it, whatever the tools are like when its turn goes on
-// after a crash: through the whole service.
+// The policy decision stored with a step stays binding when its turn resumes after a crash, even if the tools
+// have changed; tested through the whole service.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { ScriptedMcp } from "../tools/mcp/testing/scripted-mcp.ts";
 
 type Tools = Partial<Pick<AppSettings["tools"], "own" | "mcp" | "effects" | "approvals">>;
 
-/** More than run at the same time, so that some wait for a place. */
+/** More calls than slots, so that some wait. */
 const IDS = Array.from({ length: 12 }, (_, index) => `c${index}`);
 const ALWAYS = { approvals: { pay: "always" } } as const;
 const away: BeforeCall = (method) =>
@@ -27,7 +27,7 @@ const away: BeforeCall = (method) =>
 let directory: string;
 let service: TestService;
 let id: string;
-/** What the tool was run with, in its order. */
+/** Inputs of the tool's runs, in order. */
 let ran: unknown[];
 let calls: string[];
 let before: BeforeCall;
@@ -60,7 +60,7 @@ async function start(tools: Tools): Promise<void> {
   });
 }
 
-/** The tool `pay`, with what its schema takes. */
+/** The tool `pay` with this input schema. */
 function pay(inputSchema: z.ZodType): Record<string, OwnTool> {
   const execute = (input: unknown): string => {
     ran.push(input);
@@ -70,7 +70,7 @@ function pay(inputSchema: z.ZodType): Record<string, OwnTool> {
 }
 const amounts = pay(z.object({ amount: z.number() }));
 
-/** The model asks for all calls in one step, which is stored; then the process is gone, before it could note anything of them. */
+/** Stores a step with all calls, then crashes before their results can be stored. */
 async function callAndCrash(tools: Tools, input: object, name = "pay"): Promise<void> {
   await start(tools);
   before = away;
@@ -79,13 +79,13 @@ async function callAndCrash(tools: Tools, input: object, name = "pay"): Promise<
   for (const callId of IDS) call.callTool(name, input, callId);
   call.finish("tool-calls");
   await until(() => calls.includes("turns.stepWithCalls"));
-  // The answer of the store, and what is done next.
+  // Let the store's answer and its continuation run.
   await until(() => calls.includes("turns.toolResult") || service.model.waitingCalls > 0);
   await service.crash();
   before = () => undefined;
 }
 
-/** The turn goes on to its end; answers what the model has read of each call. */
+/** Completes the turn and returns the model's result of each call. */
 async function outputs(): Promise<unknown[]> {
   (await service.model.next()).say("Done.").finish();
   await until(async () => !(await service.snapshot(id)).is_processing);
@@ -93,9 +93,9 @@ async function outputs(): Promise<unknown[]> {
   return IDS.map((callId) => results.find(({ call_id }) => call_id === callId)?.output);
 }
 
-describe("a call of which nobody was asked, because", () => {
+describe("call that asked no one", () => {
   it.each(["unsafe", "read"] as const)(
-    "its tool was not there, does not run when the tool is there after a crash, where it is %s",
+    "does not run after a crash when its unknown tool exists by then and is %s",
     async (effect) => {
       await callAndCrash({}, { amount: 1 });
       await start({ own: amounts, ...ALWAYS, effects: { pay: effect } });
@@ -104,8 +104,8 @@ describe("a call of which nobody was asked, because", () => {
     },
   );
 
-  // Under load it takes its time to load an MCP client.
-  it("its server was away, does not reach the server when that is back after a crash", {
+  // Loading an MCP client is slow under load.
+  it("does not reach its server when that was down and is back after a crash", {
     timeout: 20_000,
   }, async () => {
     const server = await new ScriptedMcp().start();
@@ -124,7 +124,7 @@ describe("a call of which nobody was asked, because", () => {
   });
 
   it.each(["unsafe", "read"] as const)(
-    "its input did not fit, does not run when it fits after a crash, where the tool is %s",
+    "does not run after a crash when its invalid input is valid by then and the tool is %s",
     async (effect) => {
       const effects = { pay: effect };
       await callAndCrash({ own: amounts, ...ALWAYS, effects }, { amount: "1" });
@@ -134,7 +134,7 @@ describe("a call of which nobody was asked, because", () => {
     },
   );
 
-  it("nobody had to be, does not run after a crash where somebody has to be then", async () => {
+  it("does not run after a crash when it needs approval by then", async () => {
     const effects = { pay: "read" } as const;
     await callAndCrash({ own: amounts, effects }, { amount: 1 });
     ran = [];
@@ -145,13 +145,13 @@ describe("a call of which nobody was asked, because", () => {
   });
 });
 
-describe("a call whose input its schema makes something else of", () => {
+describe("call whose schema transforms its input", () => {
   const asDate = z.string().transform((text) => new Date(text));
   const filled = pay(
     z.object({ to: z.string().transform((to) => `${to}@bank`), amount: z.number().default(1000) }),
   );
 
-  /** The model makes one call, of which the person is asked; answers what the person is shown. */
+  /** Makes one call that needs approval, and returns the input shown to the person. */
   async function ask(tools: Tools, input: object): Promise<unknown> {
     await start(tools);
     await service.say(id, "go");
@@ -167,7 +167,7 @@ describe("a call whose input its schema makes something else of", () => {
     return (await outputs())[0];
   }
 
-  it("is shown as the tool gets it, and the tool gets what was shown", async () => {
+  it("shows the transformed input, and runs with it", async () => {
     const shown = { to: "bob@bank", amount: 1000 };
     expect(await ask({ own: filled, ...ALWAYS }, { to: "bob" })).toEqual(shown);
     expect(await approve()).toBe("paid");
@@ -182,13 +182,13 @@ describe("a call whose input its schema makes something else of", () => {
     });
   });
 
-  it("is judged by a rule as the tool gets it", async () => {
+  it("passes the transformed input to approval rules", async () => {
     const approvals = { pay: (input: unknown) => (input as { amount: number }).amount > 100 };
     expect(await ask({ own: filled, approvals }, { to: "bob" })).toEqual({ to: "bob@bank", amount: 1000 });
     expect(ran).toEqual([]);
   });
 
-  it("runs with what was shown where the schema makes something else of it each time, after a crash too", async () => {
+  it("runs with the shown input even if the transformation varies, also after a crash", async () => {
     let made = 0;
     const own = pay(z.object({ order: z.number().default(() => (made += 1)) }));
     const shown = await ask({ own, ...ALWAYS }, {});
@@ -199,7 +199,7 @@ describe("a call whose input its schema makes something else of", () => {
     expect(made).toBeGreaterThan(1);
   });
 
-  it("that asks nobody runs with what the rule was given", async () => {
+  it("runs with the input that the rule saw when it needs no approval", async () => {
     let made = 0;
     const judged: unknown[] = [];
     const own = pay(z.object({ order: z.number().default(() => (made += 1)) }));
@@ -210,7 +210,7 @@ describe("a call whose input its schema makes something else of", () => {
     expect(ran).toEqual(judged);
   });
 
-  it("runs with what it was made into, where that is no JSON and says the same", async () => {
+  it("runs with a non-JSON value that has the same JSON form", async () => {
     const own = pay(z.object({ day: asDate }));
     expect(await ask({ own, ...ALWAYS }, { day: "2026-03-01" })).toEqual({ day: "2026-03-01T00:00:00.000Z" });
     expect(await approve()).toBe("paid");
@@ -219,22 +219,19 @@ describe("a call whose input its schema makes something else of", () => {
 
   it.each([
     ["another default came", z.object({ to: z.string(), amount: z.number().default(1000) })],
-    ["it is no JSON any more", z.object({ to: asDate })],
-  ])(
-    "does not run where the person saw something else: %s while the service was away",
-    async (_case, schema) => {
-      const shown = { to: "2026-03-01" };
-      expect(await ask({ own: pay(z.object({ to: z.string() })), ...ALWAYS }, shown)).toEqual(shown);
-      await service.crash();
-      await start({ own: pay(schema), ...ALWAYS });
-      expect(await approve()).toMatch(/^This call was not made: the tool would get another input now/);
-      expect(ran).toEqual([]);
-    },
-  );
+    ["it is not JSON any more", z.object({ to: asDate })],
+  ])("does not run with another input than shown: %s while the service was down", async (_case, schema) => {
+    const shown = { to: "2026-03-01" };
+    expect(await ask({ own: pay(z.object({ to: z.string() })), ...ALWAYS }, shown)).toEqual(shown);
+    await service.crash();
+    await start({ own: pay(schema), ...ALWAYS });
+    expect(await approve()).toMatch(/^This call was not made: the tool would get another input now/);
+    expect(ran).toEqual([]);
+  });
 });
 
-describe("a call that a person approved", () => {
-  it("runs again after a crash where it may, and nobody is asked twice", async () => {
+describe("approved call", () => {
+  it("runs again after a crash if it is safe, without another approval", async () => {
     const tools: Tools = { own: amounts, ...ALWAYS, effects: { pay: "read" } };
     await start(tools);
     await service.say(id, "go");

@@ -12,7 +12,7 @@ const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 let leases: Leases;
 afterEach(() => leases.stop());
 
-/** Leases of turns with these epochs, over a store that answers as a test says. */
+/** Creates leases of turns with these epochs over a store that the test controls. */
 function keep(...epochs: readonly number[]) {
   return keepAs(false, epochs);
 }
@@ -24,7 +24,7 @@ function keepAs(isAlone: boolean, epochs: readonly number[]) {
     const turn = startedTurn({ epoch, sessionKey: epoch });
     return { turn, controller: new AbortController(), heldUntil: clock.monotonic() + HOLD_MS };
   });
-  running.promise(turns.length);
+  running.reserve(turns.length);
   for (const turn of turns) running.add(turn);
   const store = {
     asked: [] as unknown[],
@@ -60,7 +60,7 @@ function keepAs(isAlone: boolean, epochs: readonly number[]) {
   };
 }
 
-describe("leases of turns that run", () => {
+describe("leases of running turns", () => {
   it("are renewed every three seconds, so that their turns go on", async () => {
     const { clock, store, aborted } = keep(1, 2);
     await clock.advance(60_000);
@@ -71,20 +71,20 @@ describe("leases of turns that run", () => {
     expect(aborted()).toEqual([false, false]);
   });
 
-  it("cost the store nothing when nothing runs", async () => {
+  it("cause no store access when nothing runs", async () => {
     const { clock, store } = keep();
     await clock.advance(10_000);
     expect(store.asked).toEqual([]);
   });
 
-  it("that are somebody else's now stop their turns at once", async () => {
+  it("stop their turns at once when they have another owner", async () => {
     const { clock, store, aborted } = keep(1, 2);
     store.renew = async () => [2];
     await clock.advance(3_000);
     expect(aborted()).toEqual([true, false]);
   });
 
-  it("that somebody is changing leave their turns alone, and all are asked for again four times a second until they are free", async () => {
+  it("leave their turns running while locked, and are all requested four times a second until unlocked", async () => {
     const { clock, store, aborted } = keep(1, 2);
     store.renew = async () => [2];
     store.busy = [1];
@@ -100,7 +100,7 @@ describe("leases of turns that run", () => {
     expect(aborted()).toEqual([false, false]);
   });
 
-  it("that nobody is changing are renewed in time beside one that is changed for too long, however slow the store is", async () => {
+  it("are renewed in time beside a locked one, however slow the store is", async () => {
     const { clock, store, aborted } = keep(1, 2);
     store.renew = async (_owner, asked) => {
       const isChanging = clock.monotonic() >= 3_000 && clock.monotonic() < 7_000;
@@ -112,7 +112,7 @@ describe("leases of turns that run", () => {
     expect(aborted()).toEqual([true, false]);
   });
 
-  it("that somebody is changing for too long stop their turns, and no others", async () => {
+  it("stop only their own turns when they are locked for too long", async () => {
     const { clock, store, aborted } = keep(1, 2);
     store.renew = async (_owner, asked) => asked.filter((epoch) => epoch === 2);
     store.busy = [1];
@@ -122,7 +122,7 @@ describe("leases of turns that run", () => {
     expect(aborted()).toEqual([true, false]);
   });
 
-  it("that are gone after somebody changed them stop their turns", async () => {
+  it("stop their turns when they are gone after being locked", async () => {
     const { clock, store, aborted } = keep(1);
     store.renew = async () => [];
     store.busy = [1];
@@ -132,7 +132,7 @@ describe("leases of turns that run", () => {
     expect(aborted()).toEqual([true]);
   });
 
-  it("that cannot be renewed stop their turns eight seconds after they were last asked for", async () => {
+  it("stop their turns eight seconds after the last successful request", async () => {
     const { clock, store, aborted } = keep(1);
     await clock.advance(3_000);
     store.renew = () => Promise.reject(new Error("The disk is gone"));
@@ -142,7 +142,7 @@ describe("leases of turns that run", () => {
     expect(aborted()).toEqual([true]);
   });
 
-  it("count from when they were asked for, not from the answer", async () => {
+  it("count from the request, not from the answer", async () => {
     const { clock, store, aborted } = keep(1);
     const answer = Promise.withResolvers<readonly number[]>();
     store.renew = () => answer.promise;
@@ -155,14 +155,14 @@ describe("leases of turns that run", () => {
     expect(aborted()).toEqual([true]);
   });
 
-  it("are not asked for twice while an answer is under way", async () => {
+  it("are not requested again while a request is pending", async () => {
     const { clock, store } = keep(1);
     store.renew = () => new Promise(() => undefined);
     await clock.advance(9_000);
     expect(store.asked).toHaveLength(1);
   });
 
-  it("of a turn that was stopped are left to run out", async () => {
+  it("are left to expire for an aborted turn", async () => {
     const { clock, turns, store } = keep(1, 2);
     turns[0]!.controller.abort();
     await clock.advance(3_000);
@@ -171,7 +171,7 @@ describe("leases of turns that run", () => {
 });
 
 describe("leases of a process that is alone", () => {
-  it("are renewed before those that have run out are looked for, every three seconds", async () => {
+  it("are renewed every three seconds, before expired ones are released", async () => {
     const { clock, store, aborted } = keepAs(true, [1]);
     const answer = Promise.withResolvers<readonly number[]>();
     store.renew = () => answer.promise;
@@ -183,7 +183,7 @@ describe("leases of a process that is alone", () => {
     expect([store.released, aborted()]).toEqual([[1], [false]]);
   });
 
-  it("that cannot be renewed stop nothing, and none are given away meanwhile", async () => {
+  it("stop no turn when they cannot be renewed, and none are released meanwhile", async () => {
     const { clock, store, aborted } = keepAs(true, [1]);
     store.renew = () => Promise.reject(new Error("The disk is full"));
     store.releaseDeadLeases = async () => 1;
@@ -191,7 +191,7 @@ describe("leases of a process that is alone", () => {
     expect([store.released, aborted()]).toEqual([[], [false]]);
   });
 
-  it("that are gone all the same stop their turns", async () => {
+  it("stop their turns when they are gone nevertheless", async () => {
     const { clock, store, aborted } = keepAs(true, [1, 2]);
     store.renew = async () => [2];
     await clock.advance(3_000);
@@ -200,7 +200,7 @@ describe("leases of a process that is alone", () => {
 });
 
 describe("leases of dead owners", () => {
-  it("are looked for every second, and whoever can start their turns is told how many there are", async () => {
+  it("are released every second, and their number is reported", async () => {
     const { clock, store } = keep();
     await clock.advance(1_000);
     store.releaseDeadLeases = async () => 3;
@@ -208,7 +208,7 @@ describe("leases of dead owners", () => {
     expect(store.released).toEqual([3]);
   });
 
-  it("are looked for again after the store failed", async () => {
+  it("are released again after a store failure", async () => {
     const { clock, store } = keep();
     store.releaseDeadLeases = () => Promise.reject(new Error("The disk is gone"));
     await clock.advance(1_000);
@@ -217,7 +217,7 @@ describe("leases of dead owners", () => {
     expect(store.released).toEqual([1]);
   });
 
-  it("are not looked for after the stop", async () => {
+  it("are not released after the stop", async () => {
     const { clock, store } = keep(1);
     leases.stop();
     store.releaseDeadLeases = async () => 1;

@@ -1,5 +1,6 @@
-// Keeps the leases of the turns that run here, and stops a turn whose lease may have run out: by this process's own monotonic
-// clock, before the store's clock can have given it to somebody else (docs/adr/0003). Where there is nobody else, its turns go on.
+// Renews the leases of running turns, and stops a turn whose lease may have expired: by this process's
+// monotonic clock, before the store's clock can have given it to another owner (docs/adr/0003). A process
+// that is alone lets its turns go on.
 
 import type { Clock, Timer } from "../core/ports/clock.ts";
 import type { Logger } from "../core/ports/logger.ts";
@@ -7,13 +8,16 @@ import type { TurnStore } from "../core/ports/turn-store.ts";
 import { LEASE_MS } from "../core/turn.ts";
 import type { RunningTurns } from "./running-turns.ts";
 
-/** An owner trusts a lease this long from the moment it asked for it. */
+/** An owner trusts a lease for this long after requesting it. */
 export const HOLD_MS = 8_000;
 const RENEW_EVERY_MS = 3_000;
-/** Leases that somebody was changing when they were to be renewed. */
+/** Interval for renewing leases that were locked by another transaction. */
 const RENEW_BUSY_EVERY_MS = 250;
 const SWEEP_EVERY_MS = 1_000;
-/** A turn stops so long after its lease may be over, at most; two seconds are left then until the store gives it away. */
+/**
+ * Maximum delay before a turn with an expired lease stops; two seconds then remain until the store reassigns
+ * it.
+ */
 const WATCH_EVERY_MS = 100;
 
 export interface LeasesOptions {
@@ -22,9 +26,9 @@ export interface LeasesOptions {
   readonly clock: Clock;
   readonly owner: string;
   readonly logger: Logger;
-  /** Whether no other process takes turns in this store, and the store was opened so: then a lease that has run out is this one's still. */
+  /** True if the store was opened for a single process: an expired lease then still belongs to it. */
   readonly isAlone: boolean;
-  /** So many turns of dead owners may be started now. */
+  /** Called with the number of turns released from dead owners. */
   readonly onReleased: (count: number) => void;
 }
 
@@ -32,7 +36,7 @@ export class Leases {
   readonly #options: LeasesOptions;
   #timers: readonly Timer[] = [];
   #renewing = false;
-  /** Whether somebody was changing leases when they were last asked for. */
+  /** True if the last renewal found locked leases. */
   #isBusy = false;
   #sweeping = false;
 
@@ -60,9 +64,9 @@ export class Leases {
   }
 
   /**
-   * Prolongs the leases of the turns that run here, and of no others: a turn that has stopped here without an end (a defect, a lease
-   * that was not renewed in time) is left to run out. A turn whose lease is no longer this process's own stops; one whose lease somebody
-   * is changing goes on while the lease that it had holds. Answers whether the leases of all that run here are fresh.
+   * Renews the leases of running turns only: a turn that stopped without an end (a defect, a late renewal) is
+   * left to expire. A turn whose lease has another owner stops; one whose lease is locked goes on until it
+   * expires. Returns true if all leases of running turns are fresh.
    */
   async renew(): Promise<boolean> {
     const { running, store, clock, owner, logger, isAlone } = this.#options;
@@ -83,16 +87,19 @@ export class Leases {
       return busy.length === 0;
     } catch (error) {
       const then = isAlone
-        ? "turns go on, because nobody else can have them"
-        : "turns stop when they have run out";
-      logger.warn({ err: error }, `leases could not be renewed; ${then}`);
+        ? "turns go on, because no other process can own them"
+        : "turns stop when their leases expire";
+      logger.warn({ err: error }, `could not renew leases; ${then}`);
       return false;
     } finally {
       this.#renewing = false;
     }
   }
 
-  /** Asks for all of them again: were it for those alone, a renewal of the others that comes due meanwhile would be left out. */
+  /**
+   * Renews all leases: renewing only the locked ones would skip a renewal of the others that comes due
+   * meanwhile.
+   */
   async #renewBusy(): Promise<void> {
     if (!this.#isBusy) return;
     this.#isBusy = false;
@@ -100,8 +107,8 @@ export class Leases {
   }
 
   /**
-   * Makes the turns of dead owners runnable. Where this process is alone, these are turns of its own that have stopped without an end; those
-   * that run are renewed before, because it may have been paused.
+   * Makes the turns of dead owners runnable. If this process is alone, these are its own turns that stopped
+   * without an end; it first renews running turns, because it may have been paused.
    */
   async sweep(): Promise<void> {
     const { store, logger, onReleased, isAlone } = this.#options;
@@ -112,27 +119,27 @@ export class Leases {
       const released = await store.releaseDeadLeases(null);
       if (released > 0) onReleased(released);
     } catch (error) {
-      logger.warn({ err: error }, "dead leases could not be looked for");
+      logger.warn({ err: error }, "could not release leases of dead owners; retrying");
     } finally {
       this.#sweeping = false;
     }
   }
 
-  /** Stops turns whose lease may have run out. */
+  /** Stops turns whose lease may have expired. */
   stopUnheld(): void {
     const { running, clock, logger } = this.#options;
     const now = clock.monotonic();
     for (const { turn, controller, heldUntil } of running.all()) {
       if (heldUntil > now || controller.signal.aborted) continue;
-      logger.warn({ turn: turn.turn }, "a turn stops: its lease could not be renewed in time");
+      logger.warn({ turn: turn.turn }, "stopping a turn: its lease was not renewed in time");
       controller.abort();
     }
   }
 }
 
 /**
- * Gives turns back that this process runs no more, because it stops: whoever has room goes on with them at once, and they lose none of
- * their attempts to it. Never rejects: where the store fails, their leases run out.
+ * Hands stopped turns back, so that another process can continue them at once without the loss of an attempt.
+ * Never rejects: if the store fails, the leases expire.
  */
 export async function handBack(
   epochs: readonly number[],
@@ -142,9 +149,6 @@ export async function handBack(
   try {
     await store.handBack(owner, epochs);
   } catch (error) {
-    logger.warn(
-      { err: error },
-      "stopped turns could not be handed back: this counts as one of their attempts",
-    );
+    logger.warn({ err: error }, "could not hand back stopped turns; this counts as one of their attempts");
   }
 }

@@ -14,15 +14,15 @@ const FINISHED: ModelStep = {
   finishReason: "stop",
 };
 
-function failed(failure: Partial<ModelFailure> = {}, spoke = false): ModelStep {
-  return { kind: "failed", error: { code: "x", message: "x", retryable: true, ...failure }, spoke };
+function failed(failure: Partial<ModelFailure> = {}, hasStreamed = false): ModelStep {
+  return { kind: "failed", error: { code: "x", message: "x", retryable: true, ...failure }, hasStreamed };
 }
 
 interface Trial {
   readonly clock: ManualClock;
   readonly controller: AbortController;
   readonly outcome: Promise<ModelStep>;
-  /** Monotonic milliseconds at which the model was called. */
+  /** Monotonic times of the model calls in milliseconds. */
   readonly calls: number[];
 }
 
@@ -46,8 +46,8 @@ function tryModel(steps: readonly ModelStep[], options: { maxRetries?: number; l
   return { clock, controller, outcome, calls };
 }
 
-describe("a model call that fails", () => {
-  it("is repeated after a delay that doubles from one second to thirty", async () => {
+describe("failed model call", () => {
+  it("is retried after a delay that doubles from one second to thirty", async () => {
     const trial = tryModel(
       Array.from({ length: 7 }, () => failed()),
       { maxRetries: 10 },
@@ -58,14 +58,14 @@ describe("a model call that fails", () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
   });
 
-  it("is repeated after exactly the time that its provider asks for", async () => {
+  it("is retried after exactly the time that its provider requests", async () => {
     const trial = tryModel([failed({ retryAfterMs: 7_500 }), failed({ retryAfterMs: 0 }), failed()]);
     await trial.clock.advance(60_000);
     expect(await trial.outcome).toBe(FINISHED);
     expect(trial.calls).toEqual([0, 7_500, 7_500, 11_500]);
   });
 
-  it("is repeated after a minute, but not when the provider asks for more", async () => {
+  it("is retried after up to a minute, but not if the provider requests more", async () => {
     const waits = tryModel([failed({ retryAfterMs: 60_000 })]);
     await waits.clock.advance(60_000);
     expect(await waits.outcome).toBe(FINISHED);
@@ -75,7 +75,7 @@ describe("a model call that fails", () => {
     expect(gives.calls).toHaveLength(1);
   });
 
-  it("is not repeated when the wait would outlast the turn: what the provider said is the answer", async () => {
+  it("is not retried when the wait would outlast the turn, and returns the provider's error", async () => {
     const last = failed({ retryAfterMs: 30_000 });
     const trial = tryModel([failed({ retryAfterMs: 30_000 }), last], { left: 60_000 });
     await trial.clock.advance(30_000);
@@ -83,7 +83,7 @@ describe("a model call that fails", () => {
     expect(trial.calls).toEqual([0, 30_000]);
   });
 
-  it("is repeated as often as may be, then the last failure is the answer", async () => {
+  it("is retried up to the limit, then returns the last failure", async () => {
     const last = failed();
     const trial = tryModel([failed(), failed(), last], { maxRetries: 2 });
     await trial.clock.advance(60_000);
@@ -91,14 +91,14 @@ describe("a model call that fails", () => {
     expect(trial.calls).toHaveLength(3);
   });
 
-  it("is not repeated when nothing will be better", async () => {
+  it("is not retried after a permanent failure", async () => {
     const last = failed({ retryable: false });
     const trial = tryModel([last]);
     expect(await trial.outcome).toBe(last);
     expect(trial.calls).toHaveLength(1);
   });
 
-  it("is not repeated after text went out", async () => {
+  it("is not retried after streaming text", async () => {
     const last = failed({}, true);
     const trial = tryModel([failed(), last]);
     await trial.clock.advance(60_000);
@@ -106,7 +106,7 @@ describe("a model call that fails", () => {
     expect(trial.calls).toHaveLength(2);
   });
 
-  it("is not repeated when the turn is stopped while it waits, which is answered at once and leaves no timer", async () => {
+  it("is not retried when the turn stops during the wait: it returns at once and leaves no timer", async () => {
     const trial = tryModel([failed({ retryAfterMs: 60_000 })]);
     await trial.clock.advance(1_000);
     trial.controller.abort();
@@ -116,7 +116,7 @@ describe("a model call that fails", () => {
     expect(trial.calls).toHaveLength(1);
   });
 
-  it("is not repeated when it was aborted", async () => {
+  it("is not retried after an abort", async () => {
     const trial = tryModel([{ kind: "aborted" }]);
     expect(await trial.outcome).toEqual({ kind: "aborted" });
     expect(trial.calls).toHaveLength(1);

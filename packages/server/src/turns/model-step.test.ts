@@ -44,7 +44,7 @@ function ask(
   return asked;
 }
 
-/** What a step comes to whose model says exactly this. */
+/** Runs a step whose model sends exactly these parts. */
 async function stepOf(...said: readonly (LanguageModelV4StreamPart | { readonly argumentBytes: number })[]) {
   const parts = said.filter((part) => "type" in part);
   const asked = ask(said.find((part) => "argumentBytes" in part));
@@ -67,8 +67,8 @@ function textParts(id: string, ...deltas: readonly string[]): LanguageModelV4Str
   ];
 }
 
-describe("a finished step", () => {
-  it("tells the model the instructions, the messages and the tools, and runs no tool", async () => {
+describe("finished step", () => {
+  it("sends the instructions, messages and tools to the model, and runs no tool", async () => {
     const { model, step } = ask();
     const call = await model.next();
     expect(call.prompt).toEqual(["system: Be brief.", 'user: [{"type":"text","text":"Hello"}]']);
@@ -81,7 +81,7 @@ describe("a finished step", () => {
     });
   });
 
-  it("says text as it comes, and reports progress for whatever comes", async () => {
+  it("streams text as it arrives, and reports progress for every part", async () => {
     const asked = ask();
     const call = await asked.model.next();
     call
@@ -93,7 +93,7 @@ describe("a finished step", () => {
     expect(asked.progress).toBeGreaterThanOrEqual(6);
   });
 
-  it("keeps its parts in the order in which they began, although they end in another", async () => {
+  it("keeps parts in the order of their start, whatever order they end in", async () => {
     const { step } = await stepOf(
       { type: "reasoning-start", id: "a" },
       { type: "text-start", id: "a" },
@@ -113,7 +113,7 @@ describe("a finished step", () => {
     expect(step.text).toBe("saidmore");
   });
 
-  it("keeps what a provider attaches to its parts word for word, the last of it where it comes in several", async () => {
+  it("keeps provider metadata verbatim, the last of several", async () => {
     const sealed = { openai: { itemId: "rs_1", reasoningEncryptedContent: "gAAA+/= é\n" } };
     const { step } = await stepOf(
       { type: "reasoning-start", id: "r", providerMetadata: { anthropic: {} } },
@@ -153,7 +153,7 @@ describe("a finished step", () => {
     ]);
   });
 
-  it("puts a character together that the provider has cut in two, and replaces a half that stays alone", async () => {
+  it("joins a character split between deltas, and replaces a lone surrogate", async () => {
     const { step, heard } = await stepOf(...textParts("t", "a\ud83d", "\ude00b\ude00", "c\ud83d"));
     expect(heard.join("")).toBe("a😀b\ufffdc\ufffd");
     expect(heard.every((piece) => piece.isWellFormed())).toBe(true);
@@ -161,7 +161,7 @@ describe("a finished step", () => {
     expect(step.parts).toEqual([{ type: "text", text: "a😀b\ufffdc\ufffd" }]);
   });
 
-  it("has no NUL in it, neither in text nor in calls, whatever stands around it", async () => {
+  it("removes NUL from text and calls", async () => {
     const { step, heard } = await stepOf(...textParts("t", "\0a\ud83d\0", "\ude00\0", "\0"), {
       type: "tool-call",
       toolCallId: "c\0",
@@ -178,14 +178,14 @@ describe("a finished step", () => {
     expect(JSON.stringify(step)).not.toMatch(/\\u0000|\\ud83d/);
   });
 
-  it("keeps text whose part was never begun, because it has been shown", async () => {
+  it("keeps text of a part that was never started, because it has been shown", async () => {
     const { step, heard } = await stepOf({ type: "text-delta", id: "lost", delta: "here" });
     expect(heard).toEqual(["here"]);
     expect(step.text).toBe("here");
     expect(step.parts).toEqual([{ type: "text", text: "here" }]);
   });
 
-  it("passes on a call of an unknown tool or with input that is not JSON, so that the model is told", async () => {
+  it("returns calls of unknown tools or with invalid JSON, so that the model is told", async () => {
     const { step } = await stepOf(
       { type: "tool-call", toolCallId: "c1", toolName: "teleport", input: '{"to":"moon"}' },
       { type: "tool-call", toolCallId: "c2", toolName: "calculator", input: '{"expression":' },
@@ -194,11 +194,11 @@ describe("a finished step", () => {
       { id: "c1", name: "teleport", input: { to: "moon" } },
       { id: "c2", name: "calculator", input: '{"expression":' },
     ]);
-    // What is sent back to a model must be an object.
+    // Input that is sent back to a model must be an object.
     expect(step.parts).toMatchObject([{ input: { to: "moon" } }, { input: {} }]);
   });
 
-  it("gives calls ids of their own where a provider uses one twice", async () => {
+  it("makes duplicate call ids unique", async () => {
     const asked = ask({ usedCallIds: ["call_0", "call_0-2"] });
     const call = await asked.model.next();
     call.callTool("calculator", {}, "call_0").callTool("calculator", {}, "call_0").finish("tool-calls");
@@ -207,7 +207,7 @@ describe("a finished step", () => {
     expect(step).toMatchObject({ parts: [{ toolCallId: "call_0-3" }, { toolCallId: "call_0-4" }] });
   });
 
-  it("keeps no arguments that are too large for one call, and says so to the model", async () => {
+  it("refuses arguments that are too large for one call", async () => {
     const { step } = await stepOf(
       callPart("c1", { text: "x".repeat(64 * 1_024) }),
       callPart("c2", { text: "x".repeat(64 * 1_024 - 11) }),
@@ -226,7 +226,7 @@ describe("a finished step", () => {
     expect(step.parts).toMatchObject(step.calls.map(({ input }) => ({ type: "tool-call", input })));
   });
 
-  it("keeps no more arguments than all calls of a step may have, and no more than those of an answer may", async () => {
+  it("refuses arguments beyond the limits of the step and of the answer", async () => {
     const parts = ["c1", "c2", "c3", "c4", "c5"].map((id) => callPart(id, { text: "x".repeat(60_000) }));
     const first = await stepOf(...parts);
     expect(first.step.calls.map(({ refusal }) => refusal)).toEqual([
@@ -244,7 +244,7 @@ describe("a finished step", () => {
     ]);
   });
 
-  it("is over when a model sends arguments without end, with the calls that have come", async () => {
+  it("ends with the calls so far when arguments exceed the limit", async () => {
     const asked = ask();
     const call = await asked.model.next();
     const large = JSON.stringify({ text: "x".repeat(1_024 * 1_024) });
@@ -258,7 +258,7 @@ describe("a finished step", () => {
     });
   });
 
-  it("is over when a call has no end, which is told to the model as one that was not made", async () => {
+  it("ends when a call's arguments never end, and refuses that call", async () => {
     const asked = ask();
     const call = await asked.model.next();
     call.emit({ type: "tool-input-start", id: "c1", toolName: "calculator" });
@@ -272,7 +272,7 @@ describe("a finished step", () => {
     });
   });
 
-  it("keeps as many calls as anybody may want to see, and names that no tool has in their beginning", async () => {
+  it("limits the number of stored calls, and the length of names", async () => {
     const many = Array.from({ length: 600 }, (_, n) => callPart(`c${n}`, {}));
     const { step } = await stepOf(callPart("i".repeat(500), {}, "n".repeat(500)), ...many);
     expect(step.calls).toHaveLength(512);
@@ -280,7 +280,7 @@ describe("a finished step", () => {
     expect(step.calls[0]).toMatchObject({ id: "i".repeat(128), name: "n".repeat(128) });
   });
 
-  it("counts tokens, and none where a provider says nothing", async () => {
+  it("returns the usage, or zeros if the provider reports none", async () => {
     const asked = ask();
     const call = await asked.model.next();
     const usage = {
@@ -312,8 +312,8 @@ describe("a finished step", () => {
   });
 });
 
-describe("a failed step", () => {
-  it.each(["error", "interrupted"] as const)("is one whose answer ended as %s", async (unified) => {
+describe("failed step", () => {
+  it.each(["error", "interrupted"] as const)("fails when the answer ended as %s", async (unified) => {
     const asked = ask();
     const call = await asked.model.next();
     call.say("half").emit({
@@ -322,48 +322,48 @@ describe("a failed step", () => {
       usage: { inputTokens: {} as never, outputTokens: {} as never },
     });
     const step = await asked.step;
-    expect(step).toMatchObject({ kind: "failed", spoke: true });
+    expect(step).toMatchObject({ kind: "failed", hasStreamed: true });
     expect(step.kind === "failed" && NoContentGeneratedError.isInstance(step.error)).toBe(true);
   });
 
-  it("is one that broke off before its end", async () => {
+  it("fails when the stream breaks off", async () => {
     const asked = ask();
     (await asked.model.next()).breakOff();
     const step = await asked.step;
-    expect(step).toMatchObject({ kind: "failed", spoke: false });
+    expect(step).toMatchObject({ kind: "failed", hasStreamed: false });
     expect(step.kind === "failed" && NoContentGeneratedError.isInstance(step.error)).toBe(true);
   });
 
-  it("has the error that the provider sent, and does not read on", async () => {
+  it("returns the error that the provider sent, and stops reading", async () => {
     const asked = ask();
     const error = new Error("overloaded");
     const call = await asked.model.next();
     call.emit({ type: "error", error }).say("text after the error");
-    expect(await asked.step).toMatchObject({ kind: "failed", spoke: false });
+    expect(await asked.step).toMatchObject({ kind: "failed", hasStreamed: false });
     expect(asked.heard).toEqual([]);
   });
 
-  it("has the error of a connection that died, and remembers whether text went out", async () => {
+  it("returns the error of a broken connection, and whether text was streamed", async () => {
     const error = new TypeError("terminated");
     const asked = ask();
     const call = await asked.model.next();
     call.say("so far");
     while (asked.heard.length === 0) await turnOfTheLoop();
     call.fail(error);
-    expect(await asked.step).toMatchObject({ kind: "failed", error, spoke: true });
+    expect(await asked.step).toMatchObject({ kind: "failed", error, hasStreamed: true });
   });
 
-  it("has the error of a call that never began", async () => {
+  it("returns the error of a call that never started", async () => {
     const error = new Error("no route");
     const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {
       doStream: () => Promise.reject(error),
     });
-    expect(await ask({ model }).step).toMatchObject({ kind: "failed", error, spoke: false });
+    expect(await ask({ model }).step).toMatchObject({ kind: "failed", error, hasStreamed: false });
   });
 });
 
-describe("an abort", () => {
-  it("while the stream hangs is answered at once, and lets the stream go", async () => {
+describe("abort", () => {
+  it("returns at once while the stream hangs, and cancels it", async () => {
     const asked = ask();
     const call = await asked.model.next();
     call.say("so far");
@@ -375,7 +375,7 @@ describe("an abort", () => {
     expect(asked.heard).toEqual(["so far"]);
   });
 
-  it("before the stream begins is answered at once by a model that ignores its signal, whose late stream is thrown away", async () => {
+  it("returns at once before the stream opens, even if the model ignores it, and cancels the late stream", async () => {
     const opened = Promise.withResolvers<void>();
     const open = Promise.withResolvers<void>();
     const cancelled = Promise.withResolvers<unknown>();
@@ -394,7 +394,7 @@ describe("an abort", () => {
     expect(await cancelled.promise).toMatchObject({ message: "stop" });
   });
 
-  it("leaves no rejection unhandled when the call fails afterwards", async () => {
+  it("leaves no unhandled rejection when the call fails later", async () => {
     const unhandled: unknown[] = [];
     const listen = (error: unknown): void => void unhandled.push(error);
     process.on("unhandledRejection", listen);
@@ -416,7 +416,7 @@ describe("an abort", () => {
     expect(unhandled).toEqual([]);
   });
 
-  it("before the call asks no model", async () => {
+  it("calls no model if already aborted", async () => {
     const model = new ScriptedModel();
     const step = await caller.call({
       model,
@@ -434,7 +434,7 @@ describe("an abort", () => {
     expect(model.waitingCalls).toBe(0);
   });
 
-  it("at any moment between the opening of the stream and its first part is not overheard", async () => {
+  it("is noticed at any moment between opening the stream and its first part", async () => {
     for (let moment = 0; moment < 60; moment += 1) {
       const controller = new AbortController();
       const model: LanguageModelV4 = Object.assign(new ScriptedModel(), {
@@ -459,7 +459,7 @@ describe("an abort", () => {
   });
 });
 
-/** Lets so many promises be settled. */
+/** Waits for this many microtasks. */
 async function passMoments(count: number): Promise<void> {
   for (let moment = 0; moment < count; moment += 1) await Promise.resolve();
 }

@@ -1,5 +1,5 @@
-// One call of a model: what it says streams out while it says it, and what it came to is a value, failures too. This is the only file that
-// knows the SDK's way of calling a model (docs/adr tells why it is this way and not `streamText`).
+// One model call: streams text while it arrives, and returns the outcome as a value, including failures. This
+// is the only file that uses the SDK to call a model (docs/adr/0004 explains why not `streamText`).
 
 import { NoContentGeneratedError, type LanguageModelV4 } from "@ai-sdk/provider";
 import type * as Sdk from "ai";
@@ -11,23 +11,23 @@ import { NO_USAGE } from "../core/turn.ts";
 import { StepContent, type RequestedCall } from "./step-content.ts";
 import { StreamedText } from "./streamed-text.ts";
 
-/** How the SDK says that a provider ended an answer before the model did. */
+/** The SDK's finish reasons for an answer that the provider broke off. */
 const BROKEN_OFF: ReadonlySet<string> = new Set(["error", "interrupted"]);
 
 export interface ModelCall {
   readonly model: LanguageModelV4;
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
-  /** The turn's tools; the same array for turns that have the same. */
+  /** The turn's tools; turns with the same tools share one array. */
   readonly tools: readonly ToolDefinition[];
-  /** Ids of the calls of the conversation so far. */
+  /** Call ids of the conversation so far. */
   readonly usedCallIds: readonly string[];
-  /** Bytes of JSON that the calls of the answer so far have brought. */
+  /** Bytes of the answer's stored arguments so far. */
   readonly argumentBytes: number;
   readonly signal: AbortSignal;
-  /** Hears each piece of clean text. */
+  /** Called with each piece of clean text. */
   readonly onText: (text: string) => void;
-  /** Hears that the model does something, text or not. */
+  /** Called on any activity of the model. */
   readonly onProgress: () => void;
 }
 
@@ -40,27 +40,29 @@ export type ModelStep =
       readonly usage: TokenUsage;
       readonly finishReason: string;
     }
-  /** `spoke`: whether text of this step has gone out, so that it cannot be called again. */
-  | { readonly kind: "failed"; readonly error: unknown; readonly spoke: boolean }
+  /** `hasStreamed` is true if text of this step was streamed, so that the call must not be retried. */
+  | { readonly kind: "failed"; readonly error: unknown; readonly hasStreamed: boolean }
   | { readonly kind: "aborted" };
 
 type Part = Awaited<ReturnType<ModelCaller["open"]>> extends ReadableStream<infer P> ? P : never;
 
-/** Calls models; keeps the tools of each App in the SDK's form, since making it costs more than the rest of a call. */
+/**
+ * Calls models. Caches each App's tools in the SDK's form, whose creation costs more than the rest of a call.
+ */
 export class ModelCaller {
   readonly #toolSets = new WeakMap<readonly ToolDefinition[], ToolSet>();
 
-  /** Calls the model once. Never rejects. After an abort it answers at once, even when the model does not listen. */
+  /** Calls the model once. Never rejects. Returns at once after an abort, even if the model ignores it. */
   async call(call: ModelCall): Promise<ModelStep> {
     if (call.signal.aborted) return { kind: "aborted" };
     const content = new StepContent(call.usedCallIds, call.argumentBytes);
-    const progress = { spoke: false };
+    const progress = { hasStreamed: false };
     try {
       const stream = await untilAborted(this.open(call), call.signal);
       const reader = stream.getReader();
       const cancel = (): void => void reader.cancel(call.signal.reason).catch(() => undefined);
       call.signal.addEventListener("abort", cancel, { once: true });
-      // The signal may have been aborted between the opening of the stream and this line.
+      // The signal may have aborted before the listener was added.
       if (call.signal.aborted) cancel();
       try {
         return await readStep(call, reader, content, progress);
@@ -69,11 +71,13 @@ export class ModelCaller {
         cancel();
       }
     } catch (error) {
-      return call.signal.aborted ? { kind: "aborted" } : { kind: "failed", error, spoke: progress.spoke };
+      return call.signal.aborted
+        ? { kind: "aborted" }
+        : { kind: "failed", error, hasStreamed: progress.hasStreamed };
     }
   }
 
-  /** The SDK's stream of one call; the SDK is imported when the first model is called. */
+  /** Opens the SDK's stream of one call. Imports the SDK on first use. */
   async open(call: ModelCall) {
     const sdk = await import("ai");
     let toolSet = this.#toolSets.get(call.tools);
@@ -92,7 +96,7 @@ export class ModelCaller {
   }
 }
 
-/** Without `execute`: the loop runs the tools itself, because their intent and result have to be on disk. */
+/** Converts tools without `execute`: the agent loop runs them itself, to make intents and results durable. */
 function toToolSet(
   { tool, jsonSchema }: Pick<typeof Sdk, "tool" | "jsonSchema">,
   tools: readonly ToolDefinition[],
@@ -108,12 +112,12 @@ async function readStep(
   call: ModelCall,
   reader: ReadableStreamDefaultReader<Part>,
   content: StepContent,
-  progress: { spoke: boolean },
+  progress: { hasStreamed: boolean },
 ): Promise<ModelStep> {
   const streamed = new StreamedText();
   const say = (text: string): void => {
     if (text === "" || call.signal.aborted) return;
-    progress.spoke = true;
+    progress.hasStreamed = true;
     call.onText(text);
   };
   for (;;) {
@@ -130,7 +134,7 @@ async function readStep(
     }
     if (part.type === "text-delta") say(streamed.push(part.text));
     collect(content, part);
-    if (content.isFlooded) {
+    if (content.isOverLimit) {
       say(streamed.end());
       content.cutOff();
       return finishedStep(content, "length", NO_USAGE);
@@ -168,7 +172,7 @@ function collect(content: StepContent, part: Part): void {
   }
 }
 
-/** A model that hangs before its stream begins must not hold up an abort; a stream that it opens afterwards is thrown away. */
+/** Rejects as soon as the signal aborts, even if the model hangs; a stream that opens later is cancelled. */
 async function untilAborted<T extends ReadableStream>(opening: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => {

@@ -1,5 +1,5 @@
-// A process that is alone and does not get to renew its leases (it was stopped, its machine was paused, its disk was full): nobody can have
-// taken its turns, so they go on.
+// A process that is alone keeps its turns when it could not renew their leases (it was stopped, its machine
+// was paused, its disk was full), because no other process can have taken them.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
@@ -24,8 +24,8 @@ afterEach(() => service.close());
 const idle = async (): Promise<boolean> => !(await service.snapshot(id)).is_processing;
 const shown = async (): Promise<string[]> => lines((await service.snapshot(id)).messages);
 
-describe("a turn of a process that is alone", () => {
-  it("goes on after any number of pauses, whatever comes first when one is over", async () => {
+describe("turn of a process that is alone", () => {
+  it("goes on after any number of pauses, whichever timer fires first afterwards", async () => {
     await service.say(id, "go");
     const call = await service.model.next();
     for (const [index, word] of ["one", " two", " three", " four"].entries()) {
@@ -42,7 +42,7 @@ describe("a turn of a process that is alone", () => {
     expect(service.model.waitingCalls).toBe(0);
   });
 
-  it("goes on, from where it is, when the disk was full for longer than a lease lasts", async () => {
+  it("goes on where it was after the disk was full for longer than a lease", async () => {
     await service.say(id, "go");
     const call = await service.model.next();
     for (const word of ["one", " two", " three", " four"]) {

@@ -24,7 +24,7 @@ async function restart(): Promise<void> {
   service = await startService({ directory, clock });
 }
 
-/** A start after which turns are not taken up. */
+/** Starts the service without resuming turns. */
 async function restartWithoutPlaces(): Promise<void> {
   await service.crash();
   service = await startService({
@@ -37,7 +37,7 @@ async function restartWithoutPlaces(): Promise<void> {
 const idle = (id: string) => async (): Promise<boolean> => !(await service.snapshot(id)).is_processing;
 
 describe("after a crash", () => {
-  it("a turn keeps its agent message and runs again from its last finished step", async () => {
+  it("keeps the turn's agent message and resumes from its last finished step", async () => {
     const id = newId();
     await service.say(id, "go");
     (await service.model.next())
@@ -60,7 +60,7 @@ describe("after a crash", () => {
     expect(messages[1]?.tool_results).toHaveLength(1);
   });
 
-  it("an interrupt before the turn is taken up again keeps the text that was checkpointed", async () => {
+  it("keeps checkpointed text on an interrupt before the turn resumes", async () => {
     const id = newId();
     await service.say(id, "go");
     (await service.model.next()).say("so far");
@@ -71,7 +71,7 @@ describe("after a crash", () => {
     expect(lines(sealed.messages)[1]).toBe("agent interrupted: so far");
   });
 
-  it("a snapshot shows the text that was checkpointed until the turn is taken up again", async () => {
+  it("shows checkpointed text in the snapshot until the turn resumes", async () => {
     const id = newId();
     await service.say(id, "go");
     (await service.model.next())
@@ -95,10 +95,10 @@ describe("after a crash", () => {
   });
 
   it.each([
-    ["less than reached the disk", ["one", " two"], 1],
-    ["all that reached the disk", ["one", " two"], 2],
-    ["more than reached the disk", ["one", " two", " lost"], 3],
-  ])("a reader that has seen %s is brought to what the snapshot shows", async (_what, said, seen) => {
+    ["less than the checkpoint", ["one", " two"], 1],
+    ["all of the checkpoint", ["one", " two"], 2],
+    ["more than the checkpoint", ["one", " two", " lost"], 3],
+  ])("brings a subscriber that has seen %s to the snapshot's text", async (_what, said, seen) => {
     const id = newId();
     const readers = [new FoldingReader(service, id), new FoldingReader(service, id)];
     for (const reader of readers) await reader.connect();
@@ -129,7 +129,7 @@ describe("after a crash", () => {
     expect(readers.flatMap(({ faults }) => faults)).toEqual([]);
   });
 
-  it("a third crash fails the turn and leaves the session usable", async () => {
+  it("fails the turn on the third crash and leaves the session usable", async () => {
     const id = newId();
     await service.say(id, "go");
     for (let attempt = 1; attempt <= 3; attempt += 1) {
@@ -145,7 +145,7 @@ describe("after a crash", () => {
     await until(idle(id));
   });
 
-  it("queued messages are answered in their order", async () => {
+  it("answers queued messages in order", async () => {
     const id = newId();
     await service.say(id, "one");
     await service.model.next();
@@ -164,7 +164,7 @@ describe("after a crash", () => {
     ]);
   });
 
-  it("no more turns run than may, however many were cut off", { timeout: 120_000 }, async () => {
+  it("runs no more turns than slots, however many were cut off", { timeout: 120_000 }, async () => {
     const [many, cap] = [2_000, 50];
     const restartWith = async (maxRunning: number): Promise<void> => {
       await service.crash();
@@ -188,8 +188,8 @@ describe("after a crash", () => {
   });
 });
 
-describe("a graceful stop", () => {
-  it("costs the turns that it cuts off none of their attempts", async () => {
+describe("graceful stop", () => {
+  it("costs interrupted turns no attempt", async () => {
     const id = newId();
     await service.say(id, "go");
     (await service.model.next()).callTool("calculator", { expression: "1+1" }, "c1").finish("tool-calls");
@@ -207,8 +207,8 @@ describe("a graceful stop", () => {
   });
 });
 
-describe("a lease", () => {
-  it("that cannot be renewed stops its turn before somebody else may have it, and the turn is run again", async () => {
+describe("lease", () => {
+  it("stops its turn before another owner can have it if it cannot be renewed, and the turn runs again", async () => {
     const id = newId();
     await service.say(id, "go");
     const call = await service.model.next();

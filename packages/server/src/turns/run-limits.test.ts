@@ -1,4 +1,4 @@
-// How much a turn may do and bring, and how long it may take.
+// Limits of a turn's work, data and time.
 
 import { describe, expect, it } from "vitest";
 import { run, until } from "../../test/run-trial.ts";
@@ -19,8 +19,8 @@ const echo: Tool = {
   execute: (input) => Promise.resolve(input as JsonValue),
 };
 
-describe("a turn", () => {
-  it("makes as many calls of a step as it may, asks about no others, and tells the model of them", async () => {
+describe("turn", () => {
+  it("makes calls up to the step's maximum, asks about no others, and tells the model", async () => {
     let made = 0;
     const tool = { ...echo, execute: () => Promise.resolve((made += 1)) };
     const other = { ...echo, name: "other" };
@@ -37,7 +37,7 @@ describe("a turn", () => {
     expect(await Promise.race([end, Promise.resolve("runs")])).toBe("runs");
   });
 
-  it("makes no call whose arguments are too large to be kept, asks nobody about it, and tells the model what to do", async () => {
+  it("refuses oversized arguments without asking, and tells the model what to do", async () => {
     const made: unknown[] = [];
     const tool = { ...echo, execute: (input: unknown) => Promise.resolve(made.push(input)) };
     const { model, journal, end } = run({
@@ -58,7 +58,7 @@ describe("a turn", () => {
     expect(await Promise.race([end, Promise.resolve("runs")])).toBe("runs");
   });
 
-  it("keeps no more outputs than all calls of an answer may have, and says that the others were made", async () => {
+  it("stores outputs up to the answer's maximum, and tells the model that the other calls were made", async () => {
     const large = "x".repeat(60_000);
     const read = { ...echo, execute: () => Promise.resolve(large) };
     const { agentMessage } = startedTurn();
@@ -83,7 +83,7 @@ describe("a turn", () => {
     expect(told).toContain("Left out: the call was made");
   });
 
-  it("counts what the calls of an answer have brought over its steps, those before a crash too", async () => {
+  it("counts arguments over all steps of an answer, including those before a crash", async () => {
     const call = { id: "before", name: "echo", status: "complete", effect: "read", step: 1 } as const;
     const before = { ...call, arguments: { text: "x".repeat(1_024 * 1_024 - 100_000) } };
     const { agentMessage } = startedTurn();
@@ -98,7 +98,7 @@ describe("a turn", () => {
     expect(journal.calls.map((made) => made.refusal === undefined)).toEqual([true, true, false]);
   });
 
-  it("stops a tool that takes longer than it may, and goes on with that", async () => {
+  it("aborts a tool that exceeds its time, and continues", async () => {
     const tool = new GatedTool();
     const { clock, model, journal, end } = run({ tools: [tool] });
     (await model.next()).callTool("tool", {}, "a").finish("tool-calls");
@@ -110,7 +110,7 @@ describe("a turn", () => {
     expect(tool.signals[0]?.aborted).toBe(true);
   });
 
-  it("has at most as many steps as it may, and says so", async () => {
+  it("ends with a failure at the maximum number of steps", async () => {
     const { model, journal, end } = run({ tools: [] });
     for (let step = 1; step <= 20; step += 1) (await model.next()).callTool("x", {}).finish("tool-calls");
     expect(await end).toBe("failed");
@@ -120,8 +120,8 @@ describe("a turn", () => {
   });
 });
 
-describe("limits of time", () => {
-  it("fail a turn whose model hangs, and let the call go", async () => {
+describe("time limits", () => {
+  it("fail a turn whose model hangs, and cancel the call", async () => {
     const { clock, model, journal, end } = run();
     const call = await model.next();
     await clock.advance(5 * MINUTE);
@@ -130,7 +130,7 @@ describe("limits of time", () => {
     expect(call.options.abortSignal?.aborted).toBe(true);
   });
 
-  it("fail a turn that goes on for too long", async () => {
+  it("fail a turn that takes too long", async () => {
     const { clock, model, journal, end } = run();
     const call = await model.next();
     for (let minute = 0; minute < 10; minute += 1) {
@@ -141,7 +141,7 @@ describe("limits of time", () => {
     expect(journal.failure?.code).toBe("turn_timeout");
   });
 
-  it("count what a turn ran in earlier attempts", async () => {
+  it("count the time of earlier attempts", async () => {
     const { clock, model, journal, end } = run({ turn: { attempt: 2, ranMs: 9 * MINUTE } });
     const call = await model.next();
     await clock.advance(MINUTE - 1);
@@ -151,7 +151,7 @@ describe("limits of time", () => {
     expect(journal.failure?.code).toBe("turn_timeout");
   });
 
-  it("fail a turn at once that has used its time up, without its tools and its model", async () => {
+  it("fail a turn at once if its time is used up, without tools or model", async () => {
     const tool = new GatedTool();
     const call = {
       id: "a",
@@ -170,7 +170,7 @@ describe("limits of time", () => {
     expect(model.waitingCalls).toBe(0);
   });
 
-  it("fail a turn whose tool goes on for too long, without its result", async () => {
+  it("fail a turn whose tool takes too long, without its result", async () => {
     const tool = new GatedTool();
     const { clock, model, journal, end } = run({ tools: [tool], limits: { toolMs: 20 * MINUTE } });
     (await model.next()).callTool("tool", {}, "a").finish("tool-calls");

@@ -8,8 +8,8 @@ import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { GatedTool } from "./testing/gated-tool.ts";
 
-describe("a turn", () => {
-  it("that needs no tools is one step, whose text streams", async () => {
+describe("turn", () => {
+  it("completes in one step without tools, and streams its text", async () => {
     const { model, journal, end, usage } = run();
     const call = await model.next();
     expect(call.prompt).toEqual(["system: Be brief.", 'user: [{"type":"text","text":"Hello"}]']);
@@ -21,7 +21,7 @@ describe("a turn", () => {
     expect(usage).toMatchObject([{ inputTokens: 10, outputTokens: 5 }]);
   });
 
-  it("keeps each step before its tools run, and each result before the model goes on", async () => {
+  it("stores each step before its tools run, and each result before the model continues", async () => {
     const tool = new GatedTool();
     const held = Promise.withResolvers<boolean>();
     const { model, journal, end } = run({
@@ -45,7 +45,7 @@ describe("a turn", () => {
     expect(journal.entries.at(-1)).toBe("complete 2");
   });
 
-  it("runs the calls of a step side by side, and keeps each result as soon as it is there", async () => {
+  it("runs a step's calls concurrently, and stores each result at once", async () => {
     const tool = new GatedTool();
     const { model, journal, end } = run({ tools: [tool] });
     (await model.next())
@@ -57,18 +57,18 @@ describe("a turn", () => {
     tool.progress({ done: 1 });
     tool.finish("b", 2);
     await until(() => journal.outcomes.length === 2);
-    // What is never made has its result with the step.
+    // A refused call has its result with the step.
     expect(journal.outcomes.map(({ callId }) => callId)).toEqual(["c", "b"]);
     expect(journal.entries.slice(2)).toEqual(['progress b {"done":1}', "result b"]);
     expect(model.waitingCalls).toBe(0);
     tool.finish("a", 1);
-    // The model gets them in the order of its calls.
+    // The model receives them in the order of its calls.
     const results = (await model.next()).prompt.at(-1) ?? "";
     expect([...results.matchAll(/"toolCallId":"(.)"/g)].map(([, id]) => id)).toEqual(["a", "b", "c"]);
     expect(await Promise.race([end, Promise.resolve("runs")])).toBe("runs");
   });
 
-  it("tells the model what was wrong with a call, and goes on", async () => {
+  it("reports an invalid call to the model, and continues", async () => {
     const strict: Tool = {
       name: "strict",
       description: "A tool that asks for a number",
@@ -93,7 +93,7 @@ describe("a turn", () => {
     expect(output("broken")).toEqual(expect.any(String));
   });
 
-  it("keeps a call of a tool that is not offered with its refusal, and as one that may have effects", async () => {
+  it("stores the call of an unknown tool as refused and unsafe", async () => {
     const { model, journal, end } = run();
     (await model.next()).callTool("gone", {}, "a").finish("tool-calls");
     (await model.next()).say("Sorry.").finish();
@@ -103,7 +103,7 @@ describe("a turn", () => {
     ]);
   });
 
-  it("gives the calls of a conversation ids of their own, where its provider counts anew in every turn", async () => {
+  it("makes call ids unique in a conversation if the provider restarts counting in every turn", async () => {
     const before = { ...startedTurn().agentMessage };
     const call = {
       id: "call_0",
@@ -129,8 +129,8 @@ describe("a turn", () => {
   });
 });
 
-describe("a turn that fails", () => {
-  it("says why in the words of its model's failure", async () => {
+describe("failing turn", () => {
+  it("reports its model's failure", async () => {
     const { model, journal, end } = run();
     const refused = { url: "https://x", requestBodyValues: {}, statusCode: 401, responseHeaders: {} };
     (await model.next()).fail(
@@ -141,24 +141,31 @@ describe("a turn that fails", () => {
     expect(journal.failure?.message).not.toContain("sk-123");
   });
 
-  it("is one whose model does not exist", async () => {
+  it("fails if its model does not exist", async () => {
     const { journal, end } = run({ turn: { model: "nobody/nothing" } });
     expect(await end).toBe("failed");
     expect(journal.entries).toEqual(["fail model_not_found"]);
     expect(NoSuchModelError.isInstance(journal.failure)).toBe(false);
   });
 
-  it("is one that the model declines to answer, but not one whose answer was cut", async () => {
+  it("fails on a content filter, also after some text, and makes no calls", async () => {
     const declined = run();
     (await declined.model.next()).finish("content-filter");
     expect(await declined.end).toBe("failed");
     expect(declined.journal.failure?.code).toBe("model_refused");
+    const stopped = run();
+    (await stopped.model.next())
+      .say("Up to here")
+      .callTool("calculator", { expression: "1+1" })
+      .finish("content-filter");
+    expect(await stopped.end).toBe("failed");
+    expect(stopped.journal.entries).toEqual(["history", "fail model_refused"]);
     const cut = run();
-    (await cut.model.next()).say("Up to here").finish("content-filter");
+    (await cut.model.next()).say("Up to here").finish("length");
     expect(await cut.end).toBe("complete");
   });
 
-  it("calls its model again first, where that may help and nothing was said", async () => {
+  it("retries its model first if that may help and no text was streamed", async () => {
     const { clock, model, journal, end } = run();
     (await model.next()).breakOff();
     await until(() => clock.timers === 3);
@@ -166,16 +173,16 @@ describe("a turn that fails", () => {
     (await model.next()).say("Here").finish();
     expect(await end).toBe("complete");
     expect(journal.said).toBe("Here");
-    const spoke = run();
-    const call = await spoke.model.next();
+    const hasStreamed = run();
+    const call = await hasStreamed.model.next();
     call.say("Half");
-    await until(() => spoke.journal.said === "Half");
+    await until(() => hasStreamed.journal.said === "Half");
     call.breakOff();
-    expect(await spoke.end).toBe("failed");
-    expect(spoke.journal.failure?.code).toBe("model_unavailable");
+    expect(await hasStreamed.end).toBe("failed");
+    expect(hasStreamed.journal.failure?.code).toBe("model_unavailable");
   });
 
-  it("is one whose provider asks to wait for longer than the turn may: it hears that, not that time was up", async () => {
+  it("fails with the provider's error if the requested wait exceeds its time", async () => {
     const { model, journal, end } = run({ limits: { idleMs: 30_000 } });
     const busy = {
       url: "https://x",
@@ -189,8 +196,8 @@ describe("a turn that fails", () => {
   });
 });
 
-describe("a turn that is stopped", () => {
-  it("while the model speaks writes nothing more, and tells nobody", async () => {
+describe("stopped turn", () => {
+  it("writes nothing more while the model streams, and reports nothing", async () => {
     const { model, journal, controller, end } = run();
     const call = await model.next();
     call.say("so far");
@@ -200,7 +207,7 @@ describe("a turn that is stopped", () => {
     expect(journal.entries).toEqual(["history"]);
   });
 
-  it("while a tool runs that does not listen ends at once, without a result", async () => {
+  it("ends at once while a tool ignores the abort, without a result", async () => {
     const tool = new GatedTool();
     const { model, journal, controller, end } = run({ tools: [tool] });
     (await model.next()).callTool("tool", {}, "a").finish("tool-calls");
@@ -214,7 +221,7 @@ describe("a turn that is stopped", () => {
   });
 
   it.each(["history", "step 1", "result a", "complete 2"])(
-    "by a journal that refuses the %s goes no further",
+    "goes no further when the journal refuses the %s",
     async (refused) => {
       const tool = new GatedTool();
       const { model, journal, end } = run({
@@ -234,8 +241,8 @@ describe("a turn that is stopped", () => {
   );
 });
 
-describe("a turn that goes on after a crash", () => {
-  it("runs the calls first that have no result, then its next step", async () => {
+describe("turn resumed after a crash", () => {
+  it("runs calls without a result first, then its next step", async () => {
     const tool = new GatedTool();
     const call = { name: "tool", arguments: {}, status: "running", effect: "read", step: 1 } as const;
     const parts = ["a", "b"].map((id) => ({
@@ -271,8 +278,8 @@ describe("a turn that goes on after a crash", () => {
   });
 });
 
-describe("a defect", () => {
-  it("ends the run with its error, and nothing of the turn goes on beside it", async () => {
+describe("defect", () => {
+  it("rejects the run with its error, and stops the turn's concurrent work", async () => {
     const tool = new GatedTool();
     const { clock, model, end } = run({
       tools: [tool],

@@ -1,5 +1,6 @@
-// The agent loop of one turn: model step, tools, model step, until the model asks for no more tools. Every step is on disk before the
-// next one begins, so that a turn that is run again after a crash goes on where it was and repeats nothing that had ended.
+// The agent loop of one turn: model step, tools, model step, until the model requests no more tools. Every
+// step is durable before the next one starts, so that a turn resumed after a crash repeats nothing that had
+// ended.
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { waitsForPerson, type ToolCallRecord } from "../core/message.ts";
@@ -7,17 +8,23 @@ import type { Clock } from "../core/ports/clock.ts";
 import type { ModelCatalog } from "../core/ports/model.ts";
 import type { ToolRegistry, TurnTools } from "../core/ports/tool.ts";
 import type { PastTurn } from "../core/ports/turn-store.ts";
-import { MAX_CALLS, type StartedTurn, type StepRecord, type TokenUsage } from "../core/turn.ts";
+import {
+  MAX_CALLS,
+  type StartedTurn,
+  type StepRecord,
+  type TokenUsage,
+  type TurnFailure,
+} from "../core/turn.ts";
 import { OutputBudget } from "./answer-outputs.ts";
-import { callsOfStep, refusedAsTooMany } from "./calls-of-step.ts";
+import { callsOfStep, refuseTooMany } from "./calls-of-step.ts";
 import { HistoryWindow, historyBudget } from "./history.ts";
 import { instructionsFor } from "./instructions.ts";
-import type { TurnFailure, TurnJournal } from "./journal.ts";
+import type { TurnJournal } from "./journal.ts";
 import { judgeCalls, type JudgedCalls } from "./judge-calls.ts";
 import { retryModel } from "./model-retry.ts";
 import type { ModelCaller, ModelStep } from "./model-step.ts";
 import { argumentBytes } from "./step-arguments.ts";
-import { placeCalls, refusalsOf, runToolCalls, type ToolResults, type ToolRun } from "./tool-calls.ts";
+import { assignSlots, refusalsOf, runToolCalls, type ToolResults, type ToolRun } from "./tool-calls.ts";
 import { TurnDeadline, type TurnLimits } from "./turn-limits.ts";
 
 export interface RunOptions {
@@ -26,24 +33,33 @@ export interface RunOptions {
   readonly tools: ToolRegistry;
   readonly clock: Clock;
   readonly limits: TurnLimits;
-  /** The App's instructions, `null` for none. */
+  /** The App's instructions; `null` for none. */
   readonly instructions: string | null;
-  /** Hears the tokens of each finished step. */
+  /** Called with the usage of each finished step. */
   readonly onUsage: (usage: TokenUsage) => void;
-  /** Hears of a failure before the person is told: the operator needs its code and, of a model, what it threw. */
+  /** Called with a failure before the user sees it: the operator needs its code and the model's error. */
   readonly onFailure: (turn: StartedTurn, code: string, error: unknown) => void;
-  /** Aborted when the turn has to stop: what ended it is told elsewhere. */
+  /** Aborted to stop the turn; the cause reports it. */
   readonly signal: AbortSignal;
 }
 
-/** What a model reads of a call that nobody was asked about, where somebody has to be by now. */
-const ASKED_SINCE =
+/** The model's result of a call that needs approval now but was stored without asking for it. */
+const APPROVAL_REQUIRED_NOW =
   "This call was not made: a person has to be asked before it now, and nobody was. Call the tool again if it is still needed: then the person is asked.";
 
-/** How a run ended: by itself, stopped by somebody else, or given up until a person has decided. */
+const REFUSED: TurnFailure = {
+  code: "model_refused",
+  message:
+    "The assistant's model provider stopped this answer because of its rules on content. Try to say it differently.",
+};
+
+/** How a run ended: by itself, aborted or superseded, or suspended until a person has decided. */
 export type RunEnd = "complete" | "failed" | "stopped" | "waiting";
 
-/** Runs an acquired turn to its end. Failures of models and tools end up in the journal; what rejects is a defect or a broken store. */
+/**
+ * Runs an acquired turn to its end. Failures of models and tools go to the journal; rejects on defects and
+ * store failures.
+ */
 export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: RunOptions): Promise<RunEnd> {
   const deadline = new TurnDeadline(options.clock, options.limits, turn.ranMs);
   try {
@@ -55,7 +71,7 @@ export async function runTurn(turn: StartedTurn, journal: TurnJournal, options: 
     options.onFailure(turn, deadline.failure.code, null);
     return (await journal.fail(deadline.failure)) ? "failed" : "stopped";
   } catch (error) {
-    // What runs beside the part that met the defect must not go on for a turn that is over here.
+    // Stop concurrent work of the turn.
     deadline.abort();
     throw error;
   } finally {
@@ -83,7 +99,7 @@ class TurnRun {
   readonly #options: TurnRunOptions;
   readonly #deadline: TurnDeadline;
   readonly #callIds: string[];
-  /** What the calls of the answer so far have brought, as it is kept. */
+  /** Bytes of the answer's stored arguments so far. */
   #argumentBytes: number;
   readonly #outputs: OutputBudget;
 
@@ -99,7 +115,7 @@ class TurnRun {
 
   async run(): Promise<RunEnd> {
     const turn = this.#turn;
-    if (turn.openCalls.length > 0 && !(await this.#goOnWithCalls(turn.openCalls))) return "stopped";
+    if (turn.openCalls.length > 0 && !(await this.#resumeCalls(turn.openCalls))) return "stopped";
     if (waitsForPerson(turn.agentMessage)) return await this.#wait();
     const model = await this.#resolveModel();
     if (!("specificationVersion" in model)) return await this.#fail(model.failure, model.error);
@@ -118,17 +134,13 @@ class TurnRun {
       if (step.kind === "failed") {
         return await this.#fail(this.#options.models.describeFailure(step.error), step.error);
       }
-      if (step.finishReason === "content-filter" && step.text === "" && step.calls.length === 0) {
-        return await this.#fail({
-          code: "model_refused",
-          message: "The model declined to answer this message.",
-        });
-      }
       this.#options.onUsage(step.usage);
+      // Text before the filter is kept, and none of the step's calls is made.
+      if (step.finishReason === "content-filter") return await this.#fail(REFUSED);
       const { text, parts, usage, finishReason } = step;
       const record = { number, text, parts, usage, finishReason };
       if (step.calls.length === 0) return (await this.#journal.complete(record)) ? "complete" : "stopped";
-      const results = await this.#takeCalls(record, step);
+      const results = await this.#handleCalls(record, step);
       if (typeof results === "string") return results;
       history.addStep(record, results);
     }
@@ -158,8 +170,8 @@ class TurnRun {
     return await retryModel(call, { models, clock, signal, maxRetries: limits.maxModelRetries, left });
   }
 
-  /** Keeps the step with its calls, then runs them, but those that a person is asked about and those that are refused. */
-  async #takeCalls(
+  /** Stores the step with its calls, then runs those that are neither refused nor waiting for a decision. */
+  async #handleCalls(
     record: StepRecord,
     step: Extract<ModelStep, { kind: "finished" }>,
   ): Promise<ToolResults | RunEnd> {
@@ -170,7 +182,7 @@ class TurnRun {
     if (judged === null) return "stopped";
     const { asked } = judged;
     const waiting = new Set(asked.map(({ callId }) => callId));
-    const placed = [...placeCalls(judged.calls, waiting), ...refusedAsTooMany(calls.slice(MAX_CALLS))];
+    const placed = [...assignSlots(judged.calls, waiting), ...refuseTooMany(calls.slice(MAX_CALLS))];
     if (!(await this.#journal.stepWithCalls(record, placed, asked))) return "stopped";
     const results = await this.#runCalls(
       placed.filter((call) => call.refusal === undefined && !waiting.has(call.id)),
@@ -180,15 +192,15 @@ class TurnRun {
   }
 
   /**
-   * Calls that were stored when another process ran the turn, or this one before it waited. What a person approved runs. What ran unasked
-   * does so only where nobody would have to be asked now either: the configuration may have changed since.
+   * Resumes calls stored by an earlier run of the turn. Approved calls run. The others run only if the
+   * current configuration does not require approval either.
    */
-  async #goOnWithCalls(calls: readonly ToolCallRecord[]): Promise<boolean> {
+  async #resumeCalls(calls: readonly ToolCallRecord[]): Promise<boolean> {
     const judged = await this.#judge(calls.filter(({ phase }) => phase !== "approved"));
     if (judged === null) return false;
     const barred = new Set(judged.asked.map(({ callId }) => callId));
     for (const callId of barred) {
-      const outcome = { callId, output: ASKED_SINCE, isError: true, durationMs: 0 };
+      const outcome = { callId, output: APPROVAL_REQUIRED_NOW, isError: true, durationMs: 0 };
       if (!(await this.#journal.toolResult(outcome))) return false;
     }
     return (await this.#runCalls(calls.filter(({ id }) => !barred.has(id)))) !== null;
@@ -200,7 +212,7 @@ class TurnRun {
     return await judgeCalls(calls, { tools, validMs: limits.actionMs, signal, onProgress });
   }
 
-  /** All that may run has run. Whoever claims the turn when nobody is asked any more goes on with it. */
+  /** Suspends the turn when only pending actions are left. It is claimable again once they are decided. */
   async #wait(): Promise<RunEnd> {
     return (await this.#journal.wait()) ? "waiting" : "stopped";
   }

@@ -7,19 +7,19 @@ function running(turn: Parameters<typeof startedTurn>[0]): RunningTurn {
   return { turn: startedTurn(turn), controller: new AbortController(), heldUntil: 0 };
 }
 
-describe("places", () => {
-  it("are promised as long as there are any", () => {
+describe("slots", () => {
+  it("are reserved while any are free", () => {
     const turns = new RunningTurns({ total: 3, byProvider: {} });
-    expect(turns.promise(2)).toBe(2);
-    expect(turns.promise(5)).toBe(1);
-    expect(turns.promise(1)).toBe(0);
-    turns.unpromise(2);
+    expect(turns.reserve(2)).toBe(2);
+    expect(turns.reserve(5)).toBe(1);
+    expect(turns.reserve(1)).toBe(0);
+    turns.unreserve(2);
     expect(turns.free).toBe(2);
   });
 
   it("are taken by a turn until it is removed", () => {
     const turns = new RunningTurns({ total: 1, byProvider: {} });
-    turns.promise(1);
+    turns.reserve(1);
     const turn = running({ epoch: 1 });
     turns.add(turn);
     expect([turns.size, turns.free]).toEqual([1, 0]);
@@ -27,10 +27,10 @@ describe("places", () => {
     expect([turns.size, turns.free]).toEqual([0, 1]);
   });
 
-  it("are found by the session that runs there, the later turn of it while an earlier one winds down", () => {
+  it("are found by session: the later turn while an earlier one ends", () => {
     const turns = new RunningTurns({ total: 9, byProvider: {} });
     const [early, late] = [running({ epoch: 1 }), running({ epoch: 2 })];
-    turns.promise(2);
+    turns.reserve(2);
     turns.add(early);
     turns.add(late);
     expect(turns.ofSession(1)).toBe(late);
@@ -40,22 +40,22 @@ describe("places", () => {
     expect(turns.ofSession(1)).toBeNull();
   });
 
-  it("that are only promised count against every provider", () => {
+  it("count against every provider while only reserved", () => {
     const turns = new RunningTurns({ total: 9, byProvider: { slow: 2 } });
-    turns.promise(1);
+    turns.reserve(1);
     expect(turns.fullProviders(1)).toEqual([]);
-    turns.promise(1);
+    turns.reserve(1);
     expect(turns.fullProviders(1)).toEqual([]);
-    turns.promise(1);
+    turns.reserve(1);
     expect(turns.fullProviders(1)).toEqual(["slow"]);
-    turns.unpromise(1);
+    turns.unreserve(1);
     turns.add(running({ epoch: 1, model: "slow/m" }));
     expect(turns.fullProviders(1)).toEqual([]);
-    turns.promise(1);
+    turns.reserve(1);
     expect(turns.fullProviders(1)).toEqual(["slow"]);
   });
 
-  it("and limits of providers are never exceeded, however promises, starts and ends interleave", () => {
+  it("never exceed the limits, however reservations, starts and ends interleave", () => {
     const step = fc.record({
       kind: fc.constantFrom("ask", "answer", "answer", "end"),
       provider: fc.constantFrom("a", "b", "c"),
@@ -71,11 +71,11 @@ describe("places", () => {
           const asked: { readonly full: readonly string[] }[] = [];
           let epoch = 0;
           for (const { kind, provider, pick } of steps) {
-            if (kind === "ask" && turns.promise(1) === 1) asked.push({ full: turns.fullProviders(1) });
+            if (kind === "ask" && turns.reserve(1) === 1) asked.push({ full: turns.fullProviders(1) });
             if (kind === "answer" && asked.length > 0) {
-              // The transaction starts a turn on a provider that was not full when it was asked for, or none.
+              // The transaction starts no turn, or one on a provider that was not full at the request.
               const [{ full }] = asked.splice(pick % asked.length, 1) as [(typeof asked)[0]];
-              if (full.includes(provider)) turns.unpromise(1);
+              if (full.includes(provider)) turns.unreserve(1);
               else turns.add(running({ epoch: (epoch += 1), sessionKey: epoch, model: `${provider}/m` }));
             }
             const all = turns.all();
@@ -86,7 +86,7 @@ describe("places", () => {
             expect(count("a")).toBeLessThanOrEqual(limits.a);
             expect(count("b")).toBeLessThanOrEqual(limits.b);
           }
-          turns.unpromise(asked.length);
+          turns.unreserve(asked.length);
           for (const turn of turns.all()) turns.remove(turn);
           expect(turns.free).toBe(total);
         },

@@ -1,4 +1,4 @@
-// The turns that run in this process: how many may, on which provider, and how each is stopped.
+// The turns running in this process, and their limits in total and by provider.
 
 import type { Clock } from "../core/ports/clock.ts";
 import type { StartedTurn } from "../core/turn.ts";
@@ -6,30 +6,30 @@ import { providerOf } from "../core/rig.ts";
 
 export interface RunningTurn {
   readonly turn: StartedTurn;
-  /** Aborted to stop it. */
+  /** Aborted to stop the turn. */
   readonly controller: AbortController;
-  /** Monotonic milliseconds until which its lease is surely held; it stops by itself then. */
+  /** Monotonic time in milliseconds until which the lease is certainly held; the turn stops then. */
   heldUntil: number;
 }
 
-export interface Places {
-  /** Turns that may run in this process. */
+export interface SlotLimits {
+  /** Maximum turns running in this process. */
   readonly total: number;
-  /** Turns that may run on a provider, for those that have a limit of their own. */
+  /** Maximum running turns by provider, for providers with their own limit. */
   readonly byProvider: Readonly<Record<string, number>>;
 }
 
 export class RunningTurns {
-  readonly #places: Places;
+  readonly #slots: SlotLimits;
   readonly #byEpoch = new Map<number, RunningTurn>();
   readonly #epochBySession = new Map<number, number>();
   readonly #countByProvider = new Map<string, number>();
-  /** Places that are promised to transactions which have not answered yet. */
-  #promised = 0;
+  /** Slots reserved for transactions in progress. */
+  #reserved = 0;
   readonly #idle: (() => void)[] = [];
 
-  constructor(places: Places) {
-    this.#places = places;
+  constructor(slots: SlotLimits) {
+    this.#slots = slots;
   }
 
   get size(): number {
@@ -37,36 +37,42 @@ export class RunningTurns {
   }
 
   get free(): number {
-    return this.#places.total - this.#byEpoch.size - this.#promised;
+    return this.#slots.total - this.#byEpoch.size - this.#reserved;
   }
 
-  /** Whether a provider has a limit of its own: then places are promised one by one, so that each is counted against it. */
+  /** True if any provider has its own limit; slots are then reserved one by one, so that each is counted. */
   get limitsProviders(): boolean {
-    return Object.keys(this.#places.byProvider).length > 0;
+    return Object.keys(this.#slots.byProvider).length > 0;
   }
 
-  /** Promises up to `count` places to a transaction; answers how many. Each is taken by `add` or given back by `unpromise`. */
-  promise(count: number): number {
-    const promised = Math.max(0, Math.min(count, this.free));
-    this.#promised += promised;
-    return promised;
+  /**
+   * Reserves up to `count` slots and returns how many. Each must be taken by `add` or returned by
+   * `unreserve`.
+   */
+  reserve(count: number): number {
+    const reserved = Math.max(0, Math.min(count, this.free));
+    this.#reserved += reserved;
+    return reserved;
   }
 
-  unpromise(count: number): void {
-    this.#promised -= count;
+  unreserve(count: number): void {
+    this.#reserved -= count;
   }
 
-  /** Providers on which no other turn may start; counts every promised place against each, so that no limit is ever passed. */
-  fullProviders(promised: number): string[] {
-    const others = this.#promised - promised;
-    return Object.entries(this.#places.byProvider)
-      .filter(([provider, limit]) => (this.#countByProvider.get(provider) ?? 0) + others + promised > limit)
+  /**
+   * Returns the providers without a free slot. Counts every reserved slot against each, so that no limit is
+   * exceeded.
+   */
+  fullProviders(reserved: number): string[] {
+    const others = this.#reserved - reserved;
+    return Object.entries(this.#slots.byProvider)
+      .filter(([provider, limit]) => (this.#countByProvider.get(provider) ?? 0) + others + reserved > limit)
       .map(([provider]) => provider);
   }
 
-  /** Takes a promised place. */
+  /** Takes a reserved slot. */
   add(running: RunningTurn): void {
-    this.#promised -= 1;
+    this.#reserved -= 1;
     const { turn } = running;
     this.#byEpoch.set(turn.epoch, running);
     this.#epochBySession.set(turn.sessionKey, turn.epoch);
@@ -82,14 +88,14 @@ export class RunningTurns {
     if (this.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Stops what runs in a life of a session for an epoch below this one. */
+  /** Aborts turns of this incarnation with an epoch below `below`. */
   abort(sessionId: string, life: string, below: number): void {
     for (const { turn, controller } of this.#byEpoch.values()) {
       if (turn.sessionId === sessionId && turn.life === life && turn.epoch < below) controller.abort();
     }
   }
 
-  /** Resolves when no turn runs, or when `atMostMs` are over. */
+  /** Resolves when no turn runs, or after `atMostMs`. */
   async untilIdle(atMostMs: number, clock: Clock): Promise<void> {
     if (this.size === 0) return;
     const idle = new AbortController();
@@ -102,12 +108,14 @@ export class RunningTurns {
     return epoch === undefined ? null : (this.#byEpoch.get(epoch) ?? null);
   }
 
-  /** Whether a turn of the session runs here that was not told to stop: then what it says is here first. */
-  works(sessionKey: number): boolean {
+  /**
+   * Returns true if this process runs an uncancelled turn of the session; its text is then up to date here.
+   */
+  isRunning(sessionKey: number): boolean {
     return this.ofSession(sessionKey)?.controller.signal.aborted === false;
   }
 
-  /** The session has come to this epoch: a turn of an older one that runs here has lost its right to. */
+  /** Aborts a running turn of the session with an older epoch. */
   supersede(sessionKey: number, epoch: number): void {
     const running = this.ofSession(sessionKey);
     if (running !== null && running.turn.epoch < epoch) running.controller.abort();

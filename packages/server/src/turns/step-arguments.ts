@@ -1,67 +1,71 @@
-// A model may send any amount of arguments. What is kept of them stands in the message, which every result of a call announces again: so
-// what one call, the calls of a step and those of a whole answer may bring is bounded before anything of it is stored.
+// Bounds the arguments of tool calls before anything is stored: per call, per step and per answer. A model
+// may send any amount, and every result of a call announces the whole message again, with all stored
+// arguments.
 
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { ToolCallRecord } from "../core/message.ts";
 import { cleanText } from "../core/text.ts";
 import { cleanJson } from "./clean-json.ts";
 
-/** Bytes of JSON that one call may bring: as many as its output may have. */
+/** Maximum bytes of JSON of one call's arguments, as for its output. */
 const MAX_CALL_BYTES = 64 * 1_024;
-/** Bytes that all calls of a step may bring together. */
+/** Maximum bytes of all calls of a step together. */
 const MAX_STEP_BYTES = 256 * 1_024;
-/** Bytes that all calls of an answer may bring together. */
+/** Maximum bytes of all calls of an answer together. */
 const MAX_ANSWER_BYTES = 1_024 * 1_024;
-/** Bytes of arguments after which a model is not listened to any more: only a model that is out of its mind sends them. */
-const MAX_HEARD_BYTES = 4 * 1_024 * 1_024;
-/** Calls of a step that are kept at all; those that are never made among them tell the model so. */
-export const MAX_KEPT_CALLS = 512;
-/** Characters of a name or an id that are kept. Tools have names of at most 64. */
+/** Bytes of arguments after which the response is cut off: only a malfunctioning model sends as many. */
+const MAX_RECEIVED_BYTES = 4 * 1_024 * 1_024;
+/** Maximum stored calls of a step, including those that are never made and tell the model so. */
+export const MAX_STORED_CALLS = 512;
+/** Maximum stored characters of a name or id. Tool names have at most 64. */
 const MAX_NAME = 128;
 
-/** Arguments as they are kept. */
-export interface KeptArguments {
+/** Arguments as stored. */
+export interface StoredArguments {
   readonly input: JsonValue;
-  /** What the model reads of the call in place of a result, where its arguments are not kept; `null` where they are. */
+  /** The model's error result if the arguments were not stored; `null` if they were. */
   readonly refusal: string | null;
-  /** How many bytes of JSON they had. */
+  /** Bytes of JSON of the original arguments. */
   readonly bytes: number;
 }
 
-/** What is left for the arguments of the calls of one step. */
+/** Tracks the remaining bytes for the arguments of one step's calls. */
 export class ArgumentBudget {
   readonly #answerBytes: number;
   #stepBytes = 0;
-  #heardBytes = 0;
+  #receivedBytes = 0;
 
-  /** `answerBytes`: what the calls of the answer's steps before this one have brought. */
+  /** `answerBytes` is the size of the arguments stored by the answer's previous steps. */
   constructor(answerBytes: number) {
     this.#answerBytes = answerBytes;
   }
 
-  /** Bytes of arguments have come, of one call or another. */
-  hear(bytes: number): void {
-    this.#heardBytes += bytes;
+  /** Counts received bytes of any call. */
+  count(bytes: number): void {
+    this.#receivedBytes += bytes;
   }
 
-  /** Whether so much has come that the rest of the answer is not worth the time of reading it. */
-  get isFlooded(): boolean {
-    return this.#heardBytes > MAX_HEARD_BYTES;
+  /** True if so much was received that the response should be cut off. */
+  get isOverLimit(): boolean {
+    return this.#receivedBytes > MAX_RECEIVED_BYTES;
   }
 
-  /** The clean arguments of the next call, or what stands in their place: an object, because providers take nothing else in a history. */
-  take(input: JsonValue): KeptArguments {
+  /**
+   * Cleans the next call's arguments, or replaces them if too large: by an object, because providers reject
+   * anything else.
+   */
+  take(input: JsonValue): StoredArguments {
     const clean = cleanJson(input);
     const bytes = byteLength(clean);
     const refusal = this.#refusal(bytes);
     if (refusal === null) this.#stepBytes += bytes;
-    return { input: refusal === null ? clean : leftOut(bytes), refusal, bytes };
+    return { input: refusal === null ? clean : omitted(bytes), refusal, bytes };
   }
 
-  /** As `take`, for a call of which only so many bytes were heard. */
-  cut(bytes: number): KeptArguments {
+  /** Like `take`, for a call that was cut off after this many bytes. */
+  cut(bytes: number): StoredArguments {
     return {
-      input: leftOut(bytes),
+      input: omitted(bytes),
       bytes,
       refusal: `This call was not made: it was not heard to its end, because the calls of this step were far too large. One call may have ${MAX_CALL_BYTES} bytes of JSON at most, and all of a step ${MAX_STEP_BYTES}.`,
     };
@@ -81,17 +85,17 @@ export class ArgumentBudget {
   }
 }
 
-/** Bytes of the arguments of calls as they are kept. */
+/** Returns the bytes of the calls' stored arguments. */
 export function argumentBytes(calls: readonly Pick<ToolCallRecord, "arguments">[]): number {
   return calls.reduce((sum, call) => sum + byteLength(call.arguments), 0);
 }
 
-/** A name or id, clean and no longer than any that means something. */
+/** Cleans and truncates a name or id. */
 export function cleanName(name: string): string {
   return cleanText(name.slice(0, MAX_NAME));
 }
 
-function leftOut(bytes: number): JsonObject {
+function omitted(bytes: number): JsonObject {
   return { left_out: `${bytes} bytes of arguments, which is more than is kept` };
 }
 

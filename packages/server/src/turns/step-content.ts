@@ -1,11 +1,11 @@
-// Puts the parts that a model streams together into the content of one assistant message, in the form in which it is stored and sent
-// back to a model word for word: provider metadata included, which carries signatures of reasoning.
+// Assembles streamed parts into the content of one assistant message, in the form in which it is stored and
+// sent back verbatim, including provider metadata such as reasoning signatures.
 
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { isJsonObject } from "../core/json.ts";
 import { cleanText } from "../core/text.ts";
 import { cleanJson } from "./clean-json.ts";
-import { ArgumentBudget, cleanName, type KeptArguments, MAX_KEPT_CALLS } from "./step-arguments.ts";
+import { ArgumentBudget, cleanName, type StoredArguments, MAX_STORED_CALLS } from "./step-arguments.ts";
 
 interface OpenPart {
   readonly type: "text" | "reasoning";
@@ -13,28 +13,29 @@ interface OpenPart {
   metadata: JsonObject | undefined;
 }
 
-/** A call that the model asks for. */
+/** A call requested by the model. */
 export interface RequestedCall {
   readonly id: string;
   readonly name: string;
   readonly input: JsonValue;
-  /** Why it is not made, where its arguments were too large to be kept; `null` for one that may be. */
+  /** The refusal of a call with oversized arguments; `null` otherwise. */
   readonly refusal: string | null;
 }
 
 export class StepContent {
   readonly calls: RequestedCall[] = [];
-  /** Parts in the order in which they began. */
+  /** Parts in the order of their start. */
   readonly #parts: (OpenPart | JsonObject)[] = [];
   readonly #open = new Map<string, OpenPart>();
   readonly #usedCallIds: Set<string>;
   readonly #arguments: ArgumentBudget;
-  /** Calls that have begun and not come as a whole, by the ids that the provider gives them. */
+  /** Started but incomplete calls, by the provider's ids. */
   readonly #begun = new Map<string, { readonly name: string; bytes: number }>();
 
   /**
-   * `usedCallIds` of the conversation so far: some providers count calls anew in each step or turn, others refuse a history with doubles.
-   * `argumentBytes`: what the calls of the answer so far have brought.
+   * `usedCallIds` are the conversation's ids so far: some providers restart counting in each step or turn,
+   * others reject a history with duplicates. `argumentBytes` is the size of the answer's stored arguments so
+   * far.
    */
   constructor(usedCallIds: Iterable<string>, argumentBytes: number) {
     this.#usedCallIds = new Set(usedCallIds);
@@ -48,7 +49,9 @@ export class StepContent {
     return part;
   }
 
-  /** A part that was never begun begins here: its text has been shown, so it must be kept. */
+  /**
+   * Appends to a part, or starts it if the provider did not: its text was already shown, so it must be kept.
+   */
   grow(type: OpenPart["type"], id: string, text: string, metadata: unknown): void {
     const part = this.#open.get(`${type} ${id}`) ?? this.begin(type, id, undefined);
     part.text += text;
@@ -57,11 +60,11 @@ export class StepContent {
 
   addCall(call: Omit<RequestedCall, "refusal">, metadata: unknown): void {
     const kept = this.#arguments.take(call.input);
-    if (!this.#begun.delete(call.id)) this.#arguments.hear(kept.bytes);
+    if (!this.#begun.delete(call.id)) this.#arguments.count(kept.bytes);
     this.#keepCall(call, kept, metadata);
   }
 
-  /** A call begins, whose arguments come in pieces before it comes as a whole. */
+  /** Starts a call whose arguments arrive in pieces before the complete call. */
   beginCall(id: string, name: string): void {
     this.#begun.set(id, { name, bytes: 0 });
   }
@@ -69,15 +72,15 @@ export class StepContent {
   growCall(id: string, piece: string): void {
     const begun = this.#begun.get(id);
     if (begun !== undefined) begun.bytes += piece.length;
-    this.#arguments.hear(piece.length);
+    this.#arguments.count(piece.length);
   }
 
-  /** Whether so many arguments have come that the rest is not worth reading. */
-  get isFlooded(): boolean {
-    return this.#arguments.isFlooded;
+  /** True if so many arguments arrived that the response should be cut off. */
+  get isOverLimit(): boolean {
+    return this.#arguments.isOverLimit;
   }
 
-  /** No more is read of the step: calls that have begun are told to the model as calls that were not made. */
+  /** Ends the step early: incomplete calls are reported to the model as not made. */
   cutOff(): void {
     for (const [id, { name, bytes }] of this.#begun) {
       this.#keepCall({ id, name }, this.#arguments.cut(bytes), undefined);
@@ -87,10 +90,10 @@ export class StepContent {
 
   #keepCall(
     call: Pick<RequestedCall, "id" | "name">,
-    { input, refusal }: KeptArguments,
+    { input, refusal }: StoredArguments,
     metadata: unknown,
   ): void {
-    if (this.calls.length === MAX_KEPT_CALLS) return;
+    if (this.calls.length === MAX_STORED_CALLS) return;
     const id = this.#uniqueCallId(cleanName(call.id));
     const name = cleanName(call.name);
     this.calls.push({ id, name, input, refusal });
@@ -103,12 +106,12 @@ export class StepContent {
     });
   }
 
-  /** The text that a person reads, clean. */
+  /** Returns the clean text of the message. */
   text(): string {
     return cleanText(this.#parts.map((part) => (isText(part) ? part.text : "")).join(""));
   }
 
-  /** AI SDK `AssistantContent`. Empty text is left out; reasoning stays even when empty if the provider attached something to it. */
+  /** Returns AI SDK `AssistantContent`. Omits empty text; keeps empty reasoning with provider metadata. */
   toParts(): JsonObject[] {
     return this.#parts.flatMap((part) => {
       if (!isOpenPart(part)) return [part];

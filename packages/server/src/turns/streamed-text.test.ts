@@ -5,7 +5,7 @@ import { StreamedText } from "./streamed-text.ts";
 
 const unit = fc.constantFrom("a", "\0", "\ud83d", "\ude00", "é", "\ufffd");
 
-it("comes to the same clean text however it is cut into pieces, and every piece of it is clean", () => {
+it("yields the same clean text however it is split, in clean pieces", () => {
   fc.assert(
     fc.property(fc.array(fc.array(unit, { maxLength: 4 })), (pieces) => {
       const streamed = new StreamedText();

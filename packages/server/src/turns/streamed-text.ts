@@ -1,13 +1,15 @@
 import { cleanText } from "../core/text.ts";
 
 /**
- * Cleans text that arrives in pieces: a surrogate pair that a provider has cut in two is put together again before lone
- * surrogates are replaced.
+ * Cleans streamed text: joins a surrogate pair that was split between pieces, then replaces lone surrogates.
  */
 export class StreamedText {
   #held = "";
 
-  /** The clean text that may go on now; a high surrogate at the end is held until the next piece, whatever NUL stands between. */
+  /**
+   * Returns the clean text so far; holds back a trailing high surrogate until the next piece, ignoring NULs
+   * between.
+   */
   push(piece: string): string {
     const text = this.#held + piece.replaceAll("\0", "");
     const last = text.charCodeAt(text.length - 1);
@@ -16,7 +18,7 @@ export class StreamedText {
     return cleanText(text.slice(0, cut));
   }
 
-  /** What was held when no more comes. */
+  /** Returns the text held back at the end of the stream. */
   end(): string {
     const rest = cleanText(this.#held);
     this.#held = "";

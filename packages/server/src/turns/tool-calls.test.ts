@@ -7,10 +7,10 @@ import { OutputBudget } from "./answer-outputs.ts";
 import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
-import { placeCalls, runToolCalls } from "./tool-calls.ts";
+import { assignSlots, runToolCalls } from "./tool-calls.ts";
 
 const TIMEOUT_MS = 60_000;
-/** Calls of one step that run at the same time. */
+/** Concurrent calls of one step. */
 const AT_ONCE = 8;
 
 interface StartedCall {
@@ -19,7 +19,7 @@ interface StartedCall {
   end(value: number): void;
 }
 
-/** Runs so many calls, named by their numbers from 1 on, of a tool whose calls end when a test says so. */
+/** Runs this many calls, with ids from "1" on, of a tool whose calls the test ends. */
 async function run(
   count: number,
   onWrite: RecordingJournal["onWrite"] = () => true,
@@ -68,8 +68,8 @@ async function run(
 
 const round = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe("the calls of a step", () => {
-  it("run eight at a time; when one has ended and its result is kept, the next begins", async () => {
+describe("calls of a step", () => {
+  it("run eight at a time; the next starts when a result is stored", async () => {
     const kept = Promise.withResolvers<boolean>();
     const trial = await run(11, (entry) => (entry === "result 3" ? kept.promise : true));
     const { end, ids, journal } = trial;
@@ -88,7 +88,7 @@ describe("the calls of a step", () => {
     expect(journal.entries.slice(0, 3)).toEqual(["result 3", "result 9", "result 1"]);
   });
 
-  it("have their time from their own start", async () => {
+  it("are timed from their own start", async () => {
     const { clock, started, journal, results } = await run(9);
     await clock.advance(TIMEOUT_MS - 1);
     expect(journal.outcomes).toEqual([]);
@@ -102,7 +102,7 @@ describe("the calls of a step", () => {
     expect((await results)?.size).toBe(9);
   });
 
-  it("that wait do not begin when the turn was stopped, refused, or met a defect", async () => {
+  it("do not start after the turn was stopped, refused, or met a defect", async () => {
     const stopped = await run(20);
     stopped.controller.abort();
     expect(await stopped.results).toBeNull();
@@ -121,7 +121,7 @@ describe("the calls of a step", () => {
     expect(broken.ids()).toHaveLength(AT_ONCE);
   });
 
-  it("that are unsafe run when their start is kept: those that begin together at once, the others with a result", async () => {
+  it("run after their start is stored if unsafe: the first ones together, later ones with a result", async () => {
     const kept = Promise.withResolvers<boolean>();
     const hold = (entry: string) => (entry.startsWith("start") ? kept.promise : true);
     const trial = await run(10, hold, { effect: "unsafe", phase: "allowed" });
@@ -142,7 +142,7 @@ describe("the calls of a step", () => {
     expect(trial.journal.entries).toHaveLength(11);
   });
 
-  it("that may run again, or have started with their step, cost nothing but their results", async () => {
+  it("need no write but their results if they are safe or started with their step", async () => {
     const allowed = await run(9, () => true, { effect: "idempotent", phase: "allowed" });
     const placed = await run(AT_ONCE, () => true, { effect: "unsafe" });
     for (const { end, ids, journal } of [allowed, placed]) {
@@ -152,7 +152,7 @@ describe("the calls of a step", () => {
     }
   });
 
-  it("that are unsafe do not begin when their start is refused, or the turn is stopped already", async () => {
+  it("do not start if unsafe and their start is refused or the turn is already stopped", async () => {
     const unsafe = { effect: "unsafe", phase: "allowed" } as const;
     const refused = await run(9, (entry) => !entry.startsWith("start"), unsafe);
     expect(await refused.results).toBeNull();
@@ -169,7 +169,7 @@ describe("the calls of a step", () => {
     expect(await runToolCalls([call], journal, given)).toBeNull();
     expect(journal.entries).toEqual([]);
 
-    // The result that the ninth would begin with is not taken.
+    // The result with which the ninth would start is refused.
     const last = await run(11, (entry) => !entry.startsWith("result 1"), unsafe);
     await last.end("1", "2");
     await last.end("3", "4", "5", "6", "7", "8");
@@ -182,14 +182,14 @@ describe("the calls of a step", () => {
     ]);
   });
 
-  it("may be none", async () => {
+  it("may be empty", async () => {
     const { results } = await run(0);
     expect(await results).toEqual(new Map());
   });
 });
 
-describe("the calls of a new step", () => {
-  it("start with it as far as there are places; those that ask a person take none", () => {
+describe("calls of a new step", () => {
+  it("start with it up to the number of slots; those that wait for a decision take none", () => {
     const calls = Array.from({ length: 11 }, (_, index): ToolCallRecord => {
       return {
         id: `${index}`,
@@ -200,7 +200,7 @@ describe("the calls of a new step", () => {
         step: 1,
       };
     });
-    const placed = placeCalls(calls, new Set(["0", "10"]));
+    const placed = assignSlots(calls, new Set(["0", "10"]));
     expect(placed.map(({ id }) => id)).toEqual(calls.map(({ id }) => id));
     expect(placed.map(({ phase }) => phase)).toEqual([
       ...Array<undefined>(AT_ONCE + 1).fill(undefined),

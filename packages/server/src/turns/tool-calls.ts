@@ -8,7 +8,7 @@ import type { OutputBudget } from "./answer-outputs.ts";
 import { callKey } from "./call-key.ts";
 import type { TurnJournal } from "./journal.ts";
 
-/** Calls of one step that run at the same time. A model may ask for any number of them, and each may hold a connection or a process. */
+/** Maximum concurrent calls of one step: each may hold a connection or a process. */
 const MAX_AT_ONCE = 8;
 
 export type ToolResults = ReadonlyMap<string, { readonly output: JsonValue; readonly is_error: boolean }>;
@@ -18,24 +18,24 @@ export interface ToolRun {
   readonly tools: TurnTools;
   readonly outputs: OutputBudget;
   readonly clock: Clock;
-  /** Milliseconds that one call may take. */
+  /** Maximum milliseconds of one call. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly onProgress: () => void;
 }
 
 /**
- * The calls of a new step, as they are to be stored: the first ones start with it, the others are `allowed` until one of these has ended,
- * so that they can run later when the turn is stopped before. Those of `waiting`, who wait for a person, and those that are refused take
- * no place.
+ * Assigns slots to a new step's calls: the first ones start with the step, the others are stored as `allowed`
+ * until one has ended, so that they can still run if the turn is stopped before. Refused calls, and those in
+ * `waiting` for a decision, take no slot.
  */
-export function placeCalls(calls: readonly StepCall[], waiting: ReadonlySet<string>): readonly StepCall[] {
+export function assignSlots(calls: readonly StepCall[], waiting: ReadonlySet<string>): readonly StepCall[] {
   const running = calls.filter(({ id, refusal }) => refusal === undefined && !waiting.has(id));
   const later = new Set(running.slice(MAX_AT_ONCE));
   return calls.map((call) => (later.has(call) ? { ...call, phase: "allowed" } : call));
 }
 
-/** What a model reads of the calls that are never made. */
+/** Returns the results of refused calls. */
 export function refusalsOf(calls: readonly StepCall[]): ToolResults {
   const refused = calls.flatMap(({ id, refusal }) =>
     refusal === undefined ? [] : [[id, { output: refusal.output, is_error: true }] as const],
@@ -44,10 +44,10 @@ export function refusalsOf(calls: readonly StepCall[]): ToolResults {
 }
 
 /**
- * Runs the calls of a step side by side, some at a time, in their order; each result is on disk as soon as it is there. An unsafe call runs
- * only when its intent is on disk, which those that begin together share, and one that begins when another has ended shares with the
- * result of that. Answers `null` when the turn was superseded or stopped meanwhile: an aborted call's result belongs to whoever ended the
- * turn.
+ * Runs a step's calls concurrently, a limited number at a time, in order; each result is durable at once. An
+ * unsafe call runs only after its intent is durable: the first calls share one write, and a later call shares
+ * the write of the result that freed its slot. Returns `null` if the turn was superseded or stopped
+ * meanwhile: whoever ended the turn also stored results for aborted calls.
  */
 export async function runToolCalls(
   calls: readonly ToolCallRecord[],
@@ -56,12 +56,12 @@ export async function runToolCalls(
 ): Promise<ToolResults | null> {
   const first = calls.slice(0, MAX_AT_ONCE);
   const starts = startsOf(first);
-  // A turn that is stopped already leaves them as they are: none has begun.
+  // If the turn is already stopped, leave the calls unstarted.
   if (starts.length > 0 && (run.signal.aborted || !(await journal.startCalls(starts)))) return null;
   return await new StepCalls(calls.slice(MAX_AT_ONCE), journal, run).run(first);
 }
 
-/** Ids of those calls whose start has to be on disk before it. */
+/** Returns the ids of the calls whose intent must be durable before they start. */
 function startsOf(calls: readonly ToolCallRecord[]): readonly string[] {
   return calls.filter(needsIntent).map(({ id }) => id);
 }
@@ -71,7 +71,7 @@ class StepCalls {
   readonly #journal: TurnJournal;
   readonly #run: ToolRun;
   readonly #results = new Map<string, { output: JsonValue; is_error: boolean }>();
-  /** After a call that the turn does not survive, refused or a defect, nothing begins any more. */
+  /** Set after a refused write or a defect: no further call starts. */
   #isOver = false;
 
   constructor(waiting: ToolCallRecord[], journal: TurnJournal, run: ToolRun) {
@@ -85,7 +85,7 @@ class StepCalls {
     return this.#isOver ? null : this.#results;
   }
 
-  /** Runs a call, then what waits, one after the other. */
+  /** Runs a call, then waiting calls one after the other. */
   async #runFrom(first: ToolCallRecord): Promise<void> {
     let call: ToolCallRecord | undefined = first;
     try {
@@ -96,7 +96,7 @@ class StepCalls {
     }
   }
 
-  /** Answers the call that begins in this one's place. */
+  /** Runs a call and returns the one that takes its slot. */
   async #runOne(call: ToolCallRecord): Promise<ToolCallRecord | undefined> {
     const outcome = await this.#call(call);
     const next = this.#isOver || outcome === null ? undefined : this.#waiting.shift();
@@ -105,7 +105,7 @@ class StepCalls {
     return next;
   }
 
-  /** `null` when the turn was stopped meanwhile. */
+  /** Returns `null` if the turn was stopped meanwhile. */
   async #call(call: ToolCallRecord): Promise<ToolOutcomeInput | null> {
     const { clock, signal, timeoutMs, tools, turn, outputs, onProgress } = this.#run;
     const began = clock.monotonic();

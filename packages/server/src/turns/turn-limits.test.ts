@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { USUAL_LIMITS } from "./testing/usual-limits.ts";
+import { DEFAULT_LIMITS } from "./testing/default-limits.ts";
 import { TurnDeadline } from "./turn-limits.ts";
 
 const MINUTE = 60_000;
 
 function start(ranMs = 0) {
   const clock = new ManualClock();
-  return { clock, deadline: new TurnDeadline(clock, USUAL_LIMITS, ranMs) };
+  return { clock, deadline: new TurnDeadline(clock, DEFAULT_LIMITS, ranMs) };
 }
 
-describe("a turn", () => {
-  it("is stopped after five minutes without progress, and not before", async () => {
+describe("TurnDeadline", () => {
+  it("stops a turn after five minutes without progress, and not before", async () => {
     const { clock, deadline } = start();
     await clock.advance(5 * MINUTE - 1);
     expect(deadline.signal.aborted).toBe(false);
@@ -20,7 +20,7 @@ describe("a turn", () => {
     expect(deadline.failure?.code).toBe("turn_stalled");
   });
 
-  it("has five minutes again from each progress", async () => {
+  it("restarts the five minutes on progress", async () => {
     const { clock, deadline } = start();
     await clock.advance(4 * MINUTE);
     deadline.progress();
@@ -30,7 +30,7 @@ describe("a turn", () => {
     expect(deadline.failure?.code).toBe("turn_stalled");
   });
 
-  it("is stopped after ten minutes whatever progress it makes, and the first reason stays", async () => {
+  it("stops a turn after ten minutes despite progress, and keeps the first failure", async () => {
     const { clock, deadline } = start();
     for (let second = 0; second < 599; second += 1) {
       await clock.advance(1_000);
@@ -43,7 +43,7 @@ describe("a turn", () => {
     expect(deadline.failure?.code).toBe("turn_timeout");
   });
 
-  it("has what earlier attempts have left of its time, and its whole time without progress", async () => {
+  it("subtracts the time of earlier attempts from the total, not from the idle time", async () => {
     const { clock, deadline } = start(7 * MINUTE);
     expect(deadline.left).toBe(3 * MINUTE);
     await clock.advance(3 * MINUTE - 1);
@@ -52,13 +52,13 @@ describe("a turn", () => {
     expect(deadline.failure?.code).toBe("turn_timeout");
   });
 
-  it.each([[10 * MINUTE], [11 * MINUTE]])("has no time left when it ran for %s ms before", (ranMs) => {
+  it.each([[10 * MINUTE], [11 * MINUTE]])("stops at once after %s ms of earlier attempts", (ranMs) => {
     const { deadline } = start(ranMs);
     expect(deadline.signal.aborted).toBe(true);
     expect(deadline.failure?.code).toBe("turn_timeout");
   });
 
-  it("knows how long it may wait", async () => {
+  it("returns the remaining time", async () => {
     const { clock, deadline } = start();
     expect(deadline.left).toBe(5 * MINUTE);
     await clock.advance(2 * MINUTE);
@@ -70,7 +70,7 @@ describe("a turn", () => {
     expect(deadline.left).toBe(4 * MINUTE);
   });
 
-  it("leaves no timer when it is over", async () => {
+  it("leaves no timer after the stop", async () => {
     const { clock, deadline } = start();
     await clock.advance(MINUTE);
     deadline.progress();
@@ -80,7 +80,7 @@ describe("a turn", () => {
     expect(deadline.failure).toBeNull();
   });
 
-  it("can be aborted without a limit being passed", () => {
+  it("aborts without a failure", () => {
     const { deadline } = start();
     deadline.abort();
     expect(deadline.signal.aborted).toBe(true);

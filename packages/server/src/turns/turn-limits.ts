@@ -1,21 +1,21 @@
 import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { TurnFailure } from "./journal.ts";
+import type { TurnFailure } from "../core/turn.ts";
 
 export interface TurnLimits {
-  /** Milliseconds that a turn may run in all of its attempts together, and that it may run without progress. */
+  /** Maximum milliseconds of a turn over all attempts; `idleMs` is the maximum without progress. */
   readonly turnMs: number;
   readonly idleMs: number;
   readonly maxSteps: number;
-  /** Milliseconds that a tool call may take. */
+  /** Maximum milliseconds of a tool call. */
   readonly toolMs: number;
   readonly maxModelRetries: number;
-  /** Milliseconds that a person has to decide what a turn asks; none of them count towards the others. */
+  /** Maximum milliseconds for a person to decide an action; they do not count towards the other limits. */
   readonly actionMs: number;
 }
 
 /**
- * Watches the time of one turn: its `signal` is aborted, and `failure` says why, when a limit is passed. That is so from the beginning where
- * `ranMs`, the milliseconds that the turn ran in earlier attempts, are as many as it may run at all.
+ * Enforces the time limits of one turn: aborts `signal` and sets `failure` when a limit is exceeded. It does
+ * so at once if `ranMs`, the milliseconds of earlier attempts, already exceeds the turn's limit.
  */
 export class TurnDeadline {
   readonly #controller = new AbortController();
@@ -46,12 +46,12 @@ export class TurnDeadline {
     return this.#failure;
   }
 
-  /** Milliseconds until a limit is passed if nothing comes from now on. */
+  /** Milliseconds until a limit is exceeded without further progress. */
   get left(): number {
     return Math.min(this.#endsAt, this.#lastProgress + this.#idleMs) - this.#clock.monotonic();
   }
 
-  /** Something came from the model or a tool. Cheap: it is called for every piece of text. */
+  /** Records progress of the model or a tool. Cheap, because it is called for every delta. */
   progress(): void {
     this.#lastProgress = this.#clock.monotonic();
   }
@@ -61,7 +61,7 @@ export class TurnDeadline {
     this.#idle.stop();
   }
 
-  /** Stops whatever still runs for the turn, although no limit is passed: the turn has met a defect. */
+  /** Aborts the turn's remaining work after a defect. */
   abort(): void {
     this.#controller.abort();
   }
@@ -80,7 +80,7 @@ export class TurnDeadline {
       );
   }
 
-  #fail(code: string, message: string): void {
+  #fail(code: TurnFailure["code"], message: string): void {
     this.#failure ??= { code, message };
     this.#controller.abort();
   }

@@ -34,8 +34,8 @@ function prepare(turn = startedTurn({ app: "shop" })) {
   return { clock, model, journal, ends, warned, run: () => runner(turn, signal) };
 }
 
-describe("a runner of turns", () => {
-  it("runs a turn with the instructions of its App, closes its journal, and says how it ended", async () => {
+describe("turn runner", () => {
+  it("runs a turn with its App's instructions, closes its journal, and reports its end", async () => {
     const { model, journal, ends, run } = prepare();
     const running = run();
     const call = await model.next();
@@ -46,7 +46,7 @@ describe("a runner of turns", () => {
     expect(journal.isClosed).toBe(true);
   });
 
-  it("logs a failed turn with what the operator needs, and nothing that anybody said", async () => {
+  it("logs a failed turn without any content of the conversation", async () => {
     const { model, ends, warned, run } = prepare();
     const running = run();
     const error = Object.assign(new TypeError("the message was: secret"), { statusCode: 401 });
@@ -57,7 +57,7 @@ describe("a runner of turns", () => {
     expect(JSON.stringify(warned)).not.toContain("secret");
   });
 
-  it("fails a turn whose App is gone, with words and without a model", async () => {
+  it("fails a turn whose App was removed, without a model call", async () => {
     const { model, journal, ends, run } = prepare(startedTurn({ app: "gone" }));
     await run();
     expect(ends).toEqual(["failed"]);
@@ -66,7 +66,7 @@ describe("a runner of turns", () => {
     expect(journal.isClosed).toBe(true);
   });
 
-  it("closes the journal of a turn that met a defect", async () => {
+  it("closes the journal of a turn with a defect", async () => {
     const { journal, ends, run } = prepare();
     journal.onWrite = () => Promise.reject(new Error("defect"));
     await expect(run()).rejects.toThrow("defect");
@@ -74,7 +74,7 @@ describe("a runner of turns", () => {
     expect(ends).toEqual([]);
   });
 
-  it("has counted a turn whose journal does not close", async () => {
+  it("reports the end of a turn whose journal fails to close", async () => {
     const { model, journal, ends, run } = prepare();
     journal.close = () => {
       throw new Error("defect");

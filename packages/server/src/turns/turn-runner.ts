@@ -1,12 +1,14 @@
-// Runs the turns that this process has acquired, each with a journal of its own.
+// Runs acquired turns, each with its own journal.
 
 import type { AppCatalog } from "../core/ports/apps.ts";
 import type { Logger } from "../core/ports/logger.ts";
-import type { StartedTurn, TokenUsage } from "../core/turn.ts";
-import type { TurnFailure, TurnJournal } from "./journal.ts";
+import type { StartedTurn, TokenUsage, TurnFailure } from "../core/turn.ts";
+import type { TurnJournal } from "./journal.ts";
 import { runTurn, type RunEnd, type RunOptions } from "./run.ts";
 
-/** A turn that waited while its App was taken out of the configuration: nobody may say which model and tools it should use now. */
+/**
+ * Failure of a waiting turn whose App was removed from the configuration, and with it its model and tools.
+ */
 const APP_GONE: TurnFailure = {
   code: "app_gone",
   message:
@@ -15,7 +17,7 @@ const APP_GONE: TurnFailure = {
 
 export interface TurnRunnerOptions extends Omit<RunOptions, "instructions" | "signal" | "onFailure"> {
   readonly apps: AppCatalog;
-  /** A journal for a turn; the session is in memory when this resolves. */
+  /** Opens a turn's journal; the session is in memory when it resolves. */
   readonly openJournal: (turn: StartedTurn, signal: AbortSignal) => Promise<TurnJournal & { close(): void }>;
   readonly onEnd: (end: RunEnd) => void;
   readonly logger: Logger;
@@ -43,7 +45,9 @@ export function createTurnRunner(
   };
 }
 
-/** Kind of error and status, never its words: a provider's error may quote the message, and with it what a person said. */
+/**
+ * Returns log fields with the error's name and status, never its message, which may quote the conversation.
+ */
 function describeFailure({ sessionId, turn, model }: StartedTurn, code: string, error: unknown): object {
   const { statusCode: status } = Object(error) as { readonly statusCode?: unknown };
   return {

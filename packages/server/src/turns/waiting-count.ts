@@ -1,5 +1,5 @@
-// How many turns wait in the store, kept here so that a chat need not ask for it. Between counts it is never too low: turns that wait
-// no more because they were interrupted or deleted are noticed by the next count.
+// Caches the number of turns waiting in the store, so that a chat need not query it. The cache is never too
+// low: turns that stopped waiting because of an interrupt or a deletion are noticed by the next count.
 
 import type { Clock } from "../core/ports/clock.ts";
 import type { TurnStore } from "../core/ports/turn-store.ts";
@@ -9,21 +9,21 @@ const RECOUNT_MS = 1_000;
 export interface WaitingCountOptions {
   readonly store: Pick<TurnStore, "countWaiting">;
   readonly clock: Clock;
-  /** Turns that may wait; counting stops there. */
+  /** Maximum number of waiting turns; counting stops there. */
   readonly maxWaiting: number;
-  /** Whether no other process adds turns that wait, and takes some: else they are counted every second. */
+  /** True if no other process adds or takes turns; otherwise they are counted every second. */
   readonly isAlone: boolean;
 }
 
 export class WaitingCount {
   readonly #store: Pick<TurnStore, "countWaiting">;
   readonly #clock: Clock;
-  /** Turns that may wait; counting stops there. */
+  /** Maximum number of waiting turns; counting stops there. */
   readonly #most: number;
   readonly #isAlone: boolean;
   #value = 0;
   #countedAt = Number.NEGATIVE_INFINITY;
-  /** Whether the last count stopped at the most, so that more may wait than are known. */
+  /** True if the last count stopped at the maximum, so that more may wait. */
   #capped = false;
 
   constructor({ store, clock, maxWaiting, isAlone }: WaitingCountOptions) {
@@ -41,19 +41,19 @@ export class WaitingCount {
     this.#value += count;
   }
 
-  /** A claim has taken so many. Must be told in the order in which the store answers, counts among its answers. */
+  /** Subtracts claimed turns. Must be called in the order of the store's answers, including counts. */
   take(count: number): void {
     this.#value = Math.max(0, this.#value - count);
   }
 
-  /** Whether as many wait as may; exact within a second. */
+  /** Returns true if the maximum number of turns waits; at most one second out of date. */
   async isFull(): Promise<boolean> {
     if (this.#isAlone && this.#value < this.#most && !this.#capped) return false;
     await this.#recountIfOld();
     return this.#value >= this.#most;
   }
 
-  /** A claim has found nothing more: what is still counted may be gone. */
+  /** Recounts after a claim found nothing more, because the cached number may be too high. */
   async correct(): Promise<void> {
     if (this.#value > 0) await this.#recountIfOld();
   }

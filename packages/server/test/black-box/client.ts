@@ -1,10 +1,13 @@
-// A client that sends exactly what it is told to: nothing is added, mended or decoded on the way.
+// A client that sends exactly what it is told to: nothing is added, mended or decoded on the way. Whatever is answered must be in the
+// OpenAPI document of the service.
 
 import { randomUUID } from "node:crypto";
 import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { Problem, Snapshot, Thread } from "@colloquy/protocol";
 import { expect } from "vitest";
 import type { z } from "zod";
+import type { Traffic } from "../documented-api.ts";
+import { documentOf, expectDocumented } from "../documented-traffic.ts";
 import { NODES } from "./processes.ts";
 
 export interface Call {
@@ -31,8 +34,10 @@ const agent = new Agent({ keepAlive: true });
 
 /** Sends a request and reads the whole answer. */
 export async function send(url: string, method: string, path: string, call: Call = {}): Promise<Answer> {
-  const message = await open(url, method, path, call);
+  const api = await documentOf(url);
+  const { message, traffic } = await begin(url, method, path, call);
   const text = Buffer.concat(await message.toArray()).toString("utf8");
+  expectDocumented(api, { ...traffic, text });
   return {
     status: message.statusCode ?? 0,
     headers: message.headers,
@@ -43,9 +48,25 @@ export async function send(url: string, method: string, path: string, call: Call
 }
 
 /** Sends a request and answers as soon as its answer begins. */
-export function open(url: string, method: string, path: string, call: Call = {}): Promise<IncomingMessage> {
-  const { session, json } = call;
-  const body = json === undefined ? call.body : JSON.stringify(json);
+export async function open(
+  url: string,
+  method: string,
+  path: string,
+  call: Call = {},
+): Promise<IncomingMessage> {
+  const api = await documentOf(url);
+  const { message, traffic } = await begin(url, method, path, call);
+  expectDocumented(api, traffic);
+  return message;
+}
+
+function begin(
+  url: string,
+  method: string,
+  path: string,
+  { session, ...call }: Call,
+): Promise<{ readonly message: IncomingMessage; readonly traffic: Traffic }> {
+  const body = call.json === undefined ? call.body : JSON.stringify(call.json);
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     // Where there are several nodes, each request has a connection of its own, so that it meets another one.
@@ -58,13 +79,18 @@ export function open(url: string, method: string, path: string, call: Call = {})
       path,
       headers: {
         ...(session !== undefined && { "X-Session-Id": session as string | string[] }),
-        ...(json !== undefined && { "Content-Type": "application/json" }),
+        ...(call.json !== undefined && { "Content-Type": "application/json" }),
         ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
         ...call.headers,
       },
     });
     if (own !== agent) outgoing.once("close", () => own.destroy());
-    outgoing.once("response", resolve).once("error", reject).end(body);
+    outgoing.once("response", (message) => {
+      const { statusCode: status = 0, headers } = message;
+      const exchange = { method, target: path, sent: outgoing.getHeaders(), body: body?.toString() ?? null };
+      resolve({ message, traffic: { ...exchange, status, headers, text: null } });
+    });
+    outgoing.once("error", reject).end(body);
   });
 }
 
@@ -118,7 +144,7 @@ export function expectSnapshot(answer: Answer, session: string): Snapshot {
     system_events: expect.any(Array),
     title: expect.any(String),
     is_processing: expect.any(Boolean),
-    session_id: session.toLowerCase(),
+    session_id: expect.stringMatching(new RegExp(`^${session}$`, "i")),
   });
   expect(snapshot.user_state === null || typeof snapshot.user_state === "object").toBe(true);
   for (const { sender, content } of snapshot.messages) {

@@ -3,6 +3,8 @@
 import type { IncomingMessage } from "node:http";
 import type { UpdateEvent } from "@colloquy/protocol";
 import { expect } from "vitest";
+import type { DocumentedApi } from "../documented-api.ts";
+import { documentOf, expectDocumentedEvent } from "../documented-traffic.ts";
 import { open } from "./client.ts";
 
 export interface ReadEvent {
@@ -26,11 +28,13 @@ export class EventReader {
   lastEventId: string | null = null;
   readonly #session: string;
   readonly #message: IncomingMessage;
+  readonly #api: DocumentedApi | null;
   #buffer = "";
   readonly #wake: (() => void)[] = [];
 
-  private constructor(session: string, message: IncomingMessage) {
-    this.#session = session.toLowerCase();
+  private constructor(session: string, message: IncomingMessage, api: DocumentedApi | null) {
+    this.#api = api;
+    this.#session = session;
     this.#message = message;
     message.setEncoding("utf8");
     message.on("data", (text: string) => this.#take(text));
@@ -53,7 +57,7 @@ export class EventReader {
     expect(message.statusCode).toBe(200);
     expect(message.headers["content-type"]).toMatch(/^text\/event-stream/);
     expect(message.headers["cache-control"]).toBe("no-store");
-    return new EventReader(session, message);
+    return new EventReader(session, message, await documentOf(url));
   }
 
   /** The first event from place `from` on that fits; waits for it. */
@@ -98,6 +102,7 @@ export class EventReader {
     }
     const event = JSON.parse(match[2]) as UpdateEvent;
     expect(event.session_id).toBe(this.#session);
+    expectDocumentedEvent(this.#api, event);
     const id = match[1] ?? null;
     if (id !== null) this.lastEventId = id;
     this.events.push({ id, event });

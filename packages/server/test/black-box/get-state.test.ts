@@ -88,10 +88,10 @@ describe("GET /api/state", () => {
   });
 
   it.each([
-    "user_state=",
     "user_state=[1]",
+    "user_state=%7B%22evm%22%3A7%7D",
     "user_state=nonsense",
-    "client_id=",
+    "client_id=%0A",
     "user_state=%7B%7D&user_state=%7B%7D",
   ])("refuses ?%s: 400, and creates nothing", async (query) => {
     const session = newSession();

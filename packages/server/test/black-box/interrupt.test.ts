@@ -31,6 +31,7 @@ describe("POST /api/interrupt", () => {
     await chat(url(), session, "count to 500");
     await chat(url(), session, "what is 2 + 2?");
     const answer = await interrupt(session);
+    expect(answer.system_events.at(-1)).toMatchObject({ type: "interrupted", payload: { turns: 2 } });
     expect(answer.messages.map(({ sender, status }) => `${sender} ${status}`)).toEqual([
       "user complete",
       "agent interrupted",

@@ -19,7 +19,12 @@ describe("GET /api/sessions/{id}/messages", () => {
     const snapshot = await settled(url(), session);
     const [question, answer, ...rest] = await records(session);
     expect(rest).toEqual([]);
-    const common = { session_id: session, thread_id: session, created_at: expect.stringMatching(/Z$/) };
+    const common = {
+      session_id: session,
+      thread_id: session,
+      created_at: expect.stringMatching(/Z$/),
+      turn: 1,
+    };
     expect(question).toEqual({
       ...common,
       id: snapshot.messages[0]?.id,

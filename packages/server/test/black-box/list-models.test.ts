@@ -15,10 +15,12 @@ describe("GET /api/control/models", () => {
     }
   });
 
-  it("creates no session", async () => {
+  it("creates the session that is named", async () => {
     const session = newSession();
     await send(url(), "GET", "/api/control/models", { session });
-    expectProblem(await send(url(), "GET", `/api/sessions/${session}`), 404);
+    expect((await send(url(), "GET", `/api/sessions/${session}`)).json()).toMatchObject({
+      session_id: session,
+    });
   });
 
   it("refuses a malformed session id: 400, and any App but default: 401", async () => {

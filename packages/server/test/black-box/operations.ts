@@ -42,7 +42,7 @@ export const OPERATIONS: readonly Operation[] = [
     takesBody: true,
   },
   { ...byHeader, name: "get state", method: "GET", path: () => "/api/state" },
-  { ...byHeader, name: "interrupt", method: "POST", path: () => "/api/interrupt", takesBody: true },
+  { ...byHeader, name: "interrupt", method: "POST", path: () => "/api/interrupt" },
   { ...byHeader, name: "list actions", method: "GET", path: () => "/api/actions" },
   {
     ...byHeader,
@@ -65,7 +65,6 @@ export const OPERATIONS: readonly Operation[] = [
     name: "set model",
     method: "POST",
     path: () => "/api/control/model?rig=demo/assistant",
-    takesBody: true,
   },
   { ...byPath, name: "list models", method: "GET", path: () => "/api/control/models", byPath: false },
   { ...byHeader, name: "list Apps", method: "GET", path: () => "/api/control/apps" },
@@ -93,7 +92,6 @@ export const OPERATIONS: readonly Operation[] = [
     name: "delete thread",
     method: "DELETE",
     path: (id) => `/api/sessions/${id}`,
-    takesBody: true,
   },
 ];
 

@@ -13,14 +13,13 @@ export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
         if ("new_title" in event) snapshot.title = event.new_title;
         break;
       case "message_created":
-        snapshot.messages.push(event.message);
-        break;
       case "message_updated":
       case "message_completed": {
-        const { message } = event;
+        const { message, index = snapshot.messages.length } = event;
         const place = snapshot.messages.findIndex((other) => other.id === message.id);
-        if (place === -1) throw new Error(`${event.type} of an unknown message`);
-        snapshot.messages[place] = message;
+        // An answer that had not begun was left out of the snapshot.
+        if (place === -1) snapshot.messages.splice(index, 0, message);
+        else snapshot.messages[place] = message;
         break;
       }
       case "message_delta": {
@@ -50,7 +49,16 @@ export function fold(before: Snapshot, events: readonly ReadEvent[]): Snapshot {
       default:
     }
   }
-  return snapshot;
+  return visible(snapshot);
+}
+
+/** What snapshots show: an answer that has not begun to say or do anything is left out. */
+function visible(snapshot: Snapshot): Snapshot {
+  const messages = snapshot.messages.filter(
+    ({ sender, status, content, tool_calls: calls }) =>
+      sender !== "agent" || status !== "streaming" || content !== "" || calls !== undefined,
+  );
+  return { ...snapshot, messages };
 }
 
 /** Ids are gap-free within a life. */

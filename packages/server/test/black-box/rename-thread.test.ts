@@ -32,6 +32,20 @@ describe("PATCH /api/sessions/{id}", () => {
     reader.leave();
   });
 
+  it("emits nothing where the title stays the same", async () => {
+    const session = await created();
+    const reader = await EventReader.connect(url(), session);
+    for (const title of ["Bridging", "Bridging", " Bridging ", "Later"]) {
+      await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title } });
+    }
+    await reader.find((event) => event.type === "title_changed" && event.new_title === "Later");
+    expect(reader.events.map(({ event }) => "new_title" in event && event.new_title)).toEqual([
+      "Bridging",
+      "Later",
+    ]);
+    reader.leave();
+  });
+
   it("is never overwritten by a generated title", async () => {
     const session = await created();
     await send(url(), "PATCH", `/api/sessions/${session}`, { json: { title: "Mine" } });

@@ -41,21 +41,16 @@ describe("POST /api/chat", () => {
 
   it("answers never as a stream of tokens, and shows the text grow to those who poll", async () => {
     const session = newSession();
-    await chat(url(), session, "count to 30");
+    await chat(url(), session, "count to 500");
+    const numbers = Array.from({ length: 500 }, (_, index) => index + 1).join(" ");
     const seen = new Set<string>();
-    for (
-      let snapshot = await state(url(), session);
-      snapshot.is_processing;
-      snapshot = await state(url(), session)
-    ) {
-      seen.add(snapshot.messages[1]?.content ?? "");
-      expect("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30").toContain(
-        snapshot.messages[1]?.content ?? "",
-      );
-      await new Promise((resolve) => setTimeout(resolve, 20));
+    while (seen.size <= 5) {
+      const { messages, is_processing } = await state(url(), session);
+      const text = messages[1]?.content ?? "";
+      expect([is_processing, numbers.startsWith(text)]).toEqual([true, true]);
+      seen.add(text);
     }
-    expect(seen.size).toBeGreaterThan(5);
-    expect((await state(url(), session)).messages[1]?.content).toMatch(/^1 2 3 .* 29 30$/);
+    await send(url(), "POST", "/api/interrupt", { session });
   });
 
   it("uses tools, and the message shows each call with its result", async () => {
@@ -105,13 +100,22 @@ describe("POST /api/chat", () => {
     expect(list.json()).toMatchObject([{ session_id: session }]);
   });
 
-  it("takes a message of 32,768 characters in the body and trims it; one more is a 413", async () => {
+  it("takes a message of 32,768 characters in the body and keeps it as sent; one more is a 413", async () => {
     const session = newSession();
-    const longest = "x".repeat(32_768);
-    const accepted = expectSnapshot(await post(session, {}, { message: ` ${longest}\n` }), session);
+    const longest = `  ${"x".repeat(32_765)}\n`;
+    const accepted = expectSnapshot(await post(session, {}, { message: longest }), session);
     expect(accepted.messages[0]?.content).toBe(longest);
     expectProblem(await post(newSession(), {}, { message: `${longest}x` }), 413);
     expectProblem(await post(newSession(), { message: `${longest}x` }), 413);
+  });
+
+  it("takes a message of 32,768 characters of any script in the query", async () => {
+    for (const character of ["x", "я", "語", "\u{1F600}"]) {
+      const session = newSession();
+      const message = character.repeat(32_768 / character.length);
+      const accepted = expectSnapshot(await post(session, { message }), session);
+      expect(accepted.messages[0]?.content).toBe(message);
+    }
   });
 
   it("keeps text of every script as it came", async () => {
@@ -133,9 +137,8 @@ describe("POST /api/chat", () => {
     ],
     ["user state beyond depth 16", { message: "hi", user_state: `${'{"a":'.repeat(17)}1${"}".repeat(17)}` }],
     ["user state beyond 8 KiB", { message: "hi", user_state: JSON.stringify({ a: "x".repeat(8200) }) }],
-    ["an empty wallet", { message: "hi", public_key: "" }],
+    ["user state of a wrong type", { message: "hi", user_state: '{"evm":{"chain_id":true}}' }],
     ["a wallet with a space", { message: "hi", public_key: "a b" }],
-    ["an empty client id", { message: "hi", client_id: "" }],
   ])("refuses %s: 400, and creates nothing", async (_name, query) => {
     const session = newSession();
     expectProblem(await post(session, query), 400);
@@ -198,7 +201,9 @@ describe("chat while the session works", () => {
     await chat(url(), session, "count to 20");
     await chat(url(), session, "what is 2 + 2?");
     const third = await chat(url(), session, "what is 3 + 3?");
-    expect(third.messages.map(({ status }) => status)).toEqual(["complete", "streaming", "queued", "queued"]);
+    // The answer itself is left out until its first text has reached the node that is asked.
+    const questions = third.messages.filter(({ sender }) => sender === "user");
+    expect(questions.map(({ status }) => status)).toEqual(["complete", "queued", "queued"]);
     const done = await settled(url(), session);
     expect(done.messages.map(({ sender, content }) => `${sender}: ${content.slice(0, 14)}`)).toEqual([
       "user: count to 20",

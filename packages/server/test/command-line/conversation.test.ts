@@ -51,7 +51,7 @@ it("stops the answer on Ctrl-C also while the conversation is being remembered",
   await user.shows("1 2 3 4 5 ");
   user.type(CTRL_C);
   await user.shows("(interrupted)");
-  expect(user.text).not.toContain("(given up)");
+  expect(user.text).not.toContain("(canceled)");
 });
 
 it("has commands: models, titles, conversations, a new one, and going on with an old one", async () => {
@@ -62,21 +62,21 @@ it("has commands: models, titles, conversations, a new one, and going on with an
     /\* calculator \{"expression":"12 \* 7"\}\n +calculator done in [^\n]+84\}\n12 \* 7 = 84\.\n>$/,
   );
   user.enter("/title Sums");
-  await user.shows("It is named Sums.");
+  await user.shows("Renamed to Sums.");
   user.enter("/new");
-  await user.shows("A new conversation.");
+  await user.shows("Started a new conversation.");
   user.enter("count to 3");
   await user.shows(/\n1 2 3\n>$/);
   user.enter("/threads");
-  await user.shows(/ 1\* count to 3 .*\n +2 {2}Sums .*\n\/open/);
+  await user.shows(/ 1\* count to 3 .*\n +2 {2}Sums .*\nType \/open/);
   user.enter("/open 2");
   await user.shows(/\(Sums\)\n> what is 12 \* 7\?\n\* calculator [^\n]+\n[^\n]+\n12 \* 7 = 84\.\n>$/);
   user.enter("/model");
   await user.shows("* demo/assistant");
   user.enter("/model nobody/knows");
-  await user.shows(/nobody\/knows(?![\s\S]*Answers come)[\s\S]*\n>$/);
+  await user.shows(/nobody\/knows(?![\s\S]*Now using)[\s\S]*\n>$/);
   user.enter("/thraeds");
-  await user.shows("There is no command /thraeds. Did you mean /threads?");
+  await user.shows("Unknown command /thraeds. Did you mean /threads?");
   user.enter("/quit");
   expect(await user.exits()).toBe(0);
   expect(await remembered()).toHaveLength(2);
@@ -89,11 +89,11 @@ it("opens what has the number in the list that is shown, whatever has been opene
   user.enter("count to 2");
   await user.shows(/\n1 2\n>$/);
   user.enter("/new");
-  await user.shows("A new conversation.");
+  await user.shows("Started a new conversation.");
   user.enter("count to 3");
   await user.shows(/\n1 2 3\n>$/);
   user.enter("/threads");
-  await user.shows(/ 1\* count to 3 .*\n +2 {2}count to 2 .*\n\/open/);
+  await user.shows(/ 1\* count to 3 .*\n +2 {2}count to 2 .*\nType \/open/);
   user.enter("/open 2");
   await user.shows(/\(count to 2\)\n> count to 2\n1 2\n>$/);
   user.enter("/open 1");
@@ -114,7 +114,7 @@ it("forgets a conversation that does not exist any more when it is to be opened"
   const again = sit(["chat"]);
   await again.shows(PROMPT);
   again.enter("/threads");
-  await again.shows(/ 1 {2}count to 2 .*\n\/open[^\n]*\n>$/);
+  await again.shows(/ 1 {2}count to 2 .*\nType \/open[^\n]*\n>$/);
   again.enter("/open 1");
   await again.shows(/> \/open 1\n[^\n]+\n>$/);
   again.enter("/threads");
@@ -222,7 +222,7 @@ it("with --wallet binds the wallet, and /threads lists what it has anywhere", as
   user.enter("what is 2 + 2?");
   await user.shows(/2 \+ 2 = 4\.\n>$/);
   user.enter("/threads");
-  await user.shows(/ 1\* what is 2 \+ 2\? .*\n +2 {2}count to 3 .*\n\/open/);
+  await user.shows(/ 1\* what is 2 \+ 2\? .*\n +2 {2}count to 3 .*\nType \/open/);
   user.enter("/open 2");
   await user.shows(/> count to 3\n1 2 3\n>$/);
   const { threads } = await service.client.listThreads(wallet);

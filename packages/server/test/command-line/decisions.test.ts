@@ -97,7 +97,7 @@ describe("a question", () => {
       /The assistant asks: Which colour\?\n +1\. red\n +2\. green\nA number, or your answer \(\/deny for none\):$/,
     );
     user.enter("");
-    await user.shows(/Say something, or \/deny\.\nA number[^\n]*$/);
+    await user.shows(/Type an answer, or \/deny\.\nA number[^\n]*$/);
     user.enter("2");
     expect(await told()).toContain("green");
     await ask(colours);
@@ -163,16 +163,18 @@ describe("a wallet", () => {
     (await model.next())
       .callTool("wallet_request_transaction", { to: bob, value_wei: "5" })
       .finish("tool-calls");
-    await user.shows(/send this transaction with your wallet \(value in wei\): [^\n]*"value":"5"/);
-    await user.shows(/Its hash when it is sent, or n:$/);
+    await user.shows(
+      /send this transaction with your wallet \(value in the smallest unit\): [^\n]*"value":"5"/,
+    );
+    await user.shows(/Transaction hash once sent, or n:$/);
     user.enter("y");
-    await user.shows(/A hash is 0x and 64 hexadecimal digits\.[^\n]*\nIts hash[^\n]*$/);
+    await user.shows(/A hash is 0x and 64 hexadecimal digits\.[^\n]*\nTransaction hash[^\n]*$/);
     const hash = await chain.send({ from: alice, to: bob, value: "0x5" });
     user.enter(hash);
     const sent = await model.next();
     expect(sent.prompt.at(-1)).toContain(hash);
     sent.callTool("wallet_request_transaction", { to: bob, value_wei: "6" }).finish("tool-calls");
-    await user.shows(/"value":"6"[^\n]*\nIts hash when it is sent, or n:$/);
+    await user.shows(/"value":"6"[^\n]*\nValue: 0\.0{17}6 ETH\nTransaction hash once sent, or n:$/);
     user.enter("n");
     const denied = await model.next();
     expect(denied.prompt.at(-1)).toContain("denied");

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { recordedRun } from "../../src/cli/testing/recorded-run.ts";
-import { freePort } from "../free-port.ts";
+import { findFreePort } from "../../torture/harness/server-process.ts";
 import { isWithoutPostgres } from "../postgres-server.ts";
 import { usePostgres } from "../use-postgres.ts";
 import { Service } from "./service.ts";
@@ -147,7 +147,7 @@ describe("examples that end", () => {
 
 describe("examples that go on", () => {
   it.each(OTHERS.filter((example) => example.endsWith("serve")))("%s", async (example) => {
-    const port = String(await freePort());
+    const port = String(await findFreePort());
     const line = example.replace("PORT=9000", `PORT=${port}`);
     const env = { ...environment(), PORT: port, COLLOQUY_DATA_DIR: join(service.directory, port) };
     const child = spawn(
@@ -199,7 +199,7 @@ describe.skipIf(await isWithoutPostgres())("examples that move to and from Postg
     if (example.includes("--from postgres")) expect(await type(there)).toMatchObject({ code: 0 });
     const moved = await type(line);
     expect(moved).toMatchObject({ code: 0 });
-    expect(moved.output).toContain("Everything is there");
+    expect(moved.output).toContain("All rows are copied");
     await service.run();
   });
 });

@@ -58,9 +58,9 @@ it("does so in answers that stream in pieces, in questions, titles and the names
   (await model.next()).say("Thank you.").finish();
   await user.shows(/Thank you\.\n>$/);
   user.enter(`/title T\u001B]0;owned\u0007`);
-  await user.shows("It is named");
+  await user.shows("Renamed to");
   user.enter("/threads");
-  await user.shows(/\/open and a number goes on with one\.\n>$/);
+  await user.shows(/Type \/open and a number to continue one\.\n>$/);
   expect(user.title).toBeNull();
   expect(user.written).not.toMatch(OBEYED);
 });

@@ -10,7 +10,7 @@ import { CTRL_C, type TerminalUser } from "./terminal.ts";
 vi.setConfig({ testTimeout: 90_000 });
 
 const WALLET = "0x52908400098527886E0F7030069857D2E4169EE7";
-const AWAY = "(the service cannot be reached; trying again)";
+const AWAY = "(connection lost; reconnecting)";
 
 let service: Service;
 let proxy: FaultProxy;
@@ -79,7 +79,7 @@ it("gives up a message that is stored and whose answer does not come; the next C
   const last = async () => (await client.getState(id)).messages.at(-1)?.content;
   await vi.waitUntil(async () => (await last()) === "1 2 3", { timeout: 30_000 });
   user.type(CTRL_C);
-  await user.shows(/\(given up\)\n>$/);
+  await user.shows(/\(canceled\)\n>$/);
   user.type(CTRL_C);
   expect(await user.exits()).toBe(0);
 });
@@ -92,7 +92,7 @@ it("does not stop what somebody else asks after a list was given up", async () =
   user.enter("/threads");
   await asked;
   user.type(CTRL_C);
-  await user.shows("(given up)");
+  await user.shows("(canceled)");
   await service.client.sendMessage(await lastId(), "count to 40");
   await user.shows(/> count to 40\n[\s\S]*38 39 40\n>$/);
   expect(user.text).not.toContain("(interrupted)");

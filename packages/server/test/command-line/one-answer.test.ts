@@ -53,11 +53,11 @@ it("exits with 1 when a person is asked, and at once where the conversation wait
   const asked = await run(["chat", "what time is it?"]);
   expect(asked.code).toBe(1);
   expect(asked.errors).toMatch(
-    /asks for a decision about current_time.*colloquy chat --session [0-9a-f-]{36}\n$/,
+    /needs a decision about current_time.*colloquy chat --session [0-9a-f-]{36}\n$/,
   );
   const { code, output, errors } = await run(["chat", "--session", await lastId(), "And now?"]);
   expect({ code, output }).toEqual({ code: 1, output: "" });
-  expect(errors).toMatch(/^[^\n]*asks for a decision about current_time[^\n]*\n$/);
+  expect(errors).toMatch(/^[^\n]*needs a decision about current_time[^\n]*\n$/);
 });
 
 it("stops the answer and exits with 130 on Ctrl-C", async () => {
@@ -70,9 +70,9 @@ it("stops the answer and exits with 130 on Ctrl-C", async () => {
 });
 
 it.each([
-  [["--json"], 2, /nothing to ask/],
-  [["--url", "nowhere", "hi"], 2, /--url: nowhere is no address/],
-  [["--session", "x", "hi"], 2, /x is no session id/],
+  [["--json"], 2, /question is empty/],
+  [["--url", "nowhere", "hi"], 2, /--url: nowhere is not a URL/],
+  [["--session", "x", "hi"], 2, /x is not a session id/],
   [["--session", "6f2a9d1e-3b47-4c58-9a60-d2e5f7081b3c", "hi"], 1, /no session/],
   [["--model", "a/b", "hi"], 1, /demo\/assistant/],
   [["--url", "http://127.0.0.1:1", "hi"], 1, /Nothing answers at http:\/\/127\.0\.0\.1:1/],

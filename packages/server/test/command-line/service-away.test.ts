@@ -4,7 +4,7 @@ import { createClient } from "@colloquy/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FaultProxy } from "../../../client/test/fault-proxy.ts";
 import { Program } from "../black-box/server.ts";
-import { freePort } from "../free-port.ts";
+import { findFreePort } from "../../torture/harness/server-process.ts";
 import { PROMPT, useSeats } from "./seats.ts";
 
 // Processes are started one after the other, on machines that do much else.
@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 90_000 });
 let program: Program;
 let port = "";
 beforeEach(async () => {
-  port = String(await freePort());
+  port = String(await findFreePort());
   program = await Program.start(null, { PORT: port });
 });
 afterEach(() => program.remove());
@@ -29,12 +29,12 @@ describe("a service that goes away", () => {
     user.enter("count to 60");
     await user.shows("1 2 3 4 5 6 7 8 9 10 11 12 ");
     await program.stop("SIGKILL");
-    await user.shows("(the service cannot be reached; trying again)");
+    await user.shows("(connection lost; reconnecting)");
     await program.run();
-    await user.shows(/\(the service is back\)[\s\S]*58 59 60\n>$/);
+    await user.shows(/\(reconnected\)[\s\S]*58 59 60\n>$/);
     // Nothing was said twice but what the service itself began again.
     expect(user.text.match(/(?<!\d)5 6 7 8(?!\d)/g)?.length).toBeLessThanOrEqual(
-      user.text.includes("(the answer begins again)") ? 2 : 1,
+      user.text.includes("(the answer restarts)") ? 2 : 1,
     );
     user.enter("what did I say first?");
     await user.shows('The first thing you said was: "count to 60"');
@@ -67,7 +67,7 @@ describe("without a server", () => {
 
   it("runs a service of its own where none runs, on the configured data, and ends it", async () => {
     const user = sit(["chat"]);
-    await user.shows("a service of its own");
+    await user.shows("private service");
     user.enter("count to 3");
     await user.shows(/\n1 2 3\n>$/);
     const second = sit(["chat"]);

@@ -11,7 +11,7 @@ import { readEnvironment } from "../../src/config/environment.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { Logger } from "../../src/core/ports/logger.ts";
 import { buildServer, type ColloquyServer } from "../../src/server.ts";
-import { freePort } from "../free-port.ts";
+import { findFreePort } from "../../torture/harness/server-process.ts";
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -44,7 +44,7 @@ export class Service {
     if (config !== undefined) {
       await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(config));
     }
-    const port = String(await freePort());
+    const port = String(await findFreePort());
     const service = new Service(directory, { HOST: "127.0.0.1", PORT: port, ...environment }, models);
     await service.run();
     return service;

@@ -74,9 +74,7 @@ describe("beside a running server", () => {
     const id = await said(service, "count to 3");
     const refused = await service.command(["sessions", "delete", id], { COLLOQUY_ADMIN_KEY: ADMIN_KEY });
     expect(refused).toMatchObject({ code: 1, output: "" });
-    expect(refused.errors).toMatch(
-      /^Colloquy: There is no administration at [^\n]+COLLOQUY_ADMIN_KEY set\.\n$/,
-    );
+    expect(refused.errors).toMatch(/^Colloquy: There is no admin API at [^\n]+COLLOQUY_ADMIN_KEY set\.\n$/);
     expect((await service.client.getSession(id)).session_id).toBe(id);
   });
 });
@@ -122,7 +120,7 @@ describe("without a server", () => {
     const id = await said(service, "count to 3");
     await service.stop();
     expect(await run("delete", id)).toEqual({ code: 0, output: `${id} is deleted.\n`, errors: "" });
-    expect((await run("list")).output).toBe("There are no such sessions.\n");
+    expect((await run("list")).output).toBe("No sessions match.\n");
     const absent = await run("show", randomUUID());
     expect(absent).toMatchObject({ code: 1, output: "" });
     expect(absent.errors).toMatch(/^Colloquy: There is no session with the id [^\n]+\n$/);
@@ -151,7 +149,7 @@ describe("at a service elsewhere, with its admin key", () => {
     expect(listed((await run(["list", "--json", "--limit", "1"])).output)).toMatchObject([
       { session_id: second },
     ]);
-    expect((await run(["list", "--status", "failed"])).output).toBe("There are no such sessions.\n");
+    expect((await run(["list", "--status", "failed"])).output).toBe("No sessions match.\n");
     for (const json of [[], ["--json"]]) {
       const shown = await run(["show", first, ...json]);
       expect(shown).toMatchObject({ code: 0, errors: "" });
@@ -172,7 +170,7 @@ describe("at a service elsewhere, with its admin key", () => {
       "another-key-0123456789-0123456789",
       () => service.url,
       1,
-      /refuses this COLLOQUY_ADMIN_KEY/,
+      /rejects this COLLOQUY_ADMIN_KEY/,
     ],
     [
       "no service there",
@@ -181,7 +179,7 @@ describe("at a service elsewhere, with its admin key", () => {
       1,
       /Nothing answers at http:\/\/127\.0\.0\.1:1\./,
     ],
-    ["a path where none is", ADMIN_KEY, () => `${service.url}/chat`, 1, /Look at the address/],
+    ["a path where none is", ADMIN_KEY, () => `${service.url}/chat`, 1, /Check the URL/],
   ])("with %s changes nothing, and says what to do in one sentence", async (_, key, url, code, why) => {
     const id = await said(service, "count to 2");
     for (const parameters of [["list"], ["show", id], ["delete", id]]) {

@@ -17,7 +17,7 @@ import { loadConfig } from "../../src/config/load-config.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { chat, newSession, send, settled } from "../black-box/client.ts";
 import { Program } from "../black-box/server.ts";
-import { freePort } from "../free-port.ts";
+import { findFreePort } from "../../torture/harness/server-process.ts";
 import { isWithoutPostgres, PostgresServer } from "../postgres-server.ts";
 import { findProgram, isWithout } from "../programs.ts";
 import { readStages, restsOf, ROOT } from "./dockerfile.ts";
@@ -37,8 +37,12 @@ const Service = z.looseObject({
   healthcheck: z.looseObject({ test: Command }).optional(),
   networks: z.unknown(),
 });
-const Compose = z.looseObject({ services: z.record(z.string(), Service) });
-const { services } = Compose.parse(parse(await readFile(FILE, "utf8"), { merge: true }));
+const Subnet = z.object({ subnet: z.string() });
+const Compose = z.looseObject({
+  services: z.record(z.string(), Service),
+  networks: z.looseObject({ front: z.object({ ipam: z.object({ config: z.array(Subnet) }) }) }),
+});
+const { services, networks } = Compose.parse(parse(await readFile(FILE, "utf8"), { merge: true }));
 const nodes = Object.entries(services).filter(([name]) => name.startsWith("node-"));
 const [, node] = nodes[0]!;
 
@@ -51,10 +55,10 @@ const GIVEN = {
 
 const PATIENCE = { timeout: 20_000 };
 
-const withoutPostgres = (await isWithoutPostgres()) || (await isWithout("pg_isready"));
-const withoutNats = (await isWithout("nats-server")) || (await isWithout("wget"));
+const withoutPostgres = await isWithoutPostgres();
+const withoutNats = await isWithout("nats-server");
 
-describe("compose.yaml", () => {
+describe("compose.yaml", async () => {
   it("is one that its linter has nothing to say about", () => {
     const linter = new DCLinter({ rules: {}, quiet: false, debug: false, exclude: [] });
     const found = linter
@@ -72,12 +76,25 @@ describe("compose.yaml", () => {
     expect([...new Set(upstreams)]).toEqual(nodes.map(([name]) => `${name}:${port}`));
   });
 
-  it("gives the nodes addresses of the network whose proxies they trust", () => {
-    const trusted = ipaddr.parseCIDR(node.environment!["COLLOQUY_TRUSTED_PROXIES"]!);
+  it("gives nginx the only address that the nodes trust, and each node one of its own", () => {
+    const proxy = node.environment!["COLLOQUY_TRUSTED_PROXIES"]!;
+    const Front = z.object({ front: z.object({ ipv4_address: z.literal(proxy) }) });
+    Front.parse(services["nginx"]!.networks);
+    const network = ipaddr.parseCIDR(networks.front.ipam.config[0]!.subnet);
+    expect(ipaddr.parse(proxy).match(network)).toBe(true);
     const Networks = z.object({ front: z.object({ ipv4_address: z.string() }), back: z.null() });
     const addresses = nodes.map(([, { networks }]) => Networks.parse(networks).front.ipv4_address);
-    expect(new Set(addresses).size).toBe(3);
-    for (const address of addresses) expect(ipaddr.parse(address).match(trusted)).toBe(true);
+    expect(new Set([proxy, ...addresses]).size).toBe(4);
+    for (const address of addresses) expect(ipaddr.parse(address).match(network)).toBe(true);
+  });
+
+  it("lets nodes answer to the name that nginx has where it is published, until .env names others", async () => {
+    const settings = await readFile(join(ROOT, "deploy/nginx.conf"), "utf8");
+    const names = /^ +server_name (.*);$/m.exec(settings)![1]!.split(" ");
+    const hosts = (given: Readonly<Record<string, string>>) =>
+      filled(node.environment!, {}, given)["COLLOQUY_ALLOWED_HOSTS"];
+    expect(names).toContain(hosts({}));
+    expect(hosts({ COLLOQUY_ALLOWED_HOSTS: "chat.test" })).toBe("chat.test");
   });
 
   it("gives the nodes variables that the service takes", async () => {
@@ -112,7 +129,7 @@ describe("compose.yaml", () => {
     expect(volumes).toEqual([`postgres:${folder}`]);
   });
 
-  it.skipIf(withoutPostgres)(
+  it.skipIf(withoutPostgres || (await isWithout("pg_isready")))(
     "starts PostgreSQL with settings that it takes, and asks it whether it is ready",
     async () => {
       const server = await startPostgres();
@@ -132,16 +149,19 @@ describe("compose.yaml", () => {
     60_000,
   );
 
-  it.skipIf(withoutNats)("starts NATS with words that it takes, and asks it whether it is well", async () => {
-    const nats = await startNats();
-    const isWell = () => succeeds(services["nats"]!.healthcheck!.test, { 8222: nats.monitor });
-    try {
-      expect(await isWell()).toBe(true);
-    } finally {
-      await nats.stop();
-    }
-    expect(await isWell()).toBe(false);
-  });
+  it.skipIf(withoutNats || (await isWithout("wget")))(
+    "starts NATS with words that it takes, and asks it whether it is well",
+    async () => {
+      const nats = await startNats();
+      const isWell = () => succeeds(services["nats"]!.healthcheck!.test, { 8222: nats.monitor });
+      try {
+        expect(await isWell()).toBe(true);
+      } finally {
+        await nats.stop();
+      }
+      expect(await isWell()).toBe(false);
+    },
+  );
 
   it.skipIf(withoutPostgres || withoutNats)(
     "starts a node that answers chats, on the PostgreSQL and NATS beside it and with their passwords",
@@ -178,16 +198,20 @@ describe("compose.yaml", () => {
 function filled(
   variables: Readonly<Record<string, string>>,
   places: Readonly<Record<string, string>> = {},
+  given: Readonly<Record<string, string>> = GIVEN,
 ): Record<string, string> {
   const moved = (text: string) =>
     Object.entries(places).reduce((soFar, [from, to]) => soFar.replace(from, to), text);
   return Object.fromEntries(
-    Object.entries(variables).map(([name, value]) => [name, moved(withGiven(value))]),
+    Object.entries(variables).map(([name, value]) => [name, moved(withGiven(value, given))]),
   );
 }
 
-function withGiven(text: string): string {
-  return text.replaceAll(/\$\{(\w+):\?[^}]+\}/g, (_all, word: keyof typeof GIVEN) => GIVEN[word]);
+function withGiven(text: string, given: Readonly<Record<string, string>> = GIVEN): string {
+  return text.replaceAll(
+    /\$\{(\w+):([?-])([^}]+)\}/g,
+    (_all, word: string, kind: string, text: string) => given[word] ?? (kind === "-" ? text : ""),
+  );
 }
 
 /** A server with the settings and the order of text that the service has. */
@@ -230,7 +254,7 @@ interface Nats {
 
 /** A server that is given the words that the service has. */
 async function startNats(): Promise<Nats> {
-  const [port, monitor] = [await freePort(), await freePort()];
+  const [port, monitor] = [await findFreePort(), await findFreePort()];
   const words = services["nats"]!.command!.map((word) => withGiven(word).replace("8222", String(monitor)));
   const program = await findProgram("nats-server");
   const child = spawn(program!, ["--addr", "127.0.0.1", "--port", String(port), ...words], {

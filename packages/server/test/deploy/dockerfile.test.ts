@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { validate } from "dockerfile-utils";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectSnapshot, newSession, send } from "../black-box/client.ts";
-import { freePort } from "../free-port.ts";
+import { findFreePort } from "../../torture/harness/server-process.ts";
 import { commandOf, dockerfileText, readStages, restsOf, ROOT, type Instruction } from "./dockerfile.ts";
 
 const run = promisify(execFile);
@@ -49,7 +49,7 @@ describe("the Dockerfile", () => {
   });
 
   it("makes an image that holds all that the service needs, run by somebody who owns nothing in it", async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     const environment = { ...environmentOf(last, folder), PORT: String(port), HOST: "127.0.0.1" };
     const user = isRoot ? userOf(last) : null;
     const data = join(folder, "data");

@@ -77,7 +77,7 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
     });
 
     it("takes the longest message, in the query as in the body", async () => {
-      const message = "x".repeat(32_768);
+      const message = "語".repeat(32_768);
       await chat(nginx.url, newSession(), message);
       const session = newSession();
       expectSnapshot(await send(nginx.url, "POST", "/api/chat", { session, json: { message } }), session);
@@ -91,6 +91,13 @@ describe.skipIf(await isWithout("nginx"))("nginx with the settings of deploy/", 
       for (const path of ["/healthz", "/readyz", "/metrics"]) {
         expect((await send(nginx.url, "GET", path)).status).toBe(404);
       }
+    });
+
+    it("answers nothing to who asks for a name that is not its own", async () => {
+      for (const host of ["evil.example.net", "192.0.2.7"]) {
+        await expect(send(nginx.url, "GET", "/api/state", { headers: { host } })).rejects.toThrow();
+      }
+      await expect.poll(() => nginx.logged(), { timeout: 10_000 }).toContain("GET /api/state 444 ");
     });
 
     it("logs no message and no id of a session", async () => {

@@ -6,7 +6,8 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../free-port.ts";
+import { findFreePort } from "../../torture/harness/server-process.ts";
+import { leaveUnchecked } from "../documented-traffic.ts";
 import { findProgram } from "../programs.ts";
 
 const SETTINGS = join(import.meta.dirname, "../../../../deploy/nginx.conf");
@@ -39,10 +40,11 @@ export class Nginx {
     await chmod(folder, 0o755);
     const logs = join(folder, "log");
     await mkdir(logs);
-    const port = await freePort();
+    const port = await findFreePort();
     const temporary = TEMPORARY.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join("\n");
     const given: readonly (readonly [string, string])[] = [
       ...places,
+      ["listen 80 default_server;", `listen 127.0.0.1:${port} default_server;`],
       ["listen 80;", `listen 127.0.0.1:${port};`],
       ["/var/log/nginx/", `${logs}/`],
       ["/run/nginx.pid", join(folder, "nginx.pid")],
@@ -60,6 +62,7 @@ export class Nginx {
     process.once("exit", () => child.kill("SIGKILL"));
     const nginx = new Nginx(`http://127.0.0.1:${port}`, folder, child);
     await nginx.#listening(port);
+    leaveUnchecked(nginx.url);
     return nginx;
   }
 

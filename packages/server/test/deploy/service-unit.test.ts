@@ -9,15 +9,17 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findFreePort, ServerProcess } from "../../torture/harness/server-process.ts";
 import { newSession, send } from "../black-box/client.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
 import { isWithout } from "../programs.ts";
 import { dockerfileText, ROOT } from "./dockerfile.ts";
 
 const run = promisify(execFile);
 const UNIT = await readFile(join(ROOT, "deploy/colloquy.service"), "utf8");
 
-const isUntraced = await isWithout("strace");
+const withoutSystemd = await isWithout("systemd-analyze");
+const withoutTrace = await isWithout("strace", "systemd-analyze");
 
-describe.skipIf(await isWithout("systemd-analyze"))("the unit for systemd", () => {
+describe("the unit for systemd", () => {
   let directory: string;
   let unit: string;
   beforeEach(async () => {
@@ -27,12 +29,34 @@ describe.skipIf(await isWithout("systemd-analyze"))("the unit for systemd", () =
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
-  it("is one that systemd takes, with nothing to warn of", async () => {
+  it.skipIf(withoutSystemd)("is one that systemd takes, with nothing to warn of", async () => {
     const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", unit]);
     expect(stdout + stderr).toBe("");
   });
 
-  it("leaves little to whoever gets into the service", async () => {
+  it.skipIf(withoutSystemd)(
+    "has lines that give it a secret in a file, for systemd to take when they are wanted",
+    async () => {
+      const lines = UNIT.match(/^#(?:LoadCredential|Environment)=.*$/gm) ?? [];
+      const [credential, variable] = lines.map((line) => line.replace(/^#/, ""));
+      await writeFile(
+        unit,
+        (await readFile(unit, "utf8")).replaceAll(/^#(?=LoadCredential|Environment)/gm, ""),
+      );
+      const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", unit]);
+      expect(stdout + stderr).toBe("");
+      const [, name] = /^LoadCredential=([\w-]+):\//.exec(credential!) ?? [];
+      const [, given, path] = /^Environment=(\w+)=%d\/(.+)$/.exec(variable!) ?? [];
+      expect(path).toBe(name);
+      await writeFile(join(directory, "key"), "a-key_of/16.chars-in-a-file\n");
+      const environment = { [given!]: join(directory, "key") };
+      const loaded = await loadConfig({ environment, workingDirectory: directory });
+      expect(loaded).toMatchObject({ ok: true, warnings: [] });
+      expect(loaded.ok && loaded.config.adminKey?.reveal()).toBe("a-key_of/16.chars-in-a-file");
+    },
+  );
+
+  it.skipIf(withoutSystemd)("leaves little to whoever gets into the service", async () => {
     // Of 100; a service without any of it has 96.
     const rating = run("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit]);
     await expect(rating).resolves.toHaveProperty("stdout");
@@ -79,7 +103,7 @@ describe.skipIf(await isWithout("systemd-analyze"))("the unit for systemd", () =
     expect(made.exec(guide)?.[1]).toBe(made.exec(UNIT)?.[1]);
   });
 
-  it.skipIf(isUntraced)(
+  it.skipIf(withoutTrace)(
     "allows every call to the system that the service makes",
     async () => {
       const parameters = setting("ExecStart")[0]!.split(" ");

@@ -77,7 +77,7 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
   "GET /api/control/apps": { class: "key", path: () => "/api/control/apps" },
   "GET /api/actions": { class: "session", path: () => "/api/actions" },
   "POST /api/actions/{id}": {
-    class: "session",
+    class: "app",
     path: ({ conversation: { action } }) => `/api/actions/${action}`,
     body: () => ({ decision: "approve" }),
   },

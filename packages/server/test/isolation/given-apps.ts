@@ -74,13 +74,18 @@ export interface GivenService {
   keyOf(caller: Caller, app: AppName): string | null;
   /** Makes a conversation of the App. */
   converse(app: AppName, canaries: boolean): Promise<Conversation>;
+  /** Lets a minute of rate limits pass. */
+  passMinute(): void;
   close(): Promise<void>;
 }
 
 const canary = (app: string, kind: string): string => `canary-${app}-${kind}-${randomUUID().slice(0, 8)}`;
 
 export async function givenService(): Promise<GivenService> {
-  const clock = createSystemClock();
+  const system = createSystemClock();
+  let passedMs = 0;
+  const clock = { ...system, monotonic: () => system.monotonic() + passedMs };
+  const passMinute = (): void => void (passedMs += 60_001);
   const onFatal = (error: Error): never => {
     throw error;
   };
@@ -109,7 +114,7 @@ export async function givenService(): Promise<GivenService> {
     await given.close();
     for (const one of servers) await one.close();
   };
-  return { ...given, close };
+  return { ...given, passMinute, close };
 }
 
 export type AppDraft = ReturnType<typeof draftApp>;
@@ -226,7 +231,14 @@ interface Unfilled {
   readonly wallet: string;
 }
 
-async function fill({ server, url, drafts, keys, logged, wallet }: Unfilled): Promise<GivenService> {
+async function fill({
+  server,
+  url,
+  drafts,
+  keys,
+  logged,
+  wallet,
+}: Unfilled): Promise<Omit<GivenService, "passMinute">> {
   const converse = async (app: AppName, canaries: boolean): Promise<Conversation> => {
     const draft = drafts.find(({ name }) => name === app)!;
     return await makeConversation({ url, key: keys[app], draft, wallet: canaries ? wallet : null });

@@ -87,10 +87,10 @@ async function claimAgo(code: ServiceCode, age: number): Promise<number> {
     logger: SILENT,
     run: () => new Promise(() => undefined),
     models: () => ({}),
-    settle: () => undefined,
+    apply: () => undefined,
     maxWaiting: 10,
     isAlone: false,
-    callOthers: () => undefined,
+    notifyOthers: () => undefined,
   });
   dispatcher.ring();
   await clock.advance(age * UNIT_MS);
@@ -121,7 +121,7 @@ function owning(code: ServiceCode, heldUntil: number) {
   const clock = new ManualClock();
   const running = new code.RunningTurns({ total: 1, byProvider: {} });
   const turn: RunningTurn = { turn: startedTurn(), controller: new AbortController(), heldUntil };
-  running.promise(1);
+  running.reserve(1);
   running.add(turn);
   const answer = Promise.withResolvers<Renewal>();
   const store: Pick<TurnStore, "renew" | "releaseDeadLeases"> = {

@@ -1,12 +1,14 @@
-import { describe, expect, it } from "vitest";
+import crypto from "node:crypto";
+import { syncBuiltinESMExports } from "node:module";
+import { describe, expect, it, vi } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { AppKeyRecord } from "../../core/ports/key-store.ts";
-import { CheckedKeys, REMEMBERED_MS } from "./checked-keys.ts";
+import { CheckedKeys, MAX_AGE_MS } from "./checked-keys.ts";
 import { digestSecret, formatKey, newKey, type KeyParts } from "./key-text.ts";
 
-/** Checks over a store that counts what it is asked, with the Apps `defi` and `games` configured. */
-function givenKeys(remembered = 100) {
+/** Creates `CheckedKeys` on a store that records lookups, with the Apps `defi` and `games` configured. */
+function givenKeys(maxCached = 100) {
   const clock = new ManualClock();
   const records = new Map<string, AppKeyRecord>();
   const asked: string[] = [];
@@ -20,7 +22,7 @@ function givenKeys(remembered = 100) {
   };
   const configured = new Set(["default", "defi", "games"]);
   const apps = { get: (name: string) => (configured.has(name) ? ({ name } as never) : null) };
-  const keys = new CheckedKeys({ store: { find }, clock, apps, remembered });
+  const keys = new CheckedKeys({ store: { find }, clock, apps, maxCached });
   const add = (more: Partial<AppKeyRecord> = {}): KeyParts => {
     const parts = newKey();
     const digest = digestSecret(parts.secret).toString("hex");
@@ -34,8 +36,24 @@ function givenKeys(remembered = 100) {
   return { clock, keys, add, revoke, asked, records, configured, state };
 }
 
-describe("a key", () => {
-  it("opens what it was made for", async () => {
+/** Returns the answer of a check, the number of digests, and the sizes of constant-time comparisons. */
+async function workOf<Answer>(check: () => Promise<Answer>) {
+  const digests = vi.spyOn(crypto, "createHash");
+  const compare = vi.spyOn(crypto, "timingSafeEqual");
+  syncBuiltinESMExports();
+  try {
+    const answer = await check();
+    const compared = compare.mock.calls.flat().map(({ byteLength }) => byteLength);
+    return { answer, digests: digests.mock.calls.length, compared };
+  } finally {
+    digests.mockRestore();
+    compare.mockRestore();
+    syncBuiltinESMExports();
+  }
+}
+
+describe("checking a key", () => {
+  it("returns its id and Apps", async () => {
     const { keys, add } = givenKeys();
     const parts = add({ apps: ["defi", "games"] });
     expect(await keys.check(formatKey(parts))).toEqual({
@@ -45,7 +63,7 @@ describe("a key", () => {
     });
   });
 
-  it("is not good when its secret is not the one that belongs to its id", async () => {
+  it("rejects a secret that does not belong to the id", async () => {
     const { keys, add, records } = givenKeys();
     const [mine, other] = [add(), add()];
     records.set(mine.id, { ...records.get(mine.id)!, digest: records.get(other.id)!.digest });
@@ -53,7 +71,7 @@ describe("a key", () => {
     expect(await keys.check(formatKey(other))).not.toBeNull();
   });
 
-  it("is not good when nobody has it, and costs no look into the store when it was typed wrong", async () => {
+  it("rejects an unknown id, and a mistyped key without a store lookup", async () => {
     const { keys, asked } = givenKeys();
     const text = formatKey(newKey());
     expect(await keys.check(text)).toBeNull();
@@ -63,7 +81,18 @@ describe("a key", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("ends at its time, without another look into the store", async () => {
+  it("does the same work for an unknown id and for a wrong secret", async () => {
+    const { keys, add, records } = givenKeys();
+    const known = add();
+    const ofAnother = digestSecret(newKey().secret).toString("hex");
+    records.set(known.id, { ...records.get(known.id)!, digest: ofAnother });
+    const refused = { answer: null, digests: 1, compared: [32, 32] };
+    for (const parts of [known, newKey()]) {
+      expect(await workOf(() => keys.check(formatKey(parts)))).toEqual(refused);
+    }
+  });
+
+  it("rejects a key that has expired, without another store lookup", async () => {
     const { keys, add, clock, asked } = givenKeys();
     const text = formatKey(add({ expiresAt: clock.now() + 1000 }));
     await clock.advance(999);
@@ -73,18 +102,18 @@ describe("a key", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("that is revoked by whoever opens nothing two seconds later", async () => {
+  it("rejects a revoked key after two seconds at the latest", async () => {
     const { keys, add, revoke, clock } = givenKeys();
     const parts = add();
     expect(await keys.check(formatKey(parts))).not.toBeNull();
     revoke(parts);
-    await clock.advance(REMEMBERED_MS - 1);
+    await clock.advance(MAX_AGE_MS - 1);
     await keys.check(formatKey(parts));
     await clock.advance(1);
     expect(await keys.check(formatKey(parts))).toBeNull();
   });
 
-  it("opens no App that is not configured, as soon as it is not, and the default one is none", async () => {
+  it("grants access to configured Apps only, and never to the default one", async () => {
     const { keys, add, configured } = givenKeys();
     const text = formatKey(add({ apps: ["default", "defi", "games", "gone"] }));
     expect((await keys.check(text))?.apps).toEqual(new Set(["defi", "games"]));
@@ -93,26 +122,26 @@ describe("a key", () => {
   });
 });
 
-describe("the store", () => {
-  it("is asked once in two seconds, however many check at the same time", async () => {
+describe("the cache of store lookups", () => {
+  it("serves concurrent and later checks for two seconds", async () => {
     const { keys, add, asked, clock } = givenKeys();
     const text = formatKey(add());
     await Promise.all(Array.from({ length: 10 }, () => keys.check(text)));
-    await clock.advance(REMEMBERED_MS - 1);
+    await clock.advance(MAX_AGE_MS - 1);
     expect(await keys.check(text)).toMatchObject({ askedAt: 0 });
     expect(asked).toHaveLength(1);
     await clock.advance(1);
-    expect(await keys.check(text)).toMatchObject({ askedAt: REMEMBERED_MS });
+    expect(await keys.check(text)).toMatchObject({ askedAt: MAX_AGE_MS });
     expect(asked).toHaveLength(2);
   });
 
-  it("is asked anew when it takes longer than that to answer", async () => {
+  it("does not share a lookup that is older than two seconds", async () => {
     const { keys, add, asked, clock, state, revoke } = givenKeys();
     const { promise: gate, resolve } = Promise.withResolvers<void>();
     state.gate = gate;
     const parts = add();
     const early = keys.check(formatKey(parts));
-    await clock.advance(REMEMBERED_MS);
+    await clock.advance(MAX_AGE_MS);
     revoke(parts);
     const late = keys.check(formatKey(parts));
     expect(asked).toHaveLength(2);
@@ -121,7 +150,7 @@ describe("the store", () => {
     expect(await late).toBeNull();
   });
 
-  it("is asked once for an unknown id too, and what was guessed is forgotten when there is too much of it", async () => {
+  it("includes unknown ids, and evicts the oldest entries", async () => {
     const { keys, asked } = givenKeys(3);
     const guesses = Array.from({ length: 5 }, () => formatKey(newKey()));
     for (const guess of guesses) await keys.check(guess);
@@ -132,7 +161,7 @@ describe("the store", () => {
     expect(asked).toHaveLength(6);
   });
 
-  it("that fails is a failure of the check, and is asked again", async () => {
+  it("does not keep failed lookups", async () => {
     const { keys, add, state } = givenKeys();
     const text = formatKey(add());
     state.failure = new Unavailable(503, "store_unavailable", "Not now.", 1);

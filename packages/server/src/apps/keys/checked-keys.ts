@@ -1,5 +1,5 @@
-// Keys as they are checked on every request. What the store says of a key is remembered for a moment, so that polling with a key does not
-// read it each time, and for no longer, so that a revocation is seen soon, whichever process made it.
+// Checks keys on every request. Lookups are cached briefly, so that polling does not read the store each
+// time, and no longer, so that a revocation by any process takes effect soon.
 
 import { timingSafeEqual } from "node:crypto";
 import type { AppKeys, KeyGrant } from "../../core/ports/app-keys.ts";
@@ -9,14 +9,14 @@ import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { digestSecret, parseKey } from "./key-text.ts";
 
-/** How old an answer of the store may be that a check goes by, in milliseconds. */
-export const REMEMBERED_MS = 2_000;
-/** Ids remembered at most, those that nobody has too: who guesses them costs a read each and no memory. */
-const REMEMBERED = 10_000;
+/** Maximum age of a cached lookup in milliseconds. */
+export const MAX_AGE_MS = 2_000;
+/** Maximum number of cached ids, including unknown ones: guessing ids costs reads, but no memory. */
+const MAX_CACHED = 10_000;
 const NO_DIGEST = Buffer.alloc(32);
 
 interface Lookup {
-  /** When the store was asked, on the monotonic clock: what it answered was true then or later. */
+  /** Start of the lookup on the monotonic clock: the answer was current at this time or later. */
   readonly askedAt: number;
   readonly record: Promise<AppKeyRecord | null>;
 }
@@ -24,20 +24,20 @@ interface Lookup {
 export interface CheckedKeysOptions {
   readonly store: Pick<KeyStore, "find">;
   readonly clock: Pick<Clock, "now" | "monotonic">;
-  /** A key opens no App that is not configured. */
+  /** The configured Apps: keys grant no access to others. */
   readonly apps: Pick<AppCatalog, "get">;
-  readonly remembered?: number;
+  readonly maxCached?: number;
 }
 
 export class CheckedKeys implements AppKeys {
   readonly #options: CheckedKeysOptions;
-  readonly #remembered: number;
-  /** By id, in the order in which the store was asked. */
+  readonly #maxCached: number;
+  /** By id, in the order of the lookups. */
   readonly #lookups = new Map<string, Lookup>();
 
   constructor(options: CheckedKeysOptions) {
     this.#options = options;
-    this.#remembered = options.remembered ?? REMEMBERED;
+    this.#maxCached = options.maxCached ?? MAX_CACHED;
   }
 
   async check(key: string): Promise<KeyGrant | null> {
@@ -45,7 +45,7 @@ export class CheckedKeys implements AppKeys {
     if (parts === null) return null;
     const { askedAt, record: found } = this.#find(parts.id);
     const record = await found;
-    // Compared also where there is nothing to compare with, so that time does not tell which ids exist.
+    // Compare for unknown ids too, so that the response time does not reveal which ids exist.
     const digest = record === null ? NO_DIGEST : Buffer.from(record.digest, "hex");
     const isRight = timingSafeEqual(digestSecret(parts.secret), digest);
     if (record === null || !isRight || record.revokedAt !== null) return null;
@@ -60,12 +60,12 @@ export class CheckedKeys implements AppKeys {
   #find(id: string): Lookup {
     const now = this.#options.clock.monotonic();
     const known = this.#lookups.get(id);
-    if (known !== undefined && now - known.askedAt < REMEMBERED_MS) return known;
+    if (known !== undefined && now - known.askedAt < MAX_AGE_MS) return known;
     this.#lookups.delete(id);
     this.#makeRoom(now);
     const lookup: Lookup = { askedAt: now, record: this.#options.store.find(id) };
     this.#lookups.set(id, lookup);
-    // A store that fails is asked again by the next one.
+    // Do not cache a failure: the next check retries.
     lookup.record.catch(() => {
       if (this.#lookups.get(id) === lookup) this.#lookups.delete(id);
     });
@@ -74,7 +74,7 @@ export class CheckedKeys implements AppKeys {
 
   #makeRoom(now: number): void {
     for (const [id, { askedAt }] of this.#lookups) {
-      if (now - askedAt < REMEMBERED_MS && this.#lookups.size < this.#remembered) return;
+      if (now - askedAt < MAX_AGE_MS && this.#lookups.size < this.#maxCached) return;
       this.#lookups.delete(id);
     }
   }

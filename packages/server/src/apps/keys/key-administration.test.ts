@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import type { Store } from "../../core/ports/store.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
-import { CheckedKeys, REMEMBERED_MS } from "./checked-keys.ts";
+import { CheckedKeys, MAX_AGE_MS } from "./checked-keys.ts";
 import { KeyAdministration } from "./key-administration.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -31,8 +31,8 @@ afterEach(() => store.close());
 const create = (more: Partial<Parameters<KeyAdministration["create"]>[0]> = {}) =>
   administration.create({ apps: ["defi"], name: null, expiresInMs: null, ...more });
 
-describe("a key that is created", () => {
-  it("is good at once, and shown whole this once", async () => {
+describe("creating a key", () => {
+  it("returns a valid key, whose secret is not stored or listed", async () => {
     const issued = await create({ apps: ["defi", "games", "defi"], name: "web" });
     expect(issued).toMatchObject({ name: "web", apps: ["defi", "games"], expiresAt: null, status: "good" });
     expect(await keys.check(issued.key)).toMatchObject({
@@ -46,7 +46,7 @@ describe("a key that is created", () => {
     expect(JSON.stringify(listed)).not.toMatch(/digest|secret/);
   });
 
-  it("expires", async () => {
+  it("sets its expiry", async () => {
     const issued = await create({ expiresInMs: 90 * DAY_MS });
     expect(issued.expiresAt).toBe(clock.now() + 90 * DAY_MS);
     await clock.advance(90 * DAY_MS);
@@ -59,12 +59,12 @@ describe("a key that is created", () => {
     [["defi", "x", "y"], 'There is no App "x", "y". Apps that need a key: defi, games.'],
     [["default"], "The App default needs no key. Apps that need a key: defi, games."],
     [[], "A key must open at least one App. Apps that need a key: defi, games."],
-  ])("is refused for the Apps %j, with those that are configured", async (apps, detail) => {
+  ])("rejects the Apps %j, and names the configured ones", async (apps, detail) => {
     await expect(create({ apps })).rejects.toMatchObject({ code: "app_unknown", detail });
     expect(await administration.list()).toEqual([]);
   });
 
-  it("is refused where no App needs one", async () => {
+  it("rejects any App if no App needs a key", async () => {
     const none = new KeyAdministration({ store: store.keys, clock, apps: ["default"] });
     const creation = none.create({ apps: ["defi"], name: null, expiresInMs: null });
     await expect(creation).rejects.toMatchObject({
@@ -73,26 +73,26 @@ describe("a key that is created", () => {
   });
 });
 
-describe("a key that is revoked", () => {
-  it("opens nothing within five seconds, and is listed as revoked", async () => {
+describe("revoking a key", () => {
+  it("invalidates it within five seconds, and lists it as revoked", async () => {
     const issued = await create();
     expect(await keys.check(issued.key)).not.toBeNull();
     expect(await administration.revoke(issued.id)).toMatchObject({
       status: "revoked",
       revokedAt: clock.now(),
     });
-    await clock.advance(REMEMBERED_MS);
+    await clock.advance(MAX_AGE_MS);
     expect(await keys.check(issued.key)).toBeNull();
     expect(await administration.list()).toMatchObject([{ id: issued.id, status: "revoked" }]);
   });
 
-  it("must exist", async () => {
+  it("requires an existing key", async () => {
     await expect(administration.revoke("nobody")).rejects.toMatchObject({ code: "app_key_unknown" });
   });
 });
 
-describe("a key that is rotated", () => {
-  it("gives way to another one for the same Apps and time, and goes on for the overlap", async () => {
+describe("rotating a key", () => {
+  it("creates a key with the same Apps and lifetime, and keeps the old one valid for the overlap", async () => {
     const old = await create({ apps: ["defi", "games"], name: "web", expiresInMs: 90 * DAY_MS });
     await clock.advance(30 * DAY_MS);
     const next = await administration.rotate(old.id, DAY_MS);
@@ -110,7 +110,7 @@ describe("a key that is rotated", () => {
     expect(await keys.check(next.key)).not.toBeNull();
   });
 
-  it("must exist and not have ended", async () => {
+  it("requires an existing key that is still valid", async () => {
     await expect(administration.rotate("nobody", DAY_MS)).rejects.toMatchObject({ code: "app_key_unknown" });
     const { id } = await create();
     await administration.revoke(id);

@@ -1,4 +1,5 @@
-// What an operator does with keys: create, list, revoke, rotate. The only place that ever has a whole key, when it is made.
+// Key management for operators: create, list, revoke, rotate. The only code that sees a whole key, at its
+// creation.
 
 import { InvalidRequest, NotFound } from "../../core/errors.ts";
 import type { Clock } from "../../core/ports/clock.ts";
@@ -23,7 +24,7 @@ export class KeyAdministration implements KeyService {
 
   async create(input: Parameters<KeyService["create"]>[0]): Promise<IssuedKey> {
     const apps = [...new Set(input.apps)];
-    this.#mustBeConfigured(apps);
+    this.#assertConfigured(apps);
     const now = this.#options.clock.now();
     const expiresAt = input.expiresInMs === null ? null : now + input.expiresInMs;
     const issued = this.#issue({ name: input.name, apps, createdAt: now, expiresAt });
@@ -71,7 +72,7 @@ export class KeyAdministration implements KeyService {
     return { ...record, status: revokedAt !== null ? "revoked" : isOver ? "expired" : "good" };
   }
 
-  #mustBeConfigured(apps: readonly string[]): void {
+  #assertConfigured(apps: readonly string[]): void {
     const keyed = this.#options.apps.filter((name) => name !== DEFAULT_APP);
     const wrong = apps.filter((name) => !keyed.includes(name));
     if (apps.length > 0 && wrong.length === 0) return;

@@ -1,28 +1,28 @@
-// How an App key is written: `clq_<id>_<secret>` (contract section 4). The prefix lets scanners of repositories and logs find it; the
-// checksum at the end of the secret lets a typing error be refused without a look into the store.
+// The text format of an App key: `clq_<id>_<secret>` (contract section 4). The prefix lets secret scanners
+// find it; the checksum at the end of the secret lets a typing error be rejected without a store lookup.
 
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** Bytes from here on would make the first characters of the alphabet likelier than the others. */
+/** Bytes from here on are rejected: they would make the first characters of the alphabet more likely. */
 const UNBIASED = 256 - (256 % ALPHABET.length);
 const ID_LENGTH = 16;
-/** 30 characters of 62 are 178 random bits. */
+/** 30 characters out of 62 are 178 random bits. */
 const RANDOM_LENGTH = 30;
-/** 62 to the sixth is more than two to the 32nd: room for a CRC-32, which finds every wrong or exchanged character. */
+/** 62^6 > 2^32: room for a CRC-32, which detects every wrong or swapped character. */
 const CHECKSUM_LENGTH = 6;
 const KEY = new RegExp(
   `^clq_(?<id>[0-9A-Za-z]{${ID_LENGTH}})_(?<secret>[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}})$`,
 );
 
 export interface KeyParts {
-  /** May be shown: it names the key in lists and commands. */
+  /** Public: names the key in lists and commands. */
   readonly id: string;
   readonly secret: string;
 }
 
-/** The parts of a new key, nobody's before. */
+/** Returns the parts of a new, unique key. */
 export function newKey(): KeyParts {
   const id = randomText(ID_LENGTH);
   const random = randomText(RANDOM_LENGTH);
@@ -33,14 +33,14 @@ export function formatKey({ id, secret }: KeyParts): string {
   return `clq_${id}_${secret}`;
 }
 
-/** The parts of a key as it was sent, `null` when it is none or was not typed right. */
+/** Parses a key; returns `null` if it is malformed or mistyped. */
 export function parseKey(text: string): KeyParts | null {
   const { id, secret } = KEY.exec(text)?.groups ?? {};
   if (id === undefined || secret === undefined) return null;
   return checksum(id, secret.slice(0, RANDOM_LENGTH)) === secret.slice(RANDOM_LENGTH) ? { id, secret } : null;
 }
 
-/** SHA-256. The secret is random, so nothing slower than that is needed. */
+/** SHA-256. No slow hash is needed, because the secret is random. */
 export function digestSecret(secret: string): Buffer {
   return createHash("sha256").update(secret).digest();
 }

@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 describe("the key file", () => {
-  it("holds no keys before it is made, then the one it was made with, for its owner alone", async () => {
+  it("is empty before its creation, then holds its key and is readable by its owner only", async () => {
     const file = createKeyFile(path());
     expect(await file.read()).toEqual([]);
     expect(await file.isExposed()).toBe(false);
@@ -30,7 +30,7 @@ describe("the key file", () => {
     expect(await readdir(directory)).toEqual(["secret.key"]);
   });
 
-  it("is made once, however many make it", async () => {
+  it("is created once by concurrent calls", async () => {
     const keys = Array.from({ length: 8 }, newMasterKey);
     await Promise.all(keys.map((key) => createKeyFile(path()).create(key)));
     const made = await createKeyFile(path()).read();
@@ -41,7 +41,7 @@ describe("the key file", () => {
     expect(await readdir(directory)).toEqual(["secret.key"]);
   });
 
-  it("is replaced as a whole, newest first, also after a crash has left a draft", async () => {
+  it("is replaced atomically, also after a crash that has left a draft", async () => {
     const file = createKeyFile(path());
     const [old, next] = [newMasterKey(), newMasterKey()];
     await file.create(old);
@@ -53,7 +53,7 @@ describe("the key file", () => {
     expect(await readdir(directory)).toEqual(["secret.key"]);
   });
 
-  it("may be a link, and stays one", async () => {
+  it("may be a symbolic link, and stays one", async () => {
     const target = join(directory, "elsewhere");
     await createKeyFile(target).create(newMasterKey());
     await symlink(target, path());
@@ -66,13 +66,13 @@ describe("the key file", () => {
   it.each([
     ["nonsense", "correct horse", /secret\.key must be a key of 32 bytes/],
     ["nothing", "\n", /secret\.key is empty\. Put the master key back/],
-  ])("with %s in it is refused, and not repeated", async (_, content, sentence) => {
+  ])("is rejected if it contains %s, without quoting it", async (_, content, sentence) => {
     await writeFile(path(), content);
     await expect(createKeyFile(path()).read()).rejects.toThrow(sentence);
     await expect(createKeyFile(path()).read()).rejects.not.toThrow(/horse/);
   });
 
-  it.each([0o640, 0o604, 0o620, 0o666])("with mode %o is open to others", async (mode) => {
+  it.each([0o640, 0o604, 0o620, 0o666])("is exposed with mode %o", async (mode) => {
     await createKeyFile(path()).create(newMasterKey());
     await chmod(path(), mode);
     expect(await createKeyFile(path()).isExposed()).toBe(true);

@@ -1,5 +1,6 @@
-// The file `secret.key` of the data directory: the master keys of a service that was given none, one a line, newest first. It is only ever
-// replaced as a whole, so that whoever reads it, at whatever moment and after whatever crash, sees all of one state.
+// The file `secret.key` in the data directory: the master keys of a service that was given none, one per
+// line, newest first. It is only replaced atomically, so that every reader sees a complete state, also after
+// a crash.
 
 import { link, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { platform } from "node:os";
@@ -12,13 +13,16 @@ const OTHERS = 0o077;
 
 export interface KeyFile {
   readonly path: string;
-  /** Newest first, none when there is no file. Rejects with a sentence when it cannot be read or does not hold keys. */
+  /**
+   * Returns the keys newest first, none if there is no file. Rejects with a readable error if it is
+   * unreadable.
+   */
   read(): Promise<readonly Uint8Array[]>;
-  /** Whether other users of the machine may open it. */
+  /** Returns true if other users of the machine may read or write the file. */
   isExposed(): Promise<boolean>;
-  /** Makes the file with this key, unless there is one. */
+  /** Creates the file with this key, unless it exists. */
   create(key: Uint8Array): Promise<void>;
-  /** `keys`: newest first. */
+  /** Replaces the keys; newest first. */
   replace(keys: readonly Uint8Array[]): Promise<void>;
 }
 
@@ -50,7 +54,7 @@ export function createKeyFile(path: string): KeyFile {
       const draft = `${path}.${randomUUID()}`;
       try {
         await write(draft, [key]);
-        // Unlike a renaming, a link never takes the place of a file that somebody else has made meanwhile.
+        // Unlike rename, link never overwrites a file that another process has created meanwhile.
         await link(draft, path);
       } catch (error) {
         if (codeOf(error) !== "EEXIST") throw error;
@@ -60,7 +64,7 @@ export function createKeyFile(path: string): KeyFile {
       await syncFolder(path);
     },
     async replace(keys) {
-      // Where the file is a link, what it leads to is replaced.
+      // If the file is a symbolic link, replace its target.
       const target = await realpath(path);
       const draft = `${target}.new`;
       await rm(draft, { force: true });
@@ -80,7 +84,7 @@ async function readOrNone(path: string): Promise<string | null> {
   }
 }
 
-/** Writes a new file, for its owner alone, to the disk. */
+/** Writes a new file, readable by its owner only, and syncs it to disk. */
 async function write(path: string, keys: readonly Uint8Array[]): Promise<void> {
   const file = await open(path, "wx", OWNER_ONLY);
   try {
@@ -91,7 +95,7 @@ async function write(path: string, keys: readonly Uint8Array[]): Promise<void> {
   }
 }
 
-/** A name that was given or taken is on the disk only with its folder. */
+/** Syncs the directory: a created or renamed entry is durable only then. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), "r");
   try {

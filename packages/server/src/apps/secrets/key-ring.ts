@@ -2,19 +2,19 @@ import { randomBytes } from "node:crypto";
 import type { KeyFile } from "./key-file.ts";
 import { createMasterKey, type MasterKey } from "./master-key.ts";
 
-/** Where the master keys are. */
+/** The source of the master keys. */
 export interface KeyRing {
-  /** Says it to a person: "the file /data/secret.key". */
+  /** Name in messages: "the file /data/secret.key". */
   readonly place: string;
-  /** The keys as they are now, newest first. Rejects with a sentence when they cannot be read. */
+  /** Returns the current keys, newest first. Rejects with a readable error if they cannot be read. */
   read(): Promise<readonly MasterKey[]>;
-  /** Whether others may read them too. */
+  /** Returns true if other users may read the keys. */
   isExposed(): Promise<boolean>;
-  /** Makes the first key, unless there is one; `null` where keys come from outside. */
+  /** Creates the first key, unless there is one; `null` if the operator provides the keys. */
   readonly createFirst: (() => Promise<void>) | null;
 }
 
-/** Keys that the operator has given: `keys` newest first, at least one. */
+/** Keys that the operator has provided: at least one, newest first. */
 export function givenKeys(keys: readonly Uint8Array[], place: string): KeyRing {
   const ring = keys.map(createMasterKey);
   return {
@@ -25,7 +25,7 @@ export function givenKeys(keys: readonly Uint8Array[], place: string): KeyRing {
   };
 }
 
-/** Keys that the service keeps by itself. */
+/** Keys that the service manages in a file. */
 export function keysInFile(file: KeyFile): KeyRing {
   return {
     place: `the file ${file.path}`,

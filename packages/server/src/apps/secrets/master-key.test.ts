@@ -10,7 +10,7 @@ const KEY = createMasterKey(BYTES);
 const PLACE = { app: "defi", clientId: "web-7", name: "ALCHEMY_KEY" };
 
 describe("a master key", () => {
-  it("opens what it has sealed, any text", () => {
+  it("opens any text that it has sealed", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), (value) => {
         expect(KEY.open(PLACE, KEY.seal(PLACE, value))).toBe(value);
@@ -20,14 +20,14 @@ describe("a master key", () => {
     expect(KEY.open(PLACE, KEY.seal(PLACE, long))).toBe(long);
   });
 
-  it("seals the same value differently each time, and shows nothing of it", () => {
+  it("seals the same value differently each time, without exposing it", () => {
     const sealed = Array.from({ length: 100 }, () => KEY.seal(PLACE, "hunter22"));
     expect(new Set(sealed.map((text) => text.slice(0, 16))).size).toBe(100);
     expect(new Set(sealed.map((text) => text.slice(16, 24))).size).toBe(100);
     expect(Buffer.from(KEY.seal(PLACE, "hunter22"), "base64").includes("hunter22")).toBe(false);
   });
 
-  it("opens nothing that was sealed for another place, however the parts are joined", () => {
+  it("opens nothing that was sealed for another place, even if its parts concatenate to the same text", () => {
     const place = fc.record({
       app: fc.string({ maxLength: 3, unit: fc.constantFrom("a", "b", ":", "\u0000") }),
       clientId: fc.string({ maxLength: 3, unit: fc.constantFrom("a", "b", ":", "\u0000") }),
@@ -50,7 +50,7 @@ describe("a master key", () => {
     );
   });
 
-  it("opens nothing that was changed, anywhere", () => {
+  it("opens nothing that was modified at any byte", () => {
     const sealed = Buffer.from(KEY.seal(PLACE, "hunter22"), "base64");
     for (let index = 0; index < sealed.length; index += 1) {
       const changed = Buffer.from(sealed);
@@ -70,7 +70,7 @@ describe("a master key", () => {
     expect(createMasterKey(BYTES).open(PLACE, KEY.seal(PLACE, "hunter22"))).toBe("hunter22");
   });
 
-  it("is shown by nothing that prints it", () => {
+  it("is not exposed when printed", () => {
     const printed = inspect(KEY, { showHidden: true, depth: 9 }) + JSON.stringify(KEY);
     for (const text of [HEX, Buffer.from(BYTES).toString("base64"), String(BYTES)])
       expect(printed).not.toContain(text);

@@ -1,13 +1,16 @@
-// A master key at work: it seals values for one place alone, so that a row that was moved or changed in the store cannot be opened.
+// Seals values for one place each, so that a row that was moved or modified in the store cannot be opened.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 
 const CIPHER = "aes-256-gcm";
-/** 96 random bits: with far less than 2 to the 32nd values under one key, none comes twice (NIST SP 800-38D section 8.3). */
+/**
+ * 96 random bits: collisions are negligible for far less than 2^32 values per key (NIST SP 800-38D section
+ * 8.3).
+ */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Where a value belongs. */
+/** The identity of a secret, which its sealed value is bound to. */
 export interface SecretPlace {
   readonly app: string;
   readonly clientId: string;
@@ -15,18 +18,18 @@ export interface SecretPlace {
 }
 
 export interface MasterKey {
-  /** Tells keys apart, and says nothing of them. */
+  /** Identifies the key without revealing anything about it. */
   readonly id: string;
-  /** Nonce, ciphertext and tag, base64. */
+  /** Returns nonce, ciphertext and tag in base64. */
   seal(place: SecretPlace, value: string): string;
-  /** The value; `null` when this key has not sealed exactly this for exactly this place. */
+  /** Returns the value, or `null` unless this key has sealed exactly this text for exactly this place. */
   open(place: SecretPlace, sealed: string): string | null;
 }
 
-/** `bytes`: 32 of them. They stay in a closure, where nothing that prints the key reaches them. */
+/** `bytes` has 32 bytes. They stay in a closure, so that printing the key cannot expose them. */
 export function createMasterKey(bytes: Uint8Array): MasterKey {
   const id = createHmac("sha256", bytes).update("colloquy master key id").digest("hex").slice(0, 16);
-  // Not the key itself: what it may be used for later gets keys of its own.
+  // A derived key, so that the master key can be used for other purposes later.
   const key = Buffer.from(hkdfSync("sha256", bytes, "", "colloquy secrets aes-256-gcm", 32));
   return {
     id,
@@ -55,7 +58,7 @@ export function createMasterKey(bytes: Uint8Array): MasterKey {
   };
 }
 
-/** What the value is bound to. Each part has its length before it, so that no two places come to the same bytes. */
+/** Returns the additional authenticated data. Length prefixes make it unambiguous. */
 function boundTo({ app, clientId, name }: SecretPlace): Buffer {
   const parts = [app, clientId, name].flatMap((part) => {
     const bytes = Buffer.from(part, "utf8");

@@ -60,8 +60,8 @@ async function tamper(): Promise<SealedSecret> {
   return a;
 }
 
-describe("the rotation of a key in a file", () => {
-  it("seals everything with a new key and lets go of the old one", async () => {
+describe("rotating the key in a file", () => {
+  it("reseals all secrets with a new key, and drops the old one", async () => {
     await fill(vaultInFile());
     const [old = ""] = await keyIds();
     const result = await rotate();
@@ -81,7 +81,7 @@ describe("the rotation of a key in a file", () => {
     expect(await readdir(directory)).toEqual(["secret.key"]);
   });
 
-  it("handles more secrets than fit one portion", async () => {
+  it("reseals more secrets than one batch", async () => {
     const vault = vaultInFile();
     for (let index = 0; index < 250; index += 1) await vault.set("defi", `many-${index}`, { A: `${index}` });
     expect(await rotate()).toMatchObject({ outcome: "done", resealed: 250 });
@@ -90,12 +90,12 @@ describe("the rotation of a key in a file", () => {
     }
   });
 
-  it("does nothing where there is no key yet", async () => {
+  it("does nothing without a key", async () => {
     expect(await rotate()).toEqual({ outcome: "no_key" });
     expect(await file.read()).toEqual([]);
   });
 
-  it("goes on where it was killed, whenever that was, and meanwhile everything works", async () => {
+  it("resumes after a crash at any step, and servers keep working meanwhile", async () => {
     let stoppedEverywhere = 0;
     for (let steps = 0; ; steps += 1) {
       await rm(file.path, { force: true });
@@ -106,7 +106,7 @@ describe("the rotation of a key in a file", () => {
       const first = await rotate({ store: crash.store(store.secrets) }, crash.file(file)).catch(() => null);
       if (first !== null) break;
       stoppedEverywhere += 1;
-      // The server that ran before, and one that starts now.
+      // The server that was already running, and one that starts now.
       await expectFilled(running);
       await expectFilled(vaultInFile());
       await running.set("defi", "new", { A: "set by the old one" });
@@ -119,11 +119,11 @@ describe("the rotation of a key in a file", () => {
       await expectFilled(vaultInFile());
       expect(await vaultInFile().names("defi", "new")).toEqual(["A", "B"]);
     }
-    // Each call of the store and each change of the file, before and after it.
+    // Before and after each store call and each change of the file.
     expect(stoppedEverywhere).toBeGreaterThan(20);
   });
 
-  it("keeps what a running server sets at any moment of it", async () => {
+  it("keeps the values that a running server sets at any step", async () => {
     const running = vaultInFile();
     await fill(running);
     let count = 0;
@@ -159,7 +159,7 @@ describe("the rotation of a key in a file", () => {
     expect(Object.keys(await store.secrets.countByKey())).toEqual(await keyIds());
   });
 
-  it("keeps the old key for what it cannot open, and says where that is", async () => {
+  it("keeps the old key for secrets that it cannot open, and names them", async () => {
     await fill(vaultInFile());
     await tamper();
     const result = await rotate();
@@ -172,7 +172,7 @@ describe("the rotation of a key in a file", () => {
     await expectFilled(vaultInFile());
   });
 
-  it("removes what it cannot open, where it is told to", async () => {
+  it("removes secrets that it cannot open, if told to", async () => {
     await fill(vaultInFile());
     await tamper();
     expect(await rotate({ discardUnreadable: true })).toMatchObject({
@@ -184,7 +184,7 @@ describe("the rotation of a key in a file", () => {
     expect(await keyIds()).toHaveLength(1);
   });
 
-  it("does nothing while the key of some secrets is not here, unless these are given up", async () => {
+  it("does nothing while the key of some secrets is missing, unless told to discard them", async () => {
     await fill(vaultInFile());
     const lost = await readFile(file.path, "utf8");
     await rm(file.path);
@@ -199,14 +199,14 @@ describe("the rotation of a key in a file", () => {
   });
 });
 
-describe("the rotation of given keys", () => {
+describe("rotating given keys", () => {
   const [old, next] = [newMasterKey(), newMasterKey()];
   const vaultWith = (...keys: readonly Uint8Array[]): Vault =>
     new Vault({ store: store.secrets, ring: givenKeys(keys, "the test"), logger });
   const rotateWith = (...keys: readonly Uint8Array[]): Promise<Rotation> =>
     rotateGivenKeys(keys, { store: store.secrets, discardUnreadable: false });
 
-  it("says first which keys to give, then seals with the first of them", async () => {
+  it("first returns the keys to provide, then seals with the newest one", async () => {
     await fill(vaultWith(old));
     const first = await rotateWith(old);
     if (first.outcome !== "key_needed") throw new Error(first.outcome);
@@ -223,20 +223,20 @@ describe("the rotation of given keys", () => {
     expect(await rotateWith(...given)).toEqual({ ...done, resealed: 0, resumed: true });
   });
 
-  it("seals with the only key that is given, where nothing is sealed by another", async () => {
+  it("uses the only given key if no other key has sealed anything", async () => {
     await vaultWith(old).set("defi", "web-1", { A: "1" });
     await store.secrets.remove("defi", "web-1", null);
     expect(await rotateWith(next)).toMatchObject({ outcome: "done", resealed: 0 });
     expect(await rotateWith(next)).toMatchObject({ outcome: "key_needed" });
   });
 
-  it("refuses to go on without the key of some secrets", async () => {
+  it("rejects a missing key of some secrets", async () => {
     await fill(vaultWith(old));
     await expect(rotateWith(next)).rejects.toThrow(/not in COLLOQUY_SECRET_KEY \(id [0-9a-f]{16}\)/);
     await expectFilled(vaultWith(old));
   });
 
-  it("says so when another rotation has taken over", async () => {
+  it("fails if another rotation has started", async () => {
     await fill(vaultWith(old));
     const [third] = [newMasterKey()];
     const { secrets } = store;
@@ -249,12 +249,15 @@ describe("the rotation of given keys", () => {
       },
     };
     const rotation = rotateGivenKeys([next, old], { store: taken, discardUnreadable: false });
-    await expect(rotation).rejects.toThrow("Another rotation has begun elsewhere");
+    await expect(rotation).rejects.toThrow("Another rotation with another key has begun elsewhere");
     await expectFilled(vaultWith(third, next, old));
   });
 });
 
-/** Lets so many steps happen and fails all that come after: half of the moments lie behind a step whose caller never hears of it. */
+/**
+ * Fails every step after the given number, before or after its call: a caller may not learn that a step was
+ * done.
+ */
 function crashAfter(steps: number): {
   store(store: SecretStore): SecretStore;
   file(file: KeyFile): KeyFile;

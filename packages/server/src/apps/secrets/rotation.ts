@@ -1,9 +1,11 @@
-// A new master key for all secrets, beside running servers. Each step leaves a state that works and from which the same command goes on:
+// Rotates the master key while servers run. Each step leaves a working state from which the same command
+// resumes:
 //
-// 1. the new key is in the file, before the old ones: whoever meets a secret that it has sealed can open it;
-// 2. the store takes new secrets under the new key alone: a server that has not heard of it is told so when it seals;
-// 3. all secrets are sealed anew, one by one;
-// 4. the old keys leave the file: nothing is sealed by them, and nothing can be any more.
+// 1. The new key is added to the file before the old ones, so that every server can open secrets sealed by
+//    it.
+// 2. The store accepts new secrets under the new key only; a server without it learns of it when it seals.
+// 3. All secrets are resealed, batch by batch.
+// 4. The old keys are removed from the file: nothing is sealed by them, and nothing can be any more.
 
 import { formatMasterKey } from "../../core/master-key.ts";
 import type { SealedSecret, SecretStore } from "../../core/ports/secret-store.ts";
@@ -11,17 +13,20 @@ import type { KeyFile } from "./key-file.ts";
 import { newMasterKey } from "./key-ring.ts";
 import { createMasterKey, type MasterKey, type SecretPlace } from "./master-key.ts";
 
-/** Secrets that are sealed anew at the same time, so that the store can commit them together. */
-const PORTION = 100;
+/** Number of secrets that are resealed concurrently, so that the store can commit them together. */
+const BATCH_SIZE = 100;
 
 export interface RotationOptions {
   readonly store: SecretStore;
-  /** Removes secrets that no key opens, instead of keeping their keys and saying so. */
+  /** Removes secrets that no key opens, instead of reporting them and keeping their keys. */
   readonly discardUnreadable: boolean;
 }
 
 export type Rotation =
-  /** All secrets are sealed by one key. `resumed`: it was begun before. `given`: by the operator, who can now take the older keys away. */
+  /**
+   * One key seals all secrets. `resumed`: started earlier. `given`: the operator can now remove the older
+   * keys.
+   */
   | {
       readonly outcome: "done";
       readonly keyId: string;
@@ -30,23 +35,25 @@ export type Rotation =
       readonly resumed: boolean;
       readonly given: boolean;
     }
-  /** These were changed in the store, or moved there, so nothing opens them; the old keys are kept. */
+  /** These secrets were modified or moved in the store and cannot be opened; the old keys are kept. */
   | {
       readonly outcome: "unreadable";
       readonly keyId: string;
       readonly resealed: number;
       readonly unreadable: readonly SecretPlace[];
     }
-  /** There is no key yet, and nothing to seal. */
+  /** There is no key and no secret. */
   | { readonly outcome: "no_key" }
-  /** The operator gives the keys: `secretKey` is what to give next, a new one before the one that was given. */
+  /**
+   * The operator provides the keys: `secretKey` is the value to set next, a new key before the current one.
+   */
   | { readonly outcome: "key_needed"; readonly secretKey: string };
 
-/** Rotates the key of a service that keeps it in a file. Only one process may do this at a time. Rejects with a sentence. */
+/** Rotates a key in a file. Only one process may do this at a time. Rejects with a readable error. */
 export async function rotateKeyInFile(file: KeyFile, options: RotationOptions): Promise<Rotation> {
   const { store } = options;
   const before = await file.read();
-  await mustKnowAllKeys(before.map(createMasterKey), `the file ${file.path}`, options);
+  await assertAllKeysPresent(before.map(createMasterKey), `the file ${file.path}`, options);
   const resumed = before.length > 1;
   if (before.length === 0) {
     if (Object.keys(await store.countByKey()).length === 0) return { outcome: "no_key" };
@@ -55,33 +62,33 @@ export async function rotateKeyInFile(file: KeyFile, options: RotationOptions): 
     await file.replace([newMasterKey(), ...before]);
   }
   const keys = await file.read();
-  const result = await sealAnew(keys.map(createMasterKey), options);
+  const result = await resealAll(keys.map(createMasterKey), options);
   if (result.unreadable.length > 0) return { outcome: "unreadable", ...result };
   await file.replace(keys.slice(0, 1));
   const { keyId, resealed, discarded } = result;
   return { outcome: "done", keyId, resealed, discarded, resumed, given: false };
 }
 
-/** Brings the first of the keys in force that the operator has given. Rejects with a sentence. */
+/** Puts the first of the operator's keys in force. Rejects with a readable error. */
 export async function rotateGivenKeys(
   given: readonly Uint8Array[],
   options: RotationOptions,
 ): Promise<Rotation> {
   const keys = given.map(createMasterKey);
-  await mustKnowAllKeys(keys, "COLLOQUY_SECRET_KEY", options);
+  await assertAllKeysPresent(keys, "COLLOQUY_SECRET_KEY", options);
   const [first] = keys;
   const inForce = await options.store.keyInForce();
   if (keys.length === 1 && (inForce === null || inForce === first?.id)) {
     return { outcome: "key_needed", secretKey: [newMasterKey(), ...given].map(formatMasterKey).join(",") };
   }
-  const result = await sealAnew(keys, options);
+  const result = await resealAll(keys, options);
   if (result.unreadable.length > 0) return { outcome: "unreadable", ...result };
   const { keyId, resealed, discarded } = result;
   return { outcome: "done", keyId, resealed, discarded, resumed: inForce === first?.id, given: true };
 }
 
-/** A key that is not here may only have been mislaid. */
-async function mustKnowAllKeys(
+/** Rejects if secrets are sealed by a missing key, which may only have been mislaid. */
+async function assertAllKeysPresent(
   keys: readonly MasterKey[],
   place: string,
   { store, discardUnreadable }: RotationOptions,
@@ -93,11 +100,11 @@ async function mustKnowAllKeys(
   const secrets = foreign.reduce((sum, [, count]) => sum + count, 0);
   throw new Error(
     `${secrets} secrets were sealed by a master key that is not in ${place} (id ${foreign.map(([id]) => id).join(", ")}). ` +
-      "Put that key back, behind the newer ones, and run this again. If it is lost for good, --discard-unreadable removes what it has sealed.",
+      "Put that key back, behind the newer ones, and run this again. If it is lost for good, --discard-unreadable removes the secrets that it has sealed.",
   );
 }
 
-interface SealedAnew {
+interface ResealResult {
   readonly keyId: string;
   readonly resealed: number;
   readonly discarded: number;
@@ -105,10 +112,10 @@ interface SealedAnew {
 }
 
 /** `keys`: newest first. */
-async function sealAnew(
+async function resealAll(
   keys: readonly MasterKey[],
   { store, discardUnreadable }: RotationOptions,
-): Promise<SealedAnew> {
+): Promise<ResealResult> {
   const [newest] = keys;
   if (newest === undefined) throw new Error("There is no master key.");
   const inForce = await store.bringInForce(newest.id, await store.keyInForce());
@@ -129,14 +136,15 @@ async function sealAnew(
   };
   let last: SealedSecret | null = null;
   do {
-    const portion: readonly SealedSecret[] = await store.sealedByOthers(newest.id, last, PORTION);
-    await Promise.all(portion.map(handle));
-    last = portion.at(-1) ?? null;
+    const batch: readonly SealedSecret[] = await store.sealedByOthers(newest.id, last, BATCH_SIZE);
+    await Promise.all(batch.map(handle));
+    last = batch.at(-1) ?? null;
   } while (last !== null);
-  // What was not replaced was changed meanwhile, and then by the newest key; unless that is not in force any more.
+  // A secret that was not replaced has changed meanwhile, under the newest key; unless that is no longer in
+  // force.
   if (inForce !== newest.id || (await store.keyInForce()) !== newest.id) {
     throw new Error(
-      "Another rotation has begun elsewhere, with another key. Give both the same keys, and run this again.",
+      "Another rotation with another key has begun elsewhere. Give both the same keys, and run this command again.",
     );
   }
   return { keyId: newest.id, ...counts, unreadable };

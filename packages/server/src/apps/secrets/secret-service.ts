@@ -3,7 +3,10 @@ import type { SecretVault } from "../../core/ports/secret-vault.ts";
 import type { SecretService } from "../../core/ports/services.ts";
 import { readSecretValues } from "../../core/secret-values.ts";
 
-/** The vault as clients reach it: through the slots that an App declares. Slots that it has ceased to declare can still be removed. */
+/**
+ * The vault for clients: sets only secrets that the App declares. Secrets no longer declared can still be
+ * removed.
+ */
 export function createSecretService(apps: AppCatalog, vault: SecretVault): SecretService {
   return {
     names: (app, clientId) => vault.names(app, clientId),

@@ -40,7 +40,7 @@ const inFile = (): KeyRing => keysInFile(createKeyFile(path()));
 const unavailable = { status: 503, code: "secrets_unavailable" };
 
 describe("the vault", () => {
-  it("keeps what each client of each App has put into it, and gives it to nobody else", async () => {
+  it("returns secrets only to the client and App that they were set for", async () => {
     const vault = vaultOn(inFile());
     await vault.set("defi", "web-1", { B: "value b", A: "value a" });
     await vault.set("defi", "web-2", { A: "other" });
@@ -57,7 +57,7 @@ describe("the vault", () => {
     expect(await vault.names("games", "web-2")).toEqual([]);
   });
 
-  it("replaces and removes", async () => {
+  it("replaces and removes secrets", async () => {
     const vault = vaultOn(inFile());
     await vault.set("defi", "web-1", { A: "1", B: "2", C: "3" });
     await vault.set("defi", "web-1", { A: "4" });
@@ -68,7 +68,7 @@ describe("the vault", () => {
     expect(await vault.names("defi", "web-1")).toEqual([]);
   });
 
-  it("makes its key when the first secret comes, not before", async () => {
+  it("creates its key with the first secret", async () => {
     const vault = vaultOn(inFile());
     await vault.check();
     expect(await vault.names("defi", "web-1")).toEqual([]);
@@ -82,7 +82,7 @@ describe("the vault", () => {
     expect(lines).toEqual([]);
   });
 
-  it("makes one key, however many first secrets come at the same time", async () => {
+  it("creates one key for concurrent first secrets", async () => {
     const vaults = Array.from({ length: 6 }, () => vaultOn(inFile()));
     await Promise.all(vaults.map((vault, index) => vault.set("defi", `web-${index}`, { A: `${index}` })));
     for (const [index] of vaults.entries()) {
@@ -90,7 +90,7 @@ describe("the vault", () => {
     }
   });
 
-  it("without a key answers everything with 503, and says so at the start", async () => {
+  it("responds with 503 to everything without a key, and logs a warning at startup", async () => {
     const vault = vaultOn(null);
     expect(vault.isOpen).toBe(false);
     await expect(vault.names("defi", "web-1")).rejects.toMatchObject(unavailable);
@@ -101,7 +101,7 @@ describe("the vault", () => {
     expect(lines).toMatchObject([{ level: "warn", message: expect.stringContaining("COLLOQUY_SECRET_KEY") }]);
   });
 
-  it("takes a value that was changed or moved in the store for empty, and says so without it", async () => {
+  it("treats a modified or moved value as not set, and logs it without the value", async () => {
     const vault = vaultOn(inFile());
     await vault.set("defi", "web-1", { A: "hunter-a", B: "hunter-b", C: "hunter-c" });
     await vault.set("defi", "web-2", { A: "hunter-2" });
@@ -126,8 +126,8 @@ describe("the vault", () => {
   });
 });
 
-describe("a vault whose key is not here", () => {
-  it("answers 503 and makes no new key while anything is sealed by the old one", async () => {
+describe("a vault with a missing key", () => {
+  it("responds with 503, and creates no new key while secrets are sealed by the old one", async () => {
     await vaultOn(inFile()).set("defi", "web-1", { A: "hunter22" });
     const [id = ""] = Object.keys(await store.secrets.countByKey());
     await rm(path());
@@ -140,14 +140,14 @@ describe("a vault whose key is not here", () => {
       await expect(vault.set("defi", client, { A: "new" })).rejects.toMatchObject(unavailable);
     }
     await expect(readFile(path())).rejects.toThrow("ENOENT");
-    // Who has nothing sealed misses nothing, and what cannot be opened can be removed: then there is a new beginning.
+    // Clients without sealed secrets are unaffected. Removing the unreadable secrets allows a new key.
     expect(await vault.names("defi", "web-2")).toEqual([]);
     expect(await vault.remove("defi", "web-1", null)).toBe(1);
     await vault.set("defi", "web-2", { A: "new" });
     expect(await vault.open("defi", "web-2")).toEqual(new Map([["A", "new"]]));
   });
 
-  it("goes on when the key is put back, without a restart", async () => {
+  it("recovers without a restart when the key is put back", async () => {
     await vaultOn(inFile()).set("defi", "web-1", { A: "hunter22" });
     const key = await readFile(path(), "utf8");
     await rm(path());
@@ -157,7 +157,7 @@ describe("a vault whose key is not here", () => {
     expect(await vault.open("defi", "web-1")).toEqual(new Map([["A", "hunter22"]]));
   });
 
-  it("does not seal with another key beside what the old one has sealed", async () => {
+  it("does not seal with another key while secrets are sealed by the old one", async () => {
     const [old, other] = [newMasterKey(), newMasterKey()];
     await vaultOn(givenKeys([old], "the test")).set("defi", "web-1", { A: "1" });
     const vault = vaultOn(givenKeys([other], "the test"));
@@ -168,7 +168,7 @@ describe("a vault whose key is not here", () => {
   });
 
   it.each(["nonsense", ""])(
-    "answers 503 when the file holds %j, and says why in the log alone",
+    "responds with 503 if the file contains %j, and logs the reason",
     async (content) => {
       await writeFile(path(), content);
       const vault = vaultOn(inFile());
@@ -182,18 +182,18 @@ describe("a vault whose key is not here", () => {
     },
   );
 
-  it("says at the start when others may read it", async () => {
+  it("logs a warning at startup if other users may read the key", async () => {
     await writeFile(path(), formatMasterKey(newMasterKey()), { mode: 0o644 });
     await vaultOn(inFile()).check();
     expect(lines).toMatchObject([{ level: "warn", message: expect.stringContaining("chmod 600") as string }]);
   });
 });
 
-describe("a vault while its key is rotated", () => {
+describe("a vault during a key rotation", () => {
   const [old, next] = [newMasterKey(), newMasterKey()];
   const [oldId, nextId] = [createMasterKey(old).id, createMasterKey(next).id];
 
-  it("seals with the key in force, whichever of its keys is the newest", async () => {
+  it("seals with the key in force, even if it has a newer one", async () => {
     await vaultOn(givenKeys([old], "the test")).set("defi", "web-1", { A: "1" });
     const vault = vaultOn(givenKeys([next, old], "the test"));
     await vault.set("defi", "web-1", { B: "2" });
@@ -206,7 +206,7 @@ describe("a vault while its key is rotated", () => {
     expect(lines).toMatchObject([{ level: "warn", fields: { masterKey: oldId, secrets: 2 } }]);
   });
 
-  it("reads its file again when it meets a key that it does not know", async () => {
+  it("reads its file again for an unknown key", async () => {
     const file = createKeyFile(path());
     await file.create(old);
     const vault = vaultOn(inFile());
@@ -219,7 +219,7 @@ describe("a vault while its key is rotated", () => {
     expect(await other.names("defi", "web-1")).toEqual(["A", "B"]);
   });
 
-  it("opens what is sealed anew, and the old key dropped, between its looks at the store and at the file", async () => {
+  it("opens secrets that are resealed between its reads of the store and of the file", async () => {
     const file = createKeyFile(path());
     await file.create(old);
     await vaultOn(inFile()).set("defi", "web-1", { A: "1" });
@@ -242,7 +242,7 @@ describe("a vault while its key is rotated", () => {
     expect(await vaultOn(inFile(), rotating).open("defi", "web-1")).toEqual(new Map([["A", "1"]]));
   });
 
-  it("leaves nothing behind under the old key that is sealed while another one comes in force", async () => {
+  it("leaves no secret under the old key if another key is put in force while it seals", async () => {
     await vaultOn(givenKeys([old], "the test")).set("defi", "web-1", { A: "1" });
     let asked = 0;
     const rotating: SecretStore = {

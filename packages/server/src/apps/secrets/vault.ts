@@ -5,18 +5,21 @@ import type { OpenSecrets, SecretVault } from "../../core/ports/secret-vault.ts"
 import type { KeyRing } from "./key-ring.ts";
 import type { MasterKey } from "./master-key.ts";
 
-/** A rotation, or another process that makes the first key, can be met this often in one operation before it is given up. */
+/** Retries per operation after a concurrent rotation or creation of the first key. */
 const ATTEMPTS = 4;
 const RETRY_SECONDS = 60;
 
 export interface VaultOptions {
   readonly store: SecretStore;
-  /** `null` for a service that must be given a key, and was not. */
+  /** `null` for a service that needs a given key and has none. */
   readonly ring: KeyRing | null;
   readonly logger: Logger;
 }
 
-/** What is sealed in the store, opened and sealed with keys that are read again whenever one is missing: they may be rotated at any time. */
+/**
+ * Seals and opens the secrets in the store. Keys are read again whenever one is missing, because they may
+ * rotate.
+ */
 export class Vault implements SecretVault {
   readonly #store: SecretStore;
   readonly #ring: KeyRing | null;
@@ -38,19 +41,19 @@ export class Vault implements SecretVault {
   }
 
   async open(app: string, clientId: string): Promise<OpenSecrets> {
-    const ring = this.#mustBeOpen();
+    const ring = this.#requireRing();
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const sealed = await this.#store.of(app, clientId);
-      if (this.#knowsAllOf(sealed)) return this.#unseal(sealed);
+      if (this.#hasKeysOf(sealed)) return this.#unseal(sealed);
       await this.#readKeys(ring);
-      if (this.#knowsAllOf(sealed)) return this.#unseal(sealed);
-      // They were sealed anew, and the old key dropped, between the two reads.
+      if (this.#hasKeysOf(sealed)) return this.#unseal(sealed);
+      // The secrets were resealed, and the old key was removed, between the two reads.
     }
-    throw lost();
+    throw keyMissing();
   }
 
   async set(app: string, clientId: string, values: Readonly<Record<string, string>>): Promise<void> {
-    const ring = this.#mustBeOpen();
+    const ring = this.#requireRing();
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const key = await this.#keyInForce(ring);
       const sealed = Object.entries(values).map(([name, value]): SealedSecret => {
@@ -63,11 +66,11 @@ export class Vault implements SecretVault {
   }
 
   async remove(app: string, clientId: string, name: string | null): Promise<number> {
-    this.#mustBeOpen();
+    this.#requireRing();
     return await this.#store.remove(app, clientId, name);
   }
 
-  /** Tells the operator, in the log, what is wrong with the keys. Rejects with nothing but failures of the store. */
+  /** Logs problems with the keys for the operator. Rejects only if the store fails. */
   async check(): Promise<void> {
     const ring = this.#ring;
     if (ring === null) {
@@ -103,12 +106,12 @@ export class Vault implements SecretVault {
     }
   }
 
-  #mustBeOpen(): KeyRing {
+  #requireRing(): KeyRing {
     if (this.#ring !== null) return this.#ring;
     throw unavailable("This service has no master key, so it keeps no secrets. Its operator can set one.");
   }
 
-  #knowsAllOf(sealed: readonly SealedSecret[]): boolean {
+  #hasKeysOf(sealed: readonly SealedSecret[]): boolean {
     return sealed.every(({ keyId }) => this.#keys.has(keyId));
   }
 
@@ -120,7 +123,7 @@ export class Vault implements SecretVault {
         open.set(secret.name, value);
         continue;
       }
-      // As good as empty: whoever needs it is told to set it, and that mends it.
+      // Treated as not set: callers that need the secret ask the user to set it, which repairs it.
       const sentence =
         "A sealed secret was changed in the store, or moved there from another place. It counts as not set";
       this.#logger.error({ app: secret.app, slot: secret.name }, sentence);
@@ -128,7 +131,7 @@ export class Vault implements SecretVault {
     return open;
   }
 
-  /** The key to seal with. One that is not in force would not be taken by the store. */
+  /** Returns the key in force: the store rejects secrets that are sealed with another one. */
   async #keyInForce(ring: KeyRing): Promise<MasterKey> {
     const inForce = await this.#store.keyInForce();
     const known = this.#knownKey(inForce) ?? (await this.#readKeys(ring), this.#knownKey(inForce));
@@ -137,14 +140,16 @@ export class Vault implements SecretVault {
     const [newest] = this.#keys.values();
     const chosen = newest === undefined ? null : await this.#store.bringInForce(newest.id, null);
     const key = this.#knownKey(chosen);
-    if (key === null) throw lost();
+    if (key === null) throw keyMissing();
     return key;
   }
 
-  /** Never beside secrets that another key has sealed: it would hide that theirs is lost. */
+  /**
+   * Creates a key only if no secrets are sealed: a new key would hide that the key of existing ones is lost.
+   */
   async #createFirst(ring: KeyRing): Promise<void> {
     if (ring.createFirst === null) return;
-    if (Object.keys(await this.#store.countByKey()).length > 0) throw lost();
+    if (Object.keys(await this.#store.countByKey()).length > 0) throw keyMissing();
     await ring.createFirst();
     await this.#readKeys(ring);
   }
@@ -163,7 +168,7 @@ export class Vault implements SecretVault {
   }
 }
 
-function lost(): Unavailable {
+function keyMissing(): Unavailable {
   return unavailable(
     "Secrets are kept here that were sealed by a master key which is not here any more. The operator of this service can put it back.",
   );

@@ -1,17 +1,17 @@
-// One question, one answer: text on the standard output, everything else on the error output.
+// Answers a single question: the answer goes to standard output, everything else to standard error.
 
 import type { LiveSession, SessionUpdate } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
 import type { CommandParts, ExitCode } from "../command.ts";
 import { harmlessJson, harmlessLine } from "../harmless-text.ts";
-import { type ChatPlace, rememberThread } from "./chat-place.ts";
+import { type ChatContext, rememberThread } from "./chat-context.ts";
 import { Screen } from "./screen.ts";
 import { Transcript } from "./transcript.ts";
 
-/** Asks, prints, and answers how it ended. Rejects with a `ColloquyError` when the message did not get there. */
+/** Asks, prints the answer and returns the exit code. Rejects with a `ColloquyError` if sending the message fails. */
 export async function answerOnce(
   parts: CommandParts,
-  place: ChatPlace,
+  context: ChatContext,
   session: LiveSession,
   question: string,
   json: boolean,
@@ -20,7 +20,7 @@ export async function answerOnce(
   const stop = new AbortController();
   let ended: ExitCode | null = null;
   const onSignal = (code: ExitCode) => (): void => {
-    // The second one does not wait for anybody.
+    // A second signal exits without waiting for the interruption.
     if (ended !== null) return stop.abort();
     ended = code;
     session.interrupt().then(
@@ -33,8 +33,8 @@ export async function answerOnce(
   for (const signal of signals) host.on(signal, listeners[signal]);
   try {
     const print = json ? jsonPrinter(parts) : textPrinter(parts);
-    const last = await follow(session, question, place, print, stop.signal);
-    await rememberThread(place, last).catch((error: unknown) => warn(parts, error));
+    const last = await follow(session, question, context, print, stop.signal);
+    await rememberThread(context, last).catch((error: unknown) => warn(parts, error));
     return ended ?? outcomeOf(parts, last, question);
   } catch (error) {
     if (ended !== null) return ended;
@@ -54,7 +54,7 @@ interface Printer {
 async function follow(
   session: LiveSession,
   question: string,
-  { publicKey }: ChatPlace,
+  { publicKey }: ChatContext,
   printer: Printer,
   signal: AbortSignal,
 ): Promise<Snapshot> {
@@ -62,30 +62,30 @@ async function follow(
   const updates = session.updates({ signal });
   const sent = await session.send(question, { signal, ...(publicKey !== null && { publicKey }) });
   const own = sent.messages.findLast(({ sender }) => sender === "user")?.id;
-  // It stands behind a turn that waits for a person: nothing will come.
+  // The message is queued behind a turn that waits for a decision: no answer will come.
   if (sent.pending_actions.length > 0) return sent;
-  let isThere = false;
+  let hasArrived = false;
   for await (const update of updates) {
     const snapshot = session.getSnapshot() ?? sent;
     printer.print(update, snapshot);
-    // In the order of the events: the snapshot may be ahead of them.
-    isThere ||= isAbout(update, own, snapshot);
+    // Follow the order of the events, because the snapshot may be ahead of them.
+    hasArrived ||= isAbout(update, own, snapshot);
     const isStreaming = session.getConnection().state === "live";
-    if (isThere && isLast(update, snapshot, isStreaming)) break;
+    if (hasArrived && isLast(update, snapshot, isStreaming)) break;
   }
   printer.end();
   return session.getSnapshot() ?? sent;
 }
 
-/** Whether the message is there by this event. */
+/** Returns true if the event shows that the message has arrived. */
 function isAbout(update: SessionUpdate, messageId: string | undefined, { messages }: Snapshot): boolean {
   if ("message" in update && typeof update.message === "object") return update.message.id === messageId;
   return isGap(update) && messages.some(({ id }) => id === messageId);
 }
 
-/** Whether the assistant has nothing left to do after this event, or asks a person. */
+/** Returns true if after this event the assistant is done or waits for a decision. */
 function isLast(update: SessionUpdate, snapshot: Snapshot, isStreaming: boolean): boolean {
-  // Between two polls a turn can come and go without a change of the state.
+  // A whole turn can pass between two polls without a visible state change.
   if (update.type === "message_completed" && !isStreaming) return !snapshot.is_processing;
   if (update.type === "state_changed") return update.status !== "processing";
   if (update.type === "system_event") return update.item.type === "action_requested";
@@ -99,17 +99,17 @@ function isGap(update: SessionUpdate): boolean {
 function textPrinter({ host }: CommandParts): Printer {
   const transcript = new Transcript();
   const [text, notices] = [new Screen(host.stdout), new Screen(host.stderr)];
-  const areOne = host.stdout.isTTY && host.stderr.isTTY;
+  const shareTerminal = host.stdout.isTTY && host.stderr.isTTY;
   return {
     begin(snapshot, question) {
-      // What was said before is no part of the answer.
+      // Earlier messages are not part of the answer.
       transcript.begin(snapshot);
       transcript.typed(question);
     },
     print(update, snapshot) {
       for (const piece of [...transcript.pass(update), ...transcript.take(snapshot)]) {
         if (piece.kind === "text") text.write([piece]);
-        else if (areOne) text.write([piece]);
+        else if (shareTerminal) text.write([piece]);
         else if (piece.tone !== "tool" && piece.tone !== "user") notices.write([piece]);
       }
     },
@@ -129,7 +129,7 @@ function outcomeOf({ errors }: CommandParts, snapshot: Snapshot, question: strin
   const [action] = snapshot.pending_actions;
   if (action !== undefined) {
     errors.write(
-      `Colloquy: The assistant asks for a decision about ${harmlessLine(action.tool)}. Go on in a terminal: colloquy chat --session ${harmlessLine(snapshot.session_id)}\n`,
+      `Colloquy: The assistant needs a decision about ${harmlessLine(action.tool)}. Continue in a terminal: colloquy chat --session ${harmlessLine(snapshot.session_id)}\n`,
     );
     return 1;
   }

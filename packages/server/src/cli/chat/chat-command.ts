@@ -1,5 +1,5 @@
-// What `colloquy chat` is told, and what it needs before the first word: a service, a session. The rest is in conversation.ts, for a person at
-// a terminal, and in answer-once.ts, for one question.
+// `colloquy chat`: parses the options and opens the service and the session. conversation.ts handles an interactive
+// terminal, answer-once.ts a single question.
 
 import { type ClientOptions, createClient } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
@@ -7,12 +7,12 @@ import type { Command } from "commander";
 import { homedir } from "node:os";
 import { formatProblems } from "../../config/problem.ts";
 import { parsePublicKey } from "../../core/wallet.ts";
-import { CommandFailure, type CommandParts, type ExitCode, type LocalService } from "../command.ts";
+import { CommandFailure, type CommandParts, type ExitCode, readKey, type LocalService } from "../command.ts";
 import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
-import { baseUrl, explainedAt } from "../service-url.ts";
+import { baseUrl, describeConnectionError } from "../service-url.ts";
 import { answerOnce } from "./answer-once.ts";
 import { Conversation } from "./conversation.ts";
-import { chosenSession, type ChatPlace, localServiceName } from "./chat-place.ts";
+import { chosenSession, type ChatContext, localServiceName } from "./chat-context.ts";
 import { readPiped } from "./piped-text.ts";
 
 interface ChatOptions {
@@ -26,16 +26,15 @@ interface ChatOptions {
 
 const HELP = `
 Examples:
-  colloquy chat                                     a conversation; /help says what can be typed
-  colloquy chat "what is 12 * 7?"                   one answer, on the standard output
+  colloquy chat                                     start a conversation; /help lists the commands
+  colloquy chat "what is 12 * 7?"                   print one answer
   git diff | colloquy chat "what does this change?"
   colloquy chat --url https://chat.example.com --app defi
-  colloquy chat --json "count to 5"                 one line of JSON for each event
+  colloquy chat --json "count to 5"                 print one line of JSON for each event
 
-Without --url it is the service that is configured here: the one that runs, else one that is started for this conversation alone. The key
-of an App is taken from the environment variable COLLOQUY_APP_KEY. Ctrl-C stops the answer; where nothing is being answered, it leaves.
-Exits with 0 when all was answered, with 1 when an answer failed or waits for a person, with 2 when the arguments are wrong, with 130
-when Ctrl-C ended it.`;
+Without --url, it uses the service configured here: the running one, or one started just for this conversation. Set the key of an App in
+the environment variable COLLOQUY_APP_KEY. Ctrl-C stops the answer, or leaves if there is none. Exits with 0 after an answer, with 1 if the
+answer failed or waits for a decision, with 2 for wrong arguments, with 130 after Ctrl-C.`;
 
 export function addChatCommand(
   program: Command,
@@ -44,11 +43,11 @@ export function addChatCommand(
 ): void {
   program
     .command("chat")
-    .description("talk with the assistant in the terminal, or ask it one thing")
-    .argument("[question]", "ask only this; what is piped into the command stands behind it")
-    .option("--url <url>", "a service elsewhere")
+    .description("chat with the assistant in the terminal, or ask it one question")
+    .argument("[question]", "ask only this; piped input is appended")
+    .option("--url <url>", "URL of a remote service")
     .option("--app <name>", "the App to talk to")
-    .option("--session <id>", "go on with this conversation")
+    .option("--session <id>", "continue this conversation")
     .option("--model <rig>", "the model to answer with")
     .option("--wallet <address>", "bind this wallet; /threads then lists its conversations")
     .option("--json", "print the events, one JSON line each; needs a question")
@@ -67,7 +66,7 @@ async function chat(parts: CommandParts, argument: string | null, options: ChatO
   }
   if (question === null && !(stdin.isTTY && stdout.isTTY)) {
     throw new CommandFailure(
-      'Colloquy: There is no terminal to talk in. Ask one thing: colloquy chat "…".',
+      'Colloquy: This is not a terminal. Ask a single question: colloquy chat "…".',
       2,
     );
   }
@@ -76,16 +75,16 @@ async function chat(parts: CommandParts, argument: string | null, options: ChatO
     const offered = { ...clientOptions(parts, options), baseUrl: service.url };
     await reach(offered);
     const client = createClient(offered);
-    const place: ChatPlace = {
+    const context: ChatContext = {
       client,
       serviceName: name,
       threads: new RememberedThreads(threadsFile(parts.environment, homedir())),
       publicKey: checked.publicKey,
     };
-    const session = await chosenSession(place, checked.sessionId, options.model ?? null);
+    const session = await chosenSession(context, checked.sessionId, options.model ?? null);
     return question === null
-      ? await new Conversation(parts, place, session, service.isInside).run()
-      : await answerOnce(parts, place, session, question, options.json ?? false);
+      ? await new Conversation(parts, context, session, service.isInside).run()
+      : await answerOnce(parts, context, session, question, options.json ?? false);
   } finally {
     await service.stop();
   }
@@ -94,35 +93,35 @@ async function chat(parts: CommandParts, argument: string | null, options: ChatO
 function checkedOptions({ session, wallet }: ChatOptions) {
   const sessionId = session === undefined ? null : parseSessionId(session);
   if (session !== undefined && sessionId === null) {
-    throw new CommandFailure(`Colloquy: --session: ${session} is no session id.`, 2);
+    throw new CommandFailure(`Colloquy: --session: ${session} is not a session id.`, 2);
   }
   const publicKey = wallet === undefined ? null : parsePublicKey(wallet);
   if (wallet !== undefined && publicKey === null) {
-    throw new CommandFailure("Colloquy: --wallet: That is no wallet address.", 2);
+    throw new CommandFailure("Colloquy: --wallet: That is not a wallet address.", 2);
   }
   return { sessionId, publicKey };
 }
 
-/** What is asked on the command line, what is piped in, or one behind the other; `null` for a conversation. */
+/** Returns the question from the argument, piped input, or both joined; `null` for a conversation. */
 async function questionOf({ host }: CommandParts, argument: string | null): Promise<string | null> {
   const piped = host.stdin.isTTY ? "" : await readPiped(host.stdin);
   const question = [argument ?? "", piped].filter((text) => text.trim() !== "").join("\n\n");
   if (question !== "") return question;
   if (argument === null && host.stdin.isTTY) return null;
-  throw new CommandFailure("Colloquy: There is nothing to ask: the question is empty.", 2);
+  throw new CommandFailure("Colloquy: The question is empty. Send some text.", 2);
 }
 
-function clientOptions({ environment }: CommandParts, { app }: ChatOptions): ClientOptions {
-  const key = environment["COLLOQUY_APP_KEY"]?.trim() ?? "";
+function clientOptions(parts: CommandParts, { app }: ChatOptions): ClientOptions {
+  const key = readKey(parts, "COLLOQUY_APP_KEY");
   return { ...(app !== undefined && { app }), ...(key !== "" && { key }) };
 }
 
-/** Whether a Colloquy is there that takes the key: said at once, and not after many tries. */
+/** Fails fast, without retries, if the service cannot be reached or rejects the key. */
 async function reach(options: ClientOptions & { readonly baseUrl: string }): Promise<void> {
   try {
     await createClient({ ...options, retries: 0 }).listModels();
   } catch (error) {
-    throw explainedAt(options.baseUrl, error);
+    throw describeConnectionError(options.baseUrl, error);
   }
 }
 

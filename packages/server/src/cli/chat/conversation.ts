@@ -1,11 +1,11 @@
-// A conversation in a terminal: who may write on the screen, and when it is the person's turn.
+// An interactive conversation in a terminal: coordinates output, the input line and the flow of turns.
 
 import { ColloquyError, type LiveSession } from "@colloquy/client";
 import type { PendingAction } from "@colloquy/protocol";
 import { CommandFailure, type CommandParts, type ExitCode } from "../command.ts";
 import { harmlessLine, harmlessText } from "../harmless-text.ts";
-import { type ChatPlace, rememberThread } from "./chat-place.ts";
-import { askedAction, readDecision } from "./decisions.ts";
+import { type ChatContext, rememberThread } from "./chat-context.ts";
+import { describeAction, readDecision } from "./decisions.ts";
 import { FollowedSession } from "./followed-session.ts";
 import { Interruption } from "./interruption.ts";
 import { Screen } from "./screen.ts";
@@ -14,8 +14,8 @@ import { Terminal } from "./terminal.ts";
 import type { Tone } from "./transcript.ts";
 
 export class Conversation {
-  readonly place: ChatPlace;
-  /** Ids in the list that was shown last, `null` before one was. */
+  readonly context: ChatContext;
+  /** Ids in the most recently shown list; `null` if none was shown. */
   listedIds: readonly string[] | null = null;
   readonly #parts: CommandParts;
   readonly #isInside: boolean;
@@ -26,9 +26,9 @@ export class Conversation {
   #ended: ExitCode | null = null;
   #remembered = "";
 
-  constructor(parts: CommandParts, place: ChatPlace, session: LiveSession, isInside: boolean) {
+  constructor(parts: CommandParts, context: ChatContext, session: LiveSession, isInside: boolean) {
     this.#parts = parts;
-    this.place = place;
+    this.context = context;
     this.#isInside = isInside;
     this.#screen = new Screen(parts.host.stdout);
     this.#interruption = new Interruption({
@@ -46,7 +46,7 @@ export class Conversation {
     return this.#followed.session;
   }
 
-  /** Answers when the person has left. */
+  /** Runs until the user leaves and returns the exit code. */
   async run(): Promise<ExitCode> {
     this.#terminal.open();
     try {
@@ -61,14 +61,14 @@ export class Conversation {
     }
   }
 
-  /** Whatever is waited for is not waited for any more: it may never come. */
+  /** Ends the conversation and cancels pending requests, which may never complete. */
   leave(code: ExitCode = 0): void {
     this.#ended ??= code;
-    this.#interruption.giveUp("left");
+    this.#interruption.cancel("left");
     this.#followed.stop();
   }
 
-  /** Goes on in another conversation. */
+  /** Switches to another conversation. */
   async open(session: LiveSession): Promise<void> {
     if (this.#ended !== null) return;
     this.#followed.stop();
@@ -76,7 +76,7 @@ export class Conversation {
     await this.#begin();
   }
 
-  /** Resolves when it holds, or when nothing will happen any more. */
+  /** Resolves when the condition holds or the session has ended. */
   until(condition: () => boolean): Promise<void> {
     return this.#followed.until(condition);
   }
@@ -86,7 +86,7 @@ export class Conversation {
     return this.#parts.host.stdout.columns || 80;
   }
 
-  /** Writes a line, above what is being typed; nothing in it drives the terminal, whoever wrote it. */
+  /** Writes a line above the input line, with terminal control sequences removed. */
   say(tone: Tone | null, text: string): void {
     this.#above(() => this.#screen.line(tone, harmlessText(text)));
   }
@@ -103,25 +103,28 @@ export class Conversation {
 
   async #greet(): Promise<void> {
     if (!(await this.#begin())) return;
-    const where = this.#isInside ? "a service of its own" : this.place.serviceName;
-    this.say("quiet", `${this.session.getSnapshot()?.model ?? ""}, ${where}. /help says what can be typed.`);
+    const where = this.#isInside ? "private service" : this.context.serviceName;
+    this.say(
+      "quiet",
+      `${this.session.getSnapshot()?.model ?? ""}, ${where}. Type /help for a list of commands.`,
+    );
   }
 
-  /** Answers whether it could be opened; else it has said why, and the person has left. */
+  /** Opens the session. On failure, reports the reason, leaves and returns false. */
   async #begin(): Promise<boolean> {
     const snapshot = await this.try(() => this.#followed.begin());
     if (snapshot === null) this.leave(1);
     return snapshot !== null;
   }
 
-  /** One thing that a person or the assistant does. */
+  /** Handles one action of the user or the assistant. */
   async #step(): Promise<void> {
     await this.#remember();
-    // From here to where something is waited for nothing may pass unseen.
+    // No `await` between reading the state and waiting for changes, or a change could be missed.
     const { failure } = this.#followed;
     const snapshot = this.session.getSnapshot();
     if (failure !== null || snapshot === null) {
-      this.say("error", failure?.message ?? "The conversation is gone.");
+      this.say("error", failure?.message ?? "The conversation no longer exists.");
       return this.leave(1);
     }
     const [action] = snapshot.pending_actions;
@@ -130,7 +133,7 @@ export class Conversation {
       if (this.#interruption.isUnwanted(snapshot)) this.#interruption.press(this.session);
       return await this.#followed.changed();
     }
-    this.#interruption.forget();
+    this.#interruption.reset();
     await this.#talk();
   }
 
@@ -141,13 +144,13 @@ export class Conversation {
     if (entry.kind === "interrupt" || entry.kind === "end") return this.leave();
     if (entry.kind === "withdrawn" || entry.text.trim() === "") return;
     if (entry.text.startsWith("/")) return await runSlashCommand(this, entry.text);
-    const { publicKey } = this.place;
+    const { publicKey } = this.context;
     const options = publicKey === null ? {} : { publicKey };
     await this.try((signal) => this.#followed.send(entry.text, { signal, ...options }), entry.text);
   }
 
   async #decide(action: PendingAction): Promise<void> {
-    const { explanation, prompt } = askedAction(action);
+    const { explanation, prompt } = describeAction(action);
     this.say("warning", explanation);
     const isGone = (): boolean =>
       this.session.getSnapshot()?.pending_actions.every(({ id }) => id !== action.id) !== false;
@@ -166,12 +169,12 @@ export class Conversation {
       }
       const decided = await this.try((signal) => this.session.resolve(action.id, decision, { signal }));
       if (decided === null) continue;
-      this.#interruption.forget();
+      this.#interruption.reset();
       return await this.#followed.until(isGone);
     }
   }
 
-  /** Asks until there is an entry, or there is nothing to ask any more. */
+  /** Prompts until there is an entry or the prompt becomes obsolete. */
   async #ask(
     { prompt, isMessage }: { readonly prompt: string; readonly isMessage: boolean },
     isOver: () => boolean,
@@ -196,7 +199,7 @@ export class Conversation {
     }
   }
 
-  /** Asks the service for something, such as to take a message. `null` when that failed or was given up, which is said. */
+  /** Runs a request to the service. Reports a failure or a cancellation and returns `null`. */
   async try<Result>(
     work: (signal: AbortSignal) => Promise<Result>,
     message: string | null = null,
@@ -205,7 +208,7 @@ export class Conversation {
     try {
       return await work(signal);
     } catch (error) {
-      if (signal.aborted) this.say("quiet", "(given up)");
+      if (signal.aborted) this.say("quiet", "(canceled)");
       else this.#sayFailure(error);
       return null;
     } finally {
@@ -224,12 +227,15 @@ export class Conversation {
     this.#followed.wake();
   }
 
-  /** What has changed of what the list of conversations shows. An answer may be made meanwhile, which is what Ctrl-C then means. */
+  /**
+   * Updates the list of conversations if id or title changed. It is not a request to the service, so that Ctrl-C during
+   * it interrupts the answer.
+   */
   async #remember(): Promise<void> {
     const snapshot = this.session.getSnapshot();
     if (snapshot === null || this.#remembered === `${snapshot.session_id} ${snapshot.title}`) return;
     this.#remembered = `${snapshot.session_id} ${snapshot.title}`;
-    await rememberThread(this.place, snapshot).catch((error: unknown) => this.#sayFailure(error));
+    await rememberThread(this.context, snapshot).catch((error: unknown) => this.#sayFailure(error));
   }
 
   #above(write: () => void): void {
@@ -238,11 +244,11 @@ export class Conversation {
     this.#showLine();
   }
 
-  /** The line that is asked for comes back, when there is room for it. */
+  /** Shows the input line again if the cursor is at the start of a line. */
   #showLine(): void {
     const snapshot = this.session.getSnapshot();
     const isAnswering = snapshot?.is_processing === true && snapshot.pending_actions.length === 0;
-    // A text that grows is gone on with.
+    // Do not break the line of a streaming answer.
     if (!isAnswering) this.#screen.endLine();
     if (this.#screen.isAtStart) this.#terminal.editor.show();
   }

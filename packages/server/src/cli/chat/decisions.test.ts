@@ -1,12 +1,12 @@
 import { PendingAction } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
-import { askedAction, readDecision } from "./decisions.ts";
+import { describeAction, readDecision } from "./decisions.ts";
 
 const HASH = `0x${"a1".repeat(32)}`;
 const SIGNATURE = `0x${"b2".repeat(65)}`;
 const ADDRESS = `0x${"12".repeat(20)}`;
 
-/** As the service would send it. */
+/** An action as the service sends it. */
 function action(kind: PendingAction["kind"], request: object): PendingAction {
   const at = "2026-01-01T00:00:00.000Z";
   const facts = { id: "0a1b2c3d-1111-4222-8333-444455556666", call_id: "c", tool: "a_tool" };
@@ -19,43 +19,73 @@ const openQuestion = action("question", { question: "Which one?", choices: [] })
 const transaction = action("wallet_transaction", { to: ADDRESS, value: "5", data: "0x1234", chain_id: 1 });
 const signature = action("wallet_signature", { typed_data: { message: { to: "Bob" } } });
 
-describe("what is asked", () => {
-  it("is told with all that matters to the decision", () => {
-    expect(askedAction(approval).explanation).toContain('transfer with {"amount":5}');
-    expect(askedAction(question).explanation).toBe("The assistant asks: Which one?\n  1. red\n  2. green");
-    expect(askedAction(question).prompt).toContain("A number, or your answer");
-    expect(askedAction(openQuestion).prompt).toContain("Your answer");
-    const told = askedAction(transaction).explanation;
+describe("descriptions of actions", () => {
+  it("contain everything that matters to the decision", () => {
+    expect(describeAction(approval).explanation).toContain('transfer with {"amount":5}');
+    expect(describeAction(question).explanation).toBe("The assistant asks: Which one?\n  1. red\n  2. green");
+    expect(describeAction(question).prompt).toContain("A number, or your answer");
+    expect(describeAction(openQuestion).prompt).toContain("Your answer");
+    const { explanation } = describeAction(transaction);
     for (const fact of [ADDRESS, '"value":"5"', '"data":"0x1234"', '"chain_id":1'])
-      expect(told).toContain(fact);
-    expect(askedAction(signature).explanation).toContain('{"message":{"to":"Bob"}}\n');
-    expect(askedAction(signature).explanation).toContain("eth_signTypedData_v4");
+      expect(explanation).toContain(fact);
+    expect(describeAction(signature).explanation).toContain('{"message":{"to":"Bob"}}\n');
+    expect(describeAction(signature).explanation).toContain("eth_signTypedData_v4");
   });
 
-  it("hides nothing in what is approved or signed: every invisible character is written out", () => {
+  it("explain a transaction and mark the token's own data as claims", () => {
+    const explain = (more: object) =>
+      describeAction(
+        action("wallet_transaction", { to: ADDRESS, value: "5", data: "0x1234", chain_id: 1, ...more }),
+      )
+        .explanation.split("\n")
+        .slice(1);
+    const argument = { name: "amount", type: "uint256", value: "1500000", token: ADDRESS };
+    const call = (decimals: number | null) => ({
+      function: "approve(address spender, uint256 amount)",
+      arguments: [
+        { name: "spender", type: "address", value: "a\u202E\n" },
+        { ...argument, decimals },
+      ],
+    });
+    const currency = { symbol: "POL", decimals: 3 };
+    expect(explain({ currency, call: call(6) })).toEqual([
+      "Value: 0.005 POL",
+      "Data: reads as approve(address spender, uint256 amount). What the contract does is up to the contract.",
+      "  spender: a\\u202e\\n",
+      "  amount: 1500000 in the smallest unit: 1.5 by the 6 decimals that the token claims",
+    ]);
+    expect(explain({ call: call(null) }).at(-1)).toBe(
+      "  amount: 1500000 in the token's smallest unit; the token does not report its decimals",
+    );
+    for (const unknown of [{}, { call: null }])
+      expect(explain(unknown)).toEqual([expect.stringMatching(/^Data: an unknown call\./)]);
+    expect(explain({ data: "0x" })).toEqual([]);
+  });
+
+  it("escape every invisible character in what is approved or signed", () => {
     const hidden = "a\u200Bb\u202Ec\u0007d\u{E0041}";
     const written = "a\\u200bb\\u202ec\\u0007d\\udb40\\udc41";
     expect(
-      askedAction(action("approval", { tool: "transfer", input: { to: hidden } })).explanation,
+      describeAction(action("approval", { tool: "transfer", input: { to: hidden } })).explanation,
     ).toContain(written);
     expect(
-      askedAction(action("wallet_signature", { typed_data: { message: { to: hidden } } })).explanation,
+      describeAction(action("wallet_signature", { typed_data: { message: { to: hidden } } })).explanation,
     ).toContain(written);
   });
 
-  it("drives no terminal, and its choices keep to a line each", () => {
-    const asked = askedAction(
+  it("escape control characters and keep each choice on one line", () => {
+    const asked = describeAction(
       action("question", { question: "\u001B[2JWhich\u202E?", choices: ["r\u0007ed\nand\u001B]52;c;x"] }),
     );
     expect(asked.explanation).toBe("The assistant asks: ␛[2JWhich\uFFFD?\n  1. r␇ed and␛]52;c;x");
     const hostile = { tool: "a\u001B]0;b\u0007\n\u202Ec", input: {} };
-    expect(askedAction(action("approval", hostile)).explanation).toBe(
+    expect(describeAction(action("approval", hostile)).explanation).toBe(
       "The assistant wants to call a␛]0;b␇ \uFFFDc with {}",
     );
   });
 });
 
-describe("an answer", () => {
+describe("readDecision", () => {
   it.each([
     [approval, "y", { decision: "approve" }],
     [approval, " YES ", { decision: "approve" }],
@@ -72,7 +102,7 @@ describe("an answer", () => {
     [transaction, "no", { decision: "deny" }],
     [signature, SIGNATURE, { decision: "approve", result: { signature: SIGNATURE } }],
     [signature, "deny", { decision: "deny" }],
-  ])("to $kind: %j decides", (asked, answer, decision) => {
+  ])("accepts an answer to $kind: %j", (asked, answer, decision) => {
     expect(readDecision(asked, answer)).toEqual(decision);
   });
 
@@ -89,7 +119,7 @@ describe("an answer", () => {
     [signature, ""],
     [signature, "y"],
     [signature, "0xzz"],
-  ])("to $kind that makes no sense decides nothing, and is told why", (asked, answer) => {
+  ])("rejects an invalid answer to $kind with a reason", (asked, answer) => {
     expect(readDecision(asked, answer)).toEqual({ problem: expect.stringMatching(/^[A-Z].+\.$/) as string });
   });
 });

@@ -1,17 +1,17 @@
-// What the assistant asks, in words, and what a person's answer to it means.
+// Describes actions to the user and parses the user's decisions.
 
-import type { Decision } from "@colloquy/client";
+import { visibleJson, wholeUnits, type Decision } from "@colloquy/client";
 import type { PendingAction } from "@colloquy/protocol";
 import { isActionResult } from "@colloquy/protocol/action-results";
-import { harmlessLine, harmlessText, visibleJson } from "../harmless-text.ts";
+import { harmlessLine, harmlessText } from "../harmless-text.ts";
 
-export interface AskedAction {
-  /** What it is about; nothing in it drives a terminal or hides. */
+export interface ActionDescription {
+  /** Describes the action. Control and invisible characters are escaped. */
   readonly explanation: string;
   readonly prompt: string;
 }
 
-export function askedAction(action: PendingAction): AskedAction {
+export function describeAction(action: PendingAction): ActionDescription {
   switch (action.kind) {
     case "approval": {
       const { tool, input } = action.request;
@@ -28,14 +28,11 @@ export function askedAction(action: PendingAction): AskedAction {
         prompt: `${choices.length === 0 ? "Your answer" : "A number, or your answer"} (/deny for none): `,
       };
     }
-    case "wallet_transaction": {
-      const { to, value, data, chain_id: chain } = action.request;
-      const call = visibleJson({ chain_id: chain, to, value, data });
+    case "wallet_transaction":
       return {
-        explanation: `The assistant wants you to send this transaction with your wallet (value in wei): ${call}`,
-        prompt: "Its hash when it is sent, or n: ",
+        explanation: explainTransaction(action.request),
+        prompt: "Transaction hash once sent, or n: ",
       };
-    }
     case "wallet_signature":
       return {
         explanation: [
@@ -47,7 +44,43 @@ export function askedAction(action: PendingAction): AskedAction {
   }
 }
 
-/** What the answer decides, or a sentence about what is wrong with it. An empty answer never decides. */
+type Transaction = Extract<PendingAction, { kind: "wallet_transaction" }>["request"];
+
+function explainTransaction({ chain_id, to, value, data, currency, call }: Transaction): string {
+  const amount =
+    currency === undefined
+      ? []
+      : [`Value: ${visible(`${wholeUnits(value, currency.decimals)} ${currency.symbol}`)}`];
+  return [
+    `The assistant wants you to send this transaction with your wallet (value in the smallest unit): ${visibleJson({ chain_id, to, value, data })}`,
+    ...amount,
+    ...(data === "0x" ? [] : explainCall(call ?? null)),
+  ].join("\n");
+}
+
+function explainCall(call: NonNullable<Transaction["call"]> | null): readonly string[] {
+  if (call === null)
+    return ["Data: an unknown call. Its effect cannot be shown here. Send it only if you know what it does."];
+  return [
+    `Data: reads as ${visible(call.function)}. What the contract does is up to the contract.`,
+    ...call.arguments.map(
+      ({ name, value, decimals }) => `  ${visible(name)}: ${visible(value)}${claimOf(value, decimals)}`,
+    ),
+  ];
+}
+
+/** Describes an amount by the decimals that its token reports; empty if the argument is not an amount. */
+function claimOf(value: string, decimals: number | null | undefined): string {
+  if (decimals === undefined) return "";
+  if (decimals === null) return " in the token's smallest unit; the token does not report its decimals";
+  return ` in the smallest unit: ${wholeUnits(value, decimals)} by the ${decimals} decimals that the token claims`;
+}
+
+function visible(text: string): string {
+  return visibleJson(text).slice(1, -1);
+}
+
+/** Returns the decision, or a sentence that says what is wrong with the answer. An empty answer never decides. */
 export function readDecision(action: PendingAction, answer: string): Decision | { readonly problem: string } {
   const text = answer.trim();
   if (action.kind === "question") return readAnswer(action.request.choices, text);
@@ -74,5 +107,5 @@ function readAnswer(choices: readonly string[], text: string): Decision | { read
   const chosen = /^\d{1,3}$/.test(text) ? choices[Number(text) - 1] : undefined;
   const result = { answer: chosen ?? text };
   if (isActionResult("question", result)) return { decision: "approve", result };
-  return { problem: text === "" ? "Say something, or /deny." : "An answer has at most 4,096 characters." };
+  return { problem: text === "" ? "Type an answer, or /deny." : "An answer has at most 4,096 characters." };
 }

@@ -1,4 +1,4 @@
-// A session that is followed: everything that happens in it becomes pieces for the screen.
+// Follows a session and turns its updates into pieces for the screen.
 
 import { ColloquyError, type Connection, type LiveSession, type SendOptions } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
@@ -6,7 +6,7 @@ import { harmlessLine } from "../harmless-text.ts";
 import { type Piece, type Tone, Transcript } from "./transcript.ts";
 
 export interface FollowListener {
-  /** Something has happened; what of it is to be shown, if anything. */
+  /** Called after each update with the pieces to show, possibly none. */
   readonly onPieces: (pieces: readonly Piece[]) => void;
   readonly onConnection: (tone: Tone, text: string) => void;
 }
@@ -26,12 +26,12 @@ export class FollowedSession {
     this.#listener = listener;
   }
 
-  /** Why it cannot be followed any more; `null` while it is. */
+  /** Why following ended; `null` while it continues. */
   get failure(): Error | null {
     return this.#failure;
   }
 
-  /** Shows what was said last, and follows from there. */
+  /** Shows the latest messages and starts following. */
   async begin(): Promise<Snapshot> {
     const snapshot = await this.session.refresh({ signal: this.#end.signal });
     const title: Piece = { kind: "line", tone: "quiet", text: `(${harmlessLine(snapshot.title)})` };
@@ -43,7 +43,7 @@ export class FollowedSession {
     return snapshot;
   }
 
-  /** Sends what was typed; answers when its effect has come here. */
+  /** Sends a message and resolves when the updates show its effect. */
   async send(text: string, options: SendOptions): Promise<void> {
     const before = this.#stateChanges;
     this.#transcript.typed(text);
@@ -56,22 +56,22 @@ export class FollowedSession {
       const snapshot = this.session.getSnapshot();
       const at = snapshot?.messages.findIndex(({ id }) => id === own) ?? -1;
       if (snapshot === null || at < 0) return false;
-      // Its event comes before that of the work which it begins.
-      const hasBegun = snapshot.is_processing || this.#stateChanges > before;
+      // The message event precedes the state change of the turn that it starts.
+      const hasStarted = snapshot.is_processing || this.#stateChanges > before;
       return (
-        hasBegun ||
+        hasStarted ||
         snapshot.messages.slice(at).some(({ sender, status }) => sender === "agent" && status !== "streaming")
       );
     };
     await this.until(hasEffect, options.signal);
   }
 
-  /** Resolves when something has happened. */
+  /** Resolves on the next change. */
   changed(): Promise<void> {
     return this.#changed.promise;
   }
 
-  /** Resolves when it holds, or when nothing will happen any more; `stop` ends it, too. Throws when the signal comes before. */
+  /** Resolves when the condition holds, the session has ended or `stop` is called. Throws if `signal` aborts first. */
   async until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
     const look = (): void => this.wake();
     signal?.addEventListener("abort", look);
@@ -85,7 +85,7 @@ export class FollowedSession {
     }
   }
 
-  /** Whoever waits shall look again. */
+  /** Makes all waiters check their conditions again. */
   wake(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
@@ -117,15 +117,15 @@ export class FollowedSession {
     this.wake();
   }
 
-  /** Says once that the service is away, and once that it is back. */
+  /** Reports once that the connection is lost and once that it is restored. */
   #connection({ state, error }: Connection): void {
     if (this.#end.signal.aborted) return;
     if (state === "waiting" && !this.#isCutOff && error instanceof ColloquyError) {
       this.#isCutOff = true;
-      this.#listener.onConnection("quiet", "(the service cannot be reached; trying again)");
+      this.#listener.onConnection("quiet", "(connection lost; reconnecting)");
     } else if ((state === "live" || state === "polling") && this.#isCutOff) {
       this.#isCutOff = false;
-      this.#listener.onConnection("quiet", "(the service is back)");
+      this.#listener.onConnection("quiet", "(reconnected)");
     }
   }
 }

@@ -1,4 +1,4 @@
-// What Ctrl-C means at the moment: it gives up what is being asked of the service, stops the answer that is being made, or leaves.
+// Decides what Ctrl-C does: cancel the pending request, interrupt the answer, or leave.
 
 import type { LiveSession } from "@colloquy/client";
 import type { Snapshot } from "@colloquy/protocol";
@@ -6,16 +6,16 @@ import type { ExitCode } from "../command.ts";
 
 export interface InterruptionListener {
   readonly onLeave: (code: ExitCode) => void;
-  /** The service could not be asked to stop the answer. */
+  /** The request to interrupt the answer failed. */
   readonly onFailure: (error: unknown) => void;
 }
 
 export class Interruption {
   readonly #listener: InterruptionListener;
   #request: AbortController | null = null;
-  /** The message that is on its way. */
+  /** The message that is being sent. */
   #message: string | null = null;
-  /** The message that was on its way when Ctrl-C came: if it got there, its answer is to be stopped. */
+  /** The message that was being sent on Ctrl-C. If it arrived anyway, its answer is interrupted. */
   #unwanted: string | null = null;
   #stopping: "no" | "asked" | "failed" = "no";
 
@@ -23,18 +23,18 @@ export class Interruption {
     this.#listener = listener;
   }
 
-  /** Whether the answer goes on, because the service could not be asked to stop it. */
+  /** True if the answer continues because interrupting it failed. */
   get hasFailed(): boolean {
     return this.#stopping === "failed";
   }
 
-  /** Whether this is the answer to a message that was given up on its way, and not to what somebody else has said since. */
+  /** Returns true if the current answer is to a canceled message, and not to a later message of someone else. */
   isUnwanted({ messages }: Snapshot): boolean {
     const last = messages.findLast(({ sender }) => sender === "user");
     return this.#unwanted !== null && last?.content.trim() === this.#unwanted;
   }
 
-  /** A request that Ctrl-C gives up, from now to `end`; `message` is what it says to the assistant. */
+  /** Starts a request that Ctrl-C cancels until `end` is called. `message` is the message that it sends, if any. */
   begin(message: string | null): AbortSignal {
     this.#request = new AbortController();
     this.#message = message?.trim() ?? null;
@@ -47,20 +47,20 @@ export class Interruption {
     this.#message = null;
   }
 
-  giveUp(why: string): void {
-    this.#request?.abort(new Error(why));
+  cancel(reason: string): void {
+    this.#request?.abort(new Error(reason));
   }
 
-  /** The next Ctrl-C is the first one again. */
-  forget(): void {
+  /** Makes the next Ctrl-C count as the first one. */
+  reset(): void {
     this.#stopping = "no";
   }
 
-  /** Ctrl-C while nothing is typed: stops what is going on, and leaves when that does not help. */
+  /** Handles Ctrl-C outside input: cancels or interrupts, and leaves on the second press. */
   press(session: LiveSession): void {
     if (this.#request !== null) {
       this.#unwanted = this.#message;
-      return this.giveUp("given up");
+      return this.cancel("canceled");
     }
     this.#unwanted = null;
     const isBusy = session.getSnapshot()?.is_processing === true;

@@ -1,138 +1,138 @@
 import { describe, expect, it } from "vitest";
 import { inLine, KeyReader, typedText } from "./key-reader.ts";
 
-/** A reader, what it has told, and a line that is edited until its end is entered. */
+/** Creates a reader, a log of its calls, and a function that edits a line until it is entered. */
 function keyboard() {
-  const told: string[] = [];
+  const calls: string[] = [];
   const reader = new KeyReader({
-    onInterrupt: () => told.push("interrupt"),
-    onSuspend: () => told.push("suspend"),
+    onInterrupt: () => calls.push("interrupt"),
+    onSuspend: () => calls.push("suspend"),
   });
-  /** Edits lines until one is entered; answers when nothing waits for it any more. */
+  /** Edits one line; resolves when all buffered keys are delivered. */
   const edit = async (): Promise<void> => {
     const end = reader.edit({
       onKeys: (text) => {
-        told.push(`keys ${JSON.stringify(text)}`);
+        calls.push(`keys ${JSON.stringify(text)}`);
         if (text.endsWith("\r")) end();
       },
-      onText: (text) => told.push(`text ${JSON.stringify(text)}`),
+      onText: (text) => calls.push(`text ${JSON.stringify(text)}`),
     });
     await Promise.resolve();
   };
   const type = (text: string): void => reader.take(Buffer.from(text));
-  return { reader, told, edit, type };
+  return { reader, calls, edit, type };
 }
 
-describe("while a line is edited", () => {
-  it("hands on what is typed, line by line, because each may be the end of editing", async () => {
-    const { told, edit, type } = keyboard();
+describe("while editing a line", () => {
+  it("delivers keys line by line, because each line may end editing", async () => {
+    const { calls, edit, type } = keyboard();
     await edit();
     type("one\rtwo\r");
-    expect(told).toEqual(['keys "one\\r"']);
+    expect(calls).toEqual(['keys "one\\r"']);
     await edit();
-    expect(told).toEqual(['keys "one\\r"', 'keys "two\\r"']);
+    expect(calls).toEqual(['keys "one\\r"', 'keys "two\\r"']);
   });
 
-  it("leaves Ctrl-C to the line", async () => {
-    const { told, edit, type } = keyboard();
+  it("delivers Ctrl-C to the line", async () => {
+    const { calls, edit, type } = keyboard();
     await edit();
     type("ab\u0003");
-    expect(told).toEqual(['keys "ab"', 'keys "\\u0003"']);
+    expect(calls).toEqual(['keys "ab"', 'keys "\\u0003"']);
   });
 
-  it("hands on keys of several bytes whole, wherever they are broken", async () => {
+  it("reassembles multi-byte characters", async () => {
     const bytes = Buffer.from("é漢👍");
     for (let at = 1; at < bytes.length; at += 1) {
-      const { reader, told, edit } = keyboard();
+      const { reader, calls, edit } = keyboard();
       await edit();
       reader.take(bytes.subarray(0, at));
       reader.take(bytes.subarray(at));
-      expect(told.map((one) => /"(.*)"/.exec(one)?.[1]).join("")).toBe("é漢👍");
+      expect(calls.map((one) => /"(.*)"/.exec(one)?.[1]).join("")).toBe("é漢👍");
     }
   });
 
-  it("goes on with it, whenever an earlier one is said to have ended", async () => {
-    const { reader, told, edit, type } = keyboard();
-    const end = reader.edit({ onKeys: () => told.push("the earlier one"), onText: () => undefined });
+  it("keeps editing when the end function of an earlier line is called", async () => {
+    const { reader, calls, edit, type } = keyboard();
+    const end = reader.edit({ onKeys: () => calls.push("the earlier one"), onText: () => undefined });
     await edit();
     end();
     type("now");
-    expect(told).toEqual(['keys "now"']);
+    expect(calls).toEqual(['keys "now"']);
   });
 });
 
-describe("while no line is edited", () => {
-  it("hears Ctrl-C and Ctrl-Z at once, and keeps what is typed for the next line", async () => {
-    const { told, edit, type } = keyboard();
+describe("without a line to edit", () => {
+  it("handles Ctrl-C and Ctrl-Z at once and buffers other keys", async () => {
+    const { calls, edit, type } = keyboard();
     type("next\u001A");
-    expect(told).toEqual(["suspend"]);
+    expect(calls).toEqual(["suspend"]);
     await edit();
-    expect(told).toEqual(["suspend", 'keys "next"']);
+    expect(calls).toEqual(["suspend", 'keys "next"']);
   });
 
-  it("Ctrl-C drops what was typed before it, and not what comes after", async () => {
-    const { told, edit, type } = keyboard();
+  it("drops keys before Ctrl-C and keeps those after it", async () => {
+    const { calls, edit, type } = keyboard();
     type("before\r\u0003after");
-    expect(told).toEqual(["interrupt"]);
+    expect(calls).toEqual(["interrupt"]);
     await edit();
-    expect(told).toEqual(["interrupt", 'keys "after"']);
+    expect(calls).toEqual(["interrupt", 'keys "after"']);
   });
 
-  it("forgets what was typed, when a question comes that it was not meant for", async () => {
-    const { reader, told, edit, type } = keyboard();
+  it("drops buffered keys on forget", async () => {
+    const { reader, calls, edit, type } = keyboard();
     type("y\r");
     reader.forget();
     await edit();
     type("n\r");
-    expect(told).toEqual(['keys "n\\r"']);
+    expect(calls).toEqual(['keys "n\\r"']);
   });
 });
 
-describe("what is pasted", () => {
+describe("pasted text", () => {
   const PASTE = "\u001B[200~one\r\ntwo\u0003\u001B[31m\u001B[201~";
 
-  it("is one text without keys, wherever it is broken", async () => {
+  it("is delivered as one text without keys, however it is split", async () => {
     for (let at = 1; at < PASTE.length; at += 1) {
-      const { told, edit, type } = keyboard();
+      const { calls, edit, type } = keyboard();
       await edit();
       type(`a${PASTE.slice(0, at)}`);
       type(`${PASTE.slice(at)}b`);
-      expect(told).toEqual(['keys "a"', 'text "one␤two[31m"', 'keys "b"']);
+      expect(calls).toEqual(['keys "a"', 'text "one␤two[31m"', 'keys "b"']);
     }
   });
 
-  it("waits like anything else while no line is edited, and its Ctrl-C interrupts nothing", async () => {
-    const { told, edit, type } = keyboard();
+  it("is buffered without a line to edit, and Ctrl-C in it does not interrupt", async () => {
+    const { calls, edit, type } = keyboard();
     type(PASTE);
-    expect(told).toEqual([]);
+    expect(calls).toEqual([]);
     await edit();
-    expect(told).toEqual(['text "one␤two[31m"']);
+    expect(calls).toEqual(['text "one␤two[31m"']);
   });
 
-  it("ends where the terminal says, whatever is in it", async () => {
-    const { told, edit, type } = keyboard();
+  it("ends only at the end marker", async () => {
+    const { calls, edit, type } = keyboard();
     await edit();
     type("\u001B[200~one\u001B\r\u001B\u001B[200~two\r\u001B[201~");
-    expect(told).toEqual(['text "one␤[200~two␤"']);
+    expect(calls).toEqual(['text "one␤[200~two␤"']);
   });
 });
 
-it("takes Alt-Enter for a line end within the message", async () => {
-  const { told, edit, type } = keyboard();
+it("treats Alt-Enter as a line end within the message", async () => {
+  const { calls, edit, type } = keyboard();
   await edit();
   type("one\u001B\rtwo\u001B");
   type("\nthree");
-  expect(told).toEqual(['keys "one"', 'text "␤"', 'keys "two"', 'text "␤"', 'keys "three"']);
+  expect(calls).toEqual(['keys "one"', 'text "␤"', 'keys "two"', 'text "␤"', 'keys "three"']);
 });
 
-it("hands on other keys that begin with an escape, whole or in pieces", async () => {
-  const { told, edit, type } = keyboard();
+it("delivers other escape sequences, whole or in pieces", async () => {
+  const { calls, edit, type } = keyboard();
   await edit();
   for (const piece of ["\u001B[A", "\u001B", "b", "\u001B[", "B"]) type(piece);
-  expect(told).toEqual(['keys "\\u001b[A"', 'keys "\\u001bb"', 'keys "\\u001b[B"']);
+  expect(calls).toEqual(['keys "\\u001b[A"', 'keys "\\u001bb"', 'keys "\\u001b[B"']);
 });
 
-it("shows line ends in a line as signs, which are line ends again in the message", () => {
+it("shows line ends in a line as symbols and restores them in the message", () => {
   expect(inLine("one\r\ntwo\rthree\nfour\tfive\u001B[A\u009B\u007F")).toBe("one␤two␤three␤four\tfive[A");
   expect(typedText(inLine("one\r\ntwo\nthree"))).toBe("one\ntwo\nthree");
 });

@@ -1,21 +1,21 @@
-// The keyboard of a terminal in raw mode. While no line is edited, what is typed waits for the next one; only Ctrl-C is heard at once.
-// What is pasted is one piece, whatever line ends it has.
+// Reads keys from a terminal in raw mode. While no line is edited, keys are buffered for the next line; only Ctrl-C and
+// Ctrl-Z act at once. Pasted text is one piece, even if it has several lines.
 
 import { StringDecoder } from "node:string_decoder";
 
-/** Stands for a line end within an edited line. */
+/** Represents a line end within an edited line. */
 const LINE_END_SIGN = "\u2424";
 const PASTE_START = "\u001B[200~";
 const PASTE_END = "\u001B[201~";
 const CONTROL_C = "\u0003";
 const CONTROL_Z = "\u001A";
-/** Where a paste begins, or Alt-Enter: another line within the same message. */
+/** The start of a paste, or Alt-Enter, which adds a line to the message. */
 const MARK = /\u001B(?:\[200~|[\r\n])/;
 
 export interface LineKeys {
-  /** Keys as the terminal sends them, at most one line's. */
+  /** Receives keys as the terminal sends them, at most one line at a time. */
   onKeys(text: string): void;
-  /** Text that is to stand in the line as it is. */
+  /** Receives text to insert literally. */
   onText(text: string): void;
 }
 
@@ -30,7 +30,7 @@ export interface KeyReaderOptions {
 export class KeyReader {
   readonly #options: KeyReaderOptions;
   readonly #decoder = new StringDecoder("utf8");
-  /** What came and may be the beginning of a mark, or a paste whose end has not come. */
+  /** Unprocessed input: a possible partial mark, or an incomplete paste. */
   #rest = "";
   readonly #waiting: Typed[] = [];
   #editing: LineKeys | null = null;
@@ -45,17 +45,17 @@ export class KeyReader {
     this.#deliver();
   };
 
-  /** A line is edited from now on; what was typed before is for it. Answers what ends this. */
+  /** Starts editing a line, which receives buffered keys first. Returns a function that ends editing. */
   edit(keys: LineKeys): () => void {
     this.#editing = keys;
-    // Not before the caller has taken this in.
+    // Deliver only after the caller has received the return value.
     queueMicrotask(() => this.#deliver());
     return () => {
       if (this.#editing === keys) this.#editing = null;
     };
   }
 
-  /** What was typed before a question was there is no answer to it. */
+  /** Drops buffered keys, which must not answer a question that was not visible yet. */
   forget(): void {
     this.#waiting.length = 0;
   }
@@ -74,7 +74,7 @@ export class KeyReader {
     }
   }
 
-  /** Line by line, because each may be the end of editing. */
+  /** Delivers line by line, because each line may end editing. */
   #deliver(): void {
     while (this.#editing !== null) {
       const typed = this.#waiting.shift();
@@ -84,7 +84,7 @@ export class KeyReader {
     }
   }
 
-  /** What has come whole: a paste, Alt-Enter, or keys up to the next of these; `null` when more has to come. */
+  /** Returns the next complete piece: a paste, Alt-Enter, or the keys before one of these; `null` if input is incomplete. */
   #next(): Typed | null {
     const start = this.#rest.search(MARK);
     if (start === 0 && !this.#rest.startsWith(PASTE_START)) {
@@ -106,19 +106,19 @@ export class KeyReader {
   }
 }
 
-/** The text of an edited line, with its line ends. */
+/** Returns the text of an edited line with real line ends. */
 export function typedText(line: string): string {
   return line.replaceAll(LINE_END_SIGN, "\n");
 }
 
-/** A text as it stands in an edited line: without anything that would be taken for a key. */
+/** Converts text for an edited line: encodes line ends and removes control characters. */
 export function inLine(text: string): string {
   return text
     .replaceAll(/\r\n|\r|\n/g, LINE_END_SIGN)
     .replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, "");
 }
 
-/** How many characters at the end may be the beginning of a mark. A lone escape means nothing until another key has come. */
+/** Returns the length of a possible partial mark at the end. A lone escape waits for the next key. */
 function halfMark(text: string): number {
   for (let length = PASTE_START.length - 1; length > 0; length -= 1) {
     if (text.endsWith(PASTE_START.slice(0, length))) return length;

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { KeyReader } from "./key-reader.ts";
 import { LineEditor } from "./line-editor.ts";
 
-/** An editor, and keys that it has taken in when the promise resolves. */
+/** Creates an editor and a function that types keys and resolves when they are processed. */
 function typewriter() {
   const keys = new KeyReader({ onInterrupt: () => undefined, onSuspend: () => undefined });
   const screen = Object.assign(new PassThrough(), { columns: 80, rows: 24, isTTY: true });
@@ -21,7 +21,7 @@ function typewriter() {
 }
 
 describe("a question", () => {
-  it("that is withdrawn takes what was typed along: the next one is answered by what is typed then", async () => {
+  it("drops its input when withdrawn, so that it does not answer the next question", async () => {
     const { type, ask } = typewriter();
     const withdrawal = new AbortController();
     const first = ask(false, withdrawal.signal);
@@ -33,7 +33,7 @@ describe("a question", () => {
     expect(await second).toEqual({ kind: "line", text: "" });
   });
 
-  it("keeps what is typed while something is written above it", async () => {
+  it("keeps its input while other output is written above it", async () => {
     const { editor, type, ask } = typewriter();
     const asked = ask(false);
     await type("ye");
@@ -43,7 +43,7 @@ describe("a question", () => {
     expect(await asked).toEqual({ kind: "line", text: "yes" });
   });
 
-  it("is interrupted by Ctrl-C, whatever is typed", async () => {
+  it("is interrupted by Ctrl-C even with input", async () => {
     const { type, ask } = typewriter();
     const asked = ask(false);
     await type("y\u0003");
@@ -52,7 +52,7 @@ describe("a question", () => {
 });
 
 describe("a message", () => {
-  it("is kept when it is withdrawn, and stands there when the next one is asked for", async () => {
+  it("keeps its text when withdrawn and restores it at the next prompt", async () => {
     const { type, ask } = typewriter();
     const withdrawal = new AbortController();
     const first = ask(true, withdrawal.signal);
@@ -67,7 +67,7 @@ describe("a message", () => {
     expect(await second).toEqual({ kind: "line", text: "half a thought" });
   });
 
-  it("is dropped by Ctrl-C, and the next Ctrl-C interrupts", async () => {
+  it("is cleared by Ctrl-C, and the next Ctrl-C interrupts", async () => {
     const { type, ask } = typewriter();
     const asked = ask(true);
     await type("half");

@@ -1,4 +1,4 @@
-// One line that a person edits, with history, on a screen that others write to as well: it can be taken away and shown again as it was.
+// A line editor with history on a shared screen: the line can be hidden for other output and shown again unchanged.
 
 import { EventEmitter } from "node:events";
 import { clearScreenDown, createInterface, cursorTo, type Interface, moveCursor } from "node:readline";
@@ -10,12 +10,12 @@ export type Entry =
   | { readonly kind: "interrupt" }
   /** Ctrl-D in an empty line. */
   | { readonly kind: "end" }
-  /** Taken away for good, by the signal. */
+  /** The signal withdrew the question. */
   | { readonly kind: "withdrawn" };
 
 export interface Question {
   readonly prompt: string;
-  /** Whether what is typed goes into the history, and may have been typed before the question was there. */
+  /** True if the input goes into the history and may have been typed before the question appeared. */
   readonly isMessage: boolean;
   readonly signal: AbortSignal;
 }
@@ -30,7 +30,7 @@ export class LineEditor {
   #history: string[] = [];
   #asked: Asked | null = null;
   #shown: { readonly edited: Interface; readonly end: () => void } | null = null;
-  /** What stands in a line of each kind that was taken away. */
+  /** Content of hidden lines, by `isMessage`. */
   readonly #kept = new Map<boolean, string>();
 
   constructor(keys: KeyReader, output: NodeJS.WriteStream) {
@@ -49,7 +49,7 @@ export class LineEditor {
     question.signal.addEventListener("abort", onAbort, { once: true });
     this.#asked = { ...question, answer: resolve };
     if (!question.isMessage) {
-      // What was typed before it was there, also for another one, is no answer to it.
+      // Input from before the question appeared must not answer it.
       this.#keys.forget();
       this.#kept.delete(false);
     }
@@ -63,7 +63,7 @@ export class LineEditor {
     }
   }
 
-  /** Takes the line from the screen, so that something else can be written there. */
+  /** Removes the line from the screen, so that other output can be written. */
   hide(): void {
     const asked = this.#asked;
     if (this.#shown === null || asked === null) return;
@@ -75,7 +75,7 @@ export class LineEditor {
     this.#close();
   }
 
-  /** Shows what is asked, if something is, below what was written. */
+  /** Shows the current question, if any, below the output. */
   show(): void {
     const asked = this.#asked;
     if (this.#shown !== null || asked === null || asked.signal.aborted) return;
@@ -111,14 +111,14 @@ export class LineEditor {
     this.#leave({ kind: "line", text });
   }
 
-  /** What is typed of a message is dropped; where nothing is, and at a question, whoever asks decides. */
+  /** Ctrl-C clears a partly typed message; otherwise the caller handles the interrupt. */
   #interrupted({ isMessage }: Asked, edited: Interface): void {
     if (isMessage && edited.line !== "") edited.write(null, { ctrl: true, name: "e" });
     if (isMessage && edited.line !== "") edited.write(null, { ctrl: true, name: "u" });
     else this.#leave({ kind: "interrupt" });
   }
 
-  /** The line stays on the screen, and the cursor goes below it. */
+  /** Ends editing. The line stays on the screen and the cursor moves below it. */
   #leave(entry: Entry): void {
     const asked = this.#asked;
     const shown = this.#shown;
@@ -131,7 +131,7 @@ export class LineEditor {
 
   #close(): void {
     const shown = this.#shown;
-    // First, because closing is heard here, too.
+    // Clear this first, because `close` triggers our own listener.
     this.#shown = null;
     shown?.end();
     shown?.edited.close();

@@ -27,7 +27,7 @@ async function ids(service = HERE): Promise<readonly string[]> {
 }
 
 describe("the file", () => {
-  it("is where the XDG Base Directory Specification wants it, which knows absolute paths alone", () => {
+  it("follows the XDG Base Directory Specification, which allows only absolute paths", () => {
     const standard = "/home/ada/.local/state/colloquy/threads.jsonl";
     expect(threadsFile({}, "/home/ada")).toBe(standard);
     expect(threadsFile({ XDG_STATE_HOME: "" }, "/home/ada")).toBe(standard);
@@ -35,7 +35,7 @@ describe("the file", () => {
     expect(threadsFile({ XDG_STATE_HOME: "/state" }, "/home/ada")).toBe("/state/colloquy/threads.jsonl");
   });
 
-  it("is for its owner alone, also where it was not before", async () => {
+  it("is readable only by its owner, even if its mode was different before", async () => {
     await threads.remember(thread("one"));
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect((await stat(dirname(path))).mode & 0o777).toBe(0o700);
@@ -44,7 +44,7 @@ describe("the file", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  it("says what to do where it cannot be written", async () => {
+  it("reports what to do if it cannot be written", async () => {
     await mkdir(path, { recursive: true });
     const refused = threads.remember(thread("one"));
     await expect(refused).rejects.toThrow(CommandFailure);
@@ -52,8 +52,8 @@ describe("the file", () => {
   });
 });
 
-describe("what is remembered", () => {
-  it("is listed a service at a time, the one that changed last first, under its last title", async () => {
+describe("remembered threads", () => {
+  it("are listed per service, latest change first, with their last title", async () => {
     expect(await ids()).toEqual([]);
     for (const id of ["one", "two", "three"]) await threads.remember(thread(id));
     await threads.remember(thread("two", { service: "http://elsewhere" }));
@@ -63,7 +63,7 @@ describe("what is remembered", () => {
     expect(await ids("http://elsewhere")).toEqual(["two"]);
   });
 
-  it("is listed no longer once it is forgotten, until it is held again", async () => {
+  it("are not listed after forget, until they are remembered again", async () => {
     for (const id of ["one", "two"]) await threads.remember(thread(id));
     await threads.remember(thread("one", { forgotten: true }));
     expect(await ids()).toEqual(["two"]);
@@ -71,14 +71,14 @@ describe("what is remembered", () => {
     expect(await ids()).toEqual(["one", "two"]);
   });
 
-  it("outlives lines that make no sense, such as half a line of a full disk", async () => {
+  it("survive invalid lines, such as a line truncated by a full disk", async () => {
     await threads.remember(thread("one"));
     await writeFile(path, '{"service":"half\nnull\n[]\n{"session_id":7}\n', { flag: "a" });
     await threads.remember(thread("two"));
     expect(await ids()).toEqual(["two", "one"]);
   });
 
-  it("is written anew beyond 2,000 lines, with the 500 conversations that changed last", async () => {
+  it("are compacted to the latest 500 above 2,000 lines", async () => {
     const lines = Array.from({ length: 2_000 }, (_, index) => JSON.stringify(thread(`old-${index}`)));
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, `${lines.join("\n")}\n`);
@@ -88,7 +88,7 @@ describe("what is remembered", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  it("is all there when several terminals write while the file is written anew", async () => {
+  it("are complete when several terminals write during compaction", async () => {
     const lines = Array.from({ length: 2_000 }, (_, index) => JSON.stringify(thread(`old-${index}`)));
     await mkdir(dirname(path), { recursive: true });
     for (let round = 0; round < 5; round += 1) {
@@ -102,7 +102,7 @@ describe("what is remembered", () => {
     }
   });
 
-  it("is not written anew while another terminal does that, but when that was long ago", async () => {
+  it("are not compacted while another terminal does, unless its temporary file is stale", async () => {
     const lines = Array.from({ length: 2_000 }, (_, index) => JSON.stringify(thread(`old-${index}`)));
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, `${lines.join("\n")}\n`);
@@ -116,7 +116,7 @@ describe("what is remembered", () => {
     expect(await ids()).toHaveLength(500);
   });
 
-  it("is forgotten when it does not exist any more, on its service alone", async () => {
+  it("are forgotten only for their own service", async () => {
     for (const id of ["one", "two"]) await threads.remember(thread(id));
     await threads.remember(thread("one", { service: "http://elsewhere" }));
     await threads.forget(HERE, "one");
@@ -127,7 +127,7 @@ describe("what is remembered", () => {
     expect(await ids()).toEqual(["one", "two"]);
   });
 
-  it("is all there when several terminals write at the same time", async () => {
+  it("are complete when several terminals write at the same time", async () => {
     const others = Array.from({ length: 20 }, (_, index) => thread(`other-${index}`));
     await Promise.all(others.map((one) => new RememberedThreads(path).remember(one)));
     expect((await ids()).toSorted()).toEqual(others.map(({ session_id }) => session_id).toSorted());

@@ -1,5 +1,5 @@
-// The conversations that were held from this machine's command line, so that they can be found again. Their ids are capabilities: the file
-// is for its owner alone. One line a change, appended at once, so that several terminals do not overwrite each other.
+// Remembers the conversations of this machine's command line. Their ids are capabilities, so only the owner can read the
+// file. Each change is one appended line, so that several terminals do not overwrite each other.
 
 import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { CommandFailure } from "../command.ts";
 import { pathFailure } from "../../core/path-failure.ts";
 
 const RememberedThread = z.object({
-  /** Which service it is on. */
+  /** Name of its service. */
   service: z.string(),
   session_id: z.string(),
   title: z.string(),
@@ -22,13 +22,13 @@ export type RememberedThread = z.infer<typeof RememberedThread>;
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
-/** Beyond so many lines the file is written anew, with this many threads. */
-const LONGEST = 2_000;
-const KEPT = 500;
-/** Milliseconds after which nobody writes a draft any more. */
-const LEFT_BEHIND_MS = 60_000;
+/** Above this number of lines the file is compacted to the latest `KEPT_THREADS` threads. */
+const MAX_LINES = 2_000;
+const KEPT_THREADS = 500;
+/** Age in milliseconds after which a temporary file counts as abandoned. */
+const STALE_MS = 60_000;
 
-/** `$XDG_STATE_HOME/colloquy/threads.jsonl` (XDG Base Directory Specification), `~/.local/state` where that is not set. */
+/** `$XDG_STATE_HOME/colloquy/threads.jsonl` (XDG Base Directory Specification), or under `~/.local/state` if that is not set. */
 export function threadsFile(environment: Environment, homeDirectory: string): string {
   const given = environment["XDG_STATE_HOME"] ?? "";
   const state = given.startsWith("/") ? given : join(homeDirectory, ".local", "state");
@@ -42,40 +42,40 @@ export class RememberedThreads {
     this.#path = path;
   }
 
-  /** Those of a service, the newest first. A file that cannot be read, or lines that make no sense, are no threads. */
+  /** Returns the threads of a service, newest first. Ignores an unreadable file and invalid lines. */
   async list(service: string): Promise<readonly RememberedThread[]> {
     const all = latest(await this.#lines());
     return all.filter((thread) => thread.service === service).toReversed();
   }
 
-  /** Rejects with a `CommandFailure` when it cannot be written. */
+  /** Rejects with a `CommandFailure` if the file cannot be written. */
   async remember(thread: RememberedThread): Promise<void> {
     try {
       await mkdir(dirname(this.#path), { recursive: true, mode: OWNER_ONLY_FOLDER });
       await this.#append(asLine(thread));
-      await this.#shorten();
+      await this.#compactIfLong();
     } catch (error) {
-      const advice = "Threads are not remembered without it: choose another directory with XDG_STATE_HOME.";
+      const advice = "Threads cannot be remembered. Choose another directory with XDG_STATE_HOME.";
       throw new CommandFailure(pathFailure(this.#path, error, advice));
     }
   }
 
-  /** It does not exist any more. Rejects like `remember`. */
+  /** Removes a deleted thread. Rejects like `remember`. */
   async forget(service: string, id: string): Promise<void> {
     const thread = (await this.list(service)).find(({ session_id }) => session_id === id);
     if (thread !== undefined) await this.remember({ ...thread, forgotten: true });
   }
 
-  /** Again where the file was written anew meanwhile, by somebody who may not have seen this. */
+  /** Appends again if another process replaced the file meanwhile and may have missed the line. */
   async #append(line: string): Promise<void> {
-    let isThere = false;
-    while (!isThere) {
+    let isWritten = false;
+    while (!isWritten) {
       const file = await open(this.#path, "a", OWNER_ONLY);
       try {
         await file.chmod(OWNER_ONLY);
         await file.appendFile(line);
         const [written, named] = await Promise.all([file.stat(), stat(this.#path)]);
-        isThere = written.ino === named.ino;
+        isWritten = written.ino === named.ino;
       } finally {
         await file.close();
       }
@@ -86,30 +86,30 @@ export class RememberedThreads {
     return parsed(await readFile(this.#path, "utf8").catch(() => ""));
   }
 
-  /** The draft is its lock: one process at a time writes the file anew. */
-  async #shorten(): Promise<void> {
-    if ((await this.#lines()).length <= LONGEST) return;
-    const draft = `${this.#path}.new`;
-    const writing = await openNew(draft);
+  /** The temporary file serves as the lock: only one process at a time compacts. */
+  async #compactIfLong(): Promise<void> {
+    if ((await this.#lines()).length <= MAX_LINES) return;
+    const temporary = `${this.#path}.new`;
+    const writing = await openNew(temporary);
     if (writing === null) return;
     try {
-      await this.#writeAnew(writing, draft);
+      await this.#compact(writing, temporary);
     } catch (error) {
-      await rm(draft, { force: true });
+      await rm(temporary, { force: true });
       throw error;
     } finally {
       await writing.close();
     }
   }
 
-  async #writeAnew(writing: FileHandle, draft: string): Promise<void> {
+  async #compact(writing: FileHandle, temporary: string): Promise<void> {
     const old = await open(this.#path, "r");
     try {
-      // By the same handle, which goes on where it has stopped.
+      // Keep the handle: a second read continues where the first one ended.
       const read = await old.readFile("utf8");
-      await writing.writeFile(latest(parsed(read)).slice(-KEPT).map(asLine).join(""));
-      await rename(draft, this.#path);
-      // What others have added until then; whoever adds later sees that the file is another one.
+      await writing.writeFile(latest(parsed(read)).slice(-KEPT_THREADS).map(asLine).join(""));
+      await rename(temporary, this.#path);
+      // Carry over lines that others appended before the rename. Later writers notice the new inode.
       const more = await old.readFile("utf8");
       if (more !== "") await this.#append(more);
     } finally {
@@ -118,7 +118,7 @@ export class RememberedThreads {
   }
 }
 
-/** A file that is not there yet; `null` where it is, unless it was left behind long ago. */
+/** Creates a file exclusively. Returns `null` if it exists, and removes it if it is stale. */
 async function openNew(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, "wx", OWNER_ONLY);
@@ -126,7 +126,7 @@ async function openNew(path: string): Promise<FileHandle | null> {
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
   }
   const since = await stat(path).then(({ mtimeMs }) => mtimeMs, Date.now);
-  if (Date.now() - since > LEFT_BEHIND_MS) await rm(path, { force: true });
+  if (Date.now() - since > STALE_MS) await rm(path, { force: true });
   return null;
 }
 
@@ -141,7 +141,7 @@ function parsed(text: string): readonly RememberedThread[] {
   });
 }
 
-/** One for each id, in the order of their last change. */
+/** Returns the last line of each thread, in the order of these lines. */
 function latest(lines: readonly RememberedThread[]): readonly RememberedThread[] {
   const threads = new Map<string, RememberedThread>();
   for (const thread of lines) {

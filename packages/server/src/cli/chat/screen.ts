@@ -1,4 +1,4 @@
-// Where a conversation is written: pieces of it in their colours, each where it belongs.
+// Writes the pieces of a conversation to the terminal, with colours and line breaks.
 
 import { styleText } from "node:util";
 import type { Piece, Tone } from "./transcript.ts";
@@ -16,10 +16,10 @@ const STYLES: Readonly<Record<Tone, Style>> = {
 export class Screen {
   readonly #terminal: NodeJS.WriteStream;
   readonly #output: { write(text: string): unknown };
-  /** Whether the last thing that was written ended its line. */
+  /** True if the cursor is at the start of a line. */
   #isAtStart = true;
 
-  /** `terminal` decides about colours. */
+  /** `terminal` determines whether colours are used. */
   constructor(terminal: NodeJS.WriteStream, output: { write(text: string): unknown } = terminal) {
     this.#terminal = terminal;
     this.#output = output;
@@ -29,7 +29,7 @@ export class Screen {
     return this.#isAtStart;
   }
 
-  /** Writes pieces; a line begins and ends a line of the screen, a text goes on behind the last one. */
+  /** Writes pieces: a line gets a screen line of its own, text continues after the previous text. */
   write(pieces: readonly Piece[]): void {
     for (const piece of pieces) {
       if (piece.kind === "text") this.#text(piece.text);
@@ -42,13 +42,13 @@ export class Screen {
     this.#output.write(`${tone === null ? text : this.styled(tone, text)}\n`);
   }
 
-  /** Whatever comes next begins a line. */
+  /** Ends the current line, if any, so that the next output starts a new one. */
   endLine(): void {
     if (!this.#isAtStart) this.#output.write("\n");
     this.#isAtStart = true;
   }
 
-  /** In colour on a terminal that shall have some (NO_COLOR, FORCE_COLOR, TERM). */
+  /** Applies colour if the terminal supports it (NO_COLOR, FORCE_COLOR, TERM). */
   styled(tone: Tone, text: string): string {
     return styleText(STYLES[tone], text, { stream: this.#terminal });
   }

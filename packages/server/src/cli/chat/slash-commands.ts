@@ -1,12 +1,12 @@
-// What begins with a slash is for the command line, and not for the assistant.
+// Commands that begin with a slash are handled here and not sent to the assistant.
 
 import { parseSessionId } from "@colloquy/protocol";
 import { nearestName } from "../../config/nearest-name.ts";
 import { harmlessLine } from "../harmless-text.ts";
 import type { RememberedThread } from "./remembered-threads.ts";
-import { saysAbsent } from "../service-url.ts";
-import { fitted } from "../text-width.ts";
-import { forgetThread } from "./chat-place.ts";
+import { isSessionNotFound } from "../service-url.ts";
+import { truncateToWidth } from "../text-width.ts";
+import { forgetThread } from "./chat-context.ts";
 import type { Conversation } from "./conversation.ts";
 
 interface SlashCommand {
@@ -17,12 +17,12 @@ interface SlashCommand {
 }
 
 const COMMANDS: readonly SlashCommand[] = [
-  { name: "model", parameter: "[rig]", about: "list the models, or answer with another one", run: model },
+  { name: "model", parameter: "[rig]", about: "list the models, or switch to another one", run: model },
   { name: "threads", parameter: "", about: "list conversations", run: listThreads },
-  { name: "open", parameter: "<number or id>", about: "go on with a conversation", run: openThread },
-  { name: "new", parameter: "", about: "begin a new conversation", run: beginNew },
-  { name: "title", parameter: "<text>", about: "name this conversation", run: rename },
-  { name: "help", parameter: "", about: "this list", run: help },
+  { name: "open", parameter: "<number or id>", about: "continue a conversation", run: openThread },
+  { name: "new", parameter: "", about: "start a new conversation", run: beginNew },
+  { name: "title", parameter: "<text>", about: "rename this conversation", run: rename },
+  { name: "help", parameter: "", about: "show this list", run: help },
   {
     name: "quit",
     parameter: "",
@@ -41,26 +41,26 @@ export async function runSlashCommand(conversation: Conversation, line: string):
     name,
     COMMANDS.map((one) => one.name),
   );
-  const meant = nearest === null ? "/help lists them." : `Did you mean /${nearest}?`;
-  conversation.say("warning", `There is no command /${harmlessLine(name)}. ${meant}`);
+  const meant = nearest === null ? "Type /help for a list." : `Did you mean /${nearest}?`;
+  conversation.say("warning", `Unknown command /${harmlessLine(name)}. ${meant}`);
 }
 
 async function model(conversation: Conversation, rig: string): Promise<void> {
   const { session } = conversation;
   if (rig !== "") {
     const chosen = await conversation.try((signal) => session.setModel(rig, { signal }));
-    if (chosen !== null) conversation.say("quiet", `Answers come from ${harmlessLine(rig)} now.`);
+    if (chosen !== null) conversation.say("quiet", `Now using ${harmlessLine(rig)}.`);
     return;
   }
-  const { client } = conversation.place;
+  const { client } = conversation.context;
   const models = await conversation.try((signal) => client.listModels({ sessionId: session.id, signal }));
-  const inForce = session.getSnapshot()?.model;
+  const current = session.getSnapshot()?.model;
   for (const name of models ?? [])
-    conversation.say(null, `${name === inForce ? "*" : " "} ${harmlessLine(name)}`);
+    conversation.say(null, `${name === current ? "*" : " "} ${harmlessLine(name)}`);
 }
 
 async function threadsOf(conversation: Conversation): Promise<readonly RememberedThread[]> {
-  const { publicKey, client, serviceName: service, threads } = conversation.place;
+  const { publicKey, client, serviceName: service, threads } = conversation.context;
   if (publicKey === null) return await threads.list(service);
   const page = await conversation.try((signal) => client.listThreads(publicKey, { limit: 200, signal }));
   return (page?.threads ?? []).map(({ session_id, title, app, updated_at: at }) => ({
@@ -81,29 +81,29 @@ async function listThreads(conversation: Conversation): Promise<void> {
     const number = String(index + 1).padStart(NUMBER_WIDTH - 2);
     const isOpen = session_id === conversation.session.id ? "*" : " ";
     const when = columns < 60 ? "" : `  ${at.slice(0, 16).replace("T", " ")}`;
-    const shown = fitted(harmlessLine(title), columns - NUMBER_WIDTH - when.length - 1);
+    const shown = truncateToWidth(harmlessLine(title), columns - NUMBER_WIDTH - when.length - 1);
     conversation.say(null, `${number}${isOpen} ${shown}${when}`);
   }
   if (threads.length > LISTED) conversation.say("quiet", `and ${threads.length - LISTED} older ones`);
-  conversation.say("quiet", "/open and a number goes on with one.");
+  conversation.say("quiet", "Type /open and a number to continue one.");
 }
 
 async function openThread(conversation: Conversation, which: string): Promise<void> {
-  const { client } = conversation.place;
+  const { client } = conversation.context;
   const numbered = /^\d{1,3}$/.test(which) ? await numberedId(conversation, Number(which)) : undefined;
   const id = numbered ?? parseSessionId(which);
   if (id === null) return conversation.say("warning", "/open takes a number from /threads, or a session id.");
-  // Of one that does not exist any more, a new one would be made.
+  // Check first: opening an id that no longer exists would create a new session.
   const thread = await conversation.try((signal) =>
     client.getSession(id, { signal }).catch(async (error: unknown) => {
-      if (saysAbsent(error)) await forgetThread(conversation.place, id);
+      if (isSessionNotFound(error)) await forgetThread(conversation.context, id);
       throw error;
     }),
   );
   if (thread !== null) await conversation.open(client.session(id));
 }
 
-/** Of the list that is on the screen, because it looks different by now; of the present one where none was shown. */
+/** Resolves a number in the list on the screen, which may have changed since, or in a fresh list if none was shown. */
 async function numberedId(conversation: Conversation, number: number): Promise<string | undefined> {
   conversation.listedIds ??= (await threadsOf(conversation)).map(({ session_id: id }) => id);
   return conversation.listedIds[number - 1];
@@ -111,10 +111,10 @@ async function numberedId(conversation: Conversation, number: number): Promise<s
 
 async function beginNew(conversation: Conversation): Promise<void> {
   const rig = conversation.session.getSnapshot()?.model;
-  const session = conversation.place.client.session();
+  const session = conversation.context.client.session();
   await conversation.open(session);
-  conversation.say("quiet", "A new conversation.");
-  // The model that was chosen goes along, where it is not the one that it would have anyway.
+  conversation.say("quiet", "Started a new conversation.");
+  // Keep the chosen model, unless it is the default of the new session.
   if (rig !== undefined && rig !== session.getSnapshot()?.model) await model(conversation, rig);
 }
 
@@ -122,9 +122,9 @@ async function rename(conversation: Conversation, title: string): Promise<void> 
   if (title === "") return conversation.say("warning", "/title takes the new name.");
   const named = await conversation.try((signal) => conversation.session.rename(title, { signal }));
   if (named === null) return;
-  // Its event is what the title is remembered by.
+  // Wait for the event: the list of conversations takes the title from the snapshot.
   await conversation.until(() => conversation.session.getSnapshot()?.title === named.title);
-  conversation.say("quiet", `It is named ${harmlessLine(named.title)}.`);
+  conversation.say("quiet", `Renamed to ${harmlessLine(named.title)}.`);
 }
 
 function help(conversation: Conversation): void {
@@ -137,6 +137,6 @@ function help(conversation: Conversation): void {
   }
   conversation.say(
     "quiet",
-    "Ctrl-C stops an answer. Alt-Enter begins another line of the same message; what is pasted stays together.",
+    "Ctrl-C stops an answer. Alt-Enter adds a line to the message; pasted lines stay in one message.",
   );
 }

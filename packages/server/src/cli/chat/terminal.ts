@@ -1,4 +1,4 @@
-// The terminal of a conversation, from the moment when its keys are read one by one until it is as it was before.
+// Puts the terminal into raw mode for a conversation and restores it afterwards.
 
 import type { ExitCode, HostProcess } from "../command.ts";
 import { KeyReader } from "./key-reader.ts";
@@ -7,15 +7,15 @@ import { LineEditor } from "./line-editor.ts";
 export interface TerminalListener {
   /** Ctrl-C while no line is edited. */
   readonly onInterrupt: () => void;
-  /** The process was asked to end, or the terminal is gone. */
+  /** The process received SIGTERM or SIGHUP, or the terminal was closed. */
   readonly onEnd: (code: ExitCode) => void;
 }
 
-/** Lets the terminal mark what is pasted (bracketed paste). */
-const MARK_PASTES = "\u001B[?2004h";
-const DO_NOT_MARK_PASTES = "\u001B[?2004l";
-/** Milliseconds after which a process that runs has not been stopped. */
-const UNSTOPPED_MS = 200;
+/** Bracketed paste: the terminal marks pasted text. */
+const ENABLE_BRACKETED_PASTE = "\u001B[?2004h";
+const DISABLE_BRACKETED_PASTE = "\u001B[?2004l";
+/** If the process still runs after this many milliseconds, it was not stopped. */
+const STOP_TIMEOUT_MS = 200;
 
 export class Terminal {
   readonly editor: LineEditor;
@@ -32,19 +32,19 @@ export class Terminal {
 
   open(): void {
     const { stdin } = this.#host;
-    this.#take();
+    this.#enterRawMode();
     stdin.on("data", this.#keys.take);
     stdin.on("end", this.#onGone);
     stdin.on("error", this.#onGone);
-    // Stays: what was written last may fail later.
+    // Never removed, because the last write may fail after `close`.
     this.#host.stdout.on("error", this.#onGone);
     this.#host.on("SIGINT", this.#onSignal);
     this.#host.on("SIGTERM", this.#onGone);
     this.#host.on("SIGHUP", this.#onGone);
-    this.#host.on("exit", this.#giveBack);
+    this.#host.on("exit", this.#restore);
   }
 
-  /** The terminal is as it was. */
+  /** Restores the terminal. */
   close(): void {
     const { stdin } = this.#host;
     stdin.off("data", this.#keys.take);
@@ -53,44 +53,44 @@ export class Terminal {
     this.#host.off("SIGINT", this.#onSignal);
     this.#host.off("SIGTERM", this.#onGone);
     this.#host.off("SIGHUP", this.#onGone);
-    this.#host.off("exit", this.#giveBack);
-    this.#giveBack();
+    this.#host.off("exit", this.#restore);
+    this.#restore();
     stdin.pause();
   }
 
   readonly #onSignal = (): void => this.#listener.onInterrupt();
   readonly #onGone = (): void => this.#listener.onEnd(143);
 
-  #take(): void {
+  #enterRawMode(): void {
     this.#host.stdin.setRawMode(true);
-    this.#host.stdout.write(MARK_PASTES);
+    this.#host.stdout.write(ENABLE_BRACKETED_PASTE);
   }
 
-  readonly #giveBack = (): void => {
+  readonly #restore = (): void => {
     try {
       this.#host.stdin.setRawMode(false);
-      this.#host.stdout.write(DO_NOT_MARK_PASTES);
+      this.#host.stdout.write(DISABLE_BRACKETED_PASTE);
     } catch {
-      // It is gone itself.
+      // The terminal is already closed.
     }
   };
 
-  /** Ctrl-Z: the shell has the terminal until it lets us go on. */
+  /** Ctrl-Z: hands the terminal to the shell until the process is continued. */
   #suspend(): void {
     this.editor.hide();
-    this.#giveBack();
+    this.#restore();
     const onContinue = (): void => {
       this.#host.off("SIGCONT", onContinue);
       clearTimeout(unstopped);
-      this.#take();
-      // Lets the size be read again: while it was stopped, nobody told it that the terminal has another one.
+      this.#enterRawMode();
+      // Makes Node read the terminal size again: the process missed SIGWINCH while it was stopped.
       this.#host.kill(this.#host.pid, "SIGWINCH");
       this.editor.show();
     };
-    // Where no shell could let it go on, the system does not stop it.
-    const unstopped = setTimeout(onContinue, UNSTOPPED_MS);
+    // An orphaned process group is not stopped, because no shell could continue it.
+    const unstopped = setTimeout(onContinue, STOP_TIMEOUT_MS);
     this.#host.on("SIGCONT", onContinue);
-    // The whole group, as the terminal itself would: npx waits for us, and the shell for npx.
+    // Stop the whole process group, as the terminal would: npx waits for us, and the shell for npx.
     this.#host.kill(0, "SIGTSTP");
   }
 }

@@ -29,15 +29,15 @@ function snapshot(messages: readonly Message[], more: Partial<Snapshot> = {}): S
   };
 }
 
-/** As it would stand on a screen; lines have their tone in front. */
+/** Renders pieces as text; lines begin with their tone. */
 function shown(pieces: readonly Piece[]): string {
   return pieces
     .map((piece) => (piece.kind === "text" ? piece.text : `[${piece.tone}] ${piece.text}\n`))
     .join("");
 }
 
-describe("an answer that grows", () => {
-  it("is shown once, whatever the steps in which it comes", () => {
+describe("a streaming answer", () => {
+  it("is shown once, however it is split into updates", () => {
     const text = "One 👍🏽 two\r\nthree é.";
     for (let step = 1; step < 6; step += 1) {
       const transcript = new Transcript();
@@ -49,7 +49,7 @@ describe("an answer that grows", () => {
     }
   });
 
-  it("is not shown again when nothing has come, when it is over, or when less of it comes", () => {
+  it("is not repeated without new text, when complete, or when a snapshot has less text", () => {
     const transcript = new Transcript();
     expect(shown(transcript.take(snapshot([agent("One two")])))).toBe("One two");
     expect(transcript.take(snapshot([agent("One two")]))).toEqual([]);
@@ -58,22 +58,22 @@ describe("an answer that grows", () => {
     expect(transcript.take(snapshot([agent("Something else", { status: "complete" })]))).toEqual([]);
   });
 
-  it("says so when it begins again and is another one", () => {
+  it("is marked as restarted if the text differs", () => {
     const transcript = new Transcript();
     transcript.take(snapshot([agent("The sum is 12")]));
     expect(shown(transcript.take(snapshot([agent("It comes to\u001B")])))).toBe(
-      "[quiet] (the answer begins again)\nIt comes to␛",
+      "[quiet] (the answer restarts)\nIt comes to␛",
     );
   });
 
-  it("says that it was interrupted", () => {
+  it("is marked as interrupted", () => {
     const transcript = new Transcript();
     expect(shown(transcript.take(snapshot([agent("One", { status: "interrupted" })])))).toContain(
       "[quiet] (interrupted)",
     );
   });
 
-  it("obeys no sequence that is broken in two", () => {
+  it("escapes a control sequence that is split over two updates", () => {
     const transcript = new Transcript();
     const told =
       shown(transcript.take(snapshot([agent("a\u001B")]))) +
@@ -82,8 +82,8 @@ describe("an answer that grows", () => {
   });
 });
 
-describe("what was typed here", () => {
-  it("is not said back, once for each time; what somebody else says is", () => {
+describe("typed messages", () => {
+  it("are not repeated, once each; messages of others are shown", () => {
     const transcript = new Transcript();
     transcript.typed(" hello\n");
     expect(transcript.take(snapshot([user("u1", "hello")]))).toEqual([]);
@@ -92,14 +92,14 @@ describe("what was typed here", () => {
     );
   });
 
-  it("is somebody else's when it did not get there", () => {
+  it("are shown if they come from others after sending failed", () => {
     const transcript = new Transcript();
     transcript.typed("hello");
     transcript.untyped();
     expect(shown(transcript.take(snapshot([user("u1", "hello")])))).toBe("[user] > hello\n");
   });
 
-  it("and what others say drives no terminal, and stands behind a sign on each of its lines", () => {
+  it("of others have control characters escaped and a marker on each line", () => {
     const transcript = new Transcript();
     expect(shown(transcript.take(snapshot([user("u1", "hello\nyou\u001B")])))).toBe(
       "[user] > hello\n> you␛\n",
@@ -107,11 +107,42 @@ describe("what was typed here", () => {
   });
 });
 
+describe("an answer apart from its question", () => {
+  const asked = (turn: number, content: string) => ({ ...user(`u${turn}`, content), turn });
+  const answer = (turn: number, content: string, more: Partial<Message> = {}) =>
+    agent(content, { id: `a${turn}`, turn, status: "complete", ...more });
+
+  it("begins with one line of the question, once, and one that follows its question does not", () => {
+    const transcript = new Transcript();
+    const before = [
+      asked(1, "One?"),
+      answer(1, "First."),
+      asked(2, "Two\u001B\n?"),
+      asked(3, "x".repeat(99)),
+    ];
+    transcript.take(snapshot(before));
+    const growing = answer(2, "Sec", { status: "streaming" });
+    expect(shown(transcript.take(snapshot([...before, growing])))).toBe("[quiet] In reply to: Two␛ ?\nSec");
+    const third = [...before, answer(2, "Second."), answer(3, "Third.")];
+    expect(shown(transcript.take(snapshot(third)))).toBe(
+      `ond.[quiet] In reply to: ${"x".repeat(60)}…\nThird.`,
+    );
+    expect(shown(new Transcript().replay(before.slice(0, 2)))).toBe("[user] > One?\nFirst.");
+  });
+
+  it("finds its question among the earlier messages that are not shown", () => {
+    const questions = Array.from({ length: 13 }, (_, index) => asked(index + 1, `Question ${index + 1}`));
+    const told = shown(new Transcript().begin(snapshot([...questions, answer(1, "First.")])));
+    expect(told).toMatch(/^\[quiet\] \(4 earlier messages\)/);
+    expect(told).toMatch(/\[quiet\] In reply to: Question 1\nFirst\.$/);
+  });
+});
+
 describe("tools", () => {
   const call = { id: "c1", name: "look_up", arguments: { of: "a\u200Bb" }, status: "complete" } as const;
   const result = { call_id: "c1", name: "look_up", output: { is: 7 }, is_error: false, duration_ms: 12.4 };
 
-  it("are told once: the call with what it was given, progress, and the result", () => {
+  it("show the call with its arguments, progress and result once", () => {
     const transcript = new Transcript();
     const calling = agent("", { tool_calls: [call] });
     expect(shown(transcript.take(snapshot([calling])))).toBe('[tool] * look_up {"of":"a\\u200bb"}\n');
@@ -128,7 +159,7 @@ describe("tools", () => {
     expect(transcript.take(snapshot([answered]))).toEqual([]);
   });
 
-  it("stand where they were called, their results behind them, also when all is shown at once", () => {
+  it("appear where they were called, followed by their results, also in a replay", () => {
     const later = { ...call, id: "c2", name: "walk", arguments: {} };
     const told = [
       "Let me see.",
@@ -162,7 +193,7 @@ describe("tools", () => {
     expect(grown).toBe(told);
   });
 
-  it("that fail are warned of, and what is long is cut off", () => {
+  it("show failures as warnings and truncate long text", () => {
     const transcript = new Transcript();
     const failed = { ...result, output: "x".repeat(1_000), is_error: true, duration_ms: 3_210 };
     const told = shown(transcript.take(snapshot([agent("", { tool_results: [failed] })])));
@@ -173,7 +204,7 @@ describe("tools", () => {
     );
   });
 
-  it("drive no terminal by their names and results", () => {
+  it("have control characters in names and results escaped", () => {
     const transcript = new Transcript();
     const name = "a\u001B]0;b\u0007\n\u202Ec";
     const hostile = agent("", {
@@ -188,11 +219,11 @@ describe("tools", () => {
   });
 });
 
-describe("what happens beside the messages", () => {
+describe("system events", () => {
   const event = (id: string, type: string, payload: object) =>
     ({ id, type, payload, created_at: AT }) as unknown as Snapshot["system_events"][number];
 
-  it("is told once: notices, errors, and what became of what was asked", () => {
+  it("are shown once: notices, errors and resolved actions", () => {
     const transcript = new Transcript();
     const action = { id: "p1", tool: "transfer\u001B" } as unknown as Snapshot["pending_actions"][number];
     transcript.take(snapshot([], { pending_actions: [action] }));
@@ -206,22 +237,22 @@ describe("what happens beside the messages", () => {
       ],
     });
     expect(shown(transcript.take(told))).toBe(
-      "[warning] A notice␛[2J\n[error] An error\n[quiet] (transfer␛: approved)\n[quiet] (what was asked: expired)\n",
+      "[warning] A notice␛[2J\n[error] An error\n[quiet] (transfer␛: approved)\n[quiet] (the action: expired)\n",
     );
     expect(transcript.take(told)).toEqual([]);
   });
 
-  it("ends the stream and stands in no snapshot: that is told when it comes, and nothing twice", () => {
+  it("that end the stream are shown when they arrive, and nothing is shown twice", () => {
     const transcript = new Transcript();
     const notice = (code: string, level: string) =>
       ({ type: "system_notice", code, level, message: `About it\u001B` }) as never;
     expect(shown(transcript.pass(notice("session_deleted", "warning")))).toBe("[warning] About it␛\n");
     expect(shown(transcript.pass(notice("app_key_invalid", "error")))).toBe("[error] About it␛\n");
-    // The snapshot has every other notice.
+    // The snapshot contains all other notices.
     expect(transcript.pass(notice("wallet_differs", "warning"))).toEqual([]);
   });
 
-  it("of a conversation that is gone on with is not told again; of its messages the last ten are", () => {
+  it("are not repeated when a conversation is continued; its last ten messages are shown", () => {
     const messages = Array.from({ length: 13 }, (_, index) => user(`u${index}`, `message ${index}`));
     const events = { system_events: [event("e1", "error", { message: "An old error" })] };
     const transcript = new Transcript();

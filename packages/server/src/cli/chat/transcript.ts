@@ -1,79 +1,81 @@
-// What a person has been shown of a conversation, and what is to be shown next. It is told by comparing snapshots, so that it does not matter
-// whether events came one by one, were missed, or came from a service that began an answer again.
+// Tracks what was shown of a conversation and computes what to show next by comparing snapshots. That works for missed
+// events and for answers that the service restarted, too.
 
-import { messageParts, type SessionUpdate } from "@colloquy/client";
+import { answeredQuestion, messageParts, visibleJson, type SessionUpdate } from "@colloquy/client";
 import type { Message, PendingAction, Snapshot, SystemEvent, ToolCall, ToolResult } from "@colloquy/protocol";
-import { harmlessLine, harmlessText, visibleJson } from "../harmless-text.ts";
+import { harmlessLine, harmlessText } from "../harmless-text.ts";
 
-/** How a line is meant. */
+/** Kind of a line, which determines its style. */
 export type Tone = "user" | "tool" | "quiet" | "warning" | "error";
 
 export type Piece =
-  /** Goes on where the text stands. */
+  /** Continues the current text. */
   | { readonly kind: "text"; readonly text: string }
-  /** On lines of its own. */
+  /** Takes lines of its own. */
   | { readonly kind: "line"; readonly tone: Tone; readonly text: string };
 
 interface ShownMessage {
   text: string;
-  /** Whether nothing can come any more. */
+  /** True if the message is final. */
   isOver: boolean;
   readonly called: Set<string>;
   readonly answered: Set<string>;
 }
 
-/** Messages of an older conversation that are shown when it is gone on with. */
+/** Number of messages shown when a conversation is continued. */
 const HISTORY = 10;
-/** Characters of what a tool is given, answers or tells. */
-const LONGEST = 400;
+/** Maximum characters shown of a tool's arguments, result or progress. */
+const MAX_TOOL_TEXT = 400;
+/** Maximum characters of a question that is repeated before its answer. */
+const MAX_QUESTION = 60;
 
 export class Transcript {
   readonly #messages = new Map<string, ShownMessage>();
   readonly #events = new Set<string>();
   readonly #actions = new Map<string, PendingAction>();
-  /** What was typed here and is on the screen already. */
+  /** Messages that were typed here and are already on the screen. */
   readonly #typed: string[] = [];
 
-  /** The person sees this message, because it was typed here. */
+  /** Records a message that was typed here, so that it is not shown again. */
   typed(text: string): void {
     this.#typed.push(text.trim());
   }
 
-  /** It did not get there. */
+  /** Undoes the last `typed`, because sending the message failed. */
   untyped(): void {
     this.#typed.pop();
   }
 
-  /** The end of a conversation that is gone on with. What happened beside its messages is not told again. */
+  /** Returns the last messages of a conversation that is continued. Earlier system events are not repeated. */
   begin(snapshot: Snapshot): readonly Piece[] {
     for (const { id } of snapshot.system_events) this.#events.add(id);
     const left = Math.max(0, snapshot.messages.length - HISTORY);
-    for (const message of snapshot.messages.slice(0, left)) this.#message(message);
+    this.replay(snapshot.messages.slice(0, left));
     const before =
       left === 0 ? [] : [line("quiet", left === 1 ? "(1 earlier message)" : `(${left} earlier messages)`)];
     return [...before, ...this.take(snapshot)];
   }
 
-  /** All of these messages. */
+  /** Returns all of these messages. */
   replay(messages: readonly Message[]): readonly Piece[] {
-    return messages.flatMap((message) => this.#message(message));
+    return messages.flatMap((message, index) => this.#message(message, index, messages));
   }
 
-  /** What is new in the snapshot. */
+  /** Returns what is new in the snapshot. */
   take(snapshot: Snapshot): readonly Piece[] {
     for (const action of snapshot.pending_actions) this.#actions.set(action.id, action);
     return [
-      ...snapshot.messages.flatMap((message) => this.#message(message)),
+      ...this.replay(snapshot.messages),
       ...snapshot.system_events.flatMap((event) => this.#event(event)),
     ];
   }
 
-  /** What an event tells that no snapshot has. */
+  /** Returns what an event shows that no snapshot contains. */
   pass(update: SessionUpdate): readonly Piece[] {
     if (update.type === "tool_update" && update.progress !== null) {
       const { progress, name } = update;
-      const told = typeof progress === "string" ? harmlessLine(progress) : visibleJson(progress);
-      return [line("tool", `  ${harmlessLine(name)}: ${shortened(told)}`)];
+      const text = typeof progress === "string" ? harmlessLine(progress) : visibleJson(progress);
+      return [line("tool", `  ${harmlessLine(name)}: ${shortened(text)}`)];
     }
     if (update.type === "system_notice" && UNSHOWN_NOTICES.has(update.code)) {
       return [line(update.level === "error" ? "error" : "warning", harmlessLine(update.message))];
@@ -81,7 +83,7 @@ export class Transcript {
     return [];
   }
 
-  #message(message: Message): readonly Piece[] {
+  #message(message: Message, index: number, messages: readonly Message[]): readonly Piece[] {
     const known = this.#messages.get(message.id);
     if (known?.isOver === true) return [];
     const shown = known ?? {
@@ -91,9 +93,10 @@ export class Transcript {
       answered: new Set<string>(),
     };
     this.#messages.set(message.id, shown);
-    if (message.sender === "user") return this.#ofUser(message, shown);
+    if (message.sender === "user") return this.#userMessage(message, shown);
     const isOver = message.status !== "streaming" && message.status !== "queued";
     const pieces = [
+      ...(known === undefined ? questionPieces(answeredQuestion(messages, index)) : []),
       ...answerPieces(message, isOver, shown),
       ...(message.status === "interrupted" ? [line("quiet", "(interrupted)")] : []),
     ];
@@ -101,7 +104,7 @@ export class Transcript {
     return pieces;
   }
 
-  #ofUser({ content }: Message, shown: ShownMessage): readonly Piece[] {
+  #userMessage({ content }: Message, shown: ShownMessage): readonly Piece[] {
     shown.isOver = true;
     const at = this.#typed.indexOf(content.trim());
     if (at < 0) return [line("user", harmlessText(content).trimEnd().replace(/^/gm, "> "))];
@@ -117,31 +120,37 @@ export class Transcript {
       return [line(tone, wordOf(payload["message"]))];
     }
     if (type !== "action_resolved") return [];
-    const about = this.#actions.get(wordOf(payload["id"]))?.tool ?? "what was asked";
+    const about = this.#actions.get(wordOf(payload["id"]))?.tool ?? "the action";
     return [line("quiet", `(${harmlessLine(about)}: ${wordOf(payload["status"])})`)];
   }
 }
 
-/** Codes of notices that end the stream, and stand in no snapshot. */
+/** Codes of notices that end the stream and are in no snapshot. */
 const UNSHOWN_NOTICES: ReadonlySet<string> = new Set(["session_deleted", "app_key_invalid"]);
 
-/** What was said and done, in order: a call stands where it was made, and its result, when it is there by then, behind it. */
+/** Returns text and tool calls in order. A result follows its call if it is available by then. */
 function answerPieces(message: Message, isOver: boolean, shown: ShownMessage): readonly Piece[] {
   const { content, tool_results: results = [] } = message;
   const pieces: Piece[] = [];
-  let said = 0;
+  let length = 0;
   for (const part of messageParts(message)) {
     if (part.kind === "call") pieces.push(...calledPieces(part.call, shown));
     else {
       const before = results.filter(({ call_id: id }) => shown.called.has(id));
-      said += part.text.length;
+      length += part.text.length;
       pieces.push(
         ...before.flatMap((result) => resultPieces(result, shown)),
-        ...textPieces(content.slice(0, said), isOver || said < content.length, shown),
+        ...textPieces(content.slice(0, length), isOver || length < content.length, shown),
       );
     }
   }
   return [...pieces, ...results.flatMap((result) => resultPieces(result, shown))];
+}
+
+/** Says which question an answer is about that does not directly follow it. */
+function questionPieces(question: Message | null): readonly Piece[] {
+  if (question === null) return [];
+  return [line("quiet", `In reply to: ${shortened(harmlessLine(question.content), MAX_QUESTION)}`)];
 }
 
 function calledPieces(call: ToolCall, { called }: ShownMessage): readonly Piece[] {
@@ -154,25 +163,25 @@ function resultPieces(result: ToolResult, { answered }: ShownMessage): readonly 
   if (answered.has(result.call_id)) return [];
   answered.add(result.call_id);
   const { name, output, is_error: isError, duration_ms: ms } = result;
-  const told = shortened(typeof output === "string" ? harmlessLine(output) : visibleJson(output));
+  const summary = shortened(typeof output === "string" ? harmlessLine(output) : visibleJson(output));
   const state = isError ? "failed" : "done";
-  const text = `  ${harmlessLine(name)} ${state} in ${seconds(ms)}: ${told}`;
+  const text = `  ${harmlessLine(name)} ${state} in ${seconds(ms)}: ${summary}`;
   return [line(isError ? "warning" : "tool", text)];
 }
 
-/** The text goes on; or it is another one than was shown, after a crash of the service. */
+/** Returns the new part of the text, or the whole text if it differs from what was shown, as after a crash of the service. */
 function textPieces(content: string, isOver: boolean, shown: ShownMessage): readonly Piece[] {
-  // Half a character, or half a line end, waits for its other half.
+  // Hold back half of a surrogate pair or of a CRLF until the rest arrives.
   const text = isOver ? content : content.replace(/[\uD800-\uDBFF\r]$/, "");
   if (text.startsWith(shown.text)) {
     const more = text.slice(shown.text.length);
     shown.text = text;
     return more === "" ? [] : [{ kind: "text", text: harmlessText(more) }];
   }
-  // It is being said again, and has not come to where it was.
+  // The service streams the same text again and has not reached the shown length yet.
   if (shown.text.startsWith(text)) return [];
   shown.text = text;
-  return [line("quiet", "(the answer begins again)"), { kind: "text", text: harmlessText(text) }];
+  return [line("quiet", "(the answer restarts)"), { kind: "text", text: harmlessText(text) }];
 }
 
 function wordOf(value: unknown): string {
@@ -183,8 +192,8 @@ function line(tone: Tone, text: string): Piece {
   return { kind: "line", tone, text };
 }
 
-function shortened(text: string): string {
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST).toWellFormed()}…`;
+function shortened(text: string, max = MAX_TOOL_TEXT): string {
+  return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`;
 }
 
 function seconds(ms: number): string {

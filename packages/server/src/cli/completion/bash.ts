@@ -1,6 +1,6 @@
 import type { CompletedCommand } from "./command-tree.ts";
 
-/** A script for bash (3.2 and newer), which needs no other package of completions. */
+/** Returns a script for bash 3.2 and newer that does not depend on the bash-completion package. */
 export function bashScript(commands: readonly CompletedCommand[]): string {
   const paths = commands.filter(({ path }) => path !== "").map(({ path }) => quoted(path));
   return `# Completion of colloquy for bash, made by "colloquy completion bash".
@@ -24,7 +24,7 @@ complete -F _colloquy colloquy
 `;
 }
 
-/** Behind an option that takes a value there is nothing else to complete. */
+/** After an option that takes a value, only that value is completed. */
 function valueCases(commands: readonly CompletedCommand[]): string {
   return commands
     .flatMap(({ path, options }) =>

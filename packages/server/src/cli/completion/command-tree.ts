@@ -1,4 +1,4 @@
-// What can be completed, read from the commands themselves, so that no list of it can be out of date.
+// Derives the completions from the commands themselves, so that they cannot become outdated.
 
 import type { Command } from "commander";
 
@@ -6,21 +6,21 @@ export interface CompletedOption {
   /** `--json`, `-v`. */
   readonly names: readonly string[];
   readonly about: string;
-  /** Whether a value stands behind it; `choices` are what it may be, empty for anything. */
+  /** True if a value follows. `choices` are the allowed values; empty allows any. */
   readonly takesValue: boolean;
   readonly choices: readonly string[];
 }
 
 export interface CompletedCommand {
-  /** From the program on: `keys create`; empty for the program itself. */
+  /** Path from the program, such as `keys create`; empty for the program itself. */
   readonly path: string;
   readonly about: string;
   readonly options: readonly CompletedOption[];
-  /** Names of the commands below. */
+  /** Subcommands. */
   readonly commands: readonly { readonly name: string; readonly about: string }[];
-  /** What its first argument may be, empty for anything. */
+  /** Allowed values of the first argument; empty allows any. */
   readonly choices: readonly string[];
-  /** Whether an argument is a file. */
+  /** True if an argument is a file. */
   readonly takesFile: boolean;
 }
 

@@ -1,6 +1,7 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { isWithout } from "../../../test/programs.ts";
 import { recordedRun } from "../testing/recorded-run.ts";
 
 const run = promisify(execFile);
@@ -11,7 +12,7 @@ async function script(shell: string): Promise<string> {
   return output;
 }
 
-/** What bash offers for the line, whose last word is being typed. */
+/** Returns the completions that bash offers for the last word of the line. */
 async function offered(line: string): Promise<readonly string[]> {
   const words = line.split(" ");
   const { stdout } = await run("bash", [
@@ -25,17 +26,8 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _colloquy; printf '%s\\n' "\${COMPREP
   return stdout.split("\n").filter((word) => word !== "");
 }
 
-function has(program: string): boolean {
-  try {
-    execFileSync(program, ["-c", ":"]);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 describe("completion in bash", () => {
-  it("offers every command, and the commands below one", async () => {
+  it("offers all commands and subcommands", async () => {
     const commands = await offered("colloquy ");
     expect(commands).toEqual(
       expect.arrayContaining([
@@ -55,7 +47,7 @@ describe("completion in bash", () => {
     );
   });
 
-  it("offers options, what they may be, and what an argument may be", async () => {
+  it("offers options, their values and the values of arguments", async () => {
     expect(await offered("colloquy chat --s")).toEqual(["--session"]);
     expect(await offered("colloquy sessions list --status p")).toEqual(["processing"]);
     expect(await offered("colloquy sessions list --status processing --l")).toEqual(["--limit"]);
@@ -66,8 +58,8 @@ describe("completion in bash", () => {
   });
 });
 
-describe.each(["zsh", "fish"])("completion in %s", (shell) => {
-  it("names every command and option that bash is given", async () => {
+describe.each(["zsh", "fish"])("completion in %s", async (shell) => {
+  it("contains every command and option of the bash script", async () => {
     const made = await script(shell);
     const { output } = await recordedRun(["sessions", "list", "--help"]);
     const options = [...output.matchAll(/^ {2}(?:-\w, )?--([a-z-]+)/gm)].map(([, name = ""]) => name);
@@ -75,7 +67,7 @@ describe.each(["zsh", "fish"])("completion in %s", (shell) => {
     for (const word of [...options, "serve", "rotate-master", "processing"]) expect(made).toContain(word);
   });
 
-  it.runIf(has(shell))("is understood by it", async () => {
+  it.skipIf(await isWithout(shell))("is understood by it", async () => {
     const made = await script(shell);
     if (shell === "fish") {
       const { stdout } = await run("fish", [
@@ -94,7 +86,7 @@ describe.each(["zsh", "fish"])("completion in %s", (shell) => {
   });
 });
 
-it("a shell that is not known is a wrong argument", async () => {
+it("rejects an unknown shell", async () => {
   expect(await recordedRun(["completion", "csh"])).toMatchObject({
     code: 2,
     errors: expect.stringMatching(/Allowed choices are bash, zsh, fish/) as string,

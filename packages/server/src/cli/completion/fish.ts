@@ -1,6 +1,6 @@
 import type { CompletedCommand, CompletedOption } from "./command-tree.ts";
 
-/** A script for fish: one line for each thing that can be completed. */
+/** Returns a script for fish with one line for each completion. */
 export function fishScript(commands: readonly CompletedCommand[]): string {
   return `# Completion of colloquy for fish, made by "colloquy completion fish".
 complete -c colloquy -f

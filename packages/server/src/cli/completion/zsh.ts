@@ -1,6 +1,6 @@
 import type { CompletedCommand, CompletedOption } from "./command-tree.ts";
 
-/** A script for zsh's own completion system: a function for each command. */
+/** Returns a script for the zsh completion system, with a function for each command. */
 export function zshScript(commands: readonly CompletedCommand[]): string {
   return `#compdef colloquy
 # Completion of colloquy for zsh, made by "colloquy completion zsh".
@@ -42,10 +42,10 @@ ${cases.join("\n")}
 }
 
 function specificationOf({ names, about, takesValue, choices }: CompletedOption): string {
-  const told = about.replaceAll(/[[\]:]/g, "\\$&");
+  const description = about.replaceAll(/[[\]:]/g, "\\$&");
   const value = choices.length > 0 ? `: :(${choices.join(" ")})` : takesValue ? ": :_files" : "";
   const exclusive = names.length > 1 ? `(${names.join(" ")})` : "";
-  return names.map((name) => quoted(`${exclusive}${name}[${told}]${value}`)).join(" ");
+  return names.map((name) => quoted(`${exclusive}${name}[${description}]${value}`)).join(" ");
 }
 
 function nameOf(path: string): string {

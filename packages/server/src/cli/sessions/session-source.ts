@@ -1,4 +1,4 @@
-// Where `colloquy sessions` finds sessions: in the store of this configuration, or at a service that takes the administrator's key.
+// Data sources of `colloquy sessions`: the store of this configuration, or a remote service with an admin key.
 
 import type { AdminClient } from "@colloquy/client/admin";
 import type { AdminSession, AdminSessionStatus, Message, PersistedMessage } from "@colloquy/protocol";
@@ -6,15 +6,15 @@ import type { Administration } from "../../administration.ts";
 import { toPersistedMessage, toWireMessage } from "../../core/message.ts";
 import type { SeenSession, UsePlace } from "../../core/ports/admin-store.ts";
 import { type HealthLimits, sessionStatus } from "../../core/turn-health.ts";
-import { saysAbsent } from "../service-url.ts";
+import { isSessionNotFound } from "../service-url.ts";
 
-/** As the admin API shows it, without its turn. */
+/** A session of the admin API, without its turn. */
 export type ListedSession = Omit<AdminSession, "turn">;
 
 export interface SessionQuery {
   readonly app: string | null;
   readonly status: AdminSessionStatus | null;
-  /** Sessions at most. */
+  /** Maximum number of sessions. */
   readonly limit: number;
 }
 
@@ -25,11 +25,11 @@ export interface ShownSession {
 }
 
 export interface SessionSource {
-  /** Newest use first. */
+  /** Returns sessions, most recently used first. */
   list(query: SessionQuery): Promise<readonly ListedSession[]>;
-  /** `null` when there is no such session. */
+  /** Returns `null` if the session does not exist. */
   show(id: string): Promise<ShownSession | null>;
-  /** Whether there was one. */
+  /** Returns true if the session existed. */
   remove(id: string): Promise<boolean>;
 }
 
@@ -60,10 +60,12 @@ export function storedSessions({ store }: Administration, limits: HealthLimits):
         const page = await store.sessions.messages(id, after, MESSAGES);
         if (page === null || page === "other_app") return null;
         all.push(...page);
-        if (page.length < MESSAGES) break;
-        after = page.at(-1)?.id ?? null;
+        // A portion may be short because its messages are long.
+        const last = page.at(-1);
+        if (last === undefined) break;
+        after = last.id;
       }
-      const records = all.map((message) => toPersistedMessage(id, message));
+      const records = all.map((message) => toPersistedMessage(seen.spelling, message));
       return { session: listed(seen, at, limits), records, messages: all.map(toWireMessage) };
     },
     remove: async (id) => (await store.sessions.remove(id)) !== null,
@@ -87,9 +89,9 @@ export function servedSessions(client: AdminClient): SessionSource {
       } while (cursor !== null && found.length < limit);
       return found.slice(0, limit);
     },
-    show: (id) => unlessAbsent(() => showServed(client, id)),
+    show: (id) => nullIfNotFound(() => showServed(client, id)),
     async remove(id) {
-      return (await unlessAbsent(async () => [await client.deleteSession(id)])) !== null;
+      return (await nullIfNotFound(async () => [await client.deleteSession(id)])) !== null;
     },
   };
 }
@@ -100,25 +102,25 @@ async function showServed(client: AdminClient, id: string): Promise<ShownSession
   for (let page = await client.listMessages(id); ; ) {
     records.push(...page);
     const after = page.at(-1)?.id;
-    if (page.length < MESSAGES || after === undefined) break;
+    if (after === undefined) break;
     page = await client.listMessages(id, { after });
   }
   return { session: withoutTurn(session), records, messages: records.map(asMessage) };
 }
 
-/** `null` when the service says that there is no such session. */
-export async function unlessAbsent<Result>(ask: () => Promise<Result>): Promise<Result | null> {
+/** Returns `null` if the service reports that the session does not exist. */
+export async function nullIfNotFound<Result>(ask: () => Promise<Result>): Promise<Result | null> {
   try {
     return await ask();
   } catch (error) {
-    if (saysAbsent(error)) return null;
+    if (isSessionNotFound(error)) return null;
     throw error;
   }
 }
 
 function listed(seen: SeenSession, at: number, limits: HealthLimits): ListedSession {
   return {
-    session_id: seen.id,
+    session_id: seen.spelling,
     title: seen.title,
     app: seen.app,
     model: seen.model,
@@ -136,7 +138,7 @@ function withoutTurn({ turn: _, ...session }: AdminSession): ListedSession {
   return session;
 }
 
-/** A record does not say how its message ended. */
+/** Records do not contain the status of a message, so it counts as complete. */
 function asMessage({ id, role, content, created_at, tool_calls, tool_results }: PersistedMessage): Message {
   return {
     id,

@@ -4,7 +4,7 @@ import type { ListedSession } from "./session-source.ts";
 import { describeSession, sessionTable } from "./session-table.ts";
 
 const HOSTILE = "\u001B]0;owned\u0007\u009B2J\n\u202E";
-/** Of a service elsewhere, which may answer anything. */
+/** A session from a remote service, which may contain anything. */
 const session = {
   session_id: `id${HOSTILE}`,
   title: `title${HOSTILE}`,
@@ -20,15 +20,18 @@ const session = {
 } as unknown as ListedSession;
 const OBEYED = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202A-\u202E]/;
 
-describe("sessions of a service that means harm", () => {
-  it.each([null, 200, 60, 20])("drive no terminal in a list, and are a line each (%s columns)", (columns) => {
-    const lines = sessionTable([session], columns);
-    expect(lines.join("")).toContain("␛]0;owned␇");
-    for (const line of lines) expect(line).not.toMatch(/\n/);
-    expect(lines.join("")).not.toMatch(OBEYED);
-  });
+describe("sessions of a malicious service", () => {
+  it.each([null, 200, 60, 20])(
+    "have control characters escaped and take one line each in a list (%s columns)",
+    (columns) => {
+      const lines = sessionTable([session], columns);
+      expect(lines.join("")).toContain("␛]0;owned␇");
+      for (const line of lines) expect(line).not.toMatch(/\n/);
+      expect(lines.join("")).not.toMatch(OBEYED);
+    },
+  );
 
-  it("drive no terminal when one is described", () => {
+  it("have control characters escaped in a description", () => {
     const { parts, written } = recordedParts({});
     describeSession(parts, session, []);
     expect(written.output.trimEnd().split("\n")).toHaveLength(9);

@@ -3,11 +3,11 @@ import { Screen } from "../chat/screen.ts";
 import { Transcript } from "../chat/transcript.ts";
 import { type CommandParts, printLine } from "../command.ts";
 import { harmlessLine } from "../harmless-text.ts";
-import { fitted, textWidth } from "../text-width.ts";
+import { truncateToWidth, textWidth } from "../text-width.ts";
 import type { ListedSession } from "./session-source.ts";
 
-/** What is left for a title has to be worth reading. */
-const SHORTEST_TITLE = 16;
+/** Minimum width of a title that is worth showing. */
+const MIN_TITLE_WIDTH = 16;
 const GAP = 2;
 
 interface Column {
@@ -16,7 +16,7 @@ interface Column {
 }
 
 const TITLE: Column = { head: "TITLE", of: ({ title }) => title };
-/** The last ones give way first where a terminal is narrow. */
+/** On a narrow terminal, the last columns are dropped first. */
 const COLUMNS: readonly Column[] = [
   { head: "ID", of: ({ session_id }) => session_id },
   { head: "STATUS", of: ({ status }) => status },
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column[] = [
   { head: "MESSAGES", of: ({ message_count: count }) => String(count) },
 ];
 
-/** Lines that fit so many columns; `null` where nothing has to fit. */
+/** Returns lines of at most `columns` columns; `null` means no limit. */
 export function sessionTable(sessions: readonly ListedSession[], columns: number | null): readonly string[] {
   const rows = COLUMNS.map(({ head, of }) => [head, ...sessions.map((session) => harmlessLine(of(session)))]);
   const widths = rows.map((cells) => Math.max(...cells.map(textWidth)));
@@ -33,19 +33,21 @@ export function sessionTable(sessions: readonly ListedSession[], columns: number
   let shown = widths.length;
   const left = (): number =>
     (columns ?? 0) - widths.slice(0, shown).reduce((sum, width) => sum + width + GAP, 0);
-  while (columns !== null && shown > 1 && left() < SHORTEST_TITLE) shown -= 1;
-  if (columns !== null && left() < SHORTEST_TITLE) return blocks(sessions, columns);
+  while (columns !== null && shown > 1 && left() < MIN_TITLE_WIDTH) shown -= 1;
+  if (columns !== null && left() < MIN_TITLE_WIDTH) return blocks(sessions, columns);
   return titles.map((title, row) => {
     const cells = rows.slice(0, shown).map((column, index) => padded(column[row] ?? "", widths[index] ?? 0));
-    return [...cells, columns === null ? title : fitted(title, left())].join(" ".repeat(GAP)).trimEnd();
+    return [...cells, columns === null ? title : truncateToWidth(title, left())]
+      .join(" ".repeat(GAP))
+      .trimEnd();
   });
 }
 
-/** Where not even an id and a title stand in one line. */
+/** Layout for terminals too narrow for an id and a title in one line. */
 function blocks(sessions: readonly ListedSession[], columns: number): readonly string[] {
   return sessions.flatMap((session) => [
     harmlessLine(session.session_id),
-    fitted(`  ${harmlessLine(`${session.status}, ${session.title}`)}`, columns),
+    truncateToWidth(`  ${harmlessLine(`${session.status}, ${session.title}`)}`, columns),
   ]);
 }
 

@@ -12,25 +12,26 @@ import {
   type ExitCode,
   printJson,
   printLine,
+  readKey,
 } from "../command.ts";
 import { exportWith } from "../export.ts";
-import { localServiceName } from "../chat/chat-place.ts";
+import { localServiceName } from "../chat/chat-context.ts";
 import { RememberedThreads, threadsFile } from "../chat/remembered-threads.ts";
-import { baseUrl, explainedAt } from "../service-url.ts";
+import { baseUrl, describeConnectionError } from "../service-url.ts";
 import { describeSession, sessionTable } from "./session-table.ts";
-import { servedSessions, type SessionSource, storedSessions, unlessAbsent } from "./session-source.ts";
+import { servedSessions, type SessionSource, storedSessions, nullIfNotFound } from "./session-source.ts";
 
-interface PlaceOptions {
+interface SourceOptions {
   readonly url?: string;
   readonly json?: boolean;
 }
-interface ListOptions extends PlaceOptions {
+interface ListOptions extends SourceOptions {
   readonly app?: string;
   readonly status?: AdminSessionStatus;
   readonly limit: number;
 }
 
-const URL_OPTION = ["--url <url>", "a service elsewhere; takes COLLOQUY_ADMIN_KEY"] as const;
+const URL_OPTION = ["--url <url>", "URL of a remote service; needs COLLOQUY_ADMIN_KEY"] as const;
 const JSON_OPTION = ["--json", "print one JSON document"] as const;
 const LISTED = 50;
 const LISTED_MAX = 10_000;
@@ -41,7 +42,7 @@ type Finish = (code: ExitCode) => void;
 export function addSessionsCommand(program: Command, parts: CommandParts, finish: Finish): void {
   const sessions = program
     .command("sessions")
-    .description("look at sessions, write them to files, remove them")
+    .description("list, show, export and delete sessions")
     .addHelpText(
       "after",
       `
@@ -51,7 +52,7 @@ Examples:
   colloquy sessions export ${ID} --out session.jsonl
   colloquy sessions delete ${ID}
 
-Works beside a running server. With --url it asks a service elsewhere, with the key in the environment variable COLLOQUY_ADMIN_KEY.`,
+Works beside a running server. With --url it uses a remote service and the key in the environment variable COLLOQUY_ADMIN_KEY.`,
     );
   addList(sessions, parts);
   addShow(sessions, parts);
@@ -62,10 +63,12 @@ Works beside a running server. With --url it asks a service elsewhere, with the 
 function addList(sessions: Command, parts: CommandParts): void {
   sessions
     .command("list")
-    .description("list sessions, those that were used last first")
-    .option("--app <name>", "those of this App")
-    .addOption(new Option("--status <status>", "those of this status").choices(AdminSessionStatus.options))
-    .option("--limit <count>", "so many at most", parseLimit, LISTED)
+    .description("list sessions, most recently used first")
+    .option("--app <name>", "only sessions of this App")
+    .addOption(
+      new Option("--status <status>", "only sessions with this status").choices(AdminSessionStatus.options),
+    )
+    .option("--limit <count>", "maximum number of sessions", parseLimit, LISTED)
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
     .addHelpText(
@@ -76,7 +79,7 @@ function addList(sessions: Command, parts: CommandParts): void {
       const query = { app: app ?? null, status: status ?? null, limit };
       const listed = await withSessions(parts, url, (source) => source.list(query));
       if (json === true) return printJson(parts, listed);
-      if (listed.length === 0) return printLine(parts, "There are no such sessions.");
+      if (listed.length === 0) return printLine(parts, "No sessions match.");
       for (const line of sessionTable(listed, parts.columns)) printLine(parts, line);
     });
 }
@@ -89,9 +92,9 @@ function addShow(sessions: Command, parts: CommandParts): void {
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
     .addHelpText("after", `\nExample:\n  colloquy sessions show ${ID}`)
-    .action(async (id: string, { url, json }: PlaceOptions) => {
+    .action(async (id: string, { url, json }: SourceOptions) => {
       const shown = await withSessions(parts, url, (source) => source.show(id));
-      if (shown === null) throw new CommandFailure(absent(id));
+      if (shown === null) throw new CommandFailure(notFoundMessage(id));
       const { session, records, messages } = shown;
       if (json === true) return printJson(parts, { session, messages: records });
       describeSession(parts, session, messages);
@@ -101,9 +104,9 @@ function addShow(sessions: Command, parts: CommandParts): void {
 function addExport(sessions: Command, parts: CommandParts): void {
   sessions
     .command("export")
-    .description("write a session as JSON Lines: the same as colloquy export --session")
+    .description("export a session as JSON Lines, like colloquy export --session")
     .argument("<id>", "id of the session", parseId)
-    .option("--out <file>", "a new file, readable for its owner alone; without it the standard output")
+    .option("--out <file>", "write to a new file that only its owner can read, instead of standard output")
     .addHelpText("after", `\nExample:\n  colloquy sessions export ${ID} --out session.jsonl`)
     .action((id: string, options: { readonly out?: string }) =>
       exportWith(parts, { session: id, ...options }),
@@ -113,7 +116,7 @@ function addExport(sessions: Command, parts: CommandParts): void {
 function addDelete(sessions: Command, parts: CommandParts, finish: Finish): void {
   sessions
     .command("delete")
-    .description("remove sessions with their messages, for good")
+    .description("permanently delete sessions and their messages")
     .argument("<id...>", "ids of the sessions", parseIds)
     .option(...URL_OPTION)
     .option("--json", "print one JSON document: { deleted, absent }")
@@ -123,17 +126,17 @@ function addDelete(sessions: Command, parts: CommandParts, finish: Finish): void
 Example:
   colloquy sessions delete ${ID}
 
-Where a server runs on this configuration, it is asked to remove them, because it has them in memory: with COLLOQUY_ADMIN_KEY, or else as
-their users would, for which an App that needs a key has to have it in COLLOQUY_APP_KEY. Exits with 1 when one was not there.`,
+If a server runs on this configuration, that server deletes them, because it has them in memory. The request uses COLLOQUY_ADMIN_KEY if
+set, otherwise COLLOQUY_APP_KEY for Apps that need a key. Exits with 1 if a session did not exist.`,
     )
-    .action(async (ids: readonly string[], { url, json }: PlaceOptions) => {
+    .action(async (ids: readonly string[], { url, json }: SourceOptions) => {
       const [deleted, missing]: [string[], string[]] = [[], []];
       await withRemoval(parts, url, async (remove) => {
         for (const id of ids) ((await remove(id)) ? deleted : missing).push(id);
       });
       if (json === true) printJson(parts, { deleted, absent: missing });
       else for (const id of deleted) printLine(parts, `${id} is deleted.`);
-      for (const id of missing) parts.errors.write(`${absent(id)}\n`);
+      for (const id of missing) parts.errors.write(`${notFoundMessage(id)}\n`);
       finish(missing.length === 0 ? 0 : 1);
       const service = url === undefined ? localServiceName(await configuration(parts)) : baseUrl(url);
       const threads = new RememberedThreads(threadsFile(parts.environment, homedir()));
@@ -154,8 +157,8 @@ async function withSessions<Result>(
 }
 
 /**
- * A server that is alone does not look whether somebody else has changed its sessions, so it has to do it itself. Those that share a database
- * look there.
+ * A single-node server does not notice changes by other processes, so it must delete its sessions itself. Nodes that
+ * share a database notice.
  */
 async function withRemoval(
   parts: CommandParts,
@@ -172,12 +175,14 @@ async function withRemoval(
     );
   }
   if (adminKey(parts) !== "") return await atService(parts, running, ({ remove }) => work(remove));
-  const key = parts.environment["COLLOQUY_APP_KEY"]?.trim() ?? "";
+  const key = readKey(parts, "COLLOQUY_APP_KEY");
   const client = createClient({ baseUrl: running, ...(key !== "" && { key }) });
-  return await work(async (id) => (await unlessAbsent(async () => [await client.deleteThread(id)])) !== null);
+  return await work(
+    async (id) => (await nullIfNotFound(async () => [await client.deleteThread(id)])) !== null,
+  );
 }
 
-/** Rejects with a `CommandFailure` where the service is not there, or does not let this operator in. */
+/** Rejects with a `CommandFailure` if the service cannot be reached or rejects the admin key. */
 async function atService<Result>(
   parts: CommandParts,
   url: string,
@@ -185,35 +190,32 @@ async function atService<Result>(
 ): Promise<Result> {
   const key = adminKey(parts);
   if (key === "") {
-    throw new CommandFailure(
-      "Colloquy: Set COLLOQUY_ADMIN_KEY to the administrator's key of that service.",
-      2,
-    );
+    throw new CommandFailure("Colloquy: Set COLLOQUY_ADMIN_KEY to the admin key of that service.", 2);
   }
   try {
     return await work(servedSessions(createAdminClient({ baseUrl: url, key, retries: 1 })));
   } catch (error) {
-    throw explainedAt(url, notAdministered(url, error));
+    throw describeConnectionError(url, describeAdminError(url, error));
   }
 }
 
-function notAdministered(url: string, error: unknown): unknown {
+function describeAdminError(url: string, error: unknown): unknown {
   switch (error instanceof ColloquyError ? error.code : null) {
     case "route_not_found":
       return new CommandFailure(
-        `Colloquy: There is no administration at ${url}. Look at the address, or start that service with COLLOQUY_ADMIN_KEY set.`,
+        `Colloquy: There is no admin API at ${url}. Check the URL, or start that service with COLLOQUY_ADMIN_KEY set.`,
       );
     case "admin_key_invalid":
       return new CommandFailure(
-        `Colloquy: ${url} refuses this COLLOQUY_ADMIN_KEY. Set it to the key that the service there was started with.`,
+        `Colloquy: ${url} rejects this COLLOQUY_ADMIN_KEY. Set it to the key that the service was started with.`,
       );
     default:
       return error;
   }
 }
 
-function adminKey({ environment }: CommandParts): string {
-  return environment["COLLOQUY_ADMIN_KEY"]?.trim() ?? "";
+function adminKey(parts: CommandParts): string {
+  return readKey(parts, "COLLOQUY_ADMIN_KEY");
 }
 
 async function configuration(parts: CommandParts): Promise<Config> {
@@ -222,13 +224,13 @@ async function configuration(parts: CommandParts): Promise<Config> {
   return loaded.config;
 }
 
-function absent(id: string): string {
+function notFoundMessage(id: string): string {
   return `Colloquy: There is no session with the id ${id}.`;
 }
 
 function parseId(text: string): string {
   const id = parseSessionId(text);
-  if (id === null) throw new InvalidArgumentError("It is no session id.");
+  if (id === null) throw new InvalidArgumentError("It is not a session id.");
   return id;
 }
 

@@ -1,4 +1,4 @@
-// Commands without a process: what they write is kept, and what a test does not give them it does not want to be asked for.
+// Runs commands in-process and records their output. Using a part that the test did not provide fails.
 
 import type { CommandParts, ExitCode } from "../command.ts";
 import { runCommandLine } from "../run.ts";
@@ -11,25 +11,25 @@ export interface RecordedRun {
 
 export function recordedParts(given: Partial<CommandParts>) {
   const written = { output: "", errors: "" };
-  const unwanted = (what: string) => () => Promise.reject(new Error(`nobody asked for ${what}`));
+  const unexpected = (what: string) => () => Promise.reject(new Error(`unexpected use of ${what}`));
   const parts: CommandParts = {
     version: "1.2.3",
     output: { write: (text) => (written.output += text) },
     errors: { write: (text) => (written.errors += text) },
     columns: null,
     environment: {},
-    // Nothing that is tested without a process has a terminal.
+    // Commands tested in-process do not use the terminal.
     host: process,
-    serve: unwanted("the service"),
-    loadConfig: unwanted("the configuration"),
-    localServices: unwanted("a running service"),
-    openAdministration: unwanted("the store"),
+    serve: unexpected("the service"),
+    loadConfig: unexpected("the configuration"),
+    localServices: unexpected("a running service"),
+    openAdministration: unexpected("the store"),
     ...given,
   };
   return { parts, written };
 }
 
-/** As an operator types it, without the name of the program. */
+/** Runs a command line, given without the program name. */
 export async function recordedRun(
   parameters: readonly string[],
   given: Partial<CommandParts> = {},

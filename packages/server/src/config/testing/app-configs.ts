@@ -1,24 +1,24 @@
-// Apps as a configuration file has them, and what becomes of them. `defi` is the App of the tests.
+// Loads configuration files with Apps. `defi` is the App under test.
 
 import type { AppSettings } from "../../core/app-settings.ts";
 import type { Config } from "../config.ts";
 import type { Environment } from "../environment.ts";
 import type { LoadedConfig } from "../load-config.ts";
 import { formatProblems } from "../problem.ts";
-import { told, useConfigDirectory } from "./config-directory.ts";
+import { problemTexts, useConfigDirectory } from "./config-directory.ts";
 
 export interface AppConfigs {
-  /** The path of a file beside the configuration. */
+  /** Returns the path of a file beside the configuration. */
   readonly inside: (name: string) => string;
-  /** What a JSON file comes to: of this text, or with this content. */
+  /** Loads a JSON file with this text or content. */
   readonly load: (content: unknown, environment?: Environment) => Promise<LoadedConfig>;
-  /** What a module comes to. */
+  /** Loads a module with this text. */
   readonly loadModule: (name: string, text: string) => Promise<LoadedConfig>;
-  /** The same as `load`; throws what is wrong. */
+  /** Like `load`, but throws if there are problems. */
   readonly accepted: (content: unknown, environment?: Environment) => Promise<Config>;
-  /** The App `defi` of this section; throws what is wrong. */
+  /** Loads the App `defi` with this section; throws if there are problems. */
   readonly app: (section: unknown, environment?: Environment, chains?: unknown) => Promise<AppSettings>;
-  /** Every problem of an App `defi`, as `place: message`, the place without `apps.defi.`. */
+  /** Returns the problems of the App `defi` as `place: message`, without the prefix `apps.defi.`. */
   readonly problems: (section: unknown, environment?: Environment) => Promise<readonly string[]>;
   readonly warnings: (section: unknown, environment?: Environment) => Promise<readonly string[]>;
 }
@@ -50,7 +50,7 @@ export function useAppConfigs(): AppConfigs {
       return defi;
     },
     problems: async (section, environment) =>
-      told(await load({ apps: { defi: section } }, environment)).map((problem) =>
+      problemTexts(await load({ apps: { defi: section } }, environment)).map((problem) =>
         problem.replace(/^apps\.defi\./, ""),
       ),
     warnings: async (section, environment) =>

@@ -1,4 +1,4 @@
-// A directory of its own for each test of a file, and what the configuration that stands in it comes to.
+// Creates a directory for each test and loads the configuration in it.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,16 +10,16 @@ import { type LoadedConfig, loadConfig } from "../load-config.ts";
 import { formatProblems } from "../problem.ts";
 
 export interface ConfigDirectory {
-  /** The path of a file of the directory. */
+  /** Returns the path of a file in the directory. */
   readonly inside: (name: string) => string;
   /** Writes a file: text as it is, anything else as JSON. */
   readonly write: (name: string, content: unknown) => Promise<void>;
   readonly load: (environment?: Environment) => Promise<LoadedConfig>;
-  /** Throws what is wrong. */
+  /** Throws if there are problems. */
   readonly loaded: (environment?: Environment) => Promise<Config>;
-  /** Every problem as `place: message`. */
+  /** Returns the problems as `place: message`. */
   readonly problems: (environment?: Environment) => Promise<readonly string[]>;
-  /** Throws what is wrong. */
+  /** Throws if there are problems. */
   readonly warnings: (environment?: Environment) => Promise<readonly string[]>;
 }
 
@@ -41,12 +41,12 @@ export function useConfigDirectory(): ConfigDirectory {
       writeFile(join(directory, name), typeof content === "string" ? content : JSON.stringify(content)),
     load,
     loaded: async (environment) => (await accepted(environment)).config,
-    problems: async (environment) => told(await load(environment)),
+    problems: async (environment) => problemTexts(await load(environment)),
     warnings: async (environment) => (await accepted(environment)).warnings,
   };
 }
 
-/** Every problem of a result, as `place: message`. */
-export function told(result: LoadedConfig): string[] {
+/** Returns the problems of a result as `place: message`. */
+export function problemTexts(result: LoadedConfig): string[] {
   return result.ok ? [] : result.problems.map(({ place, message }) => `${place}: ${message}`);
 }

@@ -131,7 +131,7 @@ function allowCall(draft: SessionDraft, message: MessageRecord, callId: string):
   const toolCalls = message.toolCalls.map(
     (call): ToolCallRecord => (call.id === callId ? { ...call, phase: "approved" } : call),
   );
-  return draft.changeMessage({ ...message, toolCalls }, "message_updated");
+  return draft.changeMessage(message, { ...message, toolCalls }, "message_updated");
 }
 
 /** A turn that waits for nobody any more may be claimed. One that still runs other calls sees to that itself when it is done with them. */

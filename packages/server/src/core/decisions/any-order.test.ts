@@ -45,7 +45,7 @@ class Run {
 
   do(command: (typeof COMMANDS)[number]): void {
     const turn = this.#turn;
-    if (command === "chat") this.#start(this.one.chat("x"));
+    if (command === "chat") this.#start(this.one.chat("xé\n"));
     else if (command === "chat without a place") this.one.chat("x", { claim: null });
     else if (command === "chat that interrupts") {
       this.#lose();
@@ -193,6 +193,9 @@ class Run {
     if (first?.state === "waiting") expect(one.owner).toBeNull();
     this.#checkActions();
     expect(one.foldedMessages()).toEqual(one.wireMessages());
+    // Counted change by change, and never by looking at all of them.
+    expect(one.session.messageBytes).toBe(bytesOf(one.wireMessages()));
+    expect(one.session.eventBytes).toBe(bytesOf(one.events.map(({ event }) => event)));
     for (const { status, toolCalls, toolResults, role } of one.messages) {
       if (status === "streaming") expect(open[0]?.agentMessage?.status).toBe("streaming");
       else
@@ -226,6 +229,10 @@ class Run {
     }
     expect([...told.values()]).toEqual(pending.map(toPendingAction));
   }
+}
+
+function bytesOf(values: readonly unknown[]): number {
+  return values.reduce<number>((sum, value) => sum + Buffer.byteLength(JSON.stringify(value)), 0);
 }
 
 describe("whatever is decided in whatever order", () => {

@@ -1,17 +1,10 @@
 // How a turn asks a person: with the step that made the call, and then by giving up its place until it is answered.
 
-import type { ActionKind, AskedAction } from "../action.ts";
+import { actionNotice, toPendingAction, type AskedAction } from "../action.ts";
 import type { ToolCallRecord } from "../message.ts";
 import type { Lease, OpenTurn, TurnRecord } from "../turn.ts";
 import type { SessionDraft } from "./draft.ts";
 import { ranUnder } from "./run-time.ts";
-
-const NOTICES: Readonly<Record<ActionKind, string>> = {
-  approval: "The assistant asks for your approval before it goes on.",
-  wallet_transaction: "The assistant asks you to send a transaction with your wallet.",
-  wallet_signature: "The assistant asks you to sign with your wallet.",
-  question: "The assistant asks you a question.",
-};
 
 /** Stores what calls of a step ask, and tells everybody. */
 export function askPerson(
@@ -24,7 +17,7 @@ export function askPerson(
     const tool = calls.find((call) => call.id === callId)?.name;
     if (tool === undefined)
       throw new Error(`An action asks about the call ${callId}, which its step does not make`);
-    draft.addAction({
+    const action = draft.addAction({
       id,
       turn,
       callId,
@@ -38,7 +31,7 @@ export function askPerson(
     });
     draft.emit({
       type: "system_notice",
-      message: NOTICES[request.kind],
+      message: actionNotice(toPendingAction(action)),
       level: "info",
       code: "action_requested",
     });

@@ -32,6 +32,34 @@ describe("a chat", () => {
     expect(one.lines).toEqual(["user complete: hello", "assistant streaming: "]);
   });
 
+  it("is refused when its session holds as many bytes as it may, and leaves no trace", () => {
+    const one = new DecidedSession();
+    one.complete(one.start("hello"), "é".repeat(100));
+    const { session } = one;
+    const left = (session.messageBytes ?? 0) + 2;
+    expect(one.chat("two", { maxMessageBytes: left })).toEqual({ kind: "rejected", reason: "session_full" });
+    expect(one.session).toBe(session);
+    expect(one.chat("é", { maxMessageBytes: left })).toMatchObject({ kind: "accepted" });
+  });
+
+  it("is accepted whatever the cap while the bytes of its session are not counted yet", () => {
+    const one = new DecidedSession();
+    one.complete(one.start("hello"), "hi");
+    one.session = { ...one.session, messageBytes: null, eventBytes: null };
+    expect(one.chat("two", { maxMessageBytes: 1 })).toMatchObject({ kind: "accepted" });
+    expect(one.session).toMatchObject({ messageBytes: null, eventBytes: null });
+  });
+
+  it("that is repeated is answered as before, also when its session is full", () => {
+    const one = new DecidedSession();
+    const idempotency = { key: "k", digest: "d" };
+    one.start("hello", { idempotency });
+    const previous = { digest: "d", turn: 1, at: one.at };
+    expect(one.chat("hello", { idempotency, maxMessageBytes: 1 }, { previous })).toMatchObject({
+      kind: "replayed",
+    });
+  });
+
   it("waits in the store while its provider is full", () => {
     const one = new DecidedSession();
     expect(one.chat("hello", { fullProviders: ["demo"] })).toMatchObject({ started: null });
@@ -198,6 +226,19 @@ describe("what comes along with a chat", () => {
     expect(one.start("hello").model).toBe(RIGS[0]);
     expect(one.notices).toEqual(["model_gone"]);
     expect(one.session).toMatchObject({ model: RIGS[0], modelChosen: false });
+  });
+
+  it("keeps models that were chosen for its App before it, and drops those of another App without a word", () => {
+    for (const [modelApp, model, utilityModel] of [
+      ["default", RIGS[1], "u/m"],
+      ["defi", RIGS[0], null],
+    ] as const) {
+      const one = new DecidedSession();
+      one.session = { ...one.session, model: RIGS[1], modelChosen: true, modelApp, utilityModel: "u/m" };
+      expect(one.start("hello").model).toBe(model);
+      expect(one.session).toMatchObject({ app: "default", modelChosen: model === RIGS[1], utilityModel });
+      expect(one.notices).toEqual([]);
+    }
   });
 
   it("follows the App's default without a word where no model was chosen, and keeps one that was", () => {

@@ -14,7 +14,7 @@ export type OnBusy = "enqueue" | "reject" | "interrupt";
 export interface ChatInput {
   readonly app: string;
   readonly messageId: string;
-  /** Trimmed, 1 to 32,768 characters. */
+  /** As it was sent, 1 to 32,768 characters. */
   readonly text: string;
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;
@@ -22,6 +22,8 @@ export interface ChatInput {
   readonly onBusy: OnBusy;
   /** Messages of a session that may wait behind the running turn. */
   readonly maxQueued: number;
+  /** UTF-8 bytes of messages as JSON that a session may hold; a message beyond them is refused. */
+  readonly maxMessageBytes: number;
   /** The App's models, its default first. */
   readonly models: readonly string[];
   /** Set when this process has a free place to run the turn at once. */
@@ -61,6 +63,7 @@ export type ChatRejection =
   | "app_mismatch"
   | "session_busy"
   | "queue_full"
+  | "session_full"
   | "user_state_too_large"
   | "idempotency_key_reused";
 
@@ -88,11 +91,15 @@ export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInp
       ? { kind: "replayed", turn: previous.turn }
       : rejected("idempotency_key_reused");
   }
+  const { messageBytes } = draft.session;
+  if (messageBytes !== null && messageBytes + Buffer.byteLength(input.text) > input.maxMessageBytes) {
+    return rejected("session_full");
+  }
   if (openTurns > 0 && input.onBusy === "reject") return rejected("session_busy");
   const ahead = input.onBusy === "interrupt" ? 0 : openTurns;
   if (ahead > input.maxQueued) return rejected("queue_full");
 
-  if (draft.session.app === null) draft.update({ app: input.app });
+  if (draft.session.app === null) bindApp(draft, input.app);
   if (ahead < openTurns) {
     if (interrupted === null) throw new Error("A chat that interrupts needs the turns that it ends");
     interruptOpenTurns(draft, interrupted.openTurns, [input.streamed, interrupted.checkpointed]);
@@ -136,6 +143,13 @@ function bindWallet(draft: SessionDraft, publicKey: string | null): void {
     "wallet_differs",
     "This conversation belongs to another wallet and goes on under it. Start a new conversation to use this wallet.",
   );
+}
+
+/** The first chat decides the App of a session. Models that were chosen for another App give way to this one's, without a notice. */
+function bindApp(draft: SessionDraft, app: string): void {
+  const { modelApp } = draft.session;
+  draft.update({ app });
+  if (modelApp !== null && modelApp !== app) draft.update({ modelChosen: false, utilityModel: null });
 }
 
 /** Merges and announces user state. Answers `too_large` when the result is beyond the limits; the draft is then void. */

@@ -180,15 +180,15 @@ export class DecidedSession {
     return this.change((draft) => decideExpiry(draft, this.openTurns));
   }
 
-  complete(turn: StartedTurn, text: string): boolean {
+  complete(turn: StartedTurn, text: string, finishReason = "stop"): boolean {
     return this.write(turn, (draft, open) =>
-      decideLastStep(draft, this.openTurns, open, step(open.turn.steps + 1, text)),
+      decideLastStep(draft, this.openTurns, open, { ...step(open.turn.steps + 1, text), finishReason }),
     );
   }
 
   fail(turn: StartedTurn, text: string): boolean {
     return this.write(turn, (draft, open) =>
-      decideFailure(draft, this.openTurns, open, text, { code: "model_failed", message: "It failed." }),
+      decideFailure(draft, this.openTurns, open, text, { code: "model_error", message: "It failed." }),
     );
   }
 

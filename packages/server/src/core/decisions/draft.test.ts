@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { wireBytesOf } from "../message.ts";
 import { newSession } from "../session.ts";
 import { SessionDraft } from "./draft.ts";
 
@@ -19,22 +20,22 @@ describe("a draft", () => {
   it("numbers its events without a gap after the last one, and notes the time of what happened", () => {
     const draft = newDraft();
     draft.emit({ type: "title_changed", new_title: "a" });
-    draft.notify("info", "code", "Text.");
+    draft.notify("info", "model_gone", "Text.");
     expect(draft.events.map(({ number }) => number)).toEqual([42, 43, 44]);
     expect(draft.session).toMatchObject({ head: 44, updatedAt: AT });
   });
 
   it("keeps a notice as a system event too, whose id is its event's", () => {
     const draft = newDraft();
-    draft.notify("warning", "code", "Text.");
-    const payload = { code: "code", level: "warning", message: "Text." };
+    draft.notify("warning", "model_gone", "Text.");
+    const payload = { code: "model_gone", level: "warning", message: "Text." };
     const item = { id: "abc-42", type: "notice", created_at: "2026-01-01T00:00:00.000Z", payload };
     expect(draft.systemEvents).toEqual([{ number: 42, item }]);
     expect(draft.events.map(({ event }) => event)).toEqual([
       { type: "system_event", item },
-      { type: "system_notice", message: "Text.", level: "warning", code: "code" },
+      { type: "system_notice", message: "Text.", level: "warning", code: "model_gone" },
     ]);
-    draft.notify("error", "code", "Text.");
+    draft.notify("error", "model_gone", "Text.");
     expect(draft.systemEvents[1]?.item.type).toBe("error");
   });
 
@@ -59,10 +60,11 @@ describe("a draft", () => {
     const draft = newDraft();
     const added = draft.addMessage(MESSAGE);
     expect(added).toMatchObject({ position: 1, createdAt: AT });
-    draft.changeMessage({ ...added, status: "complete" }, "message_updated");
+    draft.changeMessage(added, { ...added, status: "complete" }, "message_updated");
     expect(draft.addedMessages).toMatchObject([{ status: "complete" }]);
     expect(draft.changedMessages.size).toBe(0);
-    draft.changeMessage({ ...added, position: 7, status: "complete" }, "message_completed");
+    const other = { ...added, position: 7 };
+    draft.changeMessage(other, { ...other, status: "complete" }, "message_completed");
     expect(draft.changedMessages.get(7)).toMatchObject({ status: "complete" });
     expect(draft.events.map(({ event }) => event.type)).toEqual([
       "message_created",
@@ -70,6 +72,27 @@ describe("a draft", () => {
       "message_completed",
     ]);
     expect(draft.session.messageCount).toBe(1);
+  });
+
+  it("counts what a changed message grows by, and serializes results that it keeps only for the event", () => {
+    const draft = newDraft();
+    let serialized = 0;
+    const output = { toJSON: () => ((serialized += 1), "large") } as unknown as string;
+    const result = (call_id: string) => ({ call_id, name: "t", output, is_error: false, duration_ms: 1 });
+    const first = draft.addMessage({ ...MESSAGE, toolResults: [result("a")] });
+    expect(serialized).toBe(1);
+    const changed = {
+      ...first,
+      status: "complete",
+      toolResults: [...first.toolResults, result("é")],
+    } as const;
+    draft.changeMessage(first, changed, "message_updated");
+    // Both for the event, and the new one to count it.
+    expect(serialized).toBe(1 + 2 + 1);
+    expect(draft.session.messageBytes).toBe(wireBytesOf(changed));
+    const completed = { ...changed, content: "ü", toolResults: [] };
+    draft.changeMessage(changed, completed, "message_completed");
+    expect(draft.session.messageBytes).toBe(wireBytesOf(completed));
   });
 
   it("takes a new epoch for each lease and each interrupt", () => {

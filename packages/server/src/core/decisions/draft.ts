@@ -2,11 +2,11 @@
 // draft of them to one of the decisions beside this file, and writes what the draft then holds. Decisions are pure and
 // shared by all adapters; adapters hold no rules. Whatever changes is recorded as events here and nowhere else.
 
-import type { NoticeLevel, SessionEvent, SystemEvent } from "@colloquy/protocol";
+import type { NoticeCode, NoticeLevel, SessionEvent, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction, type ActionRecord, type ActionStatus } from "../action.ts";
 import { formatEventId } from "../event-id.ts";
 import type { JsonObject, JsonValue } from "../json.ts";
-import { toWireMessage, type MessageRecord } from "../message.ts";
+import { toWireMessage, wireGrowth, type MessageRecord } from "../message.ts";
 import type { NumberedEvent } from "../session-event.ts";
 import { nextStatus, type SessionTrigger } from "../session-status.ts";
 import { appOf, type SessionRecord } from "../session.ts";
@@ -23,6 +23,8 @@ export class SessionDraft {
   /** Milliseconds since the Unix epoch, on the store's clock. */
   readonly at: number;
   readonly events: NumberedEvent[] = [];
+  /** The JSON of `events`, in their order. */
+  readonly eventTexts: string[] = [];
   readonly systemEvents: SystemEventRecord[] = [];
   readonly addedMessages: MessageRecord[] = [];
   readonly changedMessages = new Map<number, MessageRecord>();
@@ -54,10 +56,7 @@ export class SessionDraft {
   }
 
   emit(event: SessionEvent): number {
-    const number = this.#session.head + 1;
-    this.update({ head: number, updatedAt: this.at });
-    this.events.push({ number, event });
-    return number;
+    return this.#append(event, JSON.stringify(event));
   }
 
   /** Raises the session's epoch: from here on nothing of an earlier lease can be written. */
@@ -99,7 +98,7 @@ export class SessionDraft {
   }
 
   /** Tells every reader something: a `system_notice`, kept as a system event of the fitting type. */
-  notify(level: NoticeLevel, code: string, message: string): void {
+  notify(level: NoticeLevel, code: NoticeCode, message: string): void {
     this.addSystemEvent(level === "error" ? "error" : "notice", { code, level, message });
     this.emit({ type: "system_notice", message, level, code });
   }
@@ -109,18 +108,22 @@ export class SessionDraft {
     const added = { ...message, position, createdAt: this.at };
     this.update({ messageCount: position });
     this.addedMessages.push(added);
-    this.emit({ type: "message_created", message: toWireMessage(added) });
+    this.#emitMessage("message_created", added);
     return added;
   }
 
-  /** Replaces a message that was read or added before; `completed` when it will not change any more. */
-  changeMessage(message: MessageRecord, event: "message_updated" | "message_completed"): MessageRecord {
+  /** Replaces `before`, a message that was read or added before; `message_completed` when it will not change any more. */
+  changeMessage(
+    before: MessageRecord,
+    message: MessageRecord,
+    event: "message_updated" | "message_completed",
+  ): MessageRecord {
     this.keepMessage(message);
-    this.emit({ type: event, message: toWireMessage(message) });
+    this.#emitMessage(event, message, before);
     return message;
   }
 
-  /** Replaces a message in what recovery alone needs to know: to readers it is as it was. */
+  /** Replaces a message in fields that only recovery needs. Its wire form, and so its size, must not change. */
   keepMessage(message: MessageRecord): MessageRecord {
     const added = this.addedMessages.findIndex((other) => other.position === message.position);
     if (added >= 0) this.addedMessages[added] = message;
@@ -160,5 +163,33 @@ export class SessionDraft {
     if (added >= 0) this.addedTurns[added] = turn;
     else this.changedTurns.set(turn.number, turn);
     return turn;
+  }
+
+  /** Emits a message and counts its bytes, or how many more it has than `before`, which it replaces. Uncounted sessions stay so. */
+  #emitMessage(
+    type: "message_created" | "message_updated" | "message_completed",
+    record: MessageRecord,
+    before: MessageRecord | null = null,
+  ): void {
+    const message = toWireMessage(record);
+    const json = JSON.stringify(message);
+    const { messageBytes } = this.#session;
+    if (messageBytes !== null) {
+      const growth = before === null ? Buffer.byteLength(json) : wireGrowth(before, record);
+      this.update({ messageBytes: Math.max(0, messageBytes + growth) });
+    }
+    // The JSON of the event, without making that of the message twice.
+    const index = record.position - 1;
+    this.#append({ type, message, index }, `{"type":"${type}","message":${json},"index":${index}}`);
+  }
+
+  #append(event: SessionEvent, text: string): number {
+    const number = this.#session.head + 1;
+    const { eventBytes: bytesBefore } = this.#session;
+    const eventBytes = bytesBefore === null ? null : bytesBefore + Buffer.byteLength(text);
+    this.update({ head: number, updatedAt: this.at, eventBytes });
+    this.events.push({ number, event });
+    this.eventTexts.push(text);
+    return number;
   }
 }

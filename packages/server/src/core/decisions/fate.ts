@@ -15,6 +15,7 @@ const FATES = {
   user_state_too_large: "void",
   session_busy: "void",
   queue_full: "void",
+  session_full: "void",
   idempotency_key_reused: "void",
   unknown: "void",
   invalid: "void",

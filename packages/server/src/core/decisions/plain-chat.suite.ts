@@ -12,6 +12,7 @@ export function plainChat(text: string, models: readonly string[]): ChatInput {
     clientId: null,
     onBusy: "enqueue",
     maxQueued: 10,
+    maxMessageBytes: 16 * 1024 * 1024,
     models,
     claim: null,
     fullProviders: [],

@@ -67,11 +67,12 @@ describe("a title", () => {
 describe("choosing a model", () => {
   const choice = { app: "default", rig: "other/model", utilityModel: null };
 
-  it("makes the session the App's, announces the model, and keeps the utility model that was chosen", () => {
+  it("stores it with its App, binds nothing, announces the model, and keeps the utility model that was chosen", () => {
     const one = new DecidedSession();
     expect(one.change((draft) => decideModel(draft, { ...choice, utilityModel: "u/m" }))).toBe("ok");
     expect(one.session).toMatchObject({
-      app: "default",
+      app: null,
+      modelApp: "default",
       model: "other/model",
       modelChosen: true,
       utilityModel: "u/m",
@@ -82,15 +83,16 @@ describe("choosing a model", () => {
     expect(one.types).toEqual([]);
   });
 
-  it("announces another App than the one that a session counts as", () => {
+  it("replaces a choice for another App, its utility model too, while the session belongs to none", () => {
     const one = new DecidedSession();
-    one.change((draft) => decideModel(draft, { ...choice, app: "defi", rig: one.session.model }));
-    expect(one.last.events[0]?.event).toMatchObject({ type: "state_changed", app: "defi" });
+    one.change((draft) => decideModel(draft, { ...choice, utilityModel: "u/m" }));
+    expect(one.change((draft) => decideModel(draft, { ...choice, app: "defi" }))).toBe("ok");
+    expect(one.session).toMatchObject({ app: null, modelApp: "defi", utilityModel: null });
   });
 
   it("is refused in a session of another App", () => {
     const one = new DecidedSession();
-    one.change((draft) => decideModel(draft, choice));
+    one.change((draft) => draft.update({ app: "default" }));
     expect(one.change((draft) => decideModel(draft, { ...choice, app: "defi" }))).toBe("app_mismatch");
     expect(one.session.app).toBe("default");
   });

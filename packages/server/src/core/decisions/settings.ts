@@ -48,17 +48,18 @@ export interface ModelChoice {
   readonly utilityModel: string | null;
 }
 
-/** The session belongs to the App from here on. Unless `ok`, it belongs to another one, and the draft is void. */
+/** Stores the choice with the App that it was validated against; only a chat binds. Unless `ok`, the session belongs to another App, and the draft is void. */
 export function decideModel(draft: SessionDraft, choice: ModelChoice): "ok" | "app_mismatch" {
   const before = draft.session;
   if (before.app !== null && before.app !== choice.app) return "app_mismatch";
+  const wasOfApp = before.app !== null || before.modelApp === choice.app;
   draft.update({
-    app: choice.app,
     model: choice.rig,
     modelChosen: true,
-    utilityModel: choice.utilityModel ?? before.utilityModel,
+    modelApp: choice.app,
+    utilityModel: choice.utilityModel ?? (wasOfApp ? before.utilityModel : null),
   });
-  if (before.model !== choice.rig || (before.app ?? "default") !== choice.app) draft.announceState();
+  if (before.model !== choice.rig) draft.announceState();
   return "ok";
 }
 

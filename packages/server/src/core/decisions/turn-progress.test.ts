@@ -128,6 +128,25 @@ describe("a running turn", () => {
     expect(one.complete(turn, "again")).toBe(false);
   });
 
+  it("tells of an answer that the token limit cut, and of one without text; both are complete", () => {
+    const one = new DecidedSession();
+    for (const [text, finishReason, notices] of [
+      ["Up to h", "length", ["answer_cut"]],
+      ["", "length", ["answer_cut"]],
+      [" \n", "stop", ["answer_empty"]],
+      ["All.", "stop", []],
+    ] as const) {
+      one.complete(one.start("one"), text, finishReason);
+      expect(one.notices).toEqual(notices);
+      expect(one.messages.at(-1)).toMatchObject({ content: text, status: "complete" });
+      expect(one.session.status).toBe("idle");
+    }
+    const turn = one.start("two");
+    one.callTools(turn, "Let me see.", [call("a")]);
+    one.complete(turn, "");
+    expect(one.notices).toEqual([]);
+  });
+
   it("fails with what it said, tells why, and leaves the session idle or to the next turn", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
@@ -136,9 +155,9 @@ describe("a running turn", () => {
     one.fail(turn, "half an ans");
     expect(one.messages[1]).toMatchObject({ content: "half an ans", status: "failed" });
     expect(one.messages[1]?.toolResults).toMatchObject([{ call_id: "a", output: "outcome unknown" }]);
-    expect(one.notices).toEqual(["model_failed"]);
+    expect(one.notices).toEqual(["model_error"]);
     expect(one.last.systemEvents[0]?.item.type).toBe("error");
-    expect(one.turns).toMatchObject([{ state: "failed", failure: "model_failed" }, { runnable: true }]);
+    expect(one.turns).toMatchObject([{ state: "failed", failure: "model_error" }, { runnable: true }]);
     expect(one.session.status).toBe("processing");
     one.fail(one.claim()!, "");
     expect(one.session.status).toBe("idle");

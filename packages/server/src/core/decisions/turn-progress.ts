@@ -17,6 +17,7 @@ import {
   type Lease,
   type OpenTurn,
   type StepRecord,
+  type TurnFailure,
   type TurnIdentity,
 } from "../turn.ts";
 import type { SessionRecord } from "../session.ts";
@@ -33,6 +34,10 @@ export interface ToolOutcomeInput {
   /** Slot of a secret that the call found empty. */
   readonly missingSecret?: string;
 }
+
+const ANSWER_CUT =
+  "The assistant's answer was cut off, because it reached the most text that its model may write at once. Ask it to go on.";
+const ANSWER_EMPTY = "The assistant's model ended its answer without any text. Send your message again.";
 
 /** What the model reads as the result of a call beyond the limit of its step. */
 export const TOO_MANY_CALLS = `This call was not made: one step may make ${MAX_CALLS} calls at most. Make the others in the next step.`;
@@ -90,6 +95,7 @@ export function decideStepWithCalls(
   }
   const kept = toolCalls.filter(({ status }) => status === "running");
   draft.changeMessage(
+    open.agentMessage,
     {
       ...open.agentMessage,
       content,
@@ -115,9 +121,12 @@ export function decideLastStep(
   step: StepRecord,
 ): void {
   const content = joinStepText(open.agentMessage.content, step.text);
-  draft.changeMessage({ ...open.agentMessage, content, status: "complete" }, "message_completed");
+  const { agentMessage } = open;
+  draft.changeMessage(agentMessage, { ...agentMessage, content, status: "complete" }, "message_completed");
   const usage = addUsage(open.turn.usage, step.usage);
   endTurn(draft, open, { state: "complete", steps: step.number, usage });
+  if (step.finishReason === "length") draft.notify("warning", "answer_cut", ANSWER_CUT);
+  else if (content.trim() === "") draft.notify("warning", "answer_empty", ANSWER_EMPTY);
   moveOn(draft, open.turn, openTurns);
 }
 
@@ -127,7 +136,7 @@ export function decideFailure(
   openTurns: readonly OpenTurn[],
   open: OpenTurn,
   text: string,
-  failure: { readonly code: string; readonly message: string },
+  failure: TurnFailure,
 ): void {
   failTurn(draft, open, text, failure);
   moveOn(draft, open.turn, openTurns);
@@ -182,6 +191,7 @@ export function decideToolResults(
   if (ended.size === 0) return message;
   for (const end of ended.values()) emitToolComplete(draft, end);
   const changed = draft.changeMessage(
+    message,
     {
       ...message,
       toolCalls: message.toolCalls.map((call) => ended.get(call.id)?.call ?? call),

@@ -3,7 +3,14 @@
 import type { ToolResult } from "@colloquy/protocol";
 import { isUncertain, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import { appOf } from "../session.ts";
-import { MAX_ATTEMPTS, NO_USAGE, type OpenTurn, type StartedTurn, type TurnRecord } from "../turn.ts";
+import {
+  MAX_ATTEMPTS,
+  NO_USAGE,
+  type OpenTurn,
+  type StartedTurn,
+  type TurnFailure,
+  type TurnRecord,
+} from "../turn.ts";
 import { useAvailableModel } from "./available-model.ts";
 import type { SessionDraft } from "./draft.ts";
 import { ranInAttempt } from "./run-time.ts";
@@ -68,7 +75,7 @@ export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim)
   const epoch = draft.raiseEpoch();
   const userMessage =
     open.userMessage.status === "queued"
-      ? draft.changeMessage({ ...open.userMessage, status: "complete" }, "message_updated")
+      ? draft.changeMessage(open.userMessage, { ...open.userMessage, status: "complete" }, "message_updated")
       : open.userMessage;
   const agentMessage =
     open.agentMessage === null
@@ -108,26 +115,18 @@ export function decideClaim(
 
 /** Seals a turn as interrupted. `text` is the whole text its agent message keeps. */
 export function interruptTurn(draft: SessionDraft, open: OpenTurn, text: string): void {
-  if (open.agentMessage === null) {
-    draft.changeMessage({ ...open.userMessage, status: "interrupted" }, "message_completed");
+  const { userMessage, agentMessage } = open;
+  if (agentMessage === null) {
+    draft.changeMessage(userMessage, { ...userMessage, status: "interrupted" }, "message_completed");
   } else {
-    const closed = closeCalls(open.agentMessage);
-    draft.changeMessage({ ...closed, content: text, status: "interrupted" }, "message_completed");
+    sealMessage(draft, agentMessage, { content: text, status: "interrupted" });
   }
   endTurn(draft, open, { state: "interrupted" });
 }
 
 /** Ends a turn that the model or a limit has failed; the person is told why. */
-export function failTurn(
-  draft: SessionDraft,
-  open: OpenTurn,
-  text: string,
-  failure: { readonly code: string; readonly message: string },
-): void {
-  if (open.agentMessage !== null) {
-    const closed = closeCalls(open.agentMessage);
-    draft.changeMessage({ ...closed, content: text, status: "failed" }, "message_completed");
-  }
+export function failTurn(draft: SessionDraft, open: OpenTurn, text: string, failure: TurnFailure): void {
+  if (open.agentMessage !== null) sealMessage(draft, open.agentMessage, { content: text, status: "failed" });
   endTurn(draft, open, { state: "failed", failure: failure.code });
   draft.notify("error", failure.code, failure.message);
 }
@@ -163,7 +162,15 @@ function addAgentMessage(draft: SessionDraft, open: OpenTurn, claim: TurnClaim):
 /** After a crash readers may have seen text beyond the last finished step, and unsafe calls that had started must not run again. */
 function rewindAgentMessage(draft: SessionDraft, message: MessageRecord): MessageRecord {
   draft.settledTurns.add(message.turn);
-  return draft.changeMessage(closeCalls(message, isUncertain), "message_updated");
+  return draft.changeMessage(message, closeCalls(message, isUncertain), "message_updated");
+}
+
+function sealMessage(
+  draft: SessionDraft,
+  message: MessageRecord,
+  end: Pick<MessageRecord, "content" | "status">,
+): void {
+  draft.changeMessage(message, { ...closeCalls(message), ...end }, "message_completed");
 }
 
 function describeStartedTurn(

@@ -11,8 +11,8 @@ import type {
   AdminSessionStatus,
   AdminUsage,
   IssuedAdminKey,
-  PersistedMessage,
 } from "@colloquy/protocol";
+import type { RecordPage } from "./services.ts";
 
 /** Of which time a report is, in milliseconds since the Unix epoch; `null` for the last 24 hours, and for now. */
 export interface ReportQuery<Bucket extends string> {
@@ -39,9 +39,10 @@ export interface AdminService {
     id: string,
     page: { readonly before: number | null; readonly limit: number },
   ): Promise<AdminSessionDetail>;
-  messages(id: string, after: string | null, limit: number): Promise<readonly PersistedMessage[]>;
+  messages(id: string, after: string | null, limit: number): Promise<RecordPage>;
   interrupt(id: string): Promise<AdminSession>;
-  remove(id: string): Promise<void>;
+  /** Answers the session's id as it was spelled. */
+  remove(id: string): Promise<string>;
   apps(): Promise<readonly AdminApp[]>;
   usage(query: ReportQuery<AdminUsage["bucket"]>): Promise<AdminUsage>;
   latency(query: ReportQuery<AdminLatency["bucket"]>): Promise<AdminLatency>;

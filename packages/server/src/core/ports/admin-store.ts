@@ -14,6 +14,8 @@ export interface SeenTurn {
 export interface SeenSession {
   readonly key: number;
   readonly id: string;
+  /** As in `SessionRecord`. */
+  readonly spelling: string;
   /** Of which it counts. */
   readonly app: string;
   readonly title: string;

@@ -3,6 +3,12 @@ import type { NumberedEvent } from "../session-event.ts";
 /** Characters of JSON after which a page ends, so that a reader is never sent more at once than it may leave undrained. */
 export const EVENT_PAGE_CHARACTERS = 256 * 1024;
 
+/** UTF-8 bytes of JSON that the log of one session keeps at most. This cap wins over the retention by count and age. */
+export const EVENT_LOG_MAX_BYTES = 8 * 1024 * 1024;
+
+/** Bytes left in a log that went over the cap, so that it is cut once in 2 MiB of new events. */
+export const EVENT_LOG_CUT_BYTES = 6 * 1024 * 1024;
+
 /** A page of a session's log. */
 export interface EventPage {
   readonly life: string;

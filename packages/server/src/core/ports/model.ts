@@ -1,4 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { NoticeCode } from "@colloquy/protocol";
 
 /** How a rig (`provider/model`) becomes something that can be called. */
 export interface ModelCatalog {
@@ -15,8 +16,7 @@ export interface ModelCatalog {
 
 /** Why a model call failed, as a user of an application is told it. */
 export interface ModelFailure {
-  /** Stable word, such as `model_rate_limited`; part of the wire in system events. */
-  readonly code: string;
+  readonly code: NoticeCode;
   /** A sentence without secrets, addresses or stack traces. */
   readonly message: string;
   /** Whether the provider says that the same call may succeed later. */

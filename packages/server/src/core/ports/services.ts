@@ -1,4 +1,4 @@
-// What routes may call. Requests arrive validated (ids in lower case, text trimmed and clean); failures are thrown as ServiceError.
+// What routes may call. Requests arrive validated (ids in lower case, text clean); failures are thrown as ServiceError.
 
 import type {
   Action,
@@ -43,6 +43,8 @@ export interface StateRequest {
   readonly userState: JsonObject | null;
   readonly waitMs: number;
   readonly signal: AbortSignal;
+  /** Asked before `userState` is stored, unless it is known to change nothing; absent where nothing limits changes. */
+  readonly admitChange?: AdmitChange;
   /** Where the store had the session when the same request was let through: that need not be read again. Absent where nobody has looked. */
   readonly seen?: SessionVersion | null;
 }
@@ -70,18 +72,39 @@ export interface SetModelRequest extends WantedApp {
   readonly utilityModel: string | null;
 }
 
+export interface ListModelsRequest extends WantedApp {
+  /** `null` where the client names no session. */
+  readonly sessionId: string | null;
+}
+
 export interface ThreadPage {
   readonly threads: readonly Thread[];
   /** Cursor of the next page, `null` on the last one. */
   readonly next: string | null;
 }
 
-/**
- * Called before a session is created, with nothing created yet; throws or rejects to forbid it (rate limits). A promise is only where
- * somebody else is asked. What it is called for and then turns out to exist costs the caller a count, nothing else. `null` where nothing
- * limits new sessions: that saves a read.
- */
-export type AdmitNewSession = (() => void | Promise<void>) | null;
+/** A page of persisted records, read as its reader goes on. Iterating rejects when the session is gone meanwhile. */
+export interface RecordPage {
+  readonly records: AsyncIterable<readonly PersistedMessage[]>;
+  /** Id of the last record where more come after it, else `null`. */
+  readonly next: string | null;
+}
+
+/** How a session begins that there is none of yet. `null`: in lower case, and nothing limits new sessions. */
+export type AdmitNewSession = {
+  /** The id as the client spelled it. */
+  readonly spelling: string;
+  /**
+   * Called before the session is created, with nothing created yet; throws or rejects to forbid it (rate limits). A promise is only where
+   * somebody else is asked. What it is called for and then turns out to exist costs the caller a count, nothing else. `null` where nothing
+   * limits new sessions: that saves a read.
+   */
+  readonly admit: Admit | null;
+} | null;
+export type Admit = () => void | Promise<void>;
+
+/** As `AdmitNewSession`, called before a session is changed. */
+export type AdmitChange = (() => void | Promise<void>) | null;
 
 /** Conversations: the use cases of the interface specification. */
 export interface ConversationService {
@@ -99,7 +122,7 @@ export interface ConversationService {
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView>;
   interrupt(sessionId: string, admit: AdmitNewSession, apps?: readonly string[]): Promise<SnapshotView>;
   setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult>;
-  listModels(request: WantedApp & { readonly sessionId: string | null }): Promise<readonly string[]>;
+  listModels(request: ListModelsRequest, admit: AdmitNewSession): Promise<readonly string[]>;
   /** Makes the session exist; what every endpoint with a required session id does. */
   ensure(sessionId: string, admit: AdmitNewSession): Promise<void>;
   /** The default App, and those of these names that are configured. */
@@ -119,14 +142,22 @@ export interface ConversationService {
     readonly limit: number;
     readonly cursor: string | null;
   }): Promise<ThreadPage>;
+  /** As `threads`, all from `cursor` on, in portions that are read as their reader goes on. */
+  allThreads(query: {
+    readonly publicKey: string;
+    readonly opened: readonly string[];
+    readonly cursor: string | null;
+  }): Promise<AsyncIterable<readonly Thread[]>>;
   rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread>;
-  remove(sessionId: string, apps?: readonly string[]): Promise<void>;
+  /** Answers the session's id as it was spelled. */
+  remove(sessionId: string, apps?: readonly string[]): Promise<string>;
+  /** A page ends after `limit` records, or with the one that brings it to 1 MiB. */
   messages(
     sessionId: string,
     after: string | null,
     limit: number,
     apps?: readonly string[],
-  ): Promise<readonly PersistedMessage[]>;
+  ): Promise<RecordPage>;
 }
 
 /** Actions that wait for a person. */

@@ -74,6 +74,23 @@ export interface StreamedText {
   readonly streamed: string | null;
 }
 
+/** UTF-8 bytes of stored messages after which `messages` ends a portion. */
+export const MESSAGE_PORTION_BYTES = 32 * 1024;
+
+/** One incarnation of a session and how long it is unused. */
+export interface SessionUse extends Pick<SessionRecord, "id" | "life" | "spelling"> {
+  /** Milliseconds since its use was noted last, on the store's clock alone; negative if that clock was set back. */
+  readonly unusedMs: number;
+}
+
+/** Where a page of messages ends. */
+export interface MessagePageEnd {
+  /** Id of its last message; `null` when it has none. */
+  readonly last: string | null;
+  /** Whether the session has messages after it. */
+  readonly hasMore: boolean;
+}
+
 /** Methods that take `apps` do nothing, and answer `other_app`, when the session counts as none of them by then. */
 export interface SessionStore {
   /** The session, created when there is none; merges user state and binds a wallet on the way when they are given. */
@@ -82,18 +99,38 @@ export interface SessionStore {
     input: { readonly userState: JsonObject | null; readonly publicKey: string | null },
     apps?: readonly string[],
   ): Promise<Committed<"ok" | "user_state_too_large" | "wallet_mismatch" | "other_app"> | null>;
-  find(id: string): Promise<SessionRecord | null>;
+  find(id: string): Promise<(SessionRecord & SessionUse) | null>;
   /** Where the sessions stand that exist, in no order; one read, whatever their number. */
   versions(ids: readonly string[]): Promise<readonly SessionVersion[]>;
   /** Its numbers and its text belong together; `null` when there is no such session. */
   streamedText(id: string): Promise<StreamedText | null>;
   /** Newest activity first. */
   list(query: ThreadQuery): Promise<readonly SessionRecord[]>;
+  /** Keys of all sessions that `list` would answer without a limit, in its order, at one moment. */
+  listKeys(query: Omit<ThreadQuery, "limit">): Promise<readonly number[]>;
+  /** The sessions with these keys that still exist and count as one of `apps`, in the order of the keys. */
+  byKeys(keys: readonly number[], apps: readonly string[]): Promise<readonly SessionRecord[]>;
   rename(id: string, title: string, apps?: readonly string[]): Promise<Committed<"ok" | "other_app"> | null>;
   setModel(target: SessionTarget, choice: ModelChoice): Promise<Committed<"ok" | "app_mismatch"> | null>;
   /** Removes a session with all that belongs to it. Answers the life that ended, `null` when there was none. */
-  remove(id: string, apps?: readonly string[]): Promise<{ readonly life: string } | "other_app" | null>;
-  /** Up to `limit` messages after the one with id `after` (`null`: from the first); `null` when the session or message is unknown. */
+  remove(
+    id: string,
+    apps?: readonly string[],
+  ): Promise<Pick<SessionRecord, "life" | "spelling"> | "other_app" | null>;
+  /**
+   * Where a page ends that begins after the message with id `after` (`null`: with the first): after `limit` messages, or with the one that
+   * brings it to `bytes` of stored text, with the session it belongs to. Reads sizes only. `null` when the session or message is unknown.
+   */
+  messagePage(
+    id: string,
+    after: string | null,
+    page: { readonly limit: number; readonly bytes: number },
+    apps?: readonly string[],
+  ): Promise<(MessagePageEnd & { readonly session: SessionUse }) | "other_app" | null>;
+  /**
+   * Up to `limit` messages after the one with id `after` (`null`: from the first), fewer where they are large: a portion ends with the
+   * message that brings it to 32 KiB. `null` when the session or message is unknown.
+   */
   messages(
     id: string,
     after: string | null,
@@ -114,4 +151,9 @@ export interface SessionStore {
     >;
     readonly limit: number;
   }): Promise<readonly { readonly id: string; readonly life: string }[]>;
+  /**
+   * Counts `messageBytes` and `eventBytes` of up to `limit` sessions that have none, which are those of older versions; an empty one among
+   * them then expires as such, with a wallet too. Returns how many it counted.
+   */
+  countSizes(limit: number): Promise<number>;
 }

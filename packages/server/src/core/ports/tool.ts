@@ -112,7 +112,7 @@ export interface TurnTools {
   /**
    * Judges a call before its step is stored. Never rejects: a rule that fails asks for approval; a tool that is not there and input that
    * does not fit its schema are refused. Secrets are scrubbed from what is asked; where that would change what a wallet does, the call
-   * is refused.
+   * is refused. So is one about which a person would be asked with more than 64 KiB of JSON.
    */
   judge(name: string, input: unknown): Promise<CallVerdict>;
   /**

@@ -8,7 +8,7 @@ import type { PartialText } from "../decisions/interrupt.ts";
 import type { ToolOutcomeInput } from "../decisions/turn-progress.ts";
 import type { JsonValue } from "../json.ts";
 import type { MessageRecord, StepCall } from "../message.ts";
-import type { StartedTurn, StepRecord, TurnIdentity, TurnState } from "../turn.ts";
+import type { StartedTurn, StepRecord, TurnFailure, TurnIdentity, TurnState } from "../turn.ts";
 import type { Committed, SessionTarget } from "./session-store.ts";
 
 /** One turn of a session's past, as a model is told of it. */
@@ -103,9 +103,5 @@ export interface TurnStore {
   /** Completes the turn with its last step. */
   complete(identity: TurnIdentity, step: StepRecord): Promise<Committed<"ok"> | null>;
   /** Fails the turn. `text` is the whole text that its message keeps. */
-  fail(
-    identity: TurnIdentity,
-    text: string,
-    failure: { readonly code: string; readonly message: string },
-  ): Promise<Committed<"ok"> | null>;
+  fail(identity: TurnIdentity, text: string, failure: TurnFailure): Promise<Committed<"ok"> | null>;
 }

@@ -54,14 +54,15 @@ export function actionRoutes(app: HttpApp, { services, admission, access }: Rout
         operationId: "decideAction",
         summary: "Approve or deny",
         description:
-          "Decides once: the same decision again answers the same, another one is refused. The assistant goes on when nothing is left to decide.",
+          "Decides once: the same decision again answers the same, another one is refused. The assistant goes on when nothing is left to decide. " +
+          "In a session of another App than `default` this needs the App's key, whatever the App asks for elsewhere.",
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
         params: ActionPath,
         body: DecisionBody,
-        response: { 200: Action, ...refusals(401, 404, 409, 410, 413, 415, 503, 507) },
+        response: { 200: Action, ...refusals(401, 403, 404, 409, 410, 413, 415, 429, 503, 507) },
       },
-      ...access.ofSessionAtWork,
+      ...access.ofDecision,
     },
     (request) => {
       const sessionId = requiredSessionId(request.raw);

@@ -5,47 +5,48 @@ import { untilGone } from "../client-gone.ts";
 import { Snapshot } from "../documented.ts";
 import { idempotencyKey, requiredSessionId, textHeader } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
-import { AppName, ClientId, PublicKey, UserStateField, UserStateText } from "../parameters.ts";
+import { AppName, ClientId, optional, PublicKey, UserStateField, UserStateText } from "../parameters.ts";
 import { preferredWait } from "../prefer.ts";
+import { CHAT_BODY_MAX_BYTES } from "../problem.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/chat";
-/** Characters (UTF-16 units) of a message after trimming (contract section 6). */
+/** Characters (UTF-16 units) of a message (contract section 6). */
 const MESSAGE_MAX = 32_768;
 
 const MessageText = z.string("must be a string").meta({
-  description: "The user's message, 1 to 32,768 characters after trimming. Required, here or in the body.",
+  description:
+    "The user's message, 1 to 32,768 characters, not all of them white space. Required, here or in the body.",
   minLength: 1,
-  maxLength: MESSAGE_MAX,
   examples: ["what is 12 * 7?"],
 });
 
 const ChatQuery = z.object({
   message: MessageText.optional(),
-  app: AppName.optional(),
-  public_key: PublicKey.optional(),
-  user_state: UserStateText.optional(),
-  client_id: ClientId.optional(),
+  app: optional(AppName),
+  public_key: optional(PublicKey),
+  user_state: optional(UserStateText),
+  client_id: optional(ClientId),
 });
 
 const ChatBody = z
   .object({
     message: MessageText.nullish(),
-    app: AppName.nullish(),
-    public_key: PublicKey.nullish(),
-    user_state: UserStateField.nullish(),
-    client_id: ClientId.nullish(),
+    app: optional(AppName.nullable()),
+    public_key: optional(PublicKey.nullable()),
+    user_state: optional(UserStateField.nullable()),
+    client_id: optional(ClientId.nullable()),
   })
   .nullish()
   .meta({
-    description:
-      "The same parameters, for a message that does not fit a URL. One that stands in both is refused. May be absent.",
+    description: "The same parameters. One that stands in both is refused. May be absent.",
   });
 
 export function chatRoute(app: HttpApp, { services, answers, admission, access }: RouteParts): void {
   app.post(
     ROUTE,
     {
+      bodyLimit: CHAT_BODY_MAX_BYTES,
       schema: {
         operationId: "sendMessage",
         summary: "Send a message",
@@ -61,7 +62,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
         }),
         querystring: ChatQuery,
         body: ChatBody,
-        response: { 200: Snapshot, ...refusals(401, 409, 413, 415, 429, 503, 507) },
+        response: { 200: Snapshot, ...refusals(401, 404, 409, 413, 415, 429, 503, 507) },
       },
       ...access.ofQueryOrBody,
     },
@@ -76,7 +77,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
       const signal = untilGone(reply.raw, waitMs);
       const counted = admission.chat(
         request,
-        appName === DEFAULT_APP ? null : request.keyGrant,
+        { app: appName, clientId: parameters.client_id ?? null, sessionId },
         key === null ? null : () => services.conversations.isRepeat(sessionId, key),
       );
       if (counted !== undefined) await counted;
@@ -92,7 +93,7 @@ export function chatRoute(app: HttpApp, { services, answers, admission, access }
           waitMs,
           signal,
         },
-        admission.newSession(request),
+        admission.newSession(request, parameters.client_id),
       );
       if (waitMs > 0) await access.mayStillUse(request, sessionId, appName).catch(throwAfterCommit);
       answers.snapshot({ request, reply, route: ROUTE, waitMs }, view);
@@ -114,15 +115,15 @@ function merge(query: QueryParameters, body: BodyParameters): BodyParameters {
   return { ...body, ...query };
 }
 
-function readMessage(sent: string | null | undefined): string {
-  if (sent === null || sent === undefined) {
+/** The message as it was sent: white space around it may be meant (indented code, say). */
+function readMessage(message: string | null | undefined): string {
+  if (message === null || message === undefined) {
     throw new InvalidRequest(
       "parameter_missing",
       'The parameter "message" is missing. Send the text of the message in the query or in a JSON body.',
     );
   }
-  const message = sent.trim();
-  if (message === "") {
+  if (message.trim() === "") {
     throw new InvalidRequest(
       "message_blank",
       "The message is blank. Send at least one character that is not white space.",

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { AppDescriptor, SetModelResult } from "../documented.ts";
 import { optionalSessionId, requiredSessionId } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
-import { AppName } from "../parameters.ts";
+import { AppName, optional } from "../parameters.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Control"];
@@ -17,10 +17,10 @@ const rig = (): z.ZodString =>
 
 const SetModelQuery = z.object({
   rig: rig().meta({ description: "Model identifier", examples: ["demo/assistant"] }),
-  baml: rig()
-    .optional()
-    .meta({ description: "Utility model (titles, summaries)", examples: ["demo/assistant"] }),
-  app: AppName.optional(),
+  baml: optional(
+    rig().meta({ description: "Utility model (titles, summaries)", examples: ["demo/assistant"] }),
+  ),
+  app: optional(AppName),
 });
 
 export function controlRoutes(app: HttpApp, parts: RouteParts): void {
@@ -39,7 +39,7 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.appKey }),
         querystring: SetModelQuery,
-        response: { 200: SetModelResult, ...refusals(401, 409, 413, 415, 429, 503, 507) },
+        response: { 200: SetModelResult, ...refusals(401, 409, 413, 429, 503, 507) },
       },
       ...access.ofModels({ changes: true }),
     },
@@ -69,24 +69,28 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
         operationId: "listModels",
         summary: "List the models of the session's App",
         description:
-          "Without a session that belongs to an App: those of the App that `app` names, else of the one that the key opens, else of `default`.",
+          "Without a session that belongs to an App: those of the App that `app` names, else of the one that the key opens, else of `default`. " +
+          "Creates the session when one is named and there is none.",
         tags: TAGS,
         headers: z.object({ "X-Session-Id": HEADERS.session["X-Session-Id"].optional(), ...HEADERS.appKey }),
-        querystring: z.object({ app: AppName.optional() }),
+        querystring: z.object({ app: optional(AppName) }),
         response: {
           200: ModelList.meta({ description: "Model identifiers", examples: [["demo/assistant"]] }),
-          ...refusals(401, 503),
+          ...refusals(401, 409, 429, 503, 507),
         },
       },
       ...access.ofModels({ changes: false }),
     },
     async (request, reply) => {
-      const models = await conversations.listModels({
-        sessionId: optionalSessionId(request.raw),
-        app: request.query.app ?? null,
-        keyApp: access.onlyOpened(request),
-        authorize: (wanted) => access.mayUseSession(request, wanted),
-      });
+      const models = await conversations.listModels(
+        {
+          sessionId: optionalSessionId(request.raw),
+          app: request.query.app ?? null,
+          keyApp: access.onlyOpened(request),
+          authorize: (wanted) => access.mayUseSession(request, wanted),
+        },
+        admission.newSession(request),
+      );
       return reply.send([...models]);
     },
   );

@@ -25,6 +25,7 @@ describe("POST /api/sessions", () => {
     ["{}", JSON_TYPE, "{}"],
     ["{} without a type", {}, "{}"],
     ["a null wallet", JSON_TYPE, '{"public_key":null}'],
+    ["an empty wallet", JSON_TYPE, '{"public_key":""}'],
     ["fields that nobody knows", JSON_TYPE, '{"colour":"red"}'],
   ])("takes %s", async (_name, headers, payload) => {
     const edge = testEdge();
@@ -45,7 +46,6 @@ describe("POST /api/sessions", () => {
   });
 
   it.each([
-    ['{"public_key":""}', "parameter_invalid"],
     ['{"public_key":"a b"}', "parameter_invalid"],
     [`{"public_key":"${"k".repeat(129)}"}`, "parameter_invalid"],
     ['{"public_key":7}', "parameter_invalid"],
@@ -72,7 +72,8 @@ describe("POST /api/sessions", () => {
   });
 
   it.each([
-    { "content-type": "text/plain" },
+    { "content-type": "text/plain; charset=utf-16" },
+    { "content-type": "text/html" },
     { "content-type": "application/x-www-form-urlencoded" },
     { "content-type": "application/json; charset=utf-16" },
     { "content-type": "application/json", "content-encoding": "gzip" },
@@ -82,31 +83,45 @@ describe("POST /api/sessions", () => {
     expectProblem(answer, 415, "media_type_unsupported");
   });
 
-  it("refuses a body beyond 256 KiB with 413", async () => {
-    const fits = `{"x":"${"a".repeat(256 * 1024 - 8)}"}`;
+  it("refuses a body beyond 64 KiB with 413", async () => {
+    const fits = `{"x":"${"a".repeat(64 * 1024 - 8)}"}`;
     const headers = JSON_TYPE;
     expect((await testEdge().send("POST", "/api/sessions", { headers, payload: fits })).statusCode).toBe(200);
     const answer = await testEdge().send("POST", "/api/sessions", { headers, payload: `${fits} ` });
     expectProblem(answer, 413, "body_too_large");
+    // Too long comes first: nothing of it is parsed.
+    const broken = await testEdge().send("POST", "/api/sessions", { headers, payload: "{".repeat(70_000) });
+    expectProblem(broken, 413, "body_too_large");
   });
 
-  it("is limited to 20 new sessions a minute of an address, beyond a loopback bind", async () => {
+  it("takes a chat of 256 KiB, and refuses a longer one with 413", async () => {
+    const headers = JSON_TYPE;
+    const fits = `{"message":"a"${" ".repeat(256 * 1024 - 15)}}`;
+    expect((await testEdge().send("POST", "/api/chat", { headers, payload: fits })).statusCode).toBe(200);
+    expectProblem(
+      await testEdge().send("POST", "/api/chat", { headers, payload: `${fits} ` }),
+      413,
+      "body_too_large",
+    );
+  });
+
+  it("is limited to 120 new sessions a minute of an address, beyond a loopback bind", async () => {
     const edge = testEdge({ loopback: false });
     const create = (index: number, address: string) =>
       edge.send("POST", "/api/sessions", {
         remoteAddress: address,
         headers: { "x-session-id": `7f8d1f0e-8a54-4c4e-9d27-${String(index).padStart(12, "0")}` },
       });
-    for (let index = 0; index < 20; index += 1) {
+    for (let index = 0; index < 120; index += 1) {
       expect((await create(index, "192.0.2.1")).statusCode).toBe(200);
     }
-    const refused = await create(20, "192.0.2.1");
+    const refused = await create(120, "192.0.2.1");
     expectProblem(refused, 429, "rate_limited");
     expect(refused.headers["retry-after"]).toBe("60");
     expect((await create(3, "192.0.2.1")).statusCode).toBe(200);
-    expect((await create(21, "192.0.2.2")).statusCode).toBe(200);
+    expect((await create(121, "192.0.2.2")).statusCode).toBe(200);
     edge.pass(60_000);
-    expect((await create(20, "192.0.2.1")).statusCode).toBe(200);
+    expect((await create(120, "192.0.2.1")).statusCode).toBe(200);
   });
 
   it("is limited on a loopback bind behind a trusted proxy too, and nowhere else there", async () => {
@@ -117,8 +132,9 @@ describe("POST /api/sessions", () => {
       };
       return (await edge.send("POST", "/api/sessions", { headers })).statusCode;
     };
-    const behind = testEdge({ trustedProxies: ["127.0.0.1"] });
-    const alone = testEdge();
+    const rateLimits = { newSessionsPerMinute: 20 };
+    const behind = testEdge({ trustedProxies: ["127.0.0.1"], rateLimits });
+    const alone = testEdge({ rateLimits });
     for (let index = 0; index < 20; index += 1) {
       expect(await create(behind, index, "192.0.2.1")).toBe(200);
       expect(await create(alone, index, "192.0.2.1")).toBe(200);

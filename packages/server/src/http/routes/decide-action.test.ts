@@ -80,7 +80,7 @@ describe("GET /api/actions", () => {
 
   it("counts as a request that may create a session", async () => {
     const limits = { chatsPerMinute: 10, newSessionsPerMinute: 1, streamsPerAddress: 10 };
-    const edge = testEdge({ rateLimits: limits });
+    const edge = testEdge({ loopback: false, rateLimits: limits });
     expect((await edge.send("GET", "/api/actions")).statusCode).toBe(200);
     expectProblem(await edge.send("GET", "/api/actions"), 429, "rate_limited");
   });

@@ -84,7 +84,7 @@ describe("GET /api/state", () => {
     ["user_state=%7B", "parameter_invalid"],
     ["user_state=[1]", "parameter_invalid"],
     ["user_state=%7B%7D&user_state=%7B%7D", "parameter_repeated"],
-    ["client_id=", "parameter_invalid"],
+    ["client_id=%0A", "parameter_invalid"],
     ["x=%ff", "url_encoding_invalid"],
     ["x=%00", "text_invalid"],
   ])("refuses ?%s", async (query, code) => {

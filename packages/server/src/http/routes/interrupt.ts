@@ -17,7 +17,7 @@ export function interruptRoute(app: HttpApp, { services, answers, admission, acc
           "Also drops what waits behind it. The text so far stays. Does nothing when nothing is in progress.",
         tags: ["Conversation"],
         headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
-        response: { 200: Snapshot, ...refusals(401, 413, 415, 429, 503, 507) },
+        response: { 200: Snapshot, ...refusals(401, 413, 429, 503, 507) },
       },
       ...access.ofSessionAtWork,
     },

@@ -30,7 +30,6 @@ describe("GET /api/sessions/{id}/messages", () => {
 
   it.each([
     ["after=x", "parameter_invalid"],
-    ["after=", "parameter_invalid"],
     ["limit=0", "parameter_invalid"],
     ["limit=1001", "parameter_invalid"],
     ["limit=one", "parameter_invalid"],
@@ -38,6 +37,31 @@ describe("GET /api/sessions/{id}/messages", () => {
   ])("refuses ?%s", async (query, code) => {
     const edge = await edgeWithMessages("a");
     expectProblem(await edge.send("GET", `${MESSAGES}?${query}`), 400, code);
+  });
+
+  it("answers HEAD without a body, and without reading a message", async () => {
+    const edge = await edgeWithMessages("a");
+    let reads = 0;
+    const { conversations } = edge.services;
+    const messages = conversations.messages.bind(conversations);
+    conversations.messages = async (...asked) => {
+      const { records, next } = await messages(...asked);
+      async function* counted() {
+        reads += 1;
+        yield* records;
+      }
+      return { records: counted(), next };
+    };
+    const head = await edge.app.inject({ method: "HEAD", url: MESSAGES });
+    expect([head.statusCode, head.body, head.headers["content-length"], reads]).toEqual([
+      200,
+      "",
+      undefined,
+      0,
+    ]);
+    const get = await edge.app.inject({ method: "GET", url: MESSAGES });
+    expect(head.headers["content-type"]).toBe(get.headers["content-type"]);
+    expect([get.json<unknown[]>().length, reads]).toEqual([1, 1]);
   });
 
   it("answers 404 for an unknown session and 400 for a malformed id", async () => {

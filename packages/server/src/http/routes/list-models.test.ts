@@ -1,15 +1,24 @@
 import { describe, expect, it } from "vitest";
-import { testEdge } from "../testing/edge.ts";
+import { OTHER_SESSION, SESSION, testEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 
 describe("GET /api/control/models", () => {
-  it("answers an array of rigs, with or without a session, and creates none", async () => {
+  it("answers an array of rigs, with or without a session, and creates the one that is named", async () => {
     const edge = testEdge();
     const without = await edge.app.inject("/api/control/models");
     expect(without.statusCode).toBe(200);
     expect(without.json()).toEqual(["demo/assistant"]);
-    expect((await edge.send("GET", "/api/control/models?app=default")).json()).toEqual(["demo/assistant"]);
     expect(edge.services.conversations.sessions.size).toBe(0);
+    expect((await edge.send("GET", "/api/control/models?app=default")).json()).toEqual(["demo/assistant"]);
+    expect([...edge.services.conversations.sessions.keys()]).toEqual([SESSION]);
+  });
+
+  it("counts as a new session to the limits", async () => {
+    const rateLimits = { chatsPerMinute: 9, newSessionsPerMinute: 1, streamsPerAddress: 9 };
+    const edge = testEdge({ loopback: false, rateLimits });
+    expect((await edge.send("GET", "/api/control/models")).statusCode).toBe(200);
+    const headers = { "x-session-id": OTHER_SESSION };
+    expectProblem(await edge.send("GET", "/api/control/models", { headers }), 429, "rate_limited");
   });
 
   it("refuses a malformed session id", async () => {

@@ -6,14 +6,14 @@ import { isPublic } from "../../core/loopback.ts";
 import { SECRET_MAX } from "../../core/secret-values.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { HEADERS, refusals } from "../operation.ts";
-import { AppName, ClientId } from "../parameters.ts";
+import { AppName, ClientId, optional } from "../parameters.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/secrets";
 const TAGS = ["Secrets"];
 const SLOT_NAME_MAX = 128;
 
-const Client = z.object({ client_id: ClientId, app: AppName.optional() });
+const Client = z.object({ client_id: ClientId, app: optional(AppName) });
 const ClientAndSlot = Client.extend({
   name: z
     .string("must be a string")
@@ -48,13 +48,16 @@ export function secretRoutes(app: HttpApp, parts: RouteParts): void {
 }
 
 /** Answers the App that a request may use. */
-type Admit = (request: FastifyRequest, named: string | undefined) => Promise<string>;
+type Admit = (
+  request: FastifyRequest,
+  query: { readonly app?: string | undefined; readonly client_id: string },
+) => Promise<string>;
 
 function admission({ access, admission, config }: RouteParts): Admit {
-  return async (request, name = DEFAULT_APP) => {
+  return async (request, { app: name = DEFAULT_APP, client_id: clientId }) => {
     access.mustOpen(request, name);
     if (name === DEFAULT_APP && isPublic(config)) throw keyNeeded();
-    await admission.secrets(request, name === DEFAULT_APP ? null : request.keyGrant);
+    await admission.secrets(request, { app: name, clientId, sessionId: null });
     return name;
   };
 }
@@ -86,7 +89,7 @@ function list(app: HttpApp, { services, access }: RouteParts, admit: Admit): voi
       ...access.ofQuery,
     },
     async (request, reply) => {
-      const name = await admit(request, request.query.app);
+      const name = await admit(request, request.query);
       return reply.send([...(await services.secrets.names(name, request.query.client_id))]);
     },
   );
@@ -110,7 +113,7 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
       ...access.ofQuery,
     },
     async (request, reply) => {
-      const name = await admit(request, request.query.app);
+      const name = await admit(request, request.query);
       // What the body parser has read is JSON.
       const values = request.body as JsonObject;
       return reply.send([...(await services.secrets.set(name, request.query.client_id, values))]);
@@ -134,7 +137,7 @@ function remove(app: HttpApp, { services, access }: RouteParts, admit: Admit): v
       ...access.ofQuery,
     },
     async (request) => {
-      const name = await admit(request, request.query.app);
+      const name = await admit(request, request.query);
       const { client_id: clientId, name: slot = null } = request.query;
       return { removed: await services.secrets.remove(name, clientId, slot) };
     },

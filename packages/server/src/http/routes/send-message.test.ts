@@ -41,7 +41,7 @@ describe("POST /api/chat", () => {
   it("takes its parameters from the query", async () => {
     const edge = testEdge();
     const query = new URLSearchParams({
-      message: "  hi\n",
+      message: "hi",
       app: "default",
       public_key: WALLET,
       user_state: JSON.stringify(userState),
@@ -57,7 +57,7 @@ describe("POST /api/chat", () => {
     async (state) => {
       const edge = testEdge();
       const payload = {
-        message: " hi ",
+        message: "hi",
         app: "default",
         public_key: WALLET,
         user_state: state,
@@ -98,15 +98,14 @@ describe("POST /api/chat", () => {
     ["message=a&message=b", "parameter_repeated"],
     ["message=%ED%A0%80", "url_encoding_invalid"],
     ["message=a%00b", "text_invalid"],
-    ["message=hi&user_state=", "parameter_invalid"],
     ["message=hi&user_state=%7B", "parameter_invalid"],
     ["message=hi&user_state=[]", "parameter_invalid"],
     ["message=hi&user_state=null", "parameter_invalid"],
     ["message=hi&user_state=7", "parameter_invalid"],
     [`message=hi&user_state=${"[".repeat(20_000)}`, "parameter_invalid"],
     ["message=hi&user_state=%7B%22a%22%3A%22%5Cu0000%22%7D", "parameter_invalid"],
-    ["message=hi&public_key=", "parameter_invalid"],
-    ["message=hi&client_id=", "parameter_invalid"],
+    ["message=hi&public_key=%20", "parameter_invalid"],
+    ["message=hi&client_id=%0A", "parameter_invalid"],
     [`message=hi&client_id=${"c".repeat(129)}`, "parameter_invalid"],
     ["message=hi&client_id=a%0Ab", "parameter_invalid"],
     ["message=hi&app=default&app=default", "parameter_repeated"],
@@ -125,6 +124,8 @@ describe("POST /api/chat", () => {
     ['{"message":"hi","user_state":7}', "parameter_invalid"],
     ['{"message":"hi","user_state":[]}', "parameter_invalid"],
     ['{"message":"hi","user_state":"[]"}', "parameter_invalid"],
+    ['{"message":"hi","public_key":" "}', "parameter_invalid"],
+    ['{"message":"hi","client_id":7}', "parameter_invalid"],
     [String.raw`{"message":"\ud800"}`, "text_invalid"],
     [String.raw`{"message":"a\u0000"}`, "text_invalid"],
     ["[]", "body_invalid"],
@@ -136,19 +137,83 @@ describe("POST /api/chat", () => {
     expect(edge.services.conversations.sessions.size).toBe(0);
   });
 
-  it("takes 32,768 characters after trimming, and refuses one more with 413", async () => {
+  it.each(["query", "body"])("hands on a message as it was sent, in the %s", async (where) => {
     const edge = testEdge();
-    const longest = ` ${"x".repeat(32_768)} `;
+    const message = "  indented\n\tcode \u00a0\n";
+    const query = `?${new URLSearchParams({ message }).toString()}`;
+    await edge.send("POST", `/api/chat${where === "query" ? query : ""}`, {
+      ...(where === "body" && { payload: { message } }),
+    });
+    expect(edge.services.conversations.last.chat?.message).toBe(message);
+  });
+
+  it.each([
+    ["the query", "&app=&public_key=&user_state=&client_id=", {}],
+    ["the body", "", { app: "", public_key: "", user_state: "", client_id: "" }],
+  ])("treats empty parameters in %s and an empty key as absent", async (_name, query, payload) => {
+    const edge = testEdge();
+    const headers = { "service-app-key": "" };
+    const answer = await edge.send("POST", `/api/chat?message=hi${query}`, { headers, payload });
+    expect(answer.statusCode).toBe(200);
+    expect(edge.services.conversations.last.chat).toMatchObject({
+      app: "default",
+      publicKey: null,
+      userState: null,
+      clientId: null,
+    });
+  });
+
+  const NOT_BOOLEAN = 'must have at "connection.is_connected" a boolean or null';
+  it.each([
+    [{ connection: { is_connected: "yes" } }, NOT_BOOLEAN],
+    [{ connection: { is_connected: 1 } }, NOT_BOOLEAN],
+    [{ connection: true }, 'must have at "connection" an object or null'],
+    [{ connection: [] }, 'must have at "connection" an object or null'],
+    [{ evm: "0x1" }, 'must have at "evm" an object or null'],
+    [{ evm: { address: 7 } }, 'must have at "evm.address" a string or null'],
+    [{ evm: { chain_id: true } }, 'must have at "evm.chain_id" a number, a string or null'],
+    [{ evm: { chain_id: {} } }, 'must have at "evm.chain_id" a number, a string or null'],
+  ])("refuses the user state %j and names the path", async (state, sentence) => {
+    const edge = testEdge();
+    const text = JSON.stringify(state);
+    const inQuery = `message=hi&user_state=${encodeURIComponent(text)}`;
+    for (const answer of [
+      await edge.send("POST", `/api/chat?${inQuery}`),
+      await edge.send("POST", "/api/chat", { payload: { message: "hi", user_state: state } }),
+      await edge.send("POST", "/api/chat", { payload: { message: "hi", user_state: text } }),
+      await edge.send("GET", `/api/state?user_state=${encodeURIComponent(text)}`),
+    ]) {
+      expect(expectProblem(answer, 400, "parameter_invalid")).toContain(sentence);
+    }
+    expect(edge.services.conversations.sessions.size).toBe(0);
+  });
+
+  it.each([
+    { connection: null, evm: null },
+    { connection: {}, evm: {} },
+    { connection: { is_connected: null, since: 7 }, evm: { address: null, chain_id: null, more: [] } },
+    { evm: { chain_id: "0x1" }, solana: { address: 7 } },
+    { evm: { chain_id: 1.5 }, note: "connected" },
+  ])("takes the user state %j with its unknown keys", async (state) => {
+    const edge = testEdge();
+    const payload = { message: "hi", user_state: state };
+    expect((await edge.send("POST", "/api/chat", { payload })).statusCode).toBe(200);
+    expect(edge.services.conversations.last.chat?.userState).toEqual(state);
+  });
+
+  it("takes 32,768 characters, and refuses one more with 413", async () => {
+    const edge = testEdge();
+    const longest = ` ${"x".repeat(32_766)} `;
     expect((await edge.send("POST", "/api/chat", { payload: { message: longest } })).statusCode).toBe(200);
     const payload = { message: "😀".repeat(16_384) };
     expect((await edge.send("POST", "/api/chat", { payload })).statusCode).toBe(200);
-    const beyond = await edge.send("POST", "/api/chat", { payload: { message: "x".repeat(32_769) } });
+    const beyond = await edge.send("POST", "/api/chat", { payload: { message: `${longest} ` } });
     expectProblem(beyond, 413, "message_too_long");
     const query = await edge.send("POST", `/api/chat?message=${"x".repeat(32_769)}`);
     expectProblem(query, 413, "message_too_long");
   });
 
-  it.each(["app=other", "app=DEFAULT", "app=", "app=other&message=&user_state=x"])(
+  it.each(["app=other", "app=DEFAULT", "app=other&message=&user_state=x"])(
     "answers 401 for ?%s before anything else is looked at, with or without a key",
     async (query) => {
       for (const headers of [{}, { "service-app-key": "clq_x_y" }, { "x-session-id": "nonsense" }]) {

@@ -2,35 +2,32 @@ import { z } from "zod";
 import { DeletedThread, PersistedMessage, Thread } from "../documented.ts";
 import { requiredSessionId } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
-import { IdPath, limitUpTo, PublicKey } from "../parameters.ts";
+import { IdPath, limitUpTo, optional, PublicKey } from "../parameters.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
+import { nextLink, sendArray, sendRecords } from "./send-array.ts";
 
 const TAGS = ["Sessions"];
-/** Threads in an answer to a client that asks for no page (contract section 1). */
-const UNPAGED = 1000;
 const PAGE_MAX = 200;
 const MESSAGES_MAX = 1000;
 
 const CreateBody = z
-  .object({ public_key: PublicKey.nullish() })
+  .object({ public_key: optional(PublicKey.nullable()) })
   .nullish()
   .meta({ description: "May be absent" });
 
 const ListQuery = z.object({
   public_key: PublicKey,
-  limit: limitUpTo(PAGE_MAX, "Threads in a page; without it the newest 1,000").optional(),
-  cursor: z
-    .string()
-    .optional()
-    .meta({ description: "Where the page begins, from the `Link` header of the one before" }),
+  limit: optional(limitUpTo(PAGE_MAX, "Threads in a page; without it all")),
+  cursor: optional(
+    z.string().meta({ description: "Where the page begins, from the `Link` header of the one before" }),
+  ),
 });
 
 const MessagesQuery = z.object({
-  after: z
-    .uuid("must be the id of a message")
-    .optional()
-    .meta({ description: "Id of the message before the first" }),
-  limit: limitUpTo(MESSAGES_MAX, "Messages in the answer; 1,000 when absent").optional(),
+  after: optional(
+    z.uuid("must be the id of a message").meta({ description: "Id of the message before the first" }),
+  ),
+  limit: optional(limitUpTo(MESSAGES_MAX, "Messages in the answer at most; 1,000 when absent")),
 });
 
 /** Anything but control and format characters, white space, marks without a sign below them, what fonts leave out, and empty Braille. */
@@ -106,21 +103,18 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
     async (request, reply) => {
       const sessionId = requiredSessionId(request.raw);
       const { public_key: publicKey, limit, cursor } = request.query;
+      const query = { publicKey, opened: access.opened(request), cursor: cursor ?? null };
       // First the list: a request that is refused creates nothing.
-      const page = await conversations.threads({
-        publicKey,
-        opened: access.opened(request),
-        limit: limit ?? UNPAGED,
-        cursor: cursor ?? null,
-      });
+      if (limit === undefined) {
+        const threads = await conversations.allThreads(query);
+        await conversations.ensure(sessionId, admission.newSession(request));
+        return sendArray(reply, threads);
+      }
+      const page = await conversations.threads({ ...query, limit });
       await conversations.ensure(sessionId, admission.newSession(request));
       if (page.next !== null) {
-        const next = new URLSearchParams({
-          public_key: publicKey,
-          ...(limit !== undefined && { limit: String(limit) }),
-          cursor: page.next,
-        });
-        reply.header("link", `</api/sessions?${next.toString()}>; rel="next"`);
+        const next = { public_key: publicKey, limit: String(limit), cursor: page.next };
+        reply.header("link", nextLink("/api/sessions", next));
       }
       return reply.send([...page.threads]);
     },
@@ -138,7 +132,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
         tags: TAGS,
         params: IdPath,
         headers: z.object(HEADERS.sessionKey),
-        response: { 200: Thread, ...refusals(401, 404, 503) },
+        response: { 200: Thread, ...refusals(401, 404, 429, 503) },
       },
       ...access.ofPathAtWork,
     },
@@ -154,14 +148,16 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
       schema: {
         operationId: "listMessages",
         summary: "List the persisted messages of a session",
-        description: "In the order of arrival.",
+        description:
+          "In the order of arrival. A page ends after `limit` records, or with the one that brings it to 1 MiB; " +
+          '`Link` with `rel="next"` names the next one.',
         tags: TAGS,
         params: IdPath,
         headers: z.object(HEADERS.sessionKey),
         querystring: MessagesQuery,
         response: {
           200: z.array(PersistedMessage).meta({ description: "The messages" }),
-          ...refusals(401, 404, 503),
+          ...refusals(401, 404, 429, 503),
         },
       },
       ...access.ofPathAtWork,
@@ -169,10 +165,10 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
     async (request, reply) => {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX } = request.query;
-      const messages = await access.underItsApp(request, id, (apps) =>
+      const page = await access.underItsApp(request, id, (apps) =>
         conversations.messages(id, after, limit, apps),
       );
-      return reply.send([...messages]);
+      return sendRecords(reply, `/api/sessions/${id}/messages`, limit, page);
     },
   );
 }
@@ -189,7 +185,7 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         params: IdPath,
         headers: z.object(HEADERS.sessionKey),
         body: RenameBody,
-        response: { 200: Thread, ...refusals(401, 404, 413, 415, 503, 507) },
+        response: { 200: Thread, ...refusals(401, 404, 413, 415, 429, 503, 507) },
       },
       ...access.ofPathAtWork,
     },
@@ -210,14 +206,14 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
         tags: TAGS,
         params: IdPath,
         headers: z.object(HEADERS.sessionKey),
-        response: { 200: DeletedThread, ...refusals(401, 404, 503, 507) },
+        response: { 200: DeletedThread, ...refusals(401, 404, 413, 429, 503, 507) },
       },
       ...access.ofPathAtWork,
     },
     async (request) => {
       const { id } = request.params;
-      await access.underItsApp(request, id, (apps) => conversations.remove(id, apps));
-      return { session_id: id, deleted: true as const };
+      const spelling = await access.underItsApp(request, id, (apps) => conversations.remove(id, apps));
+      return { session_id: spelling, deleted: true as const };
     },
   );
 }

@@ -36,7 +36,6 @@ describe("POST /api/control/model", () => {
     ["", "parameter_missing"],
     ["rig=", "parameter_invalid"],
     ["rig=a&rig=b", "parameter_repeated"],
-    ["rig=demo/assistant&baml=", "parameter_invalid"],
     ["rig=demo/assistant&app=default&app=default", "parameter_repeated"],
     ["rig=nobody/has-it", "model_unknown"],
   ])("refuses ?%s", async (query, code) => {

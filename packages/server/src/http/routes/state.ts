@@ -5,14 +5,14 @@ import { untilGone } from "../client-gone.ts";
 import { Snapshot } from "../documented.ts";
 import { requiredSessionId, textHeader } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
-import { ClientId, UserStateText } from "../parameters.ts";
+import { ClientId, optional, UserStateText } from "../parameters.ts";
 import { preferredWait } from "../prefer.ts";
 import { UNTIMED } from "../request-log.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 export const STATE_ROUTE = "/api/state";
 
-const StateQuery = z.object({ user_state: UserStateText.optional(), client_id: ClientId.optional() });
+const StateQuery = z.object({ user_state: optional(UserStateText), client_id: optional(ClientId) });
 
 /** The hot path: a session in memory is answered from bytes, without a promise and without a look at the clock. */
 export function stateRoute(app: HttpApp, parts: RouteParts): void {
@@ -35,7 +35,7 @@ export function stateRoute(app: HttpApp, parts: RouteParts): void {
         response: {
           200: Snapshot,
           304: z.undefined().meta({ description: "The client has this snapshot already" }),
-          ...refusals(401, 429, 503, 507),
+          ...refusals(401, 404, 429, 503, 507),
         },
       },
       // 401 goes before what is wrong with the query, and a hook for it would cost what the answer costs.
@@ -68,6 +68,7 @@ function answer(
       waitMs,
       signal: untilGone(reply.raw, waitMs),
       seen: request.sessionSeen,
+      admitChange: userState === undefined ? null : admission.change(request, sessionId),
     },
     admission.newSession(request),
   );

@@ -124,8 +124,11 @@ describe("GET /api/updates", () => {
     const url = "/api/updates?include=tools,state,tools&last_event_id=q-1";
     await edge.send("GET", url, { headers: ACCEPT });
     await edge.send("GET", url, { headers: { ...ACCEPT, "last-event-id": "h-2" } });
-    await edge.send("GET", "/api/updates?include=", { headers: ACCEPT });
-    const [fromQuery, fromHeader, plain] = edge.services.updates.opened.map(({ request }) => request);
+    await edge.send("GET", url, { headers: { ...ACCEPT, "last-event-id": "" } });
+    await edge.send("GET", "/api/updates?include=&last_event_id=", { headers: ACCEPT });
+    const [fromQuery, fromHeader, emptyHeader, plain] = edge.services.updates.opened.map(
+      ({ request }) => request,
+    );
     expect(fromQuery).toEqual({
       sessionId: SESSION,
       access: expect.anything(),
@@ -133,6 +136,7 @@ describe("GET /api/updates", () => {
       lastEventId: "q-1",
     });
     expect(fromHeader?.lastEventId).toBe("h-2");
+    expect(emptyHeader?.lastEventId).toBe("q-1");
     expect(plain).toMatchObject({ include: new Set(), lastEventId: null });
   });
 

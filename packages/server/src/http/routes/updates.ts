@@ -5,37 +5,42 @@ import { z } from "zod";
 import { InvalidRequest, ServiceError } from "../../core/errors.ts";
 import type { StreamRequest } from "../../core/ports/services.ts";
 import { acceptQuality } from "../accept.ts";
+import { UpdateEvent } from "../documented-events.ts";
 import { EventStream } from "../event-stream.ts";
 import { requiredSessionId, textHeader } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
+import { optional } from "../parameters.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const ROUTE = "/api/updates";
 const EVENT_STREAM = "text/event-stream";
+const STREAM =
+  "The stream, as long as both sides like: each `data:` line holds one event in JSON, the `id:` line before it the event's id. " +
+  "Events without an id are live only. `retry:` comes first; comments are heartbeats.";
 const GROUPS = IncludeGroup.options;
 
 const UpdatesQuery = z.object({
-  include: z
-    .string("must be a string")
-    .meta({
-      description: `What to send beside the four specified types, separated by commas: ${GROUPS.join(", ")}`,
-      examples: ["tools,messages,state"],
-    })
-    .transform((list, context): ReadonlySet<IncludeGroup> => {
-      const names = list.split(",").map((name) => name.trim());
-      const groups = names.flatMap((name) => GROUPS.find((group) => group === name) ?? []);
-      if (groups.length === names.length || list === "") return new Set(groups);
-      context.addIssue({
-        code: "custom",
-        message: `must be a list of ${GROUPS.join(", ")}, separated by commas`,
-      });
-      return z.NEVER;
-    })
-    .optional(),
-  last_event_id: z
-    .string("must be a string")
-    .optional()
-    .meta({ description: "As the header `Last-Event-ID`, which goes first" }),
+  include: optional(
+    z
+      .string("must be a string")
+      .meta({
+        description: `What to send beside the four specified types, separated by commas: ${GROUPS.join(", ")}`,
+        examples: ["tools,messages,state"],
+      })
+      .transform((list, context): ReadonlySet<IncludeGroup> => {
+        const names = list.split(",").map((name) => name.trim());
+        const groups = names.flatMap((name) => GROUPS.find((group) => group === name) ?? []);
+        if (groups.length === names.length) return new Set(groups);
+        context.addIssue({
+          code: "custom",
+          message: `must be a list of ${GROUPS.join(", ")}, separated by commas`,
+        });
+        return z.NEVER;
+      }),
+  ),
+  last_event_id: optional(
+    z.string("must be a string").meta({ description: "As the header `Last-Event-ID`, which goes first" }),
+  ),
 });
 
 const NO_GROUPS: ReadonlySet<IncludeGroup> = new Set();
@@ -64,7 +69,7 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
         }),
         querystring: UpdatesQuery,
         response: {
-          200: { description: "The stream", content: { [EVENT_STREAM]: { schema: z.string() } } },
+          200: { description: STREAM, content: { [EVENT_STREAM]: { schema: UpdateEvent } } },
           ...refusals(401, 406, 429, 503, 507),
         },
       },
@@ -74,7 +79,7 @@ export function updatesRoute(app: HttpApp, parts: RouteParts): void {
       const sessionId = requiredSessionId(request.raw);
       requireEventStream(textHeader(request.raw, "accept"));
       const { include, last_event_id: fromQuery } = request.query;
-      const lastEventId = textHeader(request.raw, "last-event-id") ?? fromQuery ?? null;
+      const lastEventId = (textHeader(request.raw, "last-event-id") || fromQuery) ?? null;
       access.mayUseItsSession(request);
       const wanted = {
         sessionId,

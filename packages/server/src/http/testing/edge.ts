@@ -4,6 +4,11 @@ import type { InjectOptions, LightMyRequestResponse } from "fastify";
 import { Registry } from "prom-client";
 import type { Logger } from "../../core/ports/logger.ts";
 import type { RateCounters } from "../../core/ports/rate-counters.ts";
+import { DocumentedApi } from "../../../test/documented-api.ts";
+import { expectDocumented } from "../../../test/documented-traffic.ts";
+import { Hidden } from "../../core/hidden.ts";
+import { loadOnce } from "../../core/load-once.ts";
+import { DEFAULT_RATE_LIMITS, type RateLimits } from "../../core/rate-limits.ts";
 import { buildHttp, type HttpParts } from "../app.ts";
 import type { HttpConfig } from "../http-config.ts";
 import type { HttpApp } from "../routes/route-parts.ts";
@@ -25,9 +30,20 @@ export interface TestEdge {
   send(method: Method, url: string, options?: InjectOptions): Promise<LightMyRequestResponse>;
 }
 
+export type EdgeChanges = Partial<Omit<HttpConfig, "rateLimits">> & {
+  readonly rateLimits?: Partial<RateLimits>;
+};
+
+/** What the service says of itself, administration included. */
+const ownDocument = loadOnce(async () => {
+  const admin = { service: {} as never, key: new Hidden("k") };
+  const answer = await testEdge({}, null, undefined, admin).app.inject("/openapi.json");
+  return new DocumentedApi(answer.json());
+});
+
 /** `rateCounters`, `consoleDirectory` and `admin` as in `HttpParts`. */
 export function testEdge(
-  changes: Partial<HttpConfig> = {},
+  changes: EdgeChanges = {},
   rateCounters: RateCounters | null = null,
   consoleDirectory?: string,
   admin: HttpParts["admin"] = null,
@@ -48,6 +64,7 @@ export function testEdge(
     allowedHosts: [],
     trustedProxies: [],
     ...changes,
+    rateLimits: { ...DEFAULT_RATE_LIMITS, ...changes.rateLimits },
   };
   const app = buildHttp({
     services,
@@ -66,7 +83,12 @@ export function testEdge(
     pass(milliseconds) {
       time += milliseconds;
     },
-    send: (method, url, options = {}) =>
-      app.inject({ method, url, ...options, headers: { "x-session-id": SESSION, ...options.headers } }),
+    send: async (method, url, options = {}) => {
+      const sent = { "x-session-id": SESSION, ...options.headers };
+      const answer = await app.inject({ method, url, ...options, headers: sent });
+      const { statusCode: status, headers, body: text } = answer;
+      expectDocumented(await ownDocument(), { method, target: url, sent, body: null, status, headers, text });
+      return answer;
+    },
   };
 }

@@ -1,18 +1,24 @@
-import type { RateCounters } from "../../core/ports/rate-counters.ts";
+import type { RateCounters, WindowCount } from "../../core/ports/rate-counters.ts";
 
-/** Counters that let everything through, or what `answer` says, when `gate` lets them answer; they keep what they were asked. */
+/** Counters that answer what they are told to, when `gate` lets them; they keep what they were asked. */
 export class GatedCounters implements RateCounters {
   readonly asked: string[] = [];
   gate: Promise<void> = Promise.resolve();
-  /** Milliseconds that every key has to wait; 0 lets it through. */
+  /** Milliseconds that every key has to wait, because it had its number; 0 for the first in its minute. */
   waitMs = 0;
   /** Keys that have no place left. */
   readonly full = new Set<string>();
 
-  async take(key: string): Promise<number> {
+  async take(key: string): Promise<WindowCount> {
     this.asked.push(`take ${key}`);
     await this.gate;
-    return this.waitMs;
+    return this.waitMs === 0 ? { count: 1, endsInMs: 60_000 } : { count: Infinity, endsInMs: this.waitMs };
+  }
+
+  async peek(key: string): Promise<WindowCount> {
+    this.asked.push(`peek ${key}`);
+    await this.gate;
+    return this.waitMs === 0 ? { count: 0, endsInMs: 60_000 } : { count: Infinity, endsInMs: this.waitMs };
   }
 
   async hold(key: string): Promise<boolean> {

@@ -30,7 +30,7 @@ export class InMemoryActions implements ActionService {
   }
 
   async list(sessionId: string, admit: AdmitNewSession): Promise<readonly Action[]> {
-    await admit?.();
+    await admit?.admit?.();
     this.last.list = sessionId;
     return this.answer instanceof ServiceError ? [] : [this.answer];
   }

@@ -16,9 +16,11 @@ export class InMemoryKeys implements AppKeys {
   }
 }
 
-/** Apps of which nothing but the name and `requireKey` matters here. */
+/** Apps of which nothing but the name, `requireKey` and `rateLimits` matters here. */
 export class InMemoryApps implements AppCatalog {
   readonly requireKey = new Map<string, "chat" | "all">([["default", "chat"]]);
+
+  readonly rateLimits = new Map<string, AppDefinition["rateLimits"]>();
 
   names(): readonly string[] {
     return [...this.requireKey.keys()];
@@ -26,6 +28,8 @@ export class InMemoryApps implements AppCatalog {
 
   get(name: string): AppDefinition | null {
     const requireKey = this.requireKey.get(name);
-    return requireKey === undefined ? null : ({ name, requireKey } as AppDefinition);
+    return requireKey === undefined
+      ? null
+      : ({ name, requireKey, rateLimits: this.rateLimits.get(name) ?? {} } as AppDefinition);
   }
 }

@@ -2,13 +2,15 @@
 // through the running program by the black-box suite.
 
 import { randomUUID } from "node:crypto";
-import type { PersistedMessage, Thread } from "@colloquy/protocol";
+import { Readable } from "node:stream";
+import type { Thread } from "@colloquy/protocol";
 import { InvalidRequest, NotFound, OtherApp } from "../../core/errors.ts";
 import { countsAs } from "../../core/session.ts";
 import type {
   AdmitNewSession,
   ChatRequest,
   ConversationService,
+  RecordPage,
   Services,
   SnapshotView,
   StateRequest,
@@ -27,6 +29,7 @@ export class InMemoryConversations implements ConversationService {
   readonly last: { chat?: ChatRequest; state?: StateRequest; setModel?: object; threads?: object } = {};
   models: readonly string[] = ["demo/assistant"];
   readonly #usedKeys = new Set<string>();
+  readonly #userStates = new Map<string, string>();
   /** What happens between the look at a session that a path names and what is done with it. */
   beforeWork: () => Promise<void> = () => Promise.resolve();
   /** Bytes are handed out in this many parts. */
@@ -58,6 +61,7 @@ export class InMemoryConversations implements ConversationService {
       tool_calls: null,
       tool_results: null,
       created_at: EPOCH,
+      turn: 1,
     });
     return this.#view(request.sessionId);
   }
@@ -69,6 +73,15 @@ export class InMemoryConversations implements ConversationService {
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
     this.last.state = request;
     const id = request.sessionId;
+    const sent = JSON.stringify(request.userState);
+    if (request.userState !== null && sent !== this.#userStates.get(id)) {
+      const change = async (): Promise<SnapshotView> => {
+        await request.admitChange?.();
+        this.#userStates.set(id, sent);
+        return await this.state(request, admit);
+      };
+      return change();
+    }
     return this.sessions.has(id) ? this.#view(id) : this.#make(id, admit).then(() => this.#view(id));
   }
 
@@ -98,8 +111,10 @@ export class InMemoryConversations implements ConversationService {
 
   async listModels(
     request: Parameters<ConversationService["listModels"]>[0],
+    admit: AdmitNewSession,
   ): ReturnType<ConversationService["listModels"]> {
     request.authorize(this.#appFor(request));
+    if (request.sessionId !== null) await this.#make(request.sessionId, admit);
     return this.models;
   }
 
@@ -133,15 +148,25 @@ export class InMemoryConversations implements ConversationService {
     return { threads, next: end < all.length ? String(end) : null };
   }
 
+  async allThreads(
+    query: Parameters<ConversationService["allThreads"]>[0],
+  ): ReturnType<ConversationService["allThreads"]> {
+    this.last.threads = query;
+    const { threads } = await this.threads({ ...query, limit: Number.POSITIVE_INFINITY });
+    this.last.threads = query;
+    return Readable.from([threads]);
+  }
+
   async rename(id: string, title: string, apps?: readonly string[]): Promise<Thread> {
     const { thread } = await this.#under(apps, id);
     thread.title = title;
     return thread;
   }
 
-  async remove(id: string, apps?: readonly string[]): Promise<void> {
+  async remove(id: string, apps?: readonly string[]): Promise<string> {
     await this.#under(apps, id);
     this.sessions.delete(id);
+    return id;
   }
 
   async messages(
@@ -149,10 +174,12 @@ export class InMemoryConversations implements ConversationService {
     after: string | null,
     limit: number,
     apps?: readonly string[],
-  ): Promise<readonly PersistedMessage[]> {
+  ): Promise<RecordPage> {
     const { messages } = await this.#under(apps, id);
     const from = after === null ? 0 : messages.findIndex((message) => message.id === after) + 1;
-    return messages.slice(from, from + limit);
+    const page = messages.slice(from, from + limit);
+    const next = from + limit < messages.length ? (page.at(-1)?.id ?? null) : null;
+    return { records: Readable.from(page.map((message) => [message])), next };
   }
 
   #appFor({
@@ -181,7 +208,7 @@ export class InMemoryConversations implements ConversationService {
     const known = this.sessions.get(id);
     if (known !== undefined && !countsAs(known, apps)) throw new OtherApp();
     if (known !== undefined) return known;
-    await admit?.();
+    await admit?.admit?.();
     const session = keptSession(id);
     this.sessions.set(id, session);
     return session;

@@ -15,7 +15,7 @@ export class InMemoryUpdates {
   async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
     await this.gate;
     if (this.failure !== null) throw this.failure;
-    await admit?.();
+    await admit?.admit?.();
     const stream = { request, sink, closed: 0 };
     this.opened.push(stream);
     if (this.first !== null) sink.write(Buffer.from(this.first));

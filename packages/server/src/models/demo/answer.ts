@@ -5,20 +5,22 @@ import { readToolRequest, type ToolRequest } from "./tool-request.ts";
 import { timeZoneOf } from "./time-zone.ts";
 import { sentenceOf } from "./tool-sentence.ts";
 
-/** What the demo model does about a prompt. */
+/** The demo model's reaction to a prompt. */
 export type DemoAnswer =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "count"; readonly to: number }
   | { readonly kind: "tool-call"; readonly tool: string; readonly input: JsonObject };
 
-/** At twenty a second, more than eight minutes: within a turn's ten. */
+/** Over eight minutes at twenty per second, within a turn's limit of ten. */
 const maximumCount = 10_000;
 
 const introduction =
   "Hello! I am demo/assistant, the demo model that comes with Colloquy. I need no key and no network, and I always answer " +
   'the same. Ask me "what time is it in Tokyo?", "what is 12 * 7?", "count to 20" or "what did I say first?".';
 
-/** The same conversation and tools always get the same answer. `tools` are the names that may be called. */
+/**
+ * Returns the same answer for the same conversation and tools. `tools` are the names of the offered tools.
+ */
 export function answerTo(conversation: DemoConversation, tools: ReadonlySet<string>): DemoAnswer {
   const { firstMessage, lastMessage, results } = conversation;
   if (results.length > 0) return say(results.map(sentenceOf).join(" "));

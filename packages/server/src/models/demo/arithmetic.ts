@@ -1,6 +1,6 @@
-// Finds the expression in a question such as "what is 12 * 7?", in the calculator's notation.
+// Extracts the expression from a question such as "what is 12 * 7?", in the calculator's notation.
 
-/** Longer messages are taken for prose; the calculator takes no more either. */
+/** Longer messages are treated as prose; it is also the calculator's limit. */
 const maximumLength = 1_000;
 
 const openings = [
@@ -27,8 +27,9 @@ const spokenOperators: ReadonlyArray<readonly [RegExp, string]> = [
 ];
 
 /**
- * What an expression is made of: numbers, names that are called, pi and e, operators. Taken away piece by piece rather than matched
- * as a whole: repeated alternatives that can match the same text try all combinations when a message is none.
+ * The tokens of an expression: numbers, function names, pi and e, operators. They are removed one by one:
+ * matching all of them with one pattern of repeated alternatives would backtrack exponentially on other
+ * messages.
  */
 const pieces = /\d[\d.]*(?:e[+-]?\d+)?|\b[a-z_]\w*\b(?=\s*\()|\b(?:pi|e)\b|[\s.,+\-*/%^()×÷·−]/gi;
 const operandPattern = /\d|\b(?:pi|e)\b/i;
@@ -36,9 +37,9 @@ const operationPattern = /[+\-*/%^×÷·−]|\w\s*\(/;
 const datePattern = /^\d{4}-\d{1,2}-\d{1,2}$/;
 
 /**
- * The expression that a message asks to be computed; `null` when it asks something else.
+ * Returns the expression that a message asks to compute, or `null` if there is none.
  *
- * @param message with single spaces for all white space
+ * @param message the message, with each run of white space replaced by one space
  */
 export function findExpression(message: string): string | null {
   if (message.length > maximumLength) return null;
@@ -46,7 +47,7 @@ export function findExpression(message: string): string | null {
   for (const opening of openings) text = text.replace(opening, "");
   text = withoutClosingMarks(withoutClosingMarks(text).replace(closingWords, ""));
   for (const [spoken, written] of spokenOperators) text = text.replace(spoken, written);
-  // Thousands separators; where something is called, a comma separates arguments.
+  // Remove thousands separators. In a function call, a comma separates arguments.
   if (!/[a-z]/i.test(text)) text = text.replace(/(?<=\d),(?=\d{3}(?!\d))/g, "");
   const isExpression =
     text.replace(pieces, "") === "" &&
@@ -56,7 +57,7 @@ export function findExpression(message: string): string | null {
   return isExpression ? text : null;
 }
 
-/** A loop, because `[ ?!.=]+$` looks through every row of marks in a message once for each of them. */
+/** Uses a loop, because `[ ?!.=]+$` takes quadratic time on long runs of marks. */
 function withoutClosingMarks(text: string): string {
   let end = text.length;
   while (end > 0 && closingMarks.has(text.charAt(end - 1))) end -= 1;

@@ -1,12 +1,12 @@
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from "@ai-sdk/provider";
 
-/** What the demo model looks at. Everything else in a prompt (instructions, its own earlier answers) is nothing to it. */
+/** The parts of a prompt that the demo model uses; it ignores instructions and its own earlier answers. */
 export interface DemoConversation {
-  /** The session's first user message; `null` when the prompt has none. */
+  /** The session's first user message; `null` if there is none. */
   readonly firstMessage: string | null;
-  /** The message that is to be answered. */
+  /** The message to answer. */
   readonly lastMessage: string | null;
-  /** Results of the tools called for `lastMessage`; empty before they were. */
+  /** Results of the tools called for `lastMessage`; empty before the first call. */
   readonly results: readonly LanguageModelV4ToolResultPart[];
 }
 

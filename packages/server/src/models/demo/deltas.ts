@@ -3,16 +3,16 @@ import type { DemoAnswer } from "./answer.ts";
 /** A piece of an answer's text. */
 export interface Delta {
   readonly text: string;
-  /** How long after the piece before it, in milliseconds. */
+  /** Delay after the previous piece, in milliseconds. */
   readonly waitMs: number;
 }
 
-/** Twenty numbers a second (contract section 4). */
+/** Twenty numbers per second (contract section 4). */
 const countIntervalMs = 50;
-/** Word by word, but a long quotation in not many more pieces than a real model takes for its answer. */
+/** Text streams word by word, but a long quotation in not many more deltas than a real model sends. */
 const maximumTextDeltas = 64;
 
-/** The text of an answer in the pieces in which it streams; none for a tool call. */
+/** Yields the answer's text in deltas; nothing for a tool call. */
 export function* deltasOf(answer: DemoAnswer): Generator<Delta> {
   if (answer.kind === "count") {
     yield { text: "1", waitMs: 0 };

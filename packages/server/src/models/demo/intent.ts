@@ -1,16 +1,16 @@
 import { findExpression } from "./arithmetic.ts";
 
-/** What a message wants of the demo model (contract section 4). */
+/** What a message asks the demo model to do (contract section 4). */
 export type DemoIntent =
   | { readonly kind: "introduction" }
   | { readonly kind: "first-message" }
-  /** `to` as it was written. */
+  /** `to` is the number as written. */
   | { readonly kind: "count"; readonly to: string }
   | { readonly kind: "time"; readonly place: string | null }
   | { readonly kind: "arithmetic"; readonly expression: string }
   | { readonly kind: "other" };
 
-/** Longer messages are prose with a question in it, if any; they are quoted. */
+/** Longer messages are treated as prose and quoted. */
 const maximumQuestionLength = 1_000;
 const maximumPlaceLength = 120;
 
@@ -23,7 +23,7 @@ const greetingPattern =
   /^(?:hi|hello|hey|hiya|howdy|greetings|welcome|good\s+(?:morning|afternoon|evening|day)|hallo|salut|hola|ciao)(?:[\s,]+(?:there|all|everyone|world|again|you|friend|bot|demo|assistant|colloquy))*[\s.!?]*$/i;
 const identityPattern = /\b(?:who|what)\s+are\s+you\b|^help[\s.!?]*$/i;
 
-/** The first of the things that it knows wins, the rarer before the commoner. */
+/** Returns the first intent that matches, from the rarest to the most common. */
 export function readIntent(message: string): DemoIntent {
   const text = message.trim().replace(/\s+/g, " ");
   if (text.length > maximumQuestionLength) return { kind: "other" };

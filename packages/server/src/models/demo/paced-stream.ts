@@ -3,13 +3,14 @@ import type { Clock } from "../../core/ports/clock.ts";
 
 export interface PacedPart {
   readonly part: LanguageModelV4StreamPart;
-  /** How long after the part before it, in milliseconds. */
+  /** Delay after the previous part, in milliseconds. */
   readonly waitMs: number;
 }
 
 /**
- * A stream of parts, each at its time, as fast as they are read at most. An abort of `signal` errors the stream at once with the
- * signal's reason, as a provider's connection would; neither that nor a cancelled read leaves a timer or a listener.
+ * Streams parts with their delays, with backpressure. Aborting `signal` errors the stream at once with the
+ * signal's reason, as a provider's connection would. Neither an abort nor a cancelled read leaves a timer or
+ * a listener.
  */
 export function pacedStream(
   parts: Iterator<PacedPart, void>,
@@ -18,7 +19,7 @@ export function pacedStream(
 ): ReadableStream<LanguageModelV4StreamPart> {
   const stop = new AbortController();
   let onAbort: (() => void) | undefined;
-  const letGo = (): void => {
+  const removeListener = (): void => {
     if (onAbort !== undefined) signal?.removeEventListener("abort", onAbort);
   };
   return new ReadableStream<LanguageModelV4StreamPart>({
@@ -32,16 +33,16 @@ export function pacedStream(
     async pull(controller) {
       const next = parts.next();
       if (next.done === true) {
-        letGo();
+        removeListener();
         controller.close();
         return;
       }
-      // Rejects when the wait is stopped: the stream is errored or cancelled by then, and nobody hears it.
+      // `sleep` rejects only once the stream is errored or cancelled, so the rejection has no effect.
       if (next.value.waitMs > 0) await clock.sleep(next.value.waitMs, stop.signal);
       controller.enqueue(next.value.part);
     },
     cancel() {
-      letGo();
+      removeListener();
       stop.abort();
     },
   });

@@ -16,6 +16,6 @@ it.each([
   ["Atlantis", "Atlantis"],
   ["the kitchen", "the kitchen"],
   ["", ""],
-])("%s is in the zone %s", (place, zone) => {
+])("maps %s to %s", (place, zone) => {
   expect(timeZoneOf(place)).toBe(zone);
 });

@@ -1,4 +1,4 @@
-// Turns what people call a place into what the tool current_time calls it.
+// Maps place names to the time zones that the tool `current_time` accepts.
 
 const regions = [
   "Europe",
@@ -18,8 +18,8 @@ const regions = [
 ];
 
 /**
- * The IANA time zone named after a place ("Tokyo" is Asia/Tokyo); a name that is one already as it is, and a place that names none
- * too, for the tool to refuse.
+ * Returns the IANA time zone of a place ("Tokyo" is Asia/Tokyo). Zone names and unknown places are returned
+ * unchanged.
  */
 export function timeZoneOf(place: string): string {
   if (isTimeZone(place)) return place;

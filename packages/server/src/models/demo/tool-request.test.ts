@@ -4,7 +4,7 @@ import { readToolRequest } from "./tool-request.ts";
 
 const tools = new Set(["lookup_order", "calculator"]);
 
-describe("a message that names a tool", () => {
+describe("message that names a tool", () => {
   it.each([
     ['call lookup_order {"id": 7}', { id: 7 }],
     ['Please use the tool lookup_order with {"id": {"deep": ["}"]}}.', { id: { deep: ["}"] } }],
@@ -12,7 +12,7 @@ describe("a message that names a tool", () => {
     ["call lookup_order", {}],
     ["Call lookup_order {not json}", null],
     ["call lookup_order {[1]}", null],
-  ])("calls it: %s", (message, input) => {
+  ])("calls the tool: %s", (message, input) => {
     expect(readToolRequest(message, tools)).toEqual({ tool: "lookup_order", input });
   });
 
@@ -22,11 +22,11 @@ describe("a message that names a tool", () => {
     "I call lookup_order {}",
     "call lookup_order and then me",
     "call",
-  ])("is quoted where it means no tool that is offered: %s", (message) => {
+  ])("is quoted if it names no offered tool: %s", (message) => {
     expect(readToolRequest(message, tools)).toBeNull();
   });
 
-  it("is told what is wrong with its input", () => {
+  it("reports invalid input", () => {
     const conversation = { firstMessage: null, lastMessage: "call lookup_order {id}", results: [] };
     expect(answerTo(conversation, tools)).toMatchObject({
       kind: "text",

@@ -1,7 +1,7 @@
 import type { JSONValue, LanguageModelV4ToolResultPart } from "@ai-sdk/provider";
 import { isJsonObject } from "../../core/json.ts";
 
-/** What a tool answered, as a sentence. */
+/** Phrases a tool result as a sentence. */
 export function sentenceOf(result: LanguageModelV4ToolResultPart): string {
   const { toolName, output } = result;
   switch (output.type) {

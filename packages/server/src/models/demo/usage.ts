@@ -1,8 +1,8 @@
 import type { LanguageModelV4Prompt, LanguageModelV4Usage } from "@ai-sdk/provider";
 
 /**
- * The demo model's token count: a token for every four characters (UTF-16 units) of text, calls and results, rounded up, which is
- * what English text comes to with the usual tokenizers.
+ * Estimates the demo model's usage: one token for every four UTF-16 units of text, calls and results, rounded
+ * up, which is typical for English.
  */
 export function demoUsage(prompt: LanguageModelV4Prompt, outputCharacters: number): LanguageModelV4Usage {
   let inputCharacters = 0;

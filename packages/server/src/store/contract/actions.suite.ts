@@ -252,7 +252,7 @@ export function describeActions(openStore: OpenStore): void {
       const turn = await startTurn(given.store, id, "again");
       const another = askOf("b");
       await given.store.turns.stepWithCalls(identityOf(turn), step(1, ""), [callOf("b")], [another]);
-      await given.store.turns.fail(identityOf(turn), "", { code: "c", message: "m" });
+      await given.store.turns.fail(identityOf(turn), "", { code: "model_error", message: "m" });
       expect((await given.store.actions.decide(id, another.id, DENY))?.outcome).toEqual({
         kind: "cancelled",
       });

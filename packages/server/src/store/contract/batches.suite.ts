@@ -44,9 +44,9 @@ export function describeBatches(openStore: OpenStore): void {
         given.store.sessions.remove(id),
         given.store.sessions.find(id),
       ]);
-      expect(found).toEqual(opened?.session);
+      expect(found).toMatchObject(opened!.session);
       expect(page).toMatchObject({ head: 1, events: renamed?.events });
-      expect(removed).toEqual({ life: opened?.session.life });
+      expect(removed).toMatchObject({ life: opened?.session.life });
       expect(gone).toBeNull();
     });
 

@@ -222,7 +222,8 @@ export function describeChat(openStore: OpenStore): void {
       const { messages } = await load(given.store, id);
       expect(messages.map(({ content }) => content)).toEqual([text, text]);
       const logged = (await allEvents(given.store, id)).map(({ event }) => event);
-      expect(logged).toContainEqual({ type: "message_completed", message: toWireMessage(messages[1]!) });
+      const message = toWireMessage(messages[1]!);
+      expect(logged).toContainEqual({ type: "message_completed", message, index: 1 });
     });
 
     it("keeps the last 100 system events, oldest first", async () => {

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { EVENT_LOG_MAX_BYTES } from "../../core/ports/event-store.ts";
 import { givenStore, type OpenStore } from "./given-store.suite.ts";
-import { NOTHING, allEvents, record, target } from "./scenario.suite.ts";
+import { NOTHING, allEvents, chat, record, target } from "./scenario.suite.ts";
 
 export function describeEvents(openStore: OpenStore): void {
   describe("the log of events", () => {
@@ -81,6 +82,44 @@ export function describeEvents(openStore: OpenStore): void {
       expect(await trim({ keepCount: 1000 })).toBe(1);
       expect(await trim({ keepCount: 1000 })).toBe(0);
       expect(await given.store.events.after(id, 0, 1)).toMatchObject({ head: 1005, floor: 5 });
+    });
+
+    const bytesKept = async (id: string) => {
+      const events = await allEvents(given.store, id);
+      return events.reduce((sum, { event }) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
+    };
+
+    it("is counted in bytes, and no more when it was trimmed", async () => {
+      const id = await renamedSession(5);
+      await given.store.sessions.rename(id, "größer");
+      expect((await record(given.store, id)).eventBytes).toBe(await bytesKept(id));
+      await trim({ keepCount: 2 });
+      expect(await numbers(id)).toHaveLength(2);
+      expect((await record(given.store, id)).eventBytes).toBe(await bytesKept(id));
+    });
+
+    it("drops the oldest events beyond 8 MiB, however few and young they are", async () => {
+      const [id, other] = [randomUUID(), await renamedSession(2)];
+      await given.store.sessions.open(target(id), NOTHING);
+      const open = async (count: number) => {
+        for (let index = 0; index < count; index += 1) {
+          await chat(given.store, id, "水".repeat(32_768), { maxQueued: 1000, onBusy: "enqueue" });
+        }
+      };
+      await open(80);
+      expect(await given.store.events.after(id, 0, 1)).toMatchObject({ floor: 0 });
+      expect(await bytesKept(id)).toBeGreaterThan(7 * 1024 * 1024);
+      await open(8);
+      const { head, eventBytes } = await record(given.store, id);
+      const { floor, events } = (await given.store.events.after(id, 0, 1))!;
+      expect(floor).toBeGreaterThan(0);
+      expect(events[0]?.number).toBe(floor + 1);
+      const kept = await numbers(id);
+      expect([kept[0], kept.at(-1), kept.length]).toEqual([floor + 1, head, head - floor]);
+      expect(eventBytes).toBe(await bytesKept(id));
+      expect(eventBytes).toBeLessThanOrEqual(EVENT_LOG_MAX_BYTES);
+      expect(eventBytes).toBeGreaterThan(5 * 1024 * 1024);
+      expect(await numbers(other)).toEqual([1, 2]);
     });
 
     it("goes on numbering after it was trimmed", async () => {

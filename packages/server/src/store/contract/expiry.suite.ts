@@ -1,7 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { givenStore, type Given, type OpenStore } from "./given-store.suite.ts";
-import { NOTHING, chat, chatInput, chatWith, complete, record, startTurn, target } from "./scenario.suite.ts";
+import {
+  NOTHING,
+  bindTo,
+  chat,
+  chatInput,
+  chatWith,
+  complete,
+  record,
+  startTurn,
+  target,
+} from "./scenario.suite.ts";
 
 const HOUR = 60 * 60 * 1000;
 
@@ -62,8 +72,7 @@ export function describeExpiry(openStore: OpenStore): void {
       const ids: Record<string, string> = {};
       for (const app of ["default", "brief", "gone", "long"]) {
         ids[app] = randomUUID();
-        const choice = { app, rig: "a/b", utilityModel: null };
-        await given.store.sessions.setModel(target(ids[app]), choice);
+        await bindTo(given.store, ids[app], app);
       }
       const later = given.clock.now() + 1;
       const names = async (input: Parameters<typeof given.store.sessions.expire>[0]) => {
@@ -78,9 +87,17 @@ export function describeExpiry(openStore: OpenStore): void {
       expect(await names({ ...now, limit: 10 })).toEqual(["long"]);
     });
 
-    it("never takes a session that is bound to a wallet", async () => {
+    it("takes an empty session that is bound to a wallet like other empty ones", async () => {
       const id = randomUUID();
       await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      expect(await expire({ emptyBefore: given.clock.now() })).toEqual([]);
+      expect(await expire({ emptyBefore: given.clock.now() + 1 })).toEqual([id]);
+    });
+
+    it("never takes a session with a message that is bound to a wallet", async () => {
+      const id = randomUUID();
+      await given.store.sessions.open(target(id), { userState: null, publicKey: "0xa" });
+      await complete(given.store, await startTurn(given.store, id, "hello"), "hi");
       const later = given.clock.now() + 1;
       expect(await expire({ emptyBefore: later, unboundBefore: later })).toEqual([]);
     });
@@ -133,7 +150,7 @@ export function describeExpiry(openStore: OpenStore): void {
 
     it("is not put off by a chat that was rejected", async () => {
       const id = randomUUID();
-      await given.store.sessions.setModel(target(id), { app: "defi", rig: "a/b", utilityModel: null });
+      await bindTo(given.store, id, "defi");
       await given.clock.advance(HOUR);
       const rejected = await chatWith(given.store, target(id), chatInput("hello"));
       expect(rejected.outcome).toEqual({ kind: "rejected", reason: "app_mismatch" });

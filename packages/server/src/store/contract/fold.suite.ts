@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
-import { openCalls } from "../../core/message.ts";
+import { openCalls, wireBytesOf } from "../../core/message.ts";
 import type { Committed, StoredSession } from "../../core/ports/session-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import { NO_USAGE, type StartedTurn } from "../../core/turn.ts";
@@ -139,10 +139,17 @@ class History {
     );
     expect(foldEvents(stored.events)).toEqual(shownOf(stored));
     this.#checkMessages(stored);
+    this.#checkSizes(stored, stored.events);
   }
 
   async end(): Promise<void> {
     await Promise.all(this.ids.map((id) => this.#given.store.sessions.remove(id)));
+  }
+
+  #checkSizes({ session, messages }: StoredSession, events: readonly NumberedEvent[]): void {
+    expect(session.messageBytes).toBe(messages.reduce((sum, message) => sum + wireBytesOf(message), 0));
+    const texts = events.map(({ event }) => JSON.stringify(event));
+    expect(session.eventBytes).toBe(texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0));
   }
 
   #checkMessages({ session: { status }, messages }: StoredSession): void {
@@ -238,7 +245,7 @@ class History {
       const usage = { ...NO_USAGE, totalTokens: number };
       this.#note(await turns.complete(identity, step(number, command.text, { usage })));
     } else {
-      this.#note(await turns.fail(identity, command.text, { code: "c", message: "m" }));
+      this.#note(await turns.fail(identity, command.text, { code: "model_error", message: "m" }));
     }
   }
 

@@ -129,7 +129,7 @@ export function describeInterrupt(openStore: OpenStore): void {
         if (end === "interrupt") await interrupt(id);
         if (end === "remove") await given.store.sessions.remove(id);
         if (end === "complete") await complete(given.store, turn, "answer");
-        if (end === "fail") await given.store.turns.fail(turn, "", { code: "c", message: "m" });
+        if (end === "fail") await given.store.turns.fail(turn, "", { code: "model_error", message: "m" });
         if (end === "claim by another owner") {
           await given.store.turns.releaseDeadLeases("other");
           await given.store.turns.claim("other", [randomUUID()], [], {});
@@ -163,7 +163,7 @@ export function describeInterrupt(openStore: OpenStore): void {
 /** Every method that takes an identity answers `null`. */
 async function expectRefused(store: { readonly turns: TurnStore }, identity: TurnIdentity): Promise<void> {
   const outcome = { callId: "c", output: 1, isError: false, durationMs: 1 };
-  const failure = { code: "c", message: "m" };
+  const failure = { code: "model_error", message: "m" } as const;
   expect(await store.turns.history(identity, 1000)).toBeNull();
   expect(await store.turns.checkpoint(identity, 0, "late")).toBeNull();
   expect(await store.turns.stepWithCalls(identity, step(1, "late"), [], [])).toBeNull();

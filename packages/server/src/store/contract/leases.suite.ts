@@ -91,7 +91,7 @@ export function describeLeases(openStore: OpenStore): void {
       const before = await everything(given.store, id);
       const { turns } = given.store;
       const outcome = { callId: "a", output: "late", isError: false, durationMs: 1 };
-      const failure = { code: "c", message: "m" };
+      const failure = { code: "model_error", message: "m" } as const;
       const late = async () => [
         await turns.checkpoint(turn, 7, ", late"),
         await turns.stepWithCalls(turn, step(2, "late"), [], []),

@@ -46,6 +46,26 @@ export function describeLists(openStore: OpenStore): void {
       expect(await list([])).toEqual([]);
     });
 
+    it("name all their sessions at once, which are then read as they are", async () => {
+      const wallet = randomUUID();
+      const opened = await openMany(wallet, 4);
+      const defi = randomUUID();
+      await given.clock.advance(1);
+      await chat(given.store, defi, "hello", { app: "defi", publicKey: wallet });
+      const { sessions } = given.store;
+      const query = { publicKey: wallet, apps, after: null };
+      const keys = await sessions.listKeys(query);
+      const read = async (of: string[]) => ids(await sessions.byKeys(keys, of));
+      expect(await read(["default"])).toEqual(opened.toReversed());
+      const last = await record(given.store, opened[2]!);
+      expect(await sessions.listKeys({ ...query, after: last })).toEqual(keys.slice(2));
+      expect(await sessions.listKeys({ ...query, apps: ["default", "defi"] })).toHaveLength(5);
+      await sessions.remove(opened[1]!);
+      await chat(given.store, opened[0]!, "comes to another App", { app: "defi" });
+      expect(await read(["default"])).toEqual([opened[3], opened[2]]);
+      expect(await read(["defi"])).toEqual([opened[0]]);
+    });
+
     it("come in pages that leave nothing out and show nothing twice, whichever of those shown move meanwhile", async () => {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 7);

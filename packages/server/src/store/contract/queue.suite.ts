@@ -99,7 +99,10 @@ export function describeQueue(openStore: OpenStore): void {
       const [second, ...none] = await claim(5);
       expect(none).toEqual([]);
       expect(second?.outcome?.userText).toBe("two");
-      await given.store.turns.fail(identityOf(second!.outcome!), "half", { code: "c", message: "m" });
+      await given.store.turns.fail(identityOf(second!.outcome!), "half", {
+        code: "model_error",
+        message: "m",
+      });
       const [third] = await claim(5);
       expect(third?.outcome?.userText).toBe("three");
       await complete(given.store, third!.outcome!, "answer three");

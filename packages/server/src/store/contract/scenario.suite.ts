@@ -49,6 +49,12 @@ export async function chatWith(store: Store, to: SessionTarget, input: ChatInput
   return committed;
 }
 
+/** Makes the session one of the App, with one message and nothing that runs. */
+export async function bindTo(store: Store, id: string, app: string): Promise<void> {
+  await chat(store, id, "hello", { app });
+  await store.turns.interrupt(target(id), null);
+}
+
 /** A chat whose turn starts at once. */
 export async function startTurn(
   store: Store,
@@ -104,7 +110,8 @@ export async function load(store: Store, id: string): Promise<StoredSession> {
 }
 
 export async function record(store: Store, id: string): Promise<SessionRecord> {
-  return present(await store.sessions.find(id));
+  const { unusedMs: _, ...session } = present(await store.sessions.find(id));
+  return session;
 }
 
 /** Up to `limit` messages of a session after the one with id `after`. */
@@ -126,7 +133,7 @@ export async function allEvents(store: Store, id: string, pageSize = 50): Promis
   for (;;) {
     const page = present(await store.events.after(id, events.at(-1)?.number ?? 0, pageSize));
     events.push(...page.events);
-    if (page.events.length < pageSize) return events;
+    if (page.events.length === 0 || events.at(-1)?.number === page.head) return events;
   }
 }
 

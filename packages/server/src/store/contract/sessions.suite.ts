@@ -109,6 +109,7 @@ export function describeSessions(openStore: OpenStore): void {
       expect(committed).toMatchObject({ outcome: "ok", created: true, events: [] });
       expect(committed?.session).toMatchObject({
         id,
+        spelling: id,
         life,
         app: null,
         title: "New Chat",
@@ -116,6 +117,7 @@ export function describeSessions(openStore: OpenStore): void {
         status: "idle",
         model: "local/one",
         modelChosen: false,
+        modelApp: null,
         utilityModel: null,
         publicKey: null,
         userState: null,
@@ -207,6 +209,25 @@ export function describeSessions(openStore: OpenStore): void {
       expect((await given.store.sessions.rename(id, "Mine"))?.events).toEqual([]);
     });
 
+    it("keeps how its creator spelled its id, and finds it in lower case alone", async () => {
+      const id = newId();
+      const spelling = id.toUpperCase();
+      const birth = { life: newLife(), model: "a/b", spelling };
+      const first = await given.store.sessions.open(
+        { id, birth, load: true },
+        { ...NOTHING, publicKey: "0xs" },
+      );
+      expect(first?.loaded?.session).toMatchObject({ id, spelling });
+      const later = { ...birth, spelling: id };
+      await given.store.sessions.open({ id, birth: later, load: false }, NOTHING);
+      expect(await given.store.sessions.find(id)).toMatchObject({ id, spelling });
+      expect(await given.store.sessions.find(spelling)).toBeNull();
+      expect(await given.store.admin.find(id)).toMatchObject({ id, spelling });
+      const list = { publicKey: "0xs", apps: ["default"], limit: 10, after: null };
+      expect(await given.store.sessions.list(list)).toMatchObject([{ id, spelling }]);
+      expect(await given.store.sessions.remove(id)).toEqual({ life: birth.life, spelling });
+    });
+
     it("sets the model, creates the session for it and says so", async () => {
       const id = newId();
       const choice = { app: "defi", rig: "local/one", utilityModel: "local/two" };
@@ -214,8 +235,15 @@ export function describeSessions(openStore: OpenStore): void {
       expect(first).toMatchObject({
         outcome: "ok",
         created: true,
-        session: { app: "defi", model: "local/one", modelChosen: true, utilityModel: "local/two" },
+        session: {
+          app: null,
+          modelApp: "defi",
+          model: "local/one",
+          modelChosen: true,
+          utilityModel: "local/two",
+        },
       });
+      expect(await given.store.sessions.find(id)).toMatchObject(first!.session);
       expect(types(first?.events ?? [])).toEqual(["state_changed"]);
       const second = await given.store.sessions.setModel(target(id), { ...choice, utilityModel: null });
       expect(second).toMatchObject({ created: false, events: [], session: { utilityModel: "local/two" } });
@@ -230,6 +258,31 @@ export function describeSessions(openStore: OpenStore): void {
       expect(await everything(given.store, id)).toEqual(before);
     });
 
+    it("ends a page of messages by number or by bytes, with one at least", async () => {
+      const id = newId();
+      for (const text of ["one", "é".repeat(40_000), "three", "four"]) await chat(given.store, id, text);
+      const all = (await load(given.store, id)).messages;
+      const end = async (after: string | null, limit: number, bytes: number) => {
+        const page = await given.store.sessions.messagePage(id, after, { limit, bytes });
+        if (page === null || page === "other_app") throw new Error("There is no such page");
+        return [all.findIndex((message) => message.id === page.last), page.hasMore];
+      };
+      expect(await end(null, 10, 1_000_000)).toEqual([3, false]);
+      expect(await end(null, 4, 1_000_000)).toEqual([3, false]);
+      expect(await end(null, 3, 1_000_000)).toEqual([2, true]);
+      expect(await end(null, 10, 80_003)).toEqual([1, true]);
+      expect(await end(null, 10, 80_004)).toEqual([2, true]);
+      expect(await end(null, 10, 1)).toEqual([0, true]);
+      expect(await end(all[0]!.id, 10, 1)).toEqual([1, true]);
+      expect(await end(all[3]!.id, 10, 1)).toEqual([-1, false]);
+      expect((await messagesOf(given.store, id)).map(({ position }) => position)).toEqual([1, 2]);
+      const { sessions } = given.store;
+      const any = { limit: 1, bytes: 1 };
+      expect(await sessions.messagePage(newId(), null, any)).toBeNull();
+      expect(await sessions.messagePage(id, newId(), any)).toBeNull();
+      expect(await sessions.messagePage(id, null, any, ["defi"])).toBe("other_app");
+    });
+
     it("answers pages of messages, and null for a session or message that it does not know", async () => {
       const [id, other] = [newId(), newId()];
       for (const text of ["one", "two", "three"]) await chat(given.store, id, text);
@@ -242,6 +295,26 @@ export function describeSessions(openStore: OpenStore): void {
       const elsewhere = await messagesOf(given.store, other);
       expect(await given.store.sessions.messages(id, elsewhere[0]?.id ?? "", 10)).toBeNull();
       expect(await given.store.sessions.messages(newId(), null, 10)).toBeNull();
+    });
+
+    it("returns how long a session is unused, with the session and with its page of messages", async () => {
+      const { clock, store } = given;
+      const [id, spelling] = [newId(), newId().toUpperCase()];
+      const use = async () => {
+        const page = await store.sessions.messagePage(id, null, { limit: 1, bytes: 1 });
+        if (page === null || page === "other_app") throw new Error("There is no such page");
+        const found = (await store.sessions.find(id))!;
+        expect(found).toMatchObject(page.session);
+        return page.session;
+      };
+      const birth = { ...target(id).birth!, spelling };
+      await store.sessions.open({ ...target(id), birth }, NOTHING);
+      const { life } = await record(store, id);
+      expect(await use()).toEqual({ id, life, spelling, unusedMs: 0 });
+      await clock.advance(7_000);
+      expect(await use()).toMatchObject({ unusedMs: 7_000 });
+      await store.sessions.touch([{ id, life }]);
+      expect(await use()).toMatchObject({ unusedMs: 0 });
     });
 
     it("says which of the used sessions no longer exist in that life", async () => {
@@ -267,7 +340,7 @@ export function describeSessions(openStore: OpenStore): void {
     it("is gone with all that belonged to it, and its life is answered once", async () => {
       const id = randomUUID();
       const turn = await startTurn(given.store, id, "hello");
-      expect(await given.store.sessions.remove(id)).toEqual({ life: turn.life });
+      expect(await given.store.sessions.remove(id)).toMatchObject({ life: turn.life });
       expect(await given.store.sessions.remove(id)).toBeNull();
       expect(await given.store.sessions.find(id)).toBeNull();
       expect(await given.store.sessions.messages(id, null, 10)).toBeNull();

@@ -78,7 +78,7 @@ export function describeTurnProgress(openStore: OpenStore): void {
     it("fails with the text it had, and says why", async () => {
       const id = randomUUID();
       const turn = identityOf(await startTurn(given.store, id, "hello"));
-      const failure = { code: "model_rate_limited", message: "Too many requests." };
+      const failure = { code: "model_rate_limited", message: "Too many requests." } as const;
       const failed = await given.store.turns.fail(turn, "so far", failure);
       expect(failed?.session.status).toBe("idle");
       const { messages, systemEvents } = await load(given.store, id);

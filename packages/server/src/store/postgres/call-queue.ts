@@ -81,7 +81,8 @@ export class CallQueue implements Calls {
   };
 
   read: Calls["read"] = (subject, work) => {
-    const run = () => this.#options.connections.read(work);
+    const now = this.#now();
+    const run = () => this.#options.connections.read((connection) => work(connection, now));
     return this.#ask(subject, { kind: "read", run });
   };
 

@@ -34,8 +34,11 @@ export interface Calls {
     subject: string | null,
     work: (connection: Connection, at: number | null) => Promise<Answer>,
   ): Promise<Answer>;
-  /** One state of the database, read with as many statements as it takes. */
-  read<Answer>(subject: string, work: (connection: Connection) => Promise<Answer>): Promise<Answer>;
+  /** One state of the database, read with as many statements as it takes. `at` as in `look`. */
+  read<Answer>(
+    subject: string,
+    work: (connection: Connection, at: number | null) => Promise<Answer>,
+  ): Promise<Answer>;
 }
 
 /** The subject of calls about a session. */

@@ -67,8 +67,8 @@ export class Changes {
     for (const turn of draft.changedTurns.values()) this.turns.change(key, turn.number, turn);
     for (const action of draft.addedActions) this.actions.add(key, action.number, action);
     for (const action of draft.changedActions.values()) this.actions.change(key, action.number, action);
-    for (const { number, event } of draft.events) {
-      this.events.push([key, number, draft.at, JSON.stringify(event)]);
+    for (const [index, { number }] of draft.events.entries()) {
+      this.events.push([key, number, draft.at, draft.eventTexts[index] ?? ""]);
     }
     for (const { number, item } of draft.systemEvents) {
       this.systemEvents.push([key, number, JSON.stringify(item)]);

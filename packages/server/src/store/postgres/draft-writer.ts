@@ -2,11 +2,13 @@
 
 import type { ActionRecord } from "../../core/action.ts";
 import type { MessageRecord } from "../../core/message.ts";
+import { EVENT_LOG_MAX_BYTES } from "../../core/ports/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
 import type { TurnRecord } from "../../core/turn.ts";
 import { listText, usageText } from "../rows.ts";
 import { prepareDelete, prepareInsert, prepareUpdate, type Row, type Write } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
+import { cutLogs } from "./event-log.ts";
 import { writesOfSessions } from "./session-writer.ts";
 import { together } from "./together.ts";
 
@@ -123,8 +125,13 @@ export function writeOf(changes: Changes): Write {
 
 function writesOf(changes: Changes): readonly Write[] {
   const streamed = [...changes.streamed.values()];
+  const sessions = [...changes.sessions.values()];
+  const appended = new Set(changes.events.map(([key]) => key));
+  const overfull = [...changes.sessions].flatMap(([key, { state }]) =>
+    appended.has(key) && (state.session.eventBytes ?? 0) > EVENT_LOG_MAX_BYTES ? [key] : [],
+  );
   return [
-    ...writesOfSessions([...changes.sessions.values()]),
+    ...writesOfSessions(sessions),
     insertMessages(changes.messages.added(messageRow)),
     updateMessages(changes.messages.changed(changedMessageRow)),
     insertTurns(changes.turns.added(turnRow)),
@@ -147,6 +154,7 @@ function writesOf(changes: Changes): readonly Write[] {
       ),
     ),
     insertEvents(changes.events),
+    cutLogs(overfull),
     insertSystemEvents(changes.systemEvents),
     keepLastSystemEvents([...new Set(changes.systemEvents.map(([key]) => key ?? null))].map((key) => [key])),
     insertActions(changes.actions.added(actionRow)),

@@ -2,10 +2,9 @@ import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/event-s
 import type { NumberedEvent } from "../../core/session-event.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
+import { dropEvents } from "./event-log.ts";
 import { lockSessions } from "./session-locks.ts";
-import { prepareDelete, prepareUpdate } from "./bulk.ts";
 import { prepare } from "./statement.ts";
-import { together } from "./together.ts";
 
 interface LogRow {
   readonly key: number;
@@ -68,12 +67,6 @@ const candidates = (isLong: string) =>
   );
 const longerThan = candidates("true");
 const longerThanMany = candidates(`head - event_floor > ${LONG_LOG}`);
-const forget = prepareDelete(
-  "events",
-  { session_key: "bigint" },
-  { also: { floor: "bigint" }, further: "old.number <= given.floor" },
-);
-const raiseFloor = prepareUpdate("sessions", { event_floor: "bigint" }, { key: "bigint" });
 
 function trimWith(calls: Calls): EventStore["trim"] {
   // Where the last call ended: many logs may be long and young, and no call may look at all of them.
@@ -101,9 +94,6 @@ async function trimLogs(connection: Connection, rows: readonly TrimmableRow[]): 
   const locked = await lockSessions(connection, { keys: rows.map(({ key }) => key) }, "passes over");
   const alive = new Set(locked.map(({ key }) => key));
   const trimmed = rows.filter(({ key }) => alive.has(key));
-  await together([
-    forget(trimmed.map(({ key, floor }) => [key, floor]))(connection),
-    raiseFloor(trimmed.map(({ key, floor }) => [floor, key]))(connection),
-  ]);
+  await dropEvents(trimmed)(connection);
   return trimmed.length;
 }

@@ -46,7 +46,7 @@ export async function expireSessions(
         ? ofDefault.all(connection, retention, before, left)
         : ofApp.all(connection, retention, before, left, app);
     };
-    // An empty session has no wallet either: it goes at whichever time comes first.
+    // An empty session goes at whichever time comes first, with a wallet or without.
     ended.push(...(await find(0, Math.max(emptyBefore, unboundBefore))));
     ended.push(...(await find(1, unboundBefore)));
   };

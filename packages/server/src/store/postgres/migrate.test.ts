@@ -59,9 +59,9 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
   it("runs each once when five begin at the same time, also where one takes its time", async () => {
     const slow = migration(
       OURS.length + 1,
-      "SELECT pg_sleep(0.3); CREATE TABLE slow (x integer); INSERT INTO slow VALUES (1)",
+      "SELECT pg_sleep(1.2); CREATE TABLE slow (x integer); INSERT INTO slow VALUES (1)",
     );
-    const nodes = Array.from({ length: 5 }, () => new Connections({ url: database.url, statementMs: 100 }));
+    const nodes = Array.from({ length: 5 }, () => new Connections({ url: database.url, statementMs: 1000 }));
     try {
       await Promise.all(nodes.map((node) => migrate(node, [...OURS, slow])));
     } finally {
@@ -210,6 +210,28 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       "SELECT session_key::integer, number::integer FROM turns WHERE behind_waiting = 1",
     );
     expect(behind).toEqual([{ session_key: 1, number: 2 }]);
+  });
+
+  it("leaves existing sessions for the cleanup to count, and adds only columns to them", async () => {
+    await migrate(connections, OURS.slice(0, 4));
+    await database.query(
+      `INSERT INTO sessions (key, id, life, title, title_source, status, model, model_chosen, public_key, head, message_count, turn_count, epoch, created_at, updated_at, used_at, retention)
+         VALUES (1, 'full', 'a', 'New Chat', 'placeholder', 'idle', 'm', 0, 'w', 2, 1, 1, 0, 1, 1, 1, 2),
+                (2, 'empty', 'b', 'New Chat', 'placeholder', 'idle', 'm', 0, 'w', 0, 0, 0, 0, 1, 1, 1, 2),
+                (3, 'titled', 'c', 'Mine', 'user', 'idle', 'm', 0, 'w', 0, 0, 0, 0, 1, 1, 1, 2);
+       INSERT INTO messages (session_key, position, id, turn, role, status, created_at, tool_calls, content)
+         VALUES (1, 1, 'x', 1, 'user', 'complete', 1, '[1]', 'ü');
+       INSERT INTO events (session_key, number, at, payload) VALUES (1, 1, 1, '{}'), (1, 2, 1, '"ü"')`,
+    );
+    await migrate(connections, OURS);
+    const rows = await database.query(
+      "SELECT id, message_bytes::integer, event_bytes::integer, retention FROM sessions ORDER BY key",
+    );
+    expect(rows).toEqual([
+      { id: "full", message_bytes: null, event_bytes: null, retention: 2 },
+      { id: "empty", message_bytes: null, event_bytes: null, retention: 2 },
+      { id: "titled", message_bytes: null, event_bytes: null, retention: 2 },
+    ]);
   });
 
   it("takes what a node of the version before writes, which knows nothing of the new columns", async () => {

@@ -40,7 +40,8 @@ export async function openRateCounters(options: RateCountersOptions): Promise<Ra
     timers.every(SWEEP_MS, () => void Promise.all([windows.sweep(), places.sweep()]).catch(complain)),
   ];
   return {
-    take: (key, limit, windowMs) => windows.take(key, limit, windowMs),
+    take: (key, windowMs) => windows.take(key, windowMs),
+    peek: (key, windowMs) => windows.peek(key, windowMs),
     hold: (key, limit) => places.hold(key, limit),
     release: (key) => places.release(key),
     close: async () => {

@@ -1,5 +1,6 @@
 // Counts of the current minute, one row a key, for all nodes.
 
+import type { WindowCount } from "../../core/ports/rate-counters.ts";
 import type { Connections } from "./connections.ts";
 import { answerOf } from "./failures.ts";
 import { byKey, Gathered, type Answered } from "./gathered.ts";
@@ -9,7 +10,6 @@ import { prepare } from "./statement.ts";
 
 interface Take {
   readonly key: string;
-  readonly limit: number;
   readonly windowMs: number;
 }
 
@@ -28,6 +28,10 @@ const count = prepare<
    RETURNING key, taken, ends_at - ${AT} AS left_ms`,
 );
 
+const read = prepare<[string, number | null], { readonly taken: number; readonly left_ms: number }>(
+  `SELECT taken, ends_at - ${timeGiven("$2")} AS left_ms FROM rate_windows WHERE key = $1 AND ends_at > ${timeGiven("$2")}`,
+);
+
 const PORTION = 1_000;
 const forget = prepare<[number | null]>(
   `DELETE FROM rate_windows WHERE key IN (
@@ -37,15 +41,28 @@ const forget = prepare<[number | null]>(
 export class RateWindows {
   readonly #connections: Connections;
   readonly #now: () => number | null;
-  readonly #takes = new Gathered<Take, number>((takes) => this.#count(takes));
+  readonly #takes = new Gathered<Take, WindowCount>((takes) => this.#count(takes));
 
   constructor(connections: Connections, now: () => number | null) {
     this.#connections = connections;
     this.#now = now;
   }
 
-  take(key: string, limit: number, windowMs: number): Promise<number> {
-    return this.#takes.ask({ key, limit, windowMs });
+  take(key: string, windowMs: number): Promise<WindowCount> {
+    return this.#takes.ask({ key, windowMs });
+  }
+
+  async peek(key: string, windowMs: number): Promise<WindowCount> {
+    try {
+      const row = await repeated(() =>
+        this.#connections.use((connection) => read.get(connection, key, this.#now())),
+      );
+      return row === undefined
+        ? { count: 0, endsInMs: windowMs }
+        : { count: row.taken, endsInMs: row.left_ms };
+    } catch (error) {
+      throw answerOf(error);
+    }
   }
 
   /** Removes counts that are over. */
@@ -54,7 +71,7 @@ export class RateWindows {
     while ((await portion()) === PORTION);
   }
 
-  async #count(takes: readonly Take[]): Promise<readonly Answered<number>[]> {
+  async #count(takes: readonly Take[]): Promise<readonly Answered<WindowCount>[]> {
     const groups = [...byKey(takes)];
     const keys = groups.map(([key]) => key);
     const numbers = groups.map(([, { length }]) => length);
@@ -74,12 +91,12 @@ export class RateWindows {
 function inOrder(
   takes: readonly Take[],
   windows: ReadonlyMap<string, { readonly taken: number; readonly left_ms: number }>,
-): readonly Answered<number>[] {
+): readonly Answered<WindowCount>[] {
   const behind = new Map(Array.from(byKey(takes), ([key, { length }]) => [key, length]));
-  return takes.map(({ key, limit }) => {
+  return takes.map(({ key }) => {
     const { taken = Infinity, left_ms: leftMs = 0 } = windows.get(key) ?? {};
     const left = (behind.get(key) ?? 0) - 1;
     behind.set(key, left);
-    return { value: taken - left <= limit ? 0 : Math.max(1, leftMs) };
+    return { value: { count: taken - left, endsInMs: Math.max(1, leftMs) } };
   });
 }

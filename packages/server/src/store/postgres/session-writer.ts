@@ -1,6 +1,6 @@
 // The row of a session: its columns, in one place, and how they are written.
 
-import { changingCells, type ChangingColumn } from "../session-cells.ts";
+import { changingCells, lastingCells, type ChangingColumn } from "../session-cells.ts";
 import { prepareInsert, prepareUpdate, type Columns, type Write } from "./bulk.ts";
 import type { SessionState } from "./session-state.ts";
 
@@ -12,12 +12,15 @@ const CHANGING = {
   status: "text",
   model: "text",
   model_chosen: "smallint",
+  model_app: "text",
   utility_model: "text",
   public_key: "text",
   user_state: "text",
   head: "bigint",
   message_count: "bigint",
   turn_count: "bigint",
+  message_bytes: "bigint",
+  event_bytes: "bigint",
   epoch: "bigint",
   updated_at: "bigint",
   used_at: "bigint",
@@ -28,6 +31,7 @@ const insert = prepareInsert("sessions", {
   ...CHANGING,
   key: "bigint",
   id: "text",
+  spelling: "text",
   life: "text",
   created_at: "bigint",
 });
@@ -45,10 +49,7 @@ export function writesOfSessions(
     insert(
       inOrder(born).map(({ state: { session }, at }) => [
         ...changingCells(session, at),
-        session.key,
-        session.id,
-        session.life,
-        session.createdAt,
+        ...lastingCells(session),
       ]),
     ),
     update(changed.map(({ state: { session }, at }) => [...changingCells(session, at), session.key])),

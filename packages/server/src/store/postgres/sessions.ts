@@ -1,29 +1,40 @@
 import { fateOf } from "../../core/decisions/fate.ts";
 import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
-import type { SessionStore, SessionVersion, StreamedText } from "../../core/ports/session-store.ts";
+import {
+  MESSAGE_PORTION_BYTES,
+  type SessionStore,
+  type SessionUse,
+  type SessionVersion,
+  type StreamedText,
+} from "../../core/ports/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
-import { toMessage, toSession, type MessageRow, type SessionRow } from "../rows.ts";
+import { BEFORE_ALL, MESSAGE_BYTES, pageEnd } from "../pages.ts";
+import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, PASSED_OVER, type Calls } from "./calls.ts";
 import { expireSessions } from "./expiry.ts";
 import { openWithoutWriting, touchWithoutWriting } from "./full-disk.ts";
 import { removeSessions } from "./removal.ts";
 import { lockSessions } from "./session-locks.ts";
+import { countSizesWith } from "./sizes.ts";
 import { prepare } from "./statement.ts";
-import { MESSAGE, SESSION } from "./columns.ts";
+import { MESSAGE, of, SESSION } from "./columns.ts";
+import type { Connection } from "./connections.ts";
 
-const byId = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1`);
+const byId = prepare<[string], SessionRow & { readonly now: number }>(
+  `SELECT ${SESSION}, floor(extract(epoch FROM now()) * 1000)::bigint AS now FROM sessions WHERE id = $1`,
+);
 
 export function sessionsOf(calls: Calls): SessionStore {
   const existing = (id: string) => ({ id, birth: null, load: false });
   return {
     open: openWith(calls),
     find: (id) =>
-      calls.look(ofSession(id), async (connection) => {
+      calls.look(ofSession(id), async (connection, at) => {
         const row = await byId.get(connection, id);
-        return row === undefined ? null : toSession(row);
+        return row === undefined ? null : { ...toSession(row), ...toSessionUse(row, at ?? row.now) };
       }),
     ...versionsWith(calls),
-    list: listWith(calls),
+    ...listWith(calls),
     rename: (id, title, apps) =>
       calls.change(id, {}, (transaction, at) =>
         transaction.change(at, existing(id), (draft) => decideRename(draft, title, apps), fateOf),
@@ -41,11 +52,12 @@ export function sessionsOf(calls: Calls): SessionStore {
         }
         if (!countsAs(row, apps)) return "other_app";
         await removeSessions(connection, [row.key]);
-        return { life: row.life };
+        return { life: row.life, spelling: row.spelling ?? row.id };
       }),
-    messages: messagesWith(calls),
+    ...messagesWith(calls),
     touch: touchWith(calls),
     expire: (input) => calls.alone("expiry", (connection) => expireSessions(connection, input)),
+    countSizes: countSizesWith(calls),
   };
 }
 
@@ -95,34 +107,89 @@ const furtherOfWallet = prepare<[string, readonly string[], number, number, numb
   `SELECT ${SESSION} FROM sessions WHERE ${OF_APPS} AND (updated_at, key) < ($4, $5) ${NEWEST_FIRST}`,
 );
 
-function listWith(calls: Calls): SessionStore["list"] {
-  return ({ publicKey, apps, limit, after }) =>
-    calls.look(null, async (connection) => {
-      const rows =
-        after === null
-          ? await firstOfWallet.all(connection, publicKey, apps, limit)
-          : await furtherOfWallet.all(connection, publicKey, apps, limit, after.updatedAt, after.key);
-      return rows.map(toSession);
-    });
+const keysOfWallet = prepare<[string, readonly string[], number, number], { readonly key: number }>(
+  `SELECT key FROM sessions WHERE ${OF_APPS} AND (updated_at, key) < ($3, $4) ORDER BY updated_at DESC, key DESC`,
+);
+const byKeys = prepare<[readonly number[]], SessionRow>(
+  `SELECT ${of("s", SESSION)} FROM unnest($1::bigint[]) WITH ORDINALITY AS wanted (key, place)
+   JOIN sessions AS s USING (key) ORDER BY place`,
+);
+
+function listWith(calls: Calls): Pick<SessionStore, "list" | "listKeys" | "byKeys"> {
+  return {
+    list: ({ publicKey, apps, limit, after }) =>
+      calls.look(null, async (connection) => {
+        const rows =
+          after === null
+            ? await firstOfWallet.all(connection, publicKey, apps, limit)
+            : await furtherOfWallet.all(connection, publicKey, apps, limit, after.updatedAt, after.key);
+        return rows.map(toSession);
+      }),
+    listKeys: ({ publicKey, apps, after }) =>
+      calls.look(null, async (connection) => {
+        const { updatedAt, key } = after ?? BEFORE_ALL;
+        const rows = await keysOfWallet.all(connection, publicKey, apps, updatedAt, key);
+        return rows.map((row) => row.key);
+      }),
+    byKeys: (keys, apps) =>
+      calls.look(null, async (connection) => {
+        const sessions = (await byKeys.all(connection, keys)).map(toSession);
+        return sessions.filter((session) => countsAs(session, apps));
+      }),
+  };
 }
 
 const positionOf = prepare<[number, string], { readonly position: number }>(
   "SELECT position FROM messages WHERE session_key = $1 AND id = $2",
 );
-const messagesAfter = prepare<[number, number, number], MessageRow>(
-  `SELECT ${MESSAGE} FROM messages WHERE session_key = $1 AND position > $2 ORDER BY position LIMIT $3`,
+const IN_ORDER = "FROM messages WHERE session_key = $1 AND position > $2 ORDER BY position LIMIT $3";
+const sizesAfter = prepare<[number, number, number], { readonly id: string; readonly bytes: number }>(
+  `SELECT id, ${MESSAGE_BYTES} AS bytes ${IN_ORDER}`,
+);
+// Measured first, so that no text beyond the portion is read or sent.
+const messagesAfter = prepare<[number, number, number, number], MessageRow>(
+  `SELECT ${of("m", MESSAGE)} FROM (
+     SELECT position, sum(bytes) OVER (ORDER BY position) - bytes AS before
+     FROM (SELECT position, ${MESSAGE_BYTES} AS bytes ${IN_ORDER}) AS sizes
+   ) AS measured JOIN messages AS m ON m.session_key = $1 AND m.position = measured.position
+   WHERE before < $4::bigint ORDER BY m.position`,
 );
 
-function messagesWith(calls: Calls): SessionStore["messages"] {
-  return (id, after, limit, apps) =>
-    calls.read(ofSession(id), async (connection) => {
+interface PlacedSession {
+  readonly key: number;
+  readonly position: number;
+  readonly use: SessionUse;
+}
+
+function messagesWith(calls: Calls): Pick<SessionStore, "messagePage" | "messages"> {
+  const fromPlace = <Result>(
+    [id, after, apps]: readonly [string, string | null, readonly string[] | undefined],
+    read: (connection: Connection, session: PlacedSession) => Promise<Result>,
+  ) =>
+    calls.read(ofSession(id), async (connection, at) => {
       const session = await byId.get(connection, id);
       if (session === undefined) return null;
       if (!countsAs(session, apps)) return "other_app";
       const position = after === null ? 0 : (await positionOf.get(connection, session.key, after))?.position;
       if (position === undefined) return null;
-      return (await messagesAfter.all(connection, session.key, position, limit)).map(toMessage);
+      return await read(connection, {
+        key: session.key,
+        position,
+        use: toSessionUse(session, at ?? session.now),
+      });
     });
+  return {
+    messagePage: (id, after, { limit, bytes }, apps) =>
+      fromPlace([id, after, apps], async (connection, { key, position, use }) => {
+        const sizes = await sizesAfter.all(connection, key, position, limit + 1);
+        return { ...pageEnd(sizes, limit, bytes), session: use };
+      }),
+    messages: (id, after, limit, apps) =>
+      fromPlace([id, after, apps], async (connection, { key, position }) => {
+        const rows = await messagesAfter.all(connection, key, position, limit, MESSAGE_PORTION_BYTES);
+        return rows.map(toMessage);
+      }),
+  };
 }
 
 const alive = "sessions s JOIN unnest($1::text[], $2::text[]) AS u (id, life) USING (id, life)";

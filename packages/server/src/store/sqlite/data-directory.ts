@@ -4,6 +4,7 @@ import { existsSync, closeSync, fsyncSync, mkdirSync, opendirSync, openSync, sta
 import { dirname, join } from "node:path";
 import { pathFailure } from "../../core/path-failure.ts";
 import { DATABASE_FILE } from "./database.ts";
+import { OWNER_ONLY_FOLDER } from "./private-files.ts";
 
 const OTHER = "choose another directory with COLLOQUY_DATA_DIR.";
 const RIGHTS = `Let the user of the service write there, or ${OTHER}`;
@@ -69,7 +70,7 @@ export function inDirectory<Result>(directory: string | null, open: () => Result
 /** Somebody else may make it at the same moment. */
 function makeFolder(folder: string): void {
   try {
-    mkdirSync(folder, { mode: 0o700 });
+    mkdirSync(folder, { mode: OWNER_ONLY_FOLDER });
   } catch (error) {
     if (!existsSync(folder)) throw error;
   }

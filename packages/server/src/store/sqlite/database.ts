@@ -4,14 +4,16 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { readMigrations } from "../migrations.ts";
 import { migrate } from "./migrate.ts";
+import { createPrivateFile } from "./private-files.ts";
 
 /** Milliseconds that a statement waits for another process, such as an administrating command, to finish its transaction. */
-const BUSY_TIMEOUT_MS = 5000;
+export const BUSY_TIMEOUT_MS = 5000;
 
-/** FULL syncs the log in every commit: acknowledged means durable. */
+/** FULL syncs the log in every commit: acknowledged means durable. What is deleted is overwritten with zeros in its pages. */
 const SETTINGS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
+  PRAGMA secure_delete = ON;
   PRAGMA cache_size = -16384;
   PRAGMA temp_store = MEMORY;
 `;
@@ -33,6 +35,8 @@ export function openDatabase(directory: string | null, at: number): DatabaseSync
 /** The database as it is, made when absent. */
 export function connect(directory: string | null): DatabaseSync {
   const path = directory === null ? ":memory:" : join(directory, DATABASE_FILE);
+  // SQLite gives the log and its index the rights of the database.
+  if (directory !== null) createPrivateFile(path);
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: false });
   try {
     database.exec(SETTINGS);

@@ -5,8 +5,10 @@ import type { SessionDraft } from "../../core/decisions/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { SessionRecord } from "../../core/session.ts";
+import { EVENT_LOG_MAX_BYTES } from "../../core/ports/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
 import { LEASE_MS, type TurnRecord } from "../../core/turn.ts";
+import { prepareEventLog } from "./event-log.ts";
 import { prepareSessionWriter } from "./session-writer.ts";
 import { listText, usageText } from "../rows.ts";
 import { prepare } from "./statement.ts";
@@ -129,8 +131,13 @@ function prepareEventWriter(database: DatabaseSync): (key: number, draft: Sessio
     `DELETE FROM system_events WHERE session_key = ?1 AND number <=
        (SELECT number FROM system_events WHERE session_key = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)`,
   );
+  const eventLog = prepareEventLog(database);
   return (key, draft) => {
-    for (const { number, event } of draft.events) insert.run(key, number, draft.at, JSON.stringify(event));
+    for (const [index, { number }] of draft.events.entries()) {
+      insert.run(key, number, draft.at, draft.eventTexts[index] ?? "");
+    }
+    const { eventBytes } = draft.session;
+    if (draft.events.length > 0 && (eventBytes ?? 0) > EVENT_LOG_MAX_BYTES) eventLog.cut(key);
     if (draft.systemEvents.length === 0) return;
     for (const { number, item } of draft.systemEvents) {
       insertSystemEvent.run(key, number, JSON.stringify(item));

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/event-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import type { Synchronous } from "./calls.ts";
+import { prepareEventLog } from "./event-log.ts";
 import { prepare } from "./statement.ts";
 
 interface LogRow {
@@ -60,11 +61,7 @@ function prepareTrim(database: DatabaseSync): Synchronous<EventStore>["trim"] {
     `SELECT number FROM events WHERE session_key = ? AND number > ? AND number <= ? AND at >= ?
      ORDER BY number LIMIT 1`,
   );
-  const forget = prepare<[number, number]>(
-    database,
-    "DELETE FROM events WHERE session_key = ? AND number <= ?",
-  );
-  const raiseFloor = prepare<[number, number]>(database, "UPDATE sessions SET event_floor = ? WHERE key = ?");
+  const eventLog = prepareEventLog(database);
   // Where the last call ended: many logs may be long and young, and no call may look at all of them.
   let position = 0;
   return (_at, { keepCount, keepAfter, limit }) => {
@@ -81,8 +78,7 @@ function prepareTrim(database: DatabaseSync): Synchronous<EventStore>["trim"] {
       const young = firstYoung.get(key, event_floor, last, keepAfter);
       const floor = young === undefined ? last : young.number - 1;
       if (floor <= event_floor) continue;
-      forget.run(key, floor);
-      raiseFloor.run(floor, key);
+      eventLog.dropUpTo(key, floor);
       trimmed += 1;
     }
     return trimmed;

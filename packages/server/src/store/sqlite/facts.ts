@@ -24,6 +24,7 @@ import {
 import { prepare } from "./statement.ts";
 
 export interface Facts {
+  sessionRow(id: string): SessionRow | undefined;
   sessionById(id: string): SessionRecord | null;
   sessionByKey(key: number): SessionRecord | null;
   countOpenTurns(session: SessionRecord): Pick<ChatFacts, "openTurns" | "waits">;
@@ -65,6 +66,7 @@ export function prepareFacts(database: DatabaseSync): Facts {
     status === "processing" ? streamed(key, null) : "";
   const sessionFrom = (row: SessionRow | undefined) => (row === undefined ? null : toSession(row));
   return {
+    sessionRow: (id) => byId.get(id),
     sessionById: (id) => sessionFrom(byId.get(id)),
     sessionByKey: (key) => sessionFrom(byKey.get(key)),
     ...prepareOpenTurns(database, pendingActions),

@@ -4,6 +4,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createPrivateFile, OWNER_ONLY } from "./private-files.ts";
 import { forgetAddress, removeOldAddress } from "./served-address.ts";
 
 const SQLITE_BUSY = 5;
@@ -39,6 +40,7 @@ export function lockDirectory(directory: string, processId: number | null): { re
 
 /** Holds a file, made when absent, until released or until the process ends; `null` when somebody else holds it. */
 export function lockFile(path: string): { release(): void } | null {
+  createPrivateFile(path);
   const lock = new DatabaseSync(path);
   try {
     lock.exec("BEGIN EXCLUSIVE");
@@ -58,7 +60,7 @@ function isBusy(error: unknown): boolean {
 function noteOwner(path: string, processId: number | null): void {
   try {
     rmSync(path, { force: true });
-    if (processId !== null) writeFileSync(path, `${processId}\n`);
+    if (processId !== null) writeFileSync(path, `${processId}\n`, { mode: OWNER_ONLY });
   } catch {
     // The lock itself is held.
   }

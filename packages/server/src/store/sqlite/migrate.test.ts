@@ -72,6 +72,28 @@ describe("migrate", () => {
     expect(behind).toMatchObject([{ session_key: 1, number: 2 }]);
   });
 
+  it("leaves existing sessions for the cleanup to count, and adds only columns to them", () => {
+    migrate(database, OURS.slice(0, 4), 5);
+    database.exec(
+      `INSERT INTO sessions (key, id, life, title, title_source, status, model, model_chosen, public_key, head, message_count, turn_count, epoch, created_at, updated_at, used_at, retention)
+         VALUES (1, 'full', 'a', 'New Chat', 'placeholder', 'idle', 'm', 0, 'w', 2, 1, 1, 0, 1, 1, 1, 2),
+                (2, 'empty', 'b', 'New Chat', 'placeholder', 'idle', 'm', 0, 'w', 0, 0, 0, 0, 1, 1, 1, 2),
+                (3, 'titled', 'c', 'Mine', 'user', 'idle', 'm', 0, 'w', 0, 0, 0, 0, 1, 1, 1, 2);
+       INSERT INTO messages (session_key, position, id, turn, role, status, created_at, tool_calls, content)
+         VALUES (1, 1, 'x', 1, 'user', 'complete', 1, '[1]', 'ü');
+       INSERT INTO events (session_key, number, at, payload) VALUES (1, 1, 1, '{}'), (1, 2, 1, '"ü"')`,
+    );
+    migrate(database, OURS, 6);
+    const rows = database
+      .prepare("SELECT id, message_bytes, event_bytes, retention FROM sessions ORDER BY key")
+      .all();
+    expect(rows).toMatchObject([
+      { id: "full", message_bytes: null, event_bytes: null, retention: 2 },
+      { id: "empty", message_bytes: null, event_bytes: null, retention: 2 },
+      { id: "titled", message_bytes: null, event_bytes: null, retention: 2 },
+    ]);
+  });
+
   it("takes what the version before writes, which knows nothing of the new columns", () => {
     migrate(database, OURS, 5);
     database.exec(

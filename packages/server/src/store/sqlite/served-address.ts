@@ -3,6 +3,7 @@
 
 import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { OWNER_ONLY } from "./private-files.ts";
 
 const ADDRESS_FILE = "server.address";
 
@@ -10,7 +11,7 @@ const ADDRESS_FILE = "server.address";
 export function noteAddress(directory: string, url: string): void {
   const path = join(directory, ADDRESS_FILE);
   try {
-    writeFileSync(`${path}.new`, `${url}\n`, { mode: 0o600 });
+    writeFileSync(`${path}.new`, `${url}\n`, { mode: OWNER_ONLY });
     renameSync(`${path}.new`, path);
   } catch {
     // Commands say that they do not know where it is.

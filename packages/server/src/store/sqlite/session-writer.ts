@@ -2,14 +2,14 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionRecord } from "../../core/session.ts";
-import { CHANGING_COLUMNS, changingCells } from "../session-cells.ts";
+import { CHANGING_COLUMNS, changingCells, LASTING_COLUMNS, lastingCells } from "../session-cells.ts";
 import { prepare } from "./statement.ts";
 
 /** Writes a session as it is after a transaction at `at`, which also is its last use. `before` is `null` for a new one. */
 export type WriteSession = (before: SessionRecord | null, session: SessionRecord, at: number) => void;
 
 export function prepareSessionWriter(database: DatabaseSync): WriteSession {
-  const columns = [...CHANGING_COLUMNS, "key", "id", "life", "created_at"];
+  const columns = [...CHANGING_COLUMNS, ...LASTING_COLUMNS];
   const insert = database.prepare(
     `INSERT INTO sessions (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
   );
@@ -19,7 +19,7 @@ export function prepareSessionWriter(database: DatabaseSync): WriteSession {
   const noteUse = prepare<[number, number]>(database, "UPDATE sessions SET used_at = ? WHERE key = ?");
   return (before, session, at) => {
     if (before === null) {
-      insert.run(...changingCells(session, at), session.key, session.id, session.life, session.createdAt);
+      insert.run(...changingCells(session, at), ...lastingCells(session));
     } else if (before === session) {
       noteUse.run(at, session.key);
     } else {

@@ -1,11 +1,17 @@
 import type { DatabaseSync } from "node:sqlite";
 import { fateOf } from "../../core/decisions/fate.ts";
 import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
-import type { SessionStore, SessionVersion } from "../../core/ports/session-store.ts";
+import type { MessageRecord } from "../../core/message.ts";
+import {
+  MESSAGE_PORTION_BYTES,
+  type SessionStore,
+  type SessionVersion,
+} from "../../core/ports/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./removal.ts";
-import { toMessage, toSession, type MessageRow, type SessionRow } from "../rows.ts";
+import { BEFORE_ALL, COUNT_SIZES, MESSAGE_BYTES, pageEnd } from "../pages.ts";
+import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -18,12 +24,19 @@ interface LifeRow {
 export function prepareSessions(database: DatabaseSync, transaction: Transaction): Synchronous<SessionStore> {
   const { facts, change } = transaction;
   const remove = prepareRemoval(database);
+  const countSizes = prepare<[number]>(
+    database,
+    `${COUNT_SIZES} IN (SELECT key FROM sessions INDEXED BY sessions_without_sizes WHERE message_bytes IS NULL ORDER BY key LIMIT ?)`,
+  );
   const existing = (id: string) => ({ id, birth: null, load: false });
   return {
     open: (at, target, input, apps) => change(at, target, (draft) => decideOpen(draft, input, apps), fateOf),
-    find: (_at, id) => facts.sessionById(id),
+    find: (at, id) => {
+      const row = facts.sessionRow(id);
+      return row === undefined ? null : { ...toSession(row), ...toSessionUse(row, at) };
+    },
     ...prepareVersions(database, transaction),
-    list: prepareList(database),
+    ...prepareList(database),
     rename: (at, id, title, apps) =>
       change(at, existing(id), (draft) => decideRename(draft, title, apps), fateOf),
     setModel: (at, target, choice) => change(at, target, (draft) => decideModel(draft, choice), fateOf),
@@ -32,11 +45,12 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
       if (session === null) return null;
       if (!countsAs(session, apps)) return "other_app";
       remove(session.key);
-      return { life: session.life };
+      return { life: session.life, spelling: session.spelling };
     },
-    messages: prepareMessages(database, transaction),
+    ...prepareMessages(database, transaction),
     touch: prepareTouch(database),
     expire: prepareExpire(database, remove),
+    countSizes: (_at, limit) => countSizes.run(limit),
   };
 }
 
@@ -67,8 +81,11 @@ function prepareVersions(
   };
 }
 
-function prepareList(database: DatabaseSync): Synchronous<SessionStore>["list"] {
-  const columns = "SELECT * FROM sessions INDEXED BY sessions_by_wallet WHERE public_key = ?1";
+function prepareList(
+  database: DatabaseSync,
+): Pick<Synchronous<SessionStore>, "list" | "listKeys" | "byKeys"> {
+  const ofWallet = "FROM sessions INDEXED BY sessions_by_wallet WHERE public_key = ?1";
+  const columns = `SELECT * ${ofWallet}`;
   const ofApps = `coalesce(app, '${DEFAULT_APP}') IN (SELECT value FROM json_each(?2))`;
   const order = "ORDER BY updated_at DESC, key DESC LIMIT ?3";
   const first = prepare<[string, string, number], SessionRow>(database, `${columns} AND ${ofApps} ${order}`);
@@ -76,34 +93,70 @@ function prepareList(database: DatabaseSync): Synchronous<SessionStore>["list"] 
     database,
     `${columns} AND (updated_at, key) < (?4, ?5) AND ${ofApps} ${order}`,
   );
-  return (_at, { publicKey, apps, limit, after }) => {
-    const among = JSON.stringify(apps);
-    const rows =
-      after === null
-        ? first.all(publicKey, among, limit)
-        : further.all(publicKey, among, limit, after.updatedAt, after.key);
-    return rows.map(toSession);
+  const keys = prepare<[string, string, number, number], { readonly key: number }>(
+    database,
+    `SELECT key ${ofWallet} AND (updated_at, key) < (?3, ?4) AND ${ofApps} ORDER BY updated_at DESC, key DESC`,
+  );
+  const byKey = prepare<[number], SessionRow>(database, "SELECT * FROM sessions WHERE key = ?");
+  return {
+    list: (_at, { publicKey, apps, limit, after }) => {
+      const among = JSON.stringify(apps);
+      const rows =
+        after === null
+          ? first.all(publicKey, among, limit)
+          : further.all(publicKey, among, limit, after.updatedAt, after.key);
+      return rows.map(toSession);
+    },
+    listKeys: (_at, { publicKey, apps, after }) => {
+      const { updatedAt, key } = after ?? BEFORE_ALL;
+      return keys.all(publicKey, JSON.stringify(apps), updatedAt, key).map((row) => row.key);
+    },
+    byKeys: (_at, wanted, apps) =>
+      wanted
+        .flatMap((key) => byKey.get(key) ?? [])
+        .map(toSession)
+        .filter((session) => countsAs(session, apps)),
   };
 }
 
 function prepareMessages(
   database: DatabaseSync,
   { facts }: Transaction,
-): Synchronous<SessionStore>["messages"] {
+): Pick<Synchronous<SessionStore>, "messagePage" | "messages"> {
   const positionOf = prepare<[number, string], { readonly position: number }>(
     database,
     "SELECT position FROM messages WHERE session_key = ? AND id = ?",
   );
-  const page = prepare<[number, number, number], MessageRow>(
-    database,
-    "SELECT * FROM messages WHERE session_key = ? AND position > ? ORDER BY position LIMIT ?",
-  );
-  return (_at, id, after, limit, apps) => {
-    const session = facts.sessionById(id);
-    if (session === null) return null;
-    if (!countsAs(session, apps)) return "other_app";
-    const position = after === null ? 0 : positionOf.get(session.key, after)?.position;
-    return position === undefined ? null : page.all(session.key, position, limit).map(toMessage);
+  const inOrder = "FROM messages WHERE session_key = ? AND position > ? ORDER BY position LIMIT ?";
+  const sizes = database.prepare(`SELECT id, ${MESSAGE_BYTES} AS bytes ${inOrder}`);
+  const portion = database.prepare(`SELECT *, ${MESSAGE_BYTES} AS bytes ${inOrder}`);
+  /** Where in the session it begins. */
+  const beginning = (id: string, after: string | null, apps: readonly string[] | undefined) => {
+    const row = facts.sessionRow(id);
+    if (row === undefined) return null;
+    if (!countsAs(row, apps)) return "other_app";
+    const position = after === null ? 0 : positionOf.get(row.key, after)?.position;
+    return position === undefined ? null : { row, position };
+  };
+  return {
+    messagePage: (at, id, after, { limit, bytes }, apps) => {
+      const from = beginning(id, after, apps);
+      if (from === null || from === "other_app") return from;
+      const following = sizes.iterate(from.row.key, from.position, limit + 1) as Iterable<never>;
+      return { ...pageEnd(following, limit, bytes), session: toSessionUse(from.row, at) };
+    },
+    messages: (_at, id, after, limit, apps) => {
+      const from = beginning(id, after, apps);
+      if (from === null || from === "other_app") return from;
+      const messages: MessageRecord[] = [];
+      let bytes = 0;
+      for (const row of portion.iterate(from.row.key, from.position, limit)) {
+        messages.push(toMessage(row as unknown as MessageRow));
+        bytes += Number(row["bytes"]);
+        if (bytes >= MESSAGE_PORTION_BYTES) break;
+      }
+      return messages;
+    },
   };
 }
 
@@ -152,7 +205,7 @@ function prepareExpire(
         app === null
           ? ofDefault.all(retention, before, limit - ended.length)
           : ofApp.all(app, retention, before, limit - ended.length);
-      // An empty session has no wallet either: it goes at whichever time comes first.
+      // An empty session goes at whichever time comes first, with a wallet or without.
       ended.push(...find(0, Math.max(emptyBefore, unboundBefore)));
       ended.push(...find(1, unboundBefore));
     };

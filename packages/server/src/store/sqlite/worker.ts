@@ -10,6 +10,7 @@ import { prepareHandlers } from "./handlers.ts";
 import { lockDirectory } from "./lock.ts";
 import { prepareTransaction } from "./transaction.ts";
 import { prepareWalCheckpoint } from "./wal-checkpoint.ts";
+import { prepareWalErasure } from "./wal-erasure.ts";
 
 if (parentPort === null) throw new Error("worker.ts is started by open.ts, as a worker thread");
 start(parentPort, workerData as WorkerOptions);
@@ -34,6 +35,11 @@ function serve(port: MessagePort, options: WorkerOptions): void {
   const transaction = prepareTransaction(database, isAlone);
   const commit = prepareCommit(database, prepareHandlers(database, transaction), () => transaction.undone());
   const checkpoint = prepareWalCheckpoint(database);
+  const fail = (error: unknown): void => {
+    tell(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
+    port.close();
+  };
+  const erasure = prepareWalErasure(database, fail);
 
   port.on("message", (first: ToWorker) => {
     const { calls, close } = drain(port, first);
@@ -42,10 +48,11 @@ function serve(port: MessagePort, options: WorkerOptions): void {
         const outcomes = commit(calls);
         tell(port, { kind: "outcomes", outcomes });
         checkpoint(outcomes);
+        erasure.after(calls, outcomes);
       }
+      if (close) erasure.finish();
     } catch (error) {
-      tell(port, { kind: "fatal", cause: error instanceof Error ? error.message : String(error) });
-      port.close();
+      fail(error);
       return;
     }
     if (!close) return;

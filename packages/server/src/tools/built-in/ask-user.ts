@@ -5,7 +5,7 @@ const maximumQuestionLength = 2_000;
 const maximumChoices = 20;
 const maximumChoiceLength = 200;
 
-/** Lets a model ask the person something and wait for the answer, which becomes the call's result. */
+/** Asks the person a question; the answer becomes the result of the call. */
 export const askUser: Tool = {
   name: "ask_user",
   description:

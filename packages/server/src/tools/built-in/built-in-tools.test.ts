@@ -15,7 +15,7 @@ async function call(name: string, input: unknown) {
 }
 
 describe("the tool current_time", () => {
-  it("answers in UTC when no zone is named", async () => {
+  it("returns UTC by default", async () => {
     expect(await call("current_time", {})).toEqual({
       output: {
         iso: "2026-11-20T16:26:40+00:00",
@@ -36,18 +36,18 @@ describe("the tool current_time", () => {
     ["Asia/Kolkata", "2026-11-20T21:56:40+05:30", "Asia/Kolkata"],
     ["America/St_Johns", "2026-11-20T12:56:40-03:30", "America/St_Johns"],
     ["Europe/Berlin", "2026-11-20T17:26:40+01:00", "Europe/Berlin"],
-  ])("answers in %s", async (timezone, iso, name) => {
+  ])("returns the time in %s", async (timezone, iso, name) => {
     const { output } = await call("current_time", { timezone });
     expect(output).toMatchObject({ iso, timezone: name });
   });
 
-  it("says midnight as 00, not 24", async () => {
+  it("formats midnight as 00, not 24", async () => {
     const midnight = builtInTools(new ManualClock(Date.UTC(2026, 0, 1))).current_time;
     const output = await midnight.execute({}, context());
     expect(output).toMatchObject({ iso: "2026-01-01T00:00:00+00:00" });
   });
 
-  it("tells what a zone looks like when it does not know one", async () => {
+  it("explains the format of a time zone when it does not know one", async () => {
     const { output, isError } = await call("current_time", { timezone: "Atlantis" });
     expect(isError).toBe(true);
     expect(output).toBe(
@@ -64,7 +64,7 @@ describe("the tool current_time", () => {
 });
 
 describe("the tool calculator", () => {
-  it("answers with the expression and its result", async () => {
+  it("returns the expression and its result", async () => {
     expect(await call("calculator", { expression: "12 * 7" })).toEqual({
       output: { expression: "12 * 7", result: 84 },
       isError: false,
@@ -86,15 +86,15 @@ describe("the tool calculator", () => {
   );
 });
 
-describe("all of them", () => {
-  it("check their input themselves, too", async () => {
+describe("the built-in tools", () => {
+  it("validate their input themselves", async () => {
     await expect(tools.calculator.execute({ expression: 5 }, context())).rejects.toThrow(
       "expression as text",
     );
     await expect(tools.current_time.execute({ timezone: 5 }, context())).rejects.toThrow("time zone as text");
   });
 
-  it("only read", () => {
+  it("have the effect `read`", () => {
     expect(Object.values(tools).map((tool) => tool.effect)).toEqual(["read", "read", "read"]);
   });
 });

@@ -4,7 +4,7 @@ import { askUser } from "./ask-user.ts";
 import { calculator } from "./calculator.ts";
 import { createCurrentTimeTool } from "./current-time.ts";
 
-/** The tools that come with the service; an App that names no tools has the first two (contract section 4). */
+/** Returns the built-in tools. An App that names no tools has the first two (contract section 4). */
 export function builtInTools(
   clock: Clock,
 ): Readonly<Record<"current_time" | "calculator" | "ask_user", Tool>> {

@@ -2,7 +2,10 @@ import { isJsonObject } from "../../core/json.ts";
 import type { Tool } from "../../core/ports/tool.ts";
 import { evaluateExpression, maximumExpressionLength } from "./expression.ts";
 
-/** Arithmetic for a model. Answers `{expression, result}`; fails with a message that says what is wrong and where. */
+/**
+ * Evaluates arithmetic. Returns `{expression, result}`, or fails with a message that names error and
+ * position.
+ */
 export const calculator: Tool = {
   name: "calculator",
   description:

@@ -5,8 +5,9 @@ import type { Tool } from "../../core/ports/tool.ts";
 const secondMs = 1_000;
 
 /**
- * The date and time for a model, which has no clock. Answers `{iso, date, time, weekday, timezone, utc_offset, unix}`, `unix` in
- * seconds; in UTC when no zone is named, so that the answer does not depend on where the service runs.
+ * Creates the tool that tells a model the date and time: `{iso, date, time, weekday, timezone, utc_offset,
+ * unix}`, with `unix` in seconds. Defaults to UTC, so that the result does not depend on the server's
+ * location.
  */
 export function createCurrentTimeTool(clock: Clock): Tool {
   return {
@@ -42,7 +43,7 @@ function timeIn(timezone: string, now: number): Record<string, string | number> 
   const part = (type: Intl.DateTimeFormatPartTypes): string => parts.get(type) ?? "";
   const date = `${part("year")}-${part("month")}-${part("day")}`;
   const time = `${part("hour")}:${part("minute")}:${part("second")}`;
-  // The offset reads "GMT+09:00", and just "GMT" where it is zero.
+  // `longOffset` formats as "GMT+09:00", and as "GMT" for a zero offset.
   const offset = part("timeZoneName").replace("GMT", "") || "+00:00";
   return {
     iso: `${date}T${time}${offset}`,
@@ -76,7 +77,7 @@ function openTimeZone(timeZone: string): Intl.DateTimeFormat {
   }
 }
 
-/** The usual capitals, but not another name: for the runtime Asia/Kolkata is Asia/Calcutta, for people it is not. */
+/** Corrects the letter case, but keeps the name: the runtime resolves Asia/Kolkata to Asia/Calcutta. */
 function spellZone(asked: string, resolved: string): string {
   return asked.toLowerCase() === resolved.toLowerCase() ? resolved : asked;
 }

@@ -1,6 +1,6 @@
-// What an arithmetic expression may call by name.
+// The functions and constants of arithmetic expressions.
 
-/** A function of an expression; answers a sentence instead of a number where it has no value. */
+/** A function of an expression. `apply` returns an error message if the function has no value. */
 export interface ExpressionFunction {
   readonly leastArguments: number;
   readonly mostArguments: number;
@@ -15,7 +15,10 @@ function logarithm(name: string, compute: (x: number) => number): ExpressionFunc
   return unary((x) => (x > 0 ? compute(x) : `${name} needs a number above 0, not ${x}`));
 }
 
-/** Angles are in radians; `ln` is the natural logarithm, `log` the one of base 10; `round` rounds halves away from zero. */
+/**
+ * Angles are in radians; `ln` is the natural logarithm, `log` the one of base 10; `round` rounds halves away
+ * from zero.
+ */
 export const expressionFunctions: ReadonlyMap<string, ExpressionFunction> = new Map([
   ["sqrt", unary((x) => (x >= 0 ? Math.sqrt(x) : `sqrt needs a number of at least 0, not ${x}`))],
   ["abs", unary(Math.abs)],

@@ -1,6 +1,6 @@
-// The words of an arithmetic expression. Kept apart from the parser so that each can be read in one go.
+// The tokenizer of arithmetic expressions.
 
-/** Why an expression has no value, in words that name the place; positions count characters from 1. */
+/** An invalid expression. The message names the position, counted in characters from 1. */
 export class ExpressionError extends Error {
   override readonly name = "ExpressionError";
 }
@@ -17,7 +17,7 @@ const numberPattern = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/iy;
 const namePattern = /[a-z_][a-z0-9_]*/iy;
 const spacePattern = /\s+/y;
 
-/** What people and models write for the same operation; the longer spelling stands before the one it begins with. */
+/** Spellings of operators; a longer spelling precedes its own prefix. */
 const spellings: ReadonlyArray<readonly [string, Punctuation]> = [
   ["**", "^"],
   ["+", "+"],
@@ -36,9 +36,9 @@ const spellings: ReadonlyArray<readonly [string, Punctuation]> = [
 ];
 
 /**
- * The tokens of an expression, the last one being `end`.
+ * Splits an expression into tokens, of which the last is `end`.
  *
- * @throws ExpressionError for a character that belongs to no token and for a number that no double can hold.
+ * @throws ExpressionError for an unknown character, and for a number that exceeds a double.
  */
 export function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = [];

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { evaluateExpression } from "./expression.ts";
 import { ExpressionError } from "./expression-tokens.ts";
 
-describe("evaluating an expression", () => {
+describe("evaluateExpression", () => {
   it.each([
     ["12 * 7", 84],
     ["2^10", 1024],
@@ -41,7 +41,7 @@ describe("evaluating an expression", () => {
     ["99999999 * 90000001", "9000000009999999"],
     ["0 * -1", "0"],
     ["2^1023 * 1.9999999999999998", "1.7976931348623157e+308"],
-  ])("prints %s as %s", (text, printed) => {
+  ])("formats %s as %s", (text, printed) => {
     expect(String(evaluateExpression(text))).toBe(printed);
   });
 
@@ -70,13 +70,13 @@ describe("evaluating an expression", () => {
     ["1; 2", 'Unexpected character ";" at position 2.'],
     ["😀", 'Unexpected character "😀" at position 1.'],
     ["   ", "The expression is empty."],
-  ])("refuses %s and says why", (text, message) => {
+  ])("rejects %s with the reason", (text, message) => {
     const evaluate = (): number => evaluateExpression(text);
     expect(evaluate).toThrow(ExpressionError);
     expect(evaluate).toThrow(message);
   });
 
-  it("refuses what is too long or too deep instead of overflowing the stack", () => {
+  it("rejects expressions that are too long or too deep, without overflowing the stack", () => {
     expect(evaluateExpression(`${"(".repeat(90)}1${")".repeat(90)}`)).toBe(1);
     expect(() => evaluateExpression(`${"(".repeat(499)}1${")".repeat(499)}`)).toThrow(
       "deeper than 100 levels",
@@ -88,7 +88,7 @@ describe("evaluating an expression", () => {
   });
 });
 
-// An oracle that shares nothing with the parser: trees with a known value, printed with no more parentheses than mathematics asks for.
+// The oracle is independent of the parser: trees with a known value, printed with the minimum of parentheses.
 type Tree =
   | { readonly kind: "number"; readonly text: string }
   | { readonly kind: "minus"; readonly of: Tree }
@@ -102,7 +102,7 @@ type Tree =
 
 const levels = { "+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "^": 4 } as const;
 
-/** How tightly a printed tree holds together: numbers and calls tightest. */
+/** Returns the precedence of a printed tree; numbers and calls have the highest. */
 function levelOf(tree: Tree): number {
   return tree.kind === "binary" ? levels[tree.symbol] : tree.kind === "minus" ? 3 : 5;
 }
@@ -127,7 +127,7 @@ function print(tree: Tree, space: string): string {
   }
 }
 
-/** The value of a tree; not finite as soon as a part of it is not. */
+/** Returns the value of a tree, which is not finite if any part of it is not. */
 function valueOf(tree: Tree): number {
   switch (tree.kind) {
     case "number":
@@ -183,8 +183,8 @@ const trees = fc.letrec<{ tree: Tree }>((tie) => ({
   ),
 })).tree;
 
-describe("any expression", () => {
-  it("has the value of the tree that it was printed from", () => {
+describe("evaluateExpression on generated input", () => {
+  it("returns the value of the tree that the expression was printed from", () => {
     fc.assert(
       fc.property(trees, fc.constantFrom("", " ", "\n\t"), (tree, space) => {
         const text = print(tree, space);
@@ -201,7 +201,7 @@ describe("any expression", () => {
     );
   });
 
-  it("of whatever characters has a finite value or says what is wrong", () => {
+  it("returns a finite value or throws an ExpressionError for any text", () => {
     const words = fc.constantFrom(
       "(",
       ")",

@@ -1,10 +1,11 @@
-// Arithmetic from a text that a model wrote: a precedence-climbing (Pratt) parser that computes as it reads. Own code, because the
-// light libraries for this are unkept or only parse, the well-kept ones weigh megabytes, and nothing here may evaluate code.
+// A precedence-climbing (Pratt) parser that evaluates arithmetic written by a model. Own code: the small
+// libraries are unmaintained or only parse, the maintained ones weigh megabytes, and nothing here may
+// evaluate code.
 
 import { expressionConstants, expressionFunctions } from "./expression-functions.ts";
 import { ExpressionError, type Punctuation, type Token, tokenize } from "./expression-tokens.ts";
 
-/** Characters that an expression may have. */
+/** Maximum length of an expression in characters. */
 export const maximumExpressionLength = 1_000;
 const maximumDepth = 100;
 
@@ -13,7 +14,7 @@ interface Operator {
   readonly rightAssociative: boolean;
 }
 
-/** Binds tighter than `*` and looser than `^`, so that `-2^2` is -4 as in mathematics. */
+/** Between `*` and `^`, so that `-2^2` is -4 as in mathematics. */
 const signPrecedence = 3;
 const operators: ReadonlyMap<Punctuation, Operator> = new Map([
   ["+", { precedence: 1, rightAssociative: false }],
@@ -25,12 +26,13 @@ const operators: ReadonlyMap<Punctuation, Operator> = new Map([
 ]);
 
 /**
- * The value of an arithmetic expression: decimals and scientific notation, `+ - * / % ^`, parentheses, the functions and constants
- * of expression-functions.ts. `%` is the remainder with the sign of its left side. Whole numbers up to 2^53 are exact, everything
- * else is rounded to 15 significant digits, so that `0.1 + 0.2` is 0.3.
+ * Returns the value of an arithmetic expression: decimals and scientific notation, `+ - * / % ^`,
+ * parentheses, and the functions and constants of expression-functions.ts. `%` is the remainder with the sign
+ * of its left operand. Integers up to 2^53 are exact; other results are rounded to 15 significant digits, so
+ * that `0.1 + 0.2` is 0.3.
  *
- * @throws ExpressionError, whose message says what is wrong and where: not an expression, no real or no finite value, too long
- *   (1,000 characters) or too deep (100 levels).
+ * @throws ExpressionError naming the problem and its position: a syntax error, no real or no finite value,
+ *   more than 1,000 characters or more than 100 levels.
  */
 export function evaluateExpression(text: string): number {
   if (text.length > maximumExpressionLength) {
@@ -44,11 +46,11 @@ export function evaluateExpression(text: string): number {
 
 function roundToReadable(value: number): number {
   const rounded = Number.isSafeInteger(value) ? value : Number(value.toPrecision(15));
-  if (!Number.isFinite(rounded)) return value; // the last few doubles round up to what none can hold
+  if (!Number.isFinite(rounded)) return value; // the largest doubles round up to Infinity
   return rounded === 0 ? 0 : rounded; // never -0
 }
 
-/** Has the life of one evaluation: a place in the tokens. */
+/** Parses one expression; holds the current position in its tokens. */
 class ExpressionReader {
   readonly #tokens: readonly Token[];
   #next = 0;
@@ -66,7 +68,7 @@ class ExpressionReader {
     return value;
   }
 
-  /** Reads operands and the operators between them that bind tighter than `loosest`. */
+  /** Reads operands, and the operators between them with a precedence above `loosest`. */
   #readExpression(loosest: number): number {
     this.#depth += 1;
     if (this.#depth > maximumDepth) {

@@ -1,4 +1,4 @@
-// A bad answer costs the call that it was for: others go on being answered, over the same connection, and the result says what happened.
+// A bad response fails only its own call: other calls continue on the same connection.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
@@ -32,13 +32,15 @@ afterEach(async () => {
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] });
 
-/** What `bad` does; `good` does what it should. */
+/** Sets how the tool `bad` responds; `good` always works. */
 function bad(answer: (typeof server)["call"]): void {
   server.call = (request, response) =>
     request.params["name"] === "bad" ? answer(request, response) : text("fine");
 }
 
-/** The outcome of `bad`, after which `good` is answered at once, over the same connection. */
+/**
+ * Calls `bad`, then checks that `good` still works on the same connection, and returns the outcome of `bad`.
+ */
 async function callBad() {
   const outcome = await tools.call("srv_bad");
   expect(await tools.call("srv_good")).toEqual({ output: "fine", isError: false });
@@ -46,11 +48,11 @@ async function callBad() {
   return outcome;
 }
 
-describe("an answer that is too large to be read", () => {
+describe("a response that is too large", () => {
   it.each([
     ["JSON", false],
     ["an event", true],
-  ])("as %s is cut, says so, and costs its own call alone", async (_case, isStream) => {
+  ])("in %s is cut with a note, and affects only its own call", async (_case, isStream) => {
     bad((request, response) => {
       if (!isStream) return text(`begun ${"x".repeat(MEGABYTES)}`);
       writeProgress(response, request, 1);
@@ -66,7 +68,7 @@ describe("an answer that is too large to be read", () => {
     expect(Buffer.byteLength(JSON.stringify(output))).toBeGreaterThan(65_000);
   });
 
-  it("without end is not read to its end", async () => {
+  it("is not read to its end if it has none", async () => {
     bad((_request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       const more = (): void => {
@@ -81,20 +83,20 @@ describe("an answer that is too large to be read", () => {
     await server.of("tools/call")[0]!.closed;
   });
 
-  it("shows texts between what is no text, and nothing of the last, which may be half a secret", async () => {
+  it("keeps the texts between other content, and drops the end of the last text, which may be a partial secret", async () => {
     const image = { type: "image", mimeType: "image/png", data: "A".repeat(100) };
     bad(() => ({ content: [{ type: "text", text: "one" }, image, ...text("x".repeat(MEGABYTES)).content] }));
     expect((await callBad()).output).toMatch(/^\["one","x{10000}/);
   });
 
-  it("and is a list of tools is said to be no list", async () => {
+  it("makes the tools unavailable if it answers tools/list", async () => {
     server.tools = [{ name: "work", ...TOOL, description: "x".repeat(MEGABYTES) }];
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     expect(JSON.stringify(tools.logger.lines)).toContain("larger than 4194304 bytes");
   });
 });
 
-describe("a status", () => {
+describe("a response with an error status", () => {
   const status = (code: number) =>
     bad((_request, response) => void response.writeHead(code, { location: "/elsewhere" }).end("oh"));
 
@@ -114,7 +116,7 @@ describe("a status", () => {
     ["500 to a tool that only reads", 500, "read", 'The MCP server "srv" answered the call with status 500.'],
     ["307", 307, "unsafe", 'The MCP server "srv" answered the call with status 307.'],
     ["403", 403, "unsafe", 'The MCP server "srv" refused the call with status 403.'],
-  ] as const)("%s costs its own call alone, and is told", async (_case, code, effect, said) => {
+  ] as const)("fails only its own call and names the status: %s", async (_case, code, effect, said) => {
     await tools.registry.close();
     open({ srv_bad: effect });
     status(code);
@@ -125,7 +127,7 @@ describe("a status", () => {
     );
   });
 
-  it("400 of one tool takes the session from nobody", async () => {
+  it("keeps the session after a 400 of one tool", async () => {
     server.before = ({ method }, response) => {
       if (method === "initialize") response.setHeader("mcp-session-id", "session-1");
       return undefined;
@@ -134,7 +136,7 @@ describe("a status", () => {
     expect((await callBad()).output).toBe('The MCP server "srv" refused the call with status 400.');
   });
 
-  it("that asks for more rights is a refusal", async () => {
+  it("reports a demand for more scopes as a refusal", async () => {
     bad((_request, response) => {
       const challenge = 'Bearer error="insufficient_scope", scope="all"';
       response.writeHead(403, { "www-authenticate": challenge }).end();
@@ -144,28 +146,25 @@ describe("a status", () => {
   });
 });
 
-describe("an answer", () => {
+describe("an invalid response", () => {
   it.each([
-    ["breaks off before it has begun", false, "destroy"],
+    ["breaks off before it begins", false, "destroy"],
     ["breaks off in the middle", true, "destroy"],
     ["ends before it is complete", true, "end"],
-  ] as const)(
-    "that %s costs its own call alone when the server is still there",
-    async (_case, begun, how) => {
-      bad((request, response) => {
-        if (begun) writeProgress(response, request, 1);
-        setImmediate(() => response[how]());
-        return undefined;
-      });
-      expect(await callBad()).toEqual({
-        output:
-          'The connection to the MCP server "srv" broke before the tool answered. It may have had its effect.',
-        isError: true,
-      });
-    },
-  );
+  ] as const)("that %s fails only its own call if the server is still there", async (_case, begun, how) => {
+    bad((request, response) => {
+      if (begun) writeProgress(response, request, 1);
+      setImmediate(() => response[how]());
+      return undefined;
+    });
+    expect(await callBad()).toEqual({
+      output:
+        'The connection to the MCP server "srv" broke before the tool answered. It may have had its effect.',
+      isError: true,
+    });
+  });
 
-  it("that breaks off has had no effect where the tool only reads", async () => {
+  it("is not said to have had an effect if the tool only reads", async () => {
     await tools.registry.close();
     open({ srv_bad: "read" });
     bad((_request, response) => void setImmediate(() => response.destroy()));
@@ -174,7 +173,7 @@ describe("an answer", () => {
     );
   });
 
-  it("of a kind that the protocol does not know costs its own call alone", async () => {
+  it("with an unknown content type fails only its own call", async () => {
     bad((_request, response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>"));
     expect(await callBad()).toEqual({
       output:
@@ -183,7 +182,7 @@ describe("an answer", () => {
     });
   });
 
-  it("without the structured content that was announced says so, and what was said", async () => {
+  it("without the announced structured content is an error that includes its text", async () => {
     const outputSchema = { type: "object", properties: { degrees: { type: "number" } } };
     server.tools = [{ name: "bad", ...TOOL, outputSchema }];
     bad(() => text("warm"));
@@ -195,7 +194,7 @@ describe("an answer", () => {
   });
 });
 
-it("a server that is lost while nobody calls it leaves a line in the log", async () => {
+it("logs a warning when the connection to a server is lost while idle", async () => {
   await tools.open();
   await until(() => server.streams.length === 1);
   const more = (): void => {

@@ -1,10 +1,10 @@
-// `fetch` for servers that may send without end: an answer, and each event of a stream, has a limit. An answer beyond it becomes an error
-// of the protocol, so that it costs its own request alone.
+// `fetch` with a size limit for responses and for each event of a stream. An oversized response becomes a
+// protocol error, so that it fails only its own request.
 
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { cutAnswer, HEAD_BYTES, idOfAnswer, MAX_MESSAGE_BYTES } from "./cut-answer.ts";
 
-/** Bytes of the rest of an event that is too large. */
+/** Maximum number of bytes to skip after an oversized event was cut. */
 const MAX_SKIPPED_BYTES = 16 * MAX_MESSAGE_BYTES;
 const EVENT_ENDS = ["\n\n", "\r\n\r\n", "\r\r"].map((end) => Buffer.from(end));
 
@@ -23,7 +23,7 @@ export function boundFetch(fetch: FetchLike): FetchLike {
         : boundBytes();
     const { status, statusText, headers } = response;
     const bounded = new Response(response.body.pipeThrough(bound), { status, statusText, headers });
-    // A redirect that is judged later is judged by the address that was asked.
+    // `Response` has no url of its own; the SDK checks redirects against it.
     Object.defineProperty(bounded, "url", { value: response.url });
     return bounded;
   };
@@ -40,7 +40,7 @@ function boundBytes(): Bytes {
   });
 }
 
-/** One message, which is passed on when it is there as a whole. */
+/** Passes on one message when it is complete. */
 function boundMessage(requested: unknown): Bytes {
   const parts: Uint8Array[] = [];
   let bytes = 0;
@@ -59,7 +59,7 @@ function boundMessage(requested: unknown): Bytes {
 }
 
 function boundEvents(requested: unknown): Bytes {
-  /** Of the event that has not ended. */
+  /** Chunks of the current event. */
   let parts: Uint8Array[] = [];
   let bytes = 0;
   let skipped: SkippedEvent | null = null;
@@ -76,23 +76,23 @@ function boundEvents(requested: unknown): Bytes {
       controller.enqueue(rest);
       if (bytes <= MAX_MESSAGE_BYTES) return;
       const answer = answerFor(requested, dataOf(headOf(parts)));
-      // What the reader has of the event gets a name that nobody listens to.
+      // The name turns the part that was already passed on into an event without listeners.
       controller.enqueue(Buffer.from(`\nevent: cut\n\ndata: ${answer}\n\n`));
-      // The stream of one request has no more to say; others go on with what they have for others.
+      // A stream of one request has nothing else to deliver; a shared stream continues.
       if (idOfRequest(requested) !== null) controller.terminate();
       else skipped = new SkippedEvent();
     },
   });
 }
 
-/** What is left of an event that is too large, up to a limit. */
+/** Skips the rest of an oversized event, up to a limit. */
 class SkippedEvent {
   #bytes = 0;
   #last = Buffer.alloc(0);
 
-  /** What comes after the event; `null` while it has not ended. */
+  /** Returns the bytes after the event, or `null` while it has not ended. */
   take(chunk: Uint8Array): Buffer | null {
-    // Its end may lie across two chunks.
+    // The end of the event may span two chunks.
     const known = Buffer.concat([this.#last, chunk]);
     const ends = EVENT_ENDS.map((end) => known.indexOf(end)).filter((at) => at >= 0);
     if (ends.length > 0) return known.subarray(Math.min(...ends));
@@ -103,7 +103,7 @@ class SkippedEvent {
   }
 }
 
-/** Throws where nobody knows what is answered: then the stream as a whole cannot be used. */
+/** Throws if the request is unknown, which makes the whole stream unusable. */
 function answerFor(requested: unknown, head: string): string {
   const id = idOfRequest(requested) ?? idOfAnswer(head, "");
   if (id === null) throw tooMuch();
@@ -124,7 +124,7 @@ function dataOf(event: string): string {
   return event.replace(/^[\s\S]*?data: ?/, "").replaceAll(/\r?\ndata: ?/g, "\n");
 }
 
-/** Where in a chunk the last event ends; negative for nowhere. */
+/** Returns the index of the last event end in a chunk; negative if there is none. */
 function lastEventEnd(chunk: Buffer): number {
   return Math.max(...EVENT_ENDS.map((end) => chunk.lastIndexOf(end)));
 }

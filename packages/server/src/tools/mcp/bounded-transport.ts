@@ -1,5 +1,5 @@
-// A transport between the SDK's client and its real one: a server that floods is cut off, and a call whose answer can no longer come
-// gets an error instead of silence.
+// Wraps the SDK's transport: disconnects a server that floods, and fails a call whose response can no longer
+// arrive.
 
 import type {
   JSONRPCMessage,
@@ -11,12 +11,12 @@ import type { Clock } from "../../core/ports/clock.ts";
 import { FlowLimit } from "./flow-limit.ts";
 import { withoutDeepTools } from "./tool-depth.ts";
 
-/** Messages of one server within ten seconds. */
+/** Maximum number of messages from one server within ten seconds. */
 export const MAX_MESSAGES = 5_000;
-/** How long a server may take to end a session that is not needed any more. */
+/** Time limit for a server to end a session that is no longer needed. */
 const END_SESSION_MS = 1_000;
 
-/** Not a code of JSON-RPC: it is never sent. */
+/** Outside the range of JSON-RPC codes: it is never sent. */
 export const STREAM_ENDED = -32_099;
 
 export class BoundedTransport implements Transport {
@@ -25,7 +25,7 @@ export class BoundedTransport implements Transport {
   onmessage?: NonNullable<Transport["onmessage"]>;
   readonly #inner: Transport;
   readonly #clock: Clock;
-  /** Requests without an answer, with what ends their connection. */
+  /** Requests without a response, with the controllers that abort their connections. */
   readonly #open = new Map<string | number, AbortController>();
   readonly #messages: FlowLimit;
   #closing: Promise<void> | null = null;
@@ -49,12 +49,12 @@ export class BoundedTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const heard: Pick<Transport, "onclose" | "onerror" | "onmessage"> = {
+    const handlers: Pick<Transport, "onclose" | "onerror" | "onmessage"> = {
       onclose: () => this.onclose?.(),
       onerror: (error) => this.onerror?.(error),
       onmessage: (message, extra) => this.#receive(message, extra),
     };
-    Object.assign(this.#inner, heard);
+    Object.assign(this.#inner, handlers);
     await this.#inner.start();
   }
 
@@ -62,7 +62,7 @@ export class BoundedTransport implements Transport {
     if (!("method" in message)) return await this.#inner.send(message, options);
     if (!("id" in message)) {
       await this.#inner.send(message, options);
-      this.#letGo(message);
+      this.#abortCancelled(message);
       return;
     }
     const { id } = message;
@@ -74,7 +74,7 @@ export class BoundedTransport implements Transport {
         : AbortSignal.any([options.requestSignal, stop.signal]);
     const onRequestStreamEnd = (): void => {
       options.onRequestStreamEnd?.();
-      this.#giveUp(id);
+      this.#failUnanswered(id);
     };
     try {
       await this.#inner.send(message, { ...options, requestSignal, onRequestStreamEnd });
@@ -84,7 +84,7 @@ export class BoundedTransport implements Transport {
     }
   }
 
-  /** Also ends the session on the server, where there is one and it answers soon. */
+  /** Also ends the session on the server, if there is one and the server responds in time. */
   close(): Promise<void> {
     this.#closing ??= this.#endSession().then(() => this.#inner.close());
     return this.#closing;
@@ -97,7 +97,7 @@ export class BoundedTransport implements Transport {
       return;
     }
     if (message.id !== undefined) this.#open.delete(message.id);
-    // After the notifications before it, which the client takes up a moment later: the last progress would be lost.
+    // The client handles notifications one microtask later; without this, the last progress would be lost.
     queueMicrotask(() => this.onmessage?.(withoutDeepTools(message), extra));
   };
 
@@ -105,27 +105,29 @@ export class BoundedTransport implements Transport {
     const inner: Transport & { readonly terminateSession?: () => Promise<void> } = this.#inner;
     if (inner.terminateSession === undefined || inner.sessionId === undefined) return;
     const stop = new AbortController();
-    const patience = this.#clock.sleep(END_SESSION_MS, stop.signal);
-    await Promise.race([inner.terminateSession(), patience]).catch(() => undefined);
+    const timeout = this.#clock.sleep(END_SESSION_MS, stop.signal);
+    await Promise.race([inner.terminateSession(), timeout]).catch(() => undefined);
     stop.abort();
-    await patience.catch(() => undefined);
+    await timeout.catch(() => undefined);
   }
 
-  /** A request that was called off: its connection must not stay open for a server that does not listen. */
-  #letGo(message: JSONRPCNotification): void {
+  /**
+   * Aborts the connection of a cancelled request: the server may ignore the cancellation and keep it open.
+   */
+  #abortCancelled(message: JSONRPCNotification): void {
     const id = message.method === "notifications/cancelled" ? message.params?.["requestId"] : undefined;
     if (typeof id !== "string" && typeof id !== "number") return;
     this.#open.get(id)?.abort();
     this.#open.delete(id);
   }
 
-  #giveUp(id: string | number): void {
+  #failUnanswered(id: string | number): void {
     if (!this.#open.delete(id)) return;
     const error = { code: STREAM_ENDED, message: "The server's answer broke off." };
     this.onmessage?.({ jsonrpc: "2.0", id, error });
   }
 
-  /** Whether a message may pass; closes the connection when there are too many. */
+  /** Returns true if a message may pass; closes the connection if there are too many. */
   #count(): boolean {
     if (this.#messages.take(1)) return true;
     if (this.#closing === null) {

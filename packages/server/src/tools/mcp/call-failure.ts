@@ -1,4 +1,4 @@
-// What a failed call of the SDK means: for the model, and for the connection.
+// Maps an error of an SDK call to a message for the model and a verdict on the connection.
 
 import {
   InsufficientScopeError,
@@ -13,7 +13,7 @@ import { STREAM_ENDED } from "./bounded-transport.ts";
 import { ANSWER_CUT } from "./cut-answer.ts";
 import { McpBroken, McpCut, McpRefusal, SessionLost } from "./mcp-failure.ts";
 
-/** Answers that the protocol does not allow. */
+/** SDK errors for responses that the protocol does not allow. */
 const NOT_ALLOWED: ReadonlySet<SdkErrorCode> = new Set([
   SdkErrorCode.ClientHttpUnexpectedContent,
   SdkErrorCode.InputRequiredRoundsExceeded,
@@ -23,19 +23,19 @@ const NOT_ALLOWED: ReadonlySet<SdkErrorCode> = new Set([
 ]);
 
 export interface CallFailure {
-  /** For the model. */
+  /** The error to show to the model. */
   readonly failure: Error;
-  /** Whether the connection can still be used, or a new one is needed, or only another question can tell. */
+  /** Whether the connection is usable, its session is gone, or a further request must find out. */
   readonly connection: "stands" | "forgotten" | "doubtful";
-  /** Whether the server has done wrong, and not only refused a call. */
+  /** True if the server is at fault, rather than having refused a call. */
   readonly isFault: boolean;
 }
 
 export interface FailedCall {
-  /** The server's name. */
+  /** Name of the server in the configuration. */
   readonly server: string;
   readonly effect: ToolEffect;
-  /** Whether the server had given the connection a session. */
+  /** Whether the server had assigned a session to the connection. */
   readonly hasSession: boolean;
 }
 
@@ -49,18 +49,18 @@ export function describeCallFailure(error: unknown, call: FailedCall): CallFailu
   if (hasSession && status === 404) {
     return { failure: new SessionLost(server, effect, options), connection: "forgotten", isFault: false };
   }
-  const said = describeAnswer(error, status, call);
-  if (said === null) {
+  const message = describeAnswer(error, status, call);
+  if (message === null) {
     return { failure: new McpBroken(server, effect, options), connection: "doubtful", isFault: true };
   }
-  // Some servers say 400 instead of 404 to a session that they have forgotten.
+  // Some servers answer 400 instead of 404 for an unknown session.
   const connection = hasSession && status === 400 ? "doubtful" : "stands";
   const isFault = !(error instanceof ProtocolError) && (status === null || status >= 500);
-  return { failure: new McpRefusal(said, options), connection, isFault };
+  return { failure: new McpRefusal(message, options), connection, isFault };
 }
 
-/** Whether the server has answered what it was asked, if only that it will not: then it need not be left alone for a while. */
-export function hasAnswered(error: unknown): boolean {
+/** Returns true if the server responded, even with an error: no reconnect delay is needed then. */
+export function hasResponded(error: unknown): boolean {
   return statusOf(error) !== null;
 }
 
@@ -69,7 +69,7 @@ function statusOf(error: unknown): number | null {
   return error instanceof SdkHttpError ? error.status : null;
 }
 
-/** What an answer has said, whole: it is cut after the secrets are taken out. `null` when there was none. */
+/** Returns the message of a response, uncut because secrets are removed first; `null` if there was none. */
 function describeAnswer(
   error: unknown,
   status: number | null,
@@ -92,7 +92,7 @@ function describeAnswer(
   return null;
 }
 
-/** An answer that is no JSON, or no message of the protocol. */
+/** Returns true for a response that is not JSON, or not a protocol message. */
 function isUnreadable(error: unknown): boolean {
   return error instanceof Error && ["SyntaxError", "ZodError", "$ZodError"].includes(error.name);
 }

@@ -1,11 +1,11 @@
-// What a server's answer to a call comes to for a model: texts and JSON as they are, everything else described.
+// Converts a server's call result for a model: text and JSON as they are, everything else as a description.
 
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import type { JsonValue } from "../../core/json.ts";
 
 const MAX_BLOCKS = 200;
 
-/** A tool's answer that its server calls an error; the message is what the server says. */
+/** A result that the server marks as an error, with the server's message. */
 class McpToolError extends Error {
   constructor(message: string) {
     super(message);
@@ -13,22 +13,23 @@ class McpToolError extends Error {
   }
 }
 
-/** What is wrong with structured content under the schema that the tool has announced; `null` for nothing. */
+/** Returns the violations of the tool's announced output schema; `null` for none. */
 export type AnnouncedOutput = (value: unknown) => readonly string[] | null;
 
 /**
- * The value that a model is shown. Structured content goes before the blocks, which then only repeat it as text; a single text is a text.
+ * Returns the value to show to the model. Structured content takes precedence over content blocks, which then
+ * only repeat it as text; a single text block becomes a string.
  *
- * @param announced `null` for a tool that announces no structured content.
- * @throws McpToolError for a result that says it is an error, and for structured content that is not what the tool has announced, or is
- *   not there.
+ * @param announced `null` for a tool without an output schema.
+ * @throws McpToolError for a result marked as an error, and for structured content that is missing or
+ *   violates the announced schema.
  */
 export function readResult(result: CallToolResult, announced: AnnouncedOutput | null): unknown {
-  const said = describeContent(result.content);
-  const text = typeof said === "string" ? said : JSON.stringify(said);
+  const described = describeContent(result.content);
+  const text = typeof described === "string" ? described : JSON.stringify(described);
   if (result.isError === true) throw new McpToolError(text);
   const { structuredContent } = result;
-  if (structuredContent === undefined && announced === null) return said;
+  if (structuredContent === undefined && announced === null) return described;
   const issues =
     structuredContent === undefined ? ["there is no structured content"] : announced?.(structuredContent);
   if (issues === null || issues === undefined) return structuredContent;
@@ -67,7 +68,7 @@ function describeBlock(block: ContentBlock): JsonValue {
   }
 }
 
-/** Size of what base64 holds. */
+/** Returns the decoded size of base64. */
 function bytesOf(base64: string): number {
   return Math.floor((base64.length * 3) / 4);
 }

@@ -7,7 +7,7 @@ function fits(schema: JsonValue, value: JsonValue): boolean {
   return createSchemaCheck(checkableSchema(schema), "draft-2020-12")(value) === null;
 }
 
-describe("the part of a schema that is checked", () => {
+describe("checkableSchema", () => {
   it.each([
     [
       "types, also of properties",
@@ -15,35 +15,35 @@ describe("the part of a schema that is checked", () => {
       { a: 1 },
       { a: "1" },
     ],
-    ["what is required", { type: "object", properties: { a: {} }, required: ["a"] }, { a: 1 }, {}],
-    ["lists", { type: "array", items: { type: "string" }, maxItems: 1 }, ["a"], [1]],
-    ["values", { enum: ["a", "b"] }, "a", "c"],
+    ["required properties", { type: "object", properties: { a: {} }, required: ["a"] }, { a: 1 }, {}],
+    ["arrays", { type: "array", items: { type: "string" }, maxItems: 1 }, ["a"], [1]],
+    ["enums", { enum: ["a", "b"] }, "a", "c"],
     ["lengths and sizes", { type: "string", maxLength: 2 }, "ab", "abc"],
     ["alternatives", { anyOf: [{ type: "string" }, { type: "null" }] }, null, 5],
     [
-      "properties that are not allowed",
+      "disallowed properties",
       { type: "object", properties: { a: {} }, additionalProperties: false },
       { a: 1 },
       { b: 1 },
     ],
-  ])("has %s", (_what, schema, good, bad) => {
+  ])("keeps %s", (_what, schema, good, bad) => {
     expect([fits(schema, good), fits(schema, bad)]).toEqual([true, false]);
   });
 
   it.each([
     ["patterns", { type: "string", pattern: "^b" }, "a"],
     [
-      "references, with what stands beside them",
+      "references and their sibling keywords",
       { $ref: "#/$defs/a", type: "number", $defs: { a: {} } },
       "text",
     ],
     [
-      "properties that a pattern may name",
+      "additionalProperties beside patternProperties",
       { type: "object", patternProperties: { "^x": {} }, additionalProperties: false },
       { x1: 1 },
     ],
     [
-      "one of several, where more may fit once they are simpler",
+      "oneOf, whose simplified branches may overlap",
       {
         oneOf: [
           { type: "string", pattern: "^a" },
@@ -53,12 +53,12 @@ describe("the part of a schema that is checked", () => {
       "a",
     ],
     ["negations", { not: { type: "string" } }, "a"],
-    ["what is deeply nested", nest(40, { type: "number" }), nestValue(40, "text")],
-  ])("leaves out %s, and never refuses what the schema takes", (_what, schema, value) => {
+    ["deep nesting", nest(40, { type: "number" }), nestValue(40, "text")],
+  ])("omits %s, and never rejects what the schema accepts", (_what, schema, value) => {
     expect(fits(schema, value)).toBe(true);
   });
 
-  it("is nothing where there is no schema to speak of", () => {
+  it("returns an empty schema for anything that is not an object", () => {
     for (const schema of [null, true, 5, "x", []]) expect(checkableSchema(schema)).toEqual({});
   });
 });

@@ -1,6 +1,7 @@
-// What of a server's JSON Schema is checked here. The server checks its input itself; checking it here spares it calls that cannot work,
-// and must not become a way to hold up this process: no patterns (a regular expression may take for ever), no references and few
-// alternatives within alternatives (their combinations may be without end). The model is told the whole schema.
+// Reduces a server's JSON Schema to the part that is checked here. The server checks its input itself; the
+// check here only saves calls that cannot succeed, and must not block this process: no patterns (regular
+// expressions can run forever), no references, and few nested alternatives (their combinations can explode).
+// The model gets the whole schema.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 
@@ -23,10 +24,10 @@ const MAX_BRANCHES = 16;
 const MAX_NESTED_ALTERNATIVES = 2;
 const MAX_DEPTH = 32;
 
-/** A schema that takes everything which `schema` takes, and is cheap to check. */
+/** Returns a schema that is cheap to check and accepts everything that `schema` accepts. */
 export function checkableSchema(schema: JsonValue, depth = 0, alternatives = 0): JsonObject {
   if (!isJsonObject(schema) || depth > MAX_DEPTH) return {};
-  // What refers to something else may say less or more than it seems to.
+  // A reference may change the meaning of its sibling keywords.
   if ("$ref" in schema || "$dynamicRef" in schema) return {};
   const inner = (value: JsonValue): JsonObject => checkableSchema(value, depth + 1, alternatives);
   const result: JsonObject = {};
@@ -37,18 +38,18 @@ export function checkableSchema(schema: JsonValue, depth = 0, alternatives = 0):
         Object.entries(value).map(([name, property]) => [name, inner(property)]),
       );
     } else if (key === "items" && isJsonObject(value)) result[key] = inner(value);
-    else if (key === "additionalProperties" && canJudgeTheRest(schema)) {
+    else if (key === "additionalProperties" && canCheckAdditional(schema)) {
       result[key] = typeof value === "boolean" ? value : inner(value);
     } else if (ALTERNATIVES.has(key) && Array.isArray(value) && value.length <= MAX_BRANCHES) {
       if (alternatives === MAX_NESTED_ALTERNATIVES) continue;
-      // `oneOf` becomes `anyOf`: simpler branches could fit where only one did.
+      // `oneOf` becomes `anyOf`: several simplified branches may match where one did.
       result["anyOf"] = value.map((branch) => checkableSchema(branch, depth + 1, alternatives + 1));
     }
   }
   return result;
 }
 
-/** Which properties are additional depends on those that a pattern names. */
-function canJudgeTheRest(schema: JsonObject): boolean {
+/** Which properties are additional depends on `patternProperties`, which is not checked. */
+function canCheckAdditional(schema: JsonObject): boolean {
   return !("patternProperties" in schema);
 }

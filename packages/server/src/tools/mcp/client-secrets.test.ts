@@ -1,4 +1,4 @@
-// Servers whose headers hold the secrets of a turn's client: a connection for each client, and no secret where it does not belong.
+// Servers whose headers hold secrets of the turn's client: one connection per client, and no leaks.
 
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -36,8 +36,8 @@ function open() {
   );
 }
 
-describe("a server that wants the client's own key", () => {
-  it("gets each client's on that client's calls, and repeats it to nobody", async () => {
+describe("a server with client secrets in its headers", () => {
+  it("gets the secret of each client on that client's calls only, and cannot repeat it", async () => {
     const tools = open();
     for (const clientId of ["ada", "bob", "ada"]) {
       expect(await tools.call("srv_work", {}, { clientId })).toEqual({
@@ -55,7 +55,7 @@ describe("a server that wants the client's own key", () => {
     await tools.registry.close();
   });
 
-  it("has it in nothing that a model is told of its tools, nor in the log of what went wrong", async () => {
+  it("exposes no secret in its tool definitions, nor in logged errors", async () => {
     server.before = ({ method, headers }, response) => {
       const key = String(headers["x-api-key"]);
       server.tools = [
@@ -80,7 +80,7 @@ describe("a server that wants the client's own key", () => {
     await tools.registry.close();
   });
 
-  it("is asked nothing for a client without a key: one tool stands for its tools and names the slot", async () => {
+  it("gets no request for a client without the secret, which is named in a stand-in", async () => {
     const tools = open();
     for (const clientId of [null, "eve"]) {
       const { definitions } = await tools.open(clientId);
@@ -99,7 +99,7 @@ describe("a server that wants the client's own key", () => {
     await tools.registry.close();
   });
 
-  it("gets a new key on a new connection as soon as there is one", async () => {
+  it("gets a new secret on a new connection as soon as it changes", async () => {
     const tools = open();
     await tools.call("srv_work", {}, { clientId: "ada" });
     secrets["ada"] = { KEY: "adas-other-key" };
@@ -110,7 +110,7 @@ describe("a server that wants the client's own key", () => {
     await tools.registry.close();
   });
 
-  it("has no connection of a client that has not been there for five minutes", async () => {
+  it("is disconnected after five minutes without use by a client", async () => {
     const tools = open();
     await tools.call("srv_work", {}, { clientId: "ada" });
     await until(() => server.streams.length === 1);
@@ -122,18 +122,21 @@ describe("a server that wants the client's own key", () => {
     await tools.registry.close();
   });
 
-  it.each([{}, { KEY: "x\r\ny" }])("is not called failing for what one client lacks: %j", async (held) => {
-    secrets["ada"] = held;
-    const tools = open();
-    await tools.open("ada");
-    expect(tools.registry.sources("default")).toMatchObject([{ state: "unused", problem: null }]);
-    await tools.open("bob");
-    await tools.open("ada");
-    expect(tools.registry.sources("default")).toMatchObject([{ state: "working", problem: null }]);
-    await tools.registry.close();
-  });
+  it.each([{}, { KEY: "x\r\ny" }])(
+    "is not reported as failing for a client without a usable secret: %j",
+    async (held) => {
+      secrets["ada"] = held;
+      const tools = open();
+      await tools.open("ada");
+      expect(tools.registry.sources("default")).toMatchObject([{ state: "unused", problem: null }]);
+      await tools.open("bob");
+      await tools.open("ada");
+      expect(tools.registry.sources("default")).toMatchObject([{ state: "working", problem: null }]);
+      await tools.registry.close();
+    },
+  );
 
-  it("cannot be given another header by what a client has put into a slot", async () => {
+  it("cannot be sent another header through a secret", async () => {
     secrets["ada"] = { KEY: "x\r\nX-Admin: canary" };
     const tools = open();
     const { definitions } = await tools.open("ada");
@@ -151,7 +154,7 @@ describe("a server that wants the client's own key", () => {
     await tools.registry.close();
   });
 
-  it("says so when what the client has set cannot be read, and is there when it can", async () => {
+  it("is unavailable while secrets cannot be read, and back afterwards", async () => {
     const tools = open();
     isVaultBroken = true;
     const said = "Secrets cannot be read at the moment. Try again later.";
@@ -165,7 +168,7 @@ describe("a server that wants the client's own key", () => {
     await tools.registry.close();
   });
 
-  it("is not connected again by a call that comes after the end", async () => {
+  it("is not reconnected by a call after the registry has closed", async () => {
     const tools = open();
     const turn = await tools.open("ada");
     await tools.registry.close();
@@ -178,12 +181,12 @@ describe("a server that wants the client's own key", () => {
     expect(server.of("initialize")).toHaveLength(before);
   });
 
-  it("serves so many clients at a time, and the ones that have long been quiet make room", async () => {
+  it("serves a limited number of clients, and disconnects the least recently used ones", async () => {
     for (let client = 0; client < 205; client += 1) secrets[`client-${client}`] = { KEY: `key-of-${client}` };
     const tools = open();
     for (let client = 0; client < 205; client += 1) await tools.open(`client-${client}`);
     await clock.advance(0);
-    // Streams of other clients may have come to the server before theirs.
+    // Streams of other clients may have reached the server first.
     const streamsOf = (client: number) =>
       server.requests.filter(
         ({ method, headers }) => method === "GET" && headers["x-api-key"] === `Token key-of-${client}`,
@@ -197,8 +200,8 @@ describe("a server that wants the client's own key", () => {
   });
 });
 
-describe("a server of a configuration that was read again", () => {
-  it("keeps its connection when nothing has changed, and is let go after its calls when it has", async () => {
+describe("a server after a configuration reload", () => {
+  it("keeps its connection if unchanged, and is disconnected after its calls otherwise", async () => {
     const settings = httpServer(server.url);
     const tools = mcpTools({ srv: settings, old: httpServer(`${server.url}?old`) }, { clock });
     const before = await tools.open();
@@ -226,7 +229,7 @@ describe("a server of a configuration that was read again", () => {
     });
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_work"]);
     expect(server.of("initialize")).toHaveLength(2);
-    // A turn that had begun before may still call: the connection comes back for it.
+    // A turn that started before the reload may still call: it reconnects.
     expect(await before.call("old_work", {}, options)).toEqual({ output: null, isError: false });
     expect(server.of("initialize")).toHaveLength(3);
     await tools.registry.close();

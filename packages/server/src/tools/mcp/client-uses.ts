@@ -1,6 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 
-/** Which clients are used at the moment: one that was replaced is closed when its last use has ended. */
+/** Counts the uses of each client, so that a replaced client is closed when its last use has ended. */
 export class ClientUses {
   readonly #uses = new Map<Client, number>();
   readonly #isCurrent: (client: Client) => boolean;
@@ -27,7 +27,7 @@ export class ClientUses {
     }
   }
 
-  /** Closes a client, unless it is used. */
+  /** Closes a client that is not in use. */
   closeUnused(client: Client): void {
     if (!this.#uses.has(client)) void client.close().catch(() => undefined);
   }

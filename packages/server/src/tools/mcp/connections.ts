@@ -1,13 +1,13 @@
-// Which connection a turn uses: one for all, or one for each client where the headers hold the client's secrets.
+// Chooses the connection of a turn: a shared one, or one per client if the headers hold client secrets.
 
 import type { ToolScope } from "../tool-source.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 
 export interface Connections {
-  /** Throws `SecretMissing` when the turn's client has an empty slot that the server's headers need. */
+  /** Throws `SecretMissing` if the turn's client has not set a secret that the server's headers need. */
   for(scope: ToolScope): McpConnection;
   retire(): void;
-  /** Nothing is opened afterwards. */
+  /** Closes all connections and opens no new ones. */
   close(): Promise<void>;
 }
 
@@ -20,14 +20,14 @@ export function oneConnection(connection: McpConnection): Connections {
 }
 
 export interface ClientConnectionsOptions {
-  /** The server's headers with the secrets of a turn's client. Throws `SecretMissing`. */
+  /** Returns the server's headers with the secrets of the turn's client. Throws `SecretMissing`. */
   readonly headersFor: (scope: ToolScope) => Readonly<Record<string, string>>;
   readonly open: (
     headers: Readonly<Record<string, string>>,
     scope: ToolScope,
     onIdle: () => void,
   ) => McpConnection;
-  /** How many clients may be connected at a time. */
+  /** Maximum number of connected clients. */
   readonly limit: number;
 }
 
@@ -36,10 +36,10 @@ interface ClientConnection {
   readonly connection: McpConnection;
 }
 
-/** A connection for each client, the least recently used of which makes room for a new one. */
+/** One connection per client; the least recently used idle one makes room for a new one. */
 export class ClientConnections implements Connections {
   readonly #options: ClientConnectionsOptions;
-  /** By client, the least recently used first. */
+  /** Keyed by client id, least recently used first. */
   readonly #open = new Map<string, ClientConnection>();
   #isRetired = false;
   #isClosed = false;
@@ -59,7 +59,7 @@ export class ClientConnections implements Connections {
       this.#open.set(client, known);
       return known.connection;
     }
-    // The client has put something else into a slot.
+    // The client has changed a secret.
     known?.connection.retire();
     this.#makeRoom();
     const connection = this.#options.open(filled, scope, () => this.#forget(client, connection));

@@ -1,4 +1,4 @@
-// A server that speaks the revision of 2026-07-28 and nothing older: no handshake, no session.
+// A server that supports only the protocol revision 2026-07-28: no handshake, no session.
 
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,36 +1,38 @@
-// An answer that is too large to be read becomes an error of the protocol that holds its beginning: so it finds the call that it is for,
-// and nothing else of the connection is lost.
+// Turns an oversized response into a protocol error that carries its beginning, so that it reaches the right
+// call and the connection stays usable.
 
 import type { JSONRPCErrorResponse } from "@modelcontextprotocol/client";
 import { Beginning } from "../scrubbed-beginning.ts";
 
-/** Not a code of JSON-RPC: it is never sent. */
+/** Outside the range of JSON-RPC codes: it is never sent. */
 export const ANSWER_CUT = -32_098;
-/** Bytes of an answer, or of one event of a stream. */
+/** Maximum size of a response, or of one event of a stream. */
 export const MAX_MESSAGE_BYTES = 4 * 1_024 * 1_024;
-/** Bytes of a message that its id stands in, where it is at its end. */
+/** Number of bytes at the end of a message that are searched for its id. */
 export const TAIL_BYTES = 1_024;
-/** Bytes of an answer that are kept of one that is too large. */
+/** Number of bytes kept of an oversized response. */
 export const HEAD_BYTES = Beginning.ENOUGH;
 
-/** Lists and objects that begin; what has more is hardly text. */
+/** Maximum number of arrays and objects; a head with more is unlikely to be text. */
 const MAX_NESTED = 5_000;
 const ID_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,/;
 const ID_LAST = /[,{]\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
 
-/** What takes the place of the answer to a request. `head` is its beginning, of `HEAD_BYTES` at most. */
+/** Creates the replacement of a response. `head` is its beginning, of at most `HEAD_BYTES`. */
 export function cutAnswer(id: string | number, head: string): JSONRPCErrorResponse {
   const message = `The answer is larger than ${MAX_MESSAGE_BYTES} bytes.`;
   return { jsonrpc: "2.0", id, error: { code: ANSWER_CUT, message, data: head } };
 }
 
-/** Which request a message answers, by its beginning and its end; `null` where that cannot be seen. Requests of ours have numbers. */
+/**
+ * Returns the id of the request that a message answers, or `null` if it is not found. Our ids are numbers.
+ */
 export function idOfAnswer(head: string, tail: string): number | null {
   const [, id] = ID_FIRST.exec(head) ?? ID_LAST.exec(tail) ?? [];
   return id === undefined ? null : Number(id);
 }
 
-/** What the beginning of a message says: the texts of a tool's result where there are some, else the message as it stands. */
+/** Returns the texts of a tool result's beginning, or the raw beginning if there are none. */
 export async function readBeginning(head: string): Promise<Beginning> {
   return new Beginning((await textsIn(head)) ?? head, MAX_MESSAGE_BYTES);
 }

@@ -1,12 +1,12 @@
 import type { Readable } from "node:stream";
 
-/** Characters of a line that is heard. */
+/** Maximum length of a logged line in characters. */
 const MAX_LINE = 16 * 1_024;
 const MAX_LINES = 1_000;
 
 /**
- * The error output of a process, line by line. Lines are heard whole or not at all: half a key could not be found in them. After many the
- * rest is read and forgotten.
+ * Splits the stderr of a process into lines. Lines are passed on whole or not at all, because the scrubber
+ * could not find a partial key. Output after `MAX_LINES` is discarded.
  */
 export class ErrorOutput {
   readonly #onLine: (line: string) => void;

@@ -1,9 +1,9 @@
-// Against the protocol's own reference server, over each transport that it speaks.
+// Tests against the protocol's reference server, over each of its transports.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../../test/free-port.ts";
+import { findFreePort } from "../../../torture/harness/server-process.ts";
 import { createSystemClock } from "../../clock.ts";
 import type { McpServerSettings } from "../../core/app-settings.ts";
 import type { JsonValue } from "../../core/json.ts";
@@ -12,9 +12,9 @@ import { httpServer, mcpTools, stdioServer, type McpTools } from "./testing/open
 const PACKAGE = import.meta.resolve("@modelcontextprotocol/server-everything/package.json");
 const MAIN = fileURLToPath(new URL("dist/index.js", PACKAGE));
 
-/** The reference server over HTTP, in a process of its own. */
+/** Starts the reference server over HTTP in its own process. */
 async function start(transport: "streamableHttp" | "sse"): Promise<{ port: number; process: ChildProcess }> {
-  const port = await freePort();
+  const port = await findFreePort();
   const child = spawn(process.execPath, [MAIN, transport], {
     env: { PATH: process.env["PATH"], PORT: String(port) },
     stdio: ["ignore", "ignore", "pipe"],
@@ -62,7 +62,7 @@ describe.each(["stdio", "streamableHttp", "sse"] as const)("the reference server
     server?.kill("SIGKILL");
   });
 
-  it("has its tools listed, with what it says of their effects", async () => {
+  it("lists its tools with their effects", async () => {
     const { definitions } = await tools.open();
     expect(definitions.map(({ name }) => name)).toEqual(expect.arrayContaining(NAMES));
     const effects = Object.fromEntries(definitions.map(({ name, effect }) => [name, effect]));
@@ -77,7 +77,7 @@ describe.each(["stdio", "streamableHttp", "sse"] as const)("the reference server
     expect(tools.logger.lines.filter(({ level }) => level === "warn")).toEqual([]);
   });
 
-  it("answers calls: text, structured, images and resources", async () => {
+  it("returns text, structured content, images and resources", async () => {
     expect(await tools.call("everything_echo", { message: "hello" })).toEqual({
       output: "Echo: hello",
       isError: false,
@@ -99,7 +99,7 @@ describe.each(["stdio", "streamableHttp", "sse"] as const)("the reference server
     expect(resource.output).toContainEqual(expect.objectContaining({ type: "resource" }));
   });
 
-  it("is spared input that does not fit", async () => {
+  it("is not called with invalid input", async () => {
     const { output, isError } = await tools.call("everything_get-sum", { a: "2", b: 40 });
     expect(isError).toBe(true);
     expect(output).toMatch(/^The input does not fit the tool everything_get-sum: a: /);
@@ -116,7 +116,7 @@ describe.each(["stdio", "streamableHttp", "sse"] as const)("the reference server
     expect(heard).toEqual([1, 2, 3, 4].map((progress) => ({ progress, total: 4 })));
   });
 
-  it("is told when a call is called off", async () => {
+  it("stays usable after a call is cancelled", async () => {
     const stop = new AbortController();
     const outcome = tools.call(
       "everything_trigger-long-running-operation",
@@ -128,7 +128,7 @@ describe.each(["stdio", "streamableHttp", "sse"] as const)("the reference server
   });
 
   if (transport !== "stdio") return;
-  it("sees its own environment and nothing else of ours", async () => {
+  it("gets its configured environment only", async () => {
     process.env["COLLOQUY_CANARY"] = "canary";
     const { output } = await tools.call("everything_get-env");
     const seen = JSON.parse(output as string) as Record<string, string>;

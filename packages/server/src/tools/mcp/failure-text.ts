@@ -6,8 +6,8 @@ const MAX_CAUSES = 5;
 const MAX_LENGTH = 500;
 
 /**
- * What an error and its causes say, for the log. Never the error itself: it may quote what a server has repeated, and servers are sent
- * keys.
+ * Returns the messages of an error and its causes, for the log. The error itself is never logged: it may
+ * quote keys that the server repeated.
  */
 export function failureText(error: unknown, scrub: (value: JsonValue) => JsonValue): string {
   const texts: string[] = [];

@@ -1,9 +1,9 @@
 import type { Clock } from "../../core/ports/clock.ts";
 
-/** Milliseconds for which a limit holds. */
+/** Window of a limit in milliseconds. */
 const WINDOW_MS = 10_000;
 
-/** How much of something may come within ten seconds. */
+/** Limits an amount per ten seconds. */
 export class FlowLimit {
   readonly #clock: Clock;
   readonly #limit: number;
@@ -16,7 +16,7 @@ export class FlowLimit {
     this.#since = clock.monotonic();
   }
 
-  /** Counts what has come; answers whether it was not too much. */
+  /** Counts an amount; returns true while the limit holds. */
   take(count: number): boolean {
     const now = this.#clock.monotonic();
     if (now - this.#since >= WINDOW_MS) {

@@ -1,4 +1,4 @@
-// Servers that are slow, wrong or hostile: each costs its own calls, and says why; nothing hangs, nothing grows.
+// Slow, wrong and hostile servers: each affects only its own calls, with an error; nothing hangs or grows.
 
 import { describe, expect, it } from "vitest";
 import { until } from "./testing/until.ts";
@@ -7,8 +7,8 @@ import { textResult, useScriptedServer } from "./testing/use-scripted-server.ts"
 
 const scripted = useScriptedServer();
 
-describe("a call", () => {
-  it("that hangs ends with its time, and so does its connection", async () => {
+describe("a call to a faulty server", () => {
+  it("times out, and its connection is closed", async () => {
     scripted.server.call = () => undefined;
     const tools = scripted.open();
     const outcome = tools.call("srv_work");
@@ -22,9 +22,9 @@ describe("a call", () => {
   });
 
   it.each([
-    ["before it has begun to answer", false],
-    ["in the middle of its answer", true],
-  ])("whose server dies %s is told that it may have had its effect", async (_case, begun) => {
+    ["before it responds", false],
+    ["within its response", true],
+  ])("may have had its effect if the server dies %s", async (_case, begun) => {
     scripted.server.call = (request, response) => {
       if (begun) writeProgress(response, request, 1);
       setImmediate(() => response.destroy());
@@ -39,7 +39,7 @@ describe("a call", () => {
     await tools.registry.close();
   });
 
-  it("whose answer ends without an answer is told so at once", async () => {
+  it("fails at once if the stream ends without a response", async () => {
     scripted.server.call = (request, response) => {
       writeProgress(response, request, 1);
       response.end();
@@ -51,13 +51,13 @@ describe("a call", () => {
   });
 
   it.each([
-    ["not a result at all", 5, "not with what the protocol allows"],
-    ["nothing", null, "not with what the protocol allows"],
-    ["content that is a text", { content: "x" }, "not with what the protocol allows"],
-    ["content of an unknown kind", { content: [{ type: "hologram" }] }, "not with what the protocol allows"],
-    ["an error of its own", { ...textResult("no such city"), isError: true }, "no such city"],
-    ["an error without words", { content: [], isError: true }, "null"],
-  ])("that is answered with %s has an honest result", async (_case, result, said) => {
+    ["a number", 5, "not with what the protocol allows"],
+    ["null", null, "not with what the protocol allows"],
+    ["content that is a string", { content: "x" }, "not with what the protocol allows"],
+    ["content of an unknown type", { content: [{ type: "hologram" }] }, "not with what the protocol allows"],
+    ["an error", { ...textResult("no such city"), isError: true }, "no such city"],
+    ["an error without content", { content: [], isError: true }, "null"],
+  ])("reports a response of %s as an error", async (_case, result, said) => {
     scripted.server.call = () => result;
     const tools = scripted.open();
     const { output, isError } = await tools.call("srv_work");
@@ -68,7 +68,7 @@ describe("a call", () => {
     await tools.registry.close();
   });
 
-  it("whose structured answer is not what was announced says what is wrong, and what was said", async () => {
+  it("reports structured content that violates the announced schema, with its text", async () => {
     const outputSchema = {
       type: "object",
       properties: { degrees: { type: "number" } },
@@ -87,7 +87,7 @@ describe("a call", () => {
     await tools.registry.close();
   });
 
-  it("is refused in the server's words, which are cut when its keys are out of them", async () => {
+  it("is refused with the server's message, which is scrubbed before it is cut", async () => {
     scripted.server.before = ({ method, id }, response) => {
       if (method !== "tools/call") return undefined;
       response.writeHead(200, { "content-type": "application/json" });
@@ -103,7 +103,7 @@ describe("a call", () => {
     await tools.registry.close();
   });
 
-  it("has a key that is the same when it is run again", async () => {
+  it("has the same idempotency key when it is repeated", async () => {
     const tools = scripted.open();
     await tools.call("srv_work", {}, { callId: "call-42" });
     await tools.call("srv_work", {}, { callId: "call-42" });
@@ -117,7 +117,7 @@ describe("a call", () => {
 });
 
 describe("a flood", () => {
-  it("of an answer is cut to what a model is shown", async () => {
+  it("cuts response text to the output limit", async () => {
     const tools = scripted.open();
     scripted.server.call = () => textResult("x".repeat(1_000_000));
     const cut = await tools.call("srv_work");
@@ -126,7 +126,7 @@ describe("a flood", () => {
     await tools.registry.close();
   });
 
-  it("of progress is heard a little, and ends the connection when it does not end", async () => {
+  it("limits progress, and ends the connection if it does not stop", async () => {
     scripted.server.call = (request, response) => {
       const more = (progress: number): void => {
         if (response.destroyed) return;
@@ -144,7 +144,7 @@ describe("a flood", () => {
     await tools.registry.close();
   });
 
-  it("of tools is taken up to 128, whatever number of pages, and what is too long is left out or cut", async () => {
+  it("limits tools to 128 over any number of pages, and omits or cuts oversized entries", async () => {
     let page = 0;
     scripted.server.before = (request, response) => {
       if (request.method !== "tools/list") return undefined;
@@ -166,7 +166,7 @@ describe("a flood", () => {
     await tools.registry.close();
   });
 
-  it("of announcements makes no flood of questions", async () => {
+  it("causes one tools/list a second for list_changed notifications", async () => {
     const tools = scripted.open();
     await tools.open();
     await until(() => scripted.server.streams.length === 1);
@@ -182,7 +182,7 @@ describe("a flood", () => {
 });
 
 describe("the operator's keys", () => {
-  it("go to the server, not to where it redirects, and are in nothing that it repeats", async () => {
+  it("are sent to the server only, not to a redirect target, and are scrubbed from its responses", async () => {
     const elsewhere = await new ScriptedMcp().start();
     scripted.server.call = ({ headers }) => textResult(`You sent ${headers.authorization}`);
     const tools = scripted.open({ Authorization: "Bearer operators-key-1" });
@@ -199,7 +199,7 @@ describe("the operator's keys", () => {
   });
 });
 
-it("messages of a stream that nobody asked for are bounded too", async () => {
+it("bounds the messages of an unsolicited stream", async () => {
   const tools = scripted.open();
   await tools.open();
   await until(() => scripted.server.streams.length === 1);

@@ -1,13 +1,14 @@
-// Lines of a process's output: whole ones up to a limit, and of longer ones the beginning and the end, so that nothing grows.
+// Splits a process's output into lines. Keeps whole lines up to a limit, and the head and tail of longer
+// ones.
 
 import { HEAD_BYTES, MAX_MESSAGE_BYTES, TAIL_BYTES } from "./cut-answer.ts";
 
 const LINE_END = 0x0a;
 
 export interface OutputLine {
-  /** The line with its end, or its beginning. */
+  /** The line including its end, or only its head. */
   readonly head: Buffer;
-  /** The last bytes of a line that is not kept as a whole; `null` for one that is. */
+  /** The last bytes of a line that is not kept whole; `null` for a whole line. */
   readonly tail: Buffer | null;
 }
 
@@ -16,7 +17,7 @@ export class LongLines {
   #bytes = 0;
   #tail: Buffer | null = null;
 
-  /** The lines that end in the chunk. */
+  /** Returns the lines that end in the chunk. */
   take(chunk: Buffer): readonly OutputLine[] {
     const lines: OutputLine[] = [];
     let from = 0;

@@ -5,19 +5,19 @@ import { NO_TIMEOUT_MS } from "./open-client.ts";
 export interface McpCall {
   readonly tool: ListedTool;
   readonly input: Readonly<Record<string, unknown>>;
-  /** As the operator says it, or else the server. */
+  /** The operator's configured effect, else the one that the server claims. */
   readonly effect: ToolEffect;
   readonly callId: string;
   readonly signal: AbortSignal;
   readonly onProgress: (progress: object) => void;
 }
 
-/** Rejects with what the SDK has to say. */
+/** Rejects with the SDK's error. */
 export function callOn(
   client: Client,
   { tool, input, callId, signal, onProgress }: McpCall,
 ): Promise<CallToolResult> {
-  // Without its schemas: this service checks them itself, with limits.
+  // Without the output schema: this service checks it, within limits.
   const { outputSchema: _, ...toolDefinition } = tool;
   return client.callTool(
     { name: tool.name, arguments: { ...input }, _meta: { "idempotency-key": callId } },

@@ -1,4 +1,4 @@
-// One connection to one MCP server: opened when it is needed, opened again when it is lost, closed when nobody needs it.
+// A connection to one MCP server: opened on demand, reopened after a loss, closed when unused.
 
 import type { CallToolResult, Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import type { Clock, Timer } from "../../core/ports/clock.ts";
@@ -11,27 +11,27 @@ import { McpUnavailable, SessionLost } from "./mcp-failure.ts";
 import { ReconnectPlan } from "./reconnect-plan.ts";
 import { ToolList } from "./tool-list.ts";
 
-/** Milliseconds that a connection may take to be opened, with the first list of tools. */
+/** Time limit in milliseconds for connecting and the first list of tools. */
 const CONNECT_MS = 30_000;
 
 export interface McpConnectionOptions {
-  /** Its name in the configuration. */
+  /** Name of the server in the configuration. */
   readonly server: string;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly scrub: Scrubber;
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
   readonly open: (signal: AbortSignal, onToolsChanged: () => void) => Promise<Client>;
-  /** Whether it is opened again in the background when it was lost. */
+  /** Whether to reconnect in the background after a loss. */
   readonly isKept: boolean;
-  /** It is closed after so many milliseconds without use; `null` for never. */
+  /** Closes the connection after this many milliseconds without use; `null` for never. */
   readonly idleMs: number | null;
   readonly onIdle: () => void;
 }
 
 export class McpConnection {
-  /** Takes the keys that the server is sent out of what it says. */
+  /** Removes the keys that the server is sent from its output. */
   readonly scrub: Scrubber;
   readonly #options: McpConnectionOptions;
   readonly #list: ToolList;
@@ -42,7 +42,7 @@ export class McpConnection {
   #idleMs: number | null;
   #idle: Timer | null = null;
   readonly #uses = new ClientUses((client) => client === this.#client);
-  /** Finds out whether the connection still stands; one question for all who doubt. */
+  /** Verification of the connection in progress, shared by all callers. */
   #verifying: Promise<void> | null = null;
   #waiting = 0;
 
@@ -66,8 +66,8 @@ export class McpConnection {
   }
 
   /**
-   * The last list of tools, the first time after `waitMs` at most; `null` when there is none yet. What has failed before is not waited
-   * for. Never rejects.
+   * Returns the latest list of tools, or `null` if there is none yet. Waits at most `waitMs` for the first
+   * list, and not at all if connecting has failed before. Never rejects.
    */
   async list(waitMs: number, signal: AbortSignal): Promise<readonly ListedTool[] | null> {
     this.#touch();
@@ -79,7 +79,7 @@ export class McpConnection {
     return this.#list.tools;
   }
 
-  /** Calls a tool. Rejects with an Error whose message a model can be shown. */
+  /** Calls a tool. Rejects with an Error whose message can be shown to a model. */
   async call(call: McpCall): Promise<CallToolResult> {
     this.#waiting += 1;
     this.#touch();
@@ -87,12 +87,12 @@ export class McpConnection {
       for (let attempt = 1; ; attempt += 1) {
         const client = await this.#connect();
         call.signal.throwIfAborted();
-        // Read now: a client that is closed does not know it any more.
+        // Read before the call: a closed client no longer has its transport.
         const hasSession = client.transport?.sessionId !== undefined;
         try {
           return await this.#uses.during(client, () => callOn(client, call));
         } catch (error) {
-          const failure = await this.#judge(client, error, hasSession, call);
+          const failure = await this.#handleFailure(client, error, hasSession, call);
           const mayRepeat = failure instanceof SessionLost && call.effect !== "unsafe";
           if (attempt > 1 || !mayRepeat) throw failure;
         }
@@ -103,14 +103,14 @@ export class McpConnection {
     }
   }
 
-  /** From now on it is open only while it is used. */
+  /** Keeps the connection open only while it is in use. */
   retire(): void {
     this.#plan.stop();
     this.#idleMs = 0;
     this.#touch();
   }
 
-  /** Closes it for good. */
+  /** Closes the connection permanently. */
   async close(): Promise<void> {
     this.#end.abort(new Error("The connection is closed."));
     this.#plan.stop();
@@ -123,14 +123,14 @@ export class McpConnection {
     await Promise.allSettled([...clients].map((client) => client.close()));
   }
 
-  async #judge(
+  async #handleFailure(
     client: Client,
     error: unknown,
     hasSession: boolean,
     { effect, signal }: McpCall,
   ): Promise<Error> {
     const { server } = this.#options;
-    // With the SDK, which is there by now.
+    // Imported here because it needs the SDK, which is loaded by now.
     const { describeCallFailure } = await import("./call-failure.ts");
     const { failure, connection, isFault } = describeCallFailure(error, { server, effect, hasSession });
     if (isFault && !signal.aborted) this.#warn(error, "a call to an MCP server has failed");
@@ -141,28 +141,28 @@ export class McpConnection {
   }
 
   /**
-   * An answer that broke off may be the tool's fault alone. Only a server that cannot be asked for its tools either is lost: whoever else
-   * uses it would have to wait otherwise. Never rejects.
+   * Checks whether the server still responds. A response that broke off may be the tool's fault alone; a
+   * reconnect would make all other users wait, so it needs a failed tools/list. Never rejects.
    */
   async #verify(client: Client): Promise<void> {
     if (client !== this.#client) return;
     this.#verifying ??= this.#uses
       .during(client, () => this.#list.fetch(client, this.#end.signal))
       .catch(async (error: unknown) => {
-        const { hasAnswered } = await import("./call-failure.ts");
-        this.#lose(client, error, hasAnswered(error) ? "at once" : "after a pause");
+        const { hasResponded } = await import("./call-failure.ts");
+        this.#lose(client, error, hasResponded(error) ? "at once" : "after a pause");
       })
       .finally(() => (this.#verifying = null));
     await this.#verifying;
   }
 
-  /** The open client; opens one when there is none, one at a time for all who ask. */
+  /** Returns the open client, or opens one; concurrent callers share one attempt. */
   #connect(): Promise<Client> {
     if (this.#client !== null) return Promise.resolve(this.#client);
     const { server } = this.#options;
     if (this.#end.signal.aborted) return Promise.reject(new McpUnavailable(server));
     if (this.#connecting !== null) return this.#connecting;
-    if (!this.#plan.isTime) return Promise.reject(new McpUnavailable(server));
+    if (!this.#plan.isDue) return Promise.reject(new McpUnavailable(server));
     this.#plan.trying();
     const connecting = this.#open().finally(() => (this.#connecting = null));
     this.#connecting = connecting;
@@ -180,10 +180,10 @@ export class McpConnection {
     try {
       const opened = await open(signal, () => this.#list.renew(opened, this.#end.signal));
       client = opened;
-      let heard: unknown = new Error("The server has closed it.");
+      let lastError: unknown = new Error("The server has closed it.");
       const listeners: Pick<Client, "onclose" | "onerror"> = {
-        onerror: (error) => (heard = error),
-        onclose: () => this.#lose(opened, heard, "after a pause"),
+        onerror: (error) => (lastError = error),
+        onclose: () => this.#lose(opened, lastError, "after a pause"),
       };
       Object.assign(opened, listeners);
       await this.#list.fetch(opened, signal);
@@ -205,7 +205,7 @@ export class McpConnection {
     }
   }
 
-  /** A client that cannot be used any more; it is closed when its last call has ended. `again` is when it may be opened again. */
+  /** Drops a client, which is closed after its last call. `again` tells when the next one may be opened. */
   #lose(client: Client, error: unknown, again: "at once" | "after a pause"): void {
     if (this.#client !== client) return;
     this.#client = null;
@@ -220,7 +220,7 @@ export class McpConnection {
     logger.warn({ server, failure: failureText(error, this.scrub) }, message);
   }
 
-  /** It is used: the time without use begins anew. */
+  /** Restarts the idle timer. */
   #touch(): void {
     this.#idle?.stop();
     if (this.#idleMs === null || this.#end.signal.aborted) return;

@@ -1,8 +1,8 @@
-// What a failed call is said to have failed on. The words are for the model; addresses and causes are for the log.
+// Errors of failed calls. The messages are for the model; addresses and causes are for the log.
 
 import type { ToolEffect } from "../../core/ports/tool.ts";
 
-/** The server could not be spoken to, so nothing was called. */
+/** The server could not be reached, so nothing was called. */
 export class McpUnavailable extends Error {
   constructor(server: string, options?: ErrorOptions) {
     super(`The MCP server "${server}" cannot be reached at the moment. The tool was not called.`, options);
@@ -10,7 +10,7 @@ export class McpUnavailable extends Error {
   }
 }
 
-/** The call had been sent, and its answer broke off or never came. */
+/** The call was sent, but its response broke off or never came. */
 export class McpBroken extends Error {
   constructor(server: string, effect: ToolEffect, options?: ErrorOptions) {
     const what = `The connection to the MCP server "${server}" broke before the tool answered.`;
@@ -19,7 +19,7 @@ export class McpBroken extends Error {
   }
 }
 
-/** What the server has answered is not what the protocol allows, or says that the call was wrong. */
+/** The server rejected the call, or its response violates the protocol. */
 export class McpRefusal extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -27,12 +27,12 @@ export class McpRefusal extends Error {
   }
 }
 
-/** The server says that it does not know the session (404 while there is one), so a call has most probably not been run. */
+/** The server no longer knows the session (404 for a session id), so the call has most probably not run. */
 export class SessionLost extends McpBroken {}
 
-/** The answer is too large to be read. */
+/** The response is too large. */
 export class McpCut extends Error {
-  /** Its beginning. */
+  /** The beginning of the response. */
   readonly head: string;
 
   constructor(head: string, options?: ErrorOptions) {

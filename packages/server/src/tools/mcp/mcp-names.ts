@@ -4,8 +4,8 @@ const MAX_LENGTH = 64;
 const DIGEST_LENGTH = 8;
 
 /**
- * The name by which a model knows a tool of a server: `SERVER_TOOL`. Characters that models do not take become `_`; one that is too long
- * ends in a digest of the whole, so that it is the same name each time and no other tool's.
+ * Returns the name of a server's tool for the model: `SERVER_TOOL`. Characters that providers do not accept
+ * become `_`. A name that is too long ends in a digest of the whole name, which keeps it stable and unique.
  */
 export function toolNameOf(server: string, tool: string): string {
   const whole = `${server}_${tool}`;

@@ -11,7 +11,7 @@ import type { Scrubber } from "../scrub.ts";
 import { messageOf } from "../call-tool.ts";
 import { createStandIn } from "../stand-in.ts";
 import { fillSecrets, secretsIn } from "../secret-headers.ts";
-import type { SourcePlan, SourceTool, StoodFor, ToolScope, ToolSource } from "../tool-source.ts";
+import type { SourcePlan, SourceTool, UnavailableTools, ToolScope, ToolSource } from "../tool-source.ts";
 import { ClientConnections, oneConnection, type Connections } from "./connections.ts";
 import { failureText } from "./failure-text.ts";
 import { McpUnavailable } from "./mcp-failure.ts";
@@ -21,9 +21,9 @@ import { readMcpTool } from "./mcp-tool.ts";
 import { openClient } from "./open-client.ts";
 import { ownScrubber } from "./own-values.ts";
 
-/** A turn waits this long for the first list of a server's tools. */
+/** Maximum time that a turn waits for the first list of a server's tools. */
 const FIRST_LIST_MS = 5_000;
-/** Characters of a line of a server's error output. */
+/** Maximum length of a logged stderr line in characters. */
 const MAX_LOGGED_LINE = 1_000;
 const CLIENT_IDLE_MS = 5 * 60_000;
 const MAX_CLIENTS = 200;
@@ -31,13 +31,13 @@ const MAX_CLIENTS = 200;
 export interface McpOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** What the operator says of tools, by the name that the model sees; absent for nothing. */
+  /** Configured effects by the tool name that the model sees; absent for none. */
   readonly effects?: Readonly<Record<string, ToolEffect>>;
-  /** From 0 to 1; absent for the machine's own. */
+  /** Returns a number from 0 to 1; defaults to `Math.random`. */
   readonly random?: () => number;
 }
 
-/** The source of an MCP server's tools, named `SERVER_TOOL`. It connects when the first turn needs it. */
+/** Plans the source of an MCP server's tools, named `SERVER_TOOL`. It connects when a turn first needs it. */
 export function planMcpServer(server: string, settings: McpServerSettings, options: McpOptions): SourcePlan {
   return { key: keyOf(server, settings, options), create: () => new McpSource(server, settings, options) };
 }
@@ -67,12 +67,13 @@ class McpSource implements ToolSource {
       if (error instanceof SecretMissing)
         return this.#standIn(`The user has not set the secret "${error.slot}".`, {
           missingSecret: error.slot,
-          isOfClient: true,
+          isClientSpecific: true,
         });
-      // A sentence of ours, of this client alone: an unreadable secret, a value that no header can carry, one client too many.
+      // Our own error, for this client only: an unreadable secret, an invalid header value, or too many
+      // clients.
       const failure = messageOf(error);
       this.#logger.warn({ server: this.#server, failure }, "an MCP server cannot be used in a turn");
-      return this.#standIn(failure, { isOfClient: true });
+      return this.#standIn(failure, { isClientSpecific: true });
     }
     const listed = await connection.list(FIRST_LIST_MS, signal);
     if (listed === null) return this.#standIn("Their server cannot be reached at the moment.");
@@ -103,8 +104,11 @@ class McpSource implements ToolSource {
     }
   }
 
-  /** While the server's tools are not known, one stands for them all. The same list for the same reason. */
-  #standIn(reason: string, more: Pick<StoodFor, "missingSecret" | "isOfClient"> = {}): readonly SourceTool[] {
+  /** Returns a stand-in while the server's tools are unknown; the same list for the same reason. */
+  #standIn(
+    reason: string,
+    more: Pick<UnavailableTools, "missingSecret" | "isClientSpecific"> = {},
+  ): readonly SourceTool[] {
     const known = this.#standIns.get(reason);
     if (known !== undefined) return known;
     const look = async (context: ToolContext): Promise<void> => {
@@ -126,8 +130,8 @@ function connectionsTo(server: string, settings: McpServerSettings, options: Mcp
   ): McpConnection => {
     const scrub = ownScrubber(settings, secrets);
     const onErrorLine = (line: string): void => {
-      const said = scrub(cleanText(line));
-      const fields = { server, line: typeof said === "string" ? said.slice(0, MAX_LOGGED_LINE) : "" };
+      const scrubbed = scrub(cleanText(line));
+      const fields = { server, line: typeof scrubbed === "string" ? scrubbed.slice(0, MAX_LOGGED_LINE) : "" };
       logger.debug(fields, "an MCP server says");
     };
     return new McpConnection({
@@ -156,7 +160,7 @@ function connectionsTo(server: string, settings: McpServerSettings, options: Mcp
   });
 }
 
-/** A digest: what is in the headers and the environment must not be readable from it. */
+/** Returns a digest, because headers and environment are secret. */
 function keyOf(server: string, settings: McpServerSettings, { effects = {} }: McpOptions): string {
   const own = Object.entries(effects).filter(([name]) => name.startsWith(toolNameOf(server, "")));
   const all =

@@ -1,4 +1,4 @@
-// From a tool as a server lists it to a tool of ours.
+// Adapts a tool that an MCP server lists.
 
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { Tool as ListedTool } from "@modelcontextprotocol/client";
@@ -14,24 +14,24 @@ import { readBeginning } from "./cut-answer.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { McpCut } from "./mcp-failure.ts";
 import { toolNameOf } from "./mcp-names.ts";
-import { toldSchema } from "./told-schema.ts";
+import { sanitizeSchema } from "./sanitize-schema.ts";
 
 const DIALECT = "draft-2020-12";
 const MAX_DESCRIPTION = 4_000;
 
 export interface McpToolOptions {
-  /** The connection that the call's turn uses. */
+  /** Returns the connection for the call's turn. */
   readonly connect: (context: ToolContext) => McpConnection;
-  /** Takes out the keys that the server is sent: it may have written them into what the model is told. */
+  /** Removes the keys that the server is sent: the server may have put them into its tool definitions. */
   readonly scrub: Scrubber;
-  /** What the operator says of tools, by the name that the model sees. */
+  /** Configured effects by the tool name that the model sees. */
   readonly effects: Readonly<Record<string, ToolEffect>>;
 }
 
 /**
- * A server's tool.
+ * Reads a server's tool.
  *
- * @throws TypeError when its input schema cannot be checked.
+ * @throws TypeError if its input schema cannot be checked.
  */
 export function readMcpTool(
   server: string,
@@ -39,7 +39,7 @@ export function readMcpTool(
   { connect, scrub, effects }: McpToolOptions,
 ): SourceTool {
   const name = toolNameOf(server, textOf(scrub(listed.name)));
-  const inputSchema = scrub(toldSchema(listed.inputSchema as JsonValue)) as JSONSchema7;
+  const inputSchema = scrub(sanitizeSchema(listed.inputSchema as JsonValue)) as JSONSchema7;
   const checkable = checkableSchema(listed.inputSchema as JsonValue) as JSONSchema7;
   const announced = announcedOutput(listed);
   const claimed = effectOf(listed);
@@ -70,13 +70,13 @@ export function readMcpTool(
   };
 }
 
-/** What the server claims. Nothing said is `unsafe`. */
+/** Returns the effect that the server claims; `unsafe` by default. */
 function effectOf({ annotations }: ListedTool): ToolEffect {
   if (annotations?.readOnlyHint === true) return "read";
   return annotations?.idempotentHint === true ? "idempotent" : "unsafe";
 }
 
-/** One that cannot be read is not checked: what the tool says is shown all the same. */
+/** Skips the check if the schema is unreadable: the tool's output is shown anyway. */
 function announcedOutput({ outputSchema }: ListedTool): AnnouncedOutput | null {
   if (outputSchema === undefined) return null;
   try {

@@ -1,4 +1,5 @@
-// A connection to an MCP server, in the first way that the server understands. The SDK is imported when the first one is opened.
+// Opens a connection to an MCP server with the first protocol variant that it supports. Imports the SDK on
+// demand.
 
 import type { Client, Transport } from "@modelcontextprotocol/client";
 import type * as Sdk from "@modelcontextprotocol/client";
@@ -7,15 +8,15 @@ import type { Clock } from "../../core/ports/clock.ts";
 import { boundFetch } from "./bounded-fetch.ts";
 import { BoundedTransport } from "./bounded-transport.ts";
 
-/** Longer than anything lasts here: what a request waits for is said by its signal, on the service's clock. */
+/** The SDK's timeout is effectively disabled: signals end requests, on the service's clock. */
 export const NO_TIMEOUT_MS = 2_147_483_647;
-/** A server that knows nothing of the question may not answer it; it is then spoken to as before there was one. */
+/** Time limit for the version probe: older servers may not answer it, and get the legacy handshake then. */
 const PROBE_MS = 3_000;
 const RECONNECTS = { initialReconnectionDelay: 1_000, maxReconnectionDelay: 30_000 };
 
 export interface OpenOptions {
   readonly settings: McpServerSettings;
-  /** With every secret filled in. */
+  /** With all secrets filled in. */
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -23,35 +24,35 @@ export interface OpenOptions {
   readonly onErrorLine: (line: string) => void;
 }
 
-/** One way to speak to a server. */
-interface Way {
+/** A transport and a handshake to try. */
+interface Variant {
   readonly transport: () => Transport;
-  /** Whether to ask first which revision of the protocol the server speaks. */
-  readonly asks: boolean;
+  /** Whether to probe for the server's protocol revision first. */
+  readonly probes: boolean;
 }
 
-/** Connects and shakes hands. Rejects with what the last way has failed on; nothing is left open then. */
+/** Connects and performs the handshake. Rejects with the error of the last attempt, leaving nothing open. */
 export async function openClient(options: OpenOptions): Promise<Client> {
   const sdk = await import("@modelcontextprotocol/client");
-  const ways = await waysTo(options, sdk);
+  const variants = await variantsFor(options, sdk);
   let failure: unknown = new Error("There is no way to this server.");
-  for (const { transport, asks } of ways) {
-    const client = createClient(options, sdk, asks);
+  for (const { transport, probes } of variants) {
+    const client = createClient(options, sdk, probes);
     const bounded = new BoundedTransport(transport(), options.clock);
     try {
       await connect(client, bounded, options.signal);
       return client;
     } catch (error) {
-      // Before the handshake the client does not know the transport that it was given.
+      // The client does not own its transport before the handshake.
       await Promise.allSettled([client.close(), bounded.close()]);
       failure = error;
-      if (options.signal.aborted || !speaksOtherwise(error, sdk)) break;
+      if (options.signal.aborted || !shouldTryNextVariant(error, sdk)) break;
     }
   }
   throw failure;
 }
 
-/** As `client.connect`, which does not listen to its signal while it asks for the revision. */
+/** Like `client.connect`, which ignores its signal during the version probe. */
 async function connect(client: Client, transport: Transport, signal: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);
@@ -64,28 +65,28 @@ async function connect(client: Client, transport: Transport, signal: AbortSignal
   }
 }
 
-function createClient({ onToolsChanged }: OpenOptions, sdk: typeof Sdk, asks: boolean): Client {
+function createClient({ onToolsChanged }: OpenOptions, sdk: typeof Sdk, probes: boolean): Client {
   const tools = { autoRefresh: false, debounceMs: 0, onChanged: onToolsChanged };
   return new sdk.Client(
     { name: "colloquy", version: "0.1.0" },
     {
-      // Neither sampling nor elicitation: a server asks nothing of whoever uses this service.
+      // Neither sampling nor elicitation: servers cannot send requests to our users.
       capabilities: {},
       listChanged: { tools },
-      versionNegotiation: asks ? { mode: "auto", probe: { timeoutMs: PROBE_MS } } : { mode: "legacy" },
+      versionNegotiation: probes ? { mode: "auto", probe: { timeoutMs: PROBE_MS } } : { mode: "legacy" },
     },
   );
 }
 
-/** Streamable HTTP, asking first and then as the revisions before did; at last the transport of 2024, as the protocol prescribes. */
-async function waysTo(options: OpenOptions, sdk: typeof Sdk): Promise<readonly Way[]> {
+/** Streamable HTTP with and without the probe, then HTTP+SSE of 2024, as the protocol prescribes. */
+async function variantsFor(options: OpenOptions, sdk: typeof Sdk): Promise<readonly Variant[]> {
   const { settings, headers, clock, onErrorLine } = options;
   if (settings.transport === "stdio") {
     const { StdioTransport } = await import("./stdio-transport.ts");
     const { command, args, env } = settings;
     const open = (): Transport =>
       new StdioTransport({ command, args, env: env.reveal(), clock, onErrorLine });
-    return [{ transport: open, asks: false }];
+    return [{ transport: open, probes: false }];
   }
   const url = new URL(settings.url);
   const common = { fetch: boundFetch(fetch), requestInit: { headers: { ...headers } } };
@@ -102,14 +103,14 @@ async function waysTo(options: OpenOptions, sdk: typeof Sdk): Promise<readonly W
   const events = (): Transport =>
     new sdk.SSEClientTransport(url, { ...common, redirectPolicy: "same-origin" });
   return [
-    { transport: streamable, asks: true },
-    { transport: streamable, asks: false },
-    { transport: events, asks: false },
+    { transport: streamable, probes: true },
+    { transport: streamable, probes: false },
+    { transport: events, probes: false },
   ];
 }
 
-/** Whether a failure may only mean that the server expects to be spoken to in another way. */
-function speaksOtherwise(error: unknown, { SdkError, SdkErrorCode, SdkHttpError }: typeof Sdk): boolean {
+/** Returns true if the failure may only mean that the server needs another handshake or transport. */
+function shouldTryNextVariant(error: unknown, { SdkError, SdkErrorCode, SdkHttpError }: typeof Sdk): boolean {
   if (error instanceof SdkHttpError) {
     return error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 403;
   }

@@ -7,7 +7,7 @@ function scrubbed(name: string, value: string, said: string): unknown {
   return ownScrubber({ transport: "stdio", command: "x", args: [], env }, [])(said);
 }
 
-describe("what a process repeats of its environment", () => {
+describe("ownScrubber on the environment of a process", () => {
   it.each([
     ["API_KEY", "operatorskey", "operatorskey"],
     ["DATABASE_URL", "postgres://shop:pass%2Fw0rd@db.test/shop", "pass%2Fw0rd"],
@@ -19,7 +19,7 @@ describe("what a process repeats of its environment", () => {
     ["DSN", "Server=db;User=sa;Pwd=x1", "Server=db;User=sa;Pwd=x1"],
     ["SETTING", "9f8e7d6c5b4a", "9f8e7d6c5b4a"],
     ["PASSPHRASE", "correct horsebattery staple", "horsebattery"],
-  ])("is hidden where it is secret: %s=%s", (name, value, said) => {
+  ])("hides a secret: %s=%s", (name, value, said) => {
     expect(scrubbed(name, value, `I know ${said}!`)).toBe("I know [secret]!");
   });
 
@@ -32,13 +32,13 @@ describe("what a process repeats of its environment", () => {
     ["SERVICE", "https://api.test/v1/things"],
     ["DATABASE_URL", "postgres://postgres:secret-1@db.test/shop"],
     ["SHORT", "x-1"],
-  ])("is shown where it is a word, a path or an address: %s=%s", (name, value) => {
+  ])("keeps a word, a path or an address: %s=%s", (name, value) => {
     const said = `in ${value.replace(":secret-1", "")} of postgres`;
     expect(scrubbed(name, value, said)).toBe(said);
   });
 });
 
-it("all that a service repeats of its headers is hidden, whatever they are called, and the client's secrets", () => {
+it("headerScrubber hides all header values and the client's secrets", () => {
   const scrub = headerScrubber({ "X-Shop": "Shop wordsonly", "X-User": "Token {{secret.KEY}}" }, [
     "users-key",
   ]);

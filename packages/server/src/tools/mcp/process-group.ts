@@ -1,31 +1,31 @@
-// Signals to a process and all that it has started. The one file beside main.ts that knows `process` (docs/adr/0009): Node can
-// signal a group in no other way.
+// Signals to a process group. The only file besides main.ts that uses `process` (docs/adr/0009): Node has no
+// other way to signal a group.
 
 import ownProcess from "node:process";
 
-/** Signals the group that `pid` leads; answers whether there was anybody to hear it. */
+/** Signals the group that `pid` leads; returns false if no process received the signal. */
 export function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {
   try {
     return ownProcess.kill(-pid, signal);
   } catch {
-    // Nobody is left, or what is left belongs to somebody else.
+    // The group is gone, or its id belongs to another user by now.
     return false;
   }
 }
 
 /**
- * Has the group ended when this process ends, however: a second signal, a defect, `process.exit` anywhere. Answers what takes that back,
- * to be called when the group is gone, because its number may then be another's.
+ * Kills the group when this process exits for any reason: a second signal, a crash, `process.exit`. Returns a
+ * function that cancels this; call it when the group is gone, because its id may be reused.
  */
 export function killGroupAtExit(pid: number): () => void {
   const onExit = (): void => void signalGroup(pid, "SIGKILL");
-  // As many as there are servers: that is no leak.
+  // One listener per server is intended, not a leak.
   ownProcess.setMaxListeners(ownProcess.getMaxListeners() + 1);
   ownProcess.once("exit", onExit);
-  let isTakenBack = false;
+  let isCancelled = false;
   return () => {
-    if (isTakenBack) return;
-    isTakenBack = true;
+    if (isCancelled) return;
+    isCancelled = true;
     ownProcess.off("exit", onExit);
     ownProcess.setMaxListeners(ownProcess.getMaxListeners() - 1);
   };

@@ -3,7 +3,7 @@ import { ManualClock } from "../../../test/manual-clock.ts";
 import { reconnectDelay } from "./reconnect-delay.ts";
 import { ReconnectPlan } from "./reconnect-plan.ts";
 
-/** Seconds from now until something is due; the clock is there then. */
+/** Advances the clock until the plan is due, and returns the seconds that took. */
 async function secondsUntilDue(clock: ManualClock, due: readonly number[]): Promise<number> {
   const before = due.length;
   for (let seconds = 1; seconds <= 600; seconds += 1) {
@@ -20,14 +20,14 @@ function plan(isKept = true) {
   return { clock, due, plan: new ReconnectPlan({ clock, random: () => 1, onDue: isKept ? onDue : null }) };
 }
 
-describe("the pause before a connection is tried again", () => {
-  it("doubles with each failure, up to five minutes, and half of it is chance", () => {
+describe("ReconnectPlan", () => {
+  it("doubles the delay with each failure up to five minutes, with jitter", () => {
     expect([0, 1, 2, 3].map((failures) => reconnectDelay(failures, 1))).toEqual([1_000, 2_000, 4_000, 8_000]);
     expect(reconnectDelay(3, 0)).toBe(4_000);
     expect(reconnectDelay(1_000, 1)).toBe(300_000);
   });
 
-  it("grows for a connection that is lost as soon as it is there, and not for one that held", async () => {
+  it("increases the delay after a short connection, and resets it after a long one", async () => {
     const { clock, due, plan: made } = plan();
     made.opened();
     made.lost();
@@ -38,16 +38,16 @@ describe("the pause before a connection is tried again", () => {
     made.opened();
     await clock.advance(60_000);
     made.lost();
-    expect(made.isTime).toBe(false);
+    expect(made.isDue).toBe(false);
     expect(await secondsUntilDue(clock, due)).toBe(1);
-    expect(made.isTime).toBe(true);
+    expect(made.isDue).toBe(true);
   });
 
-  it("ends with nothing for a connection that nobody keeps", async () => {
+  it("becomes due without a timer if the connection is opened on demand only", async () => {
     const { clock, due, plan: made } = plan(false);
     made.failed();
-    expect(made.isTime).toBe(false);
+    expect(made.isDue).toBe(false);
     await clock.advance(600_000);
-    expect([due, made.isTime, clock.timers]).toEqual([[], true, 0]);
+    expect([due, made.isDue, clock.timers]).toEqual([[], true, 0]);
   });
 });

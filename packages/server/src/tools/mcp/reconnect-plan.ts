@@ -1,16 +1,16 @@
-// When a lost connection is tried again.
+// Schedules the attempts to reconnect.
 
 import type { Clock, Timer } from "../../core/ports/clock.ts";
 import { reconnectDelay } from "./reconnect-delay.ts";
 
-/** A connection that held for so long, in milliseconds, counts as a success. */
+/** A connection that lasted this many milliseconds resets the backoff. */
 const STEADY_MS = 60_000;
 
 export interface ReconnectPlanOptions {
   readonly clock: Clock;
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
-  /** Called when it is time, unless the connection is opened again only by those who need it. */
+  /** Called when the next attempt is due; `null` if the connection is opened on demand only. */
   readonly onDue: (() => void) | null;
 }
 
@@ -19,7 +19,7 @@ export class ReconnectPlan {
   #onDue: (() => void) | null;
   #failures = 0;
   #openedAt = 0;
-  /** On the monotonic clock. */
+  /** Time of the next allowed attempt, on the monotonic clock. */
   #notBefore = 0;
   #timer: Timer | null = null;
 
@@ -28,8 +28,8 @@ export class ReconnectPlan {
     this.#onDue = options.onDue;
   }
 
-  /** Whether it may be tried now. */
-  get isTime(): boolean {
+  /** True if an attempt is allowed now. */
+  get isDue(): boolean {
     return this.#options.clock.monotonic() >= this.#notBefore;
   }
 
@@ -37,7 +37,7 @@ export class ReconnectPlan {
     return this.#failures > 0;
   }
 
-  /** It is tried now: nothing is due until it fails. */
+  /** Records that an attempt has started, and stops the timer. */
   trying(): void {
     this.#timer?.stop();
   }
@@ -51,14 +51,14 @@ export class ReconnectPlan {
     this.#wait();
   }
 
-  /** A server that comes up and falls over at once is no better than one that does not come up. */
+  /** Records a loss. A connection that did not last counts as a failed attempt. */
   lost(): void {
     const lasted = this.#options.clock.monotonic() - this.#openedAt >= STEADY_MS;
     this.#failures = lasted ? 0 : this.#failures + 1;
     this.#wait();
   }
 
-  /** From now on nothing is due by itself. */
+  /** Stops the timer, and starts none from now on. */
   stop(): void {
     this.#onDue = null;
     this.#timer?.stop();

@@ -1,4 +1,5 @@
-// Servers that are down, slow, or have forgotten who we are: a turn goes on without them, and no call is made twice that must not be.
+// Servers that are down, slow or have lost the session: turns continue without them, and unsafe calls are not
+// repeated.
 
 import { describe, expect, it } from "vitest";
 import { until } from "./testing/until.ts";
@@ -6,8 +7,8 @@ import { textResult, useScriptedServer } from "./testing/use-scripted-server.ts"
 
 const scripted = useScriptedServer();
 
-describe("a server that is away", () => {
-  it("is said to be away in turns, tried again with growing pauses, and there when it is back", async () => {
+describe("an unavailable server", () => {
+  it("is replaced by a stand-in, retried with backoff, and used again when it is back", async () => {
     await scripted.server.stop();
     const tools = scripted.open();
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
@@ -29,7 +30,7 @@ describe("a server that is away", () => {
     expect(scripted.clock.timers).toBe(0);
   });
 
-  it("and was never there answers a call of any of its tools, and says when it is back", async () => {
+  it("fails calls of its tools until a turn that finds it back, and the stand-in reports its return", async () => {
     await scripted.server.stop();
     const tools = scripted.open();
     const turn = await tools.open();
@@ -52,13 +53,13 @@ describe("a server that is away", () => {
     await scripted.clock.advance(2_000);
     await until(async () => (await tools.open()).definitions[0]?.name === "srv_work");
     expect(await call("srv_unavailable")).toMatchObject({ isError: false });
-    // It was meant for the tool itself, which has not run.
+    // The call was meant for the tool itself, which has not run.
     expect(await call("srv_work")).toEqual({ output: notThere, isError: true });
     expect(scripted.server.of("tools/call")).toEqual([]);
     await tools.registry.close();
   });
 
-  it("keeps its tools in turns that go on without it, and a call costs one result that says so", async () => {
+  it("keeps its known tools in later turns, whose calls fail with an error", async () => {
     const tools = scripted.open();
     const { definitions } = await tools.open();
     await scripted.server.stop();
@@ -72,7 +73,7 @@ describe("a server that is away", () => {
     await tools.registry.close();
   });
 
-  it("that does not answer is waited for five seconds by a turn, once, and thirty by nobody", async () => {
+  it("delays one turn by at most five seconds, and is given up after thirty", async () => {
     scripted.server.before = ({ method }) => (method === "tools/list" ? "answered" : undefined);
     const tools = scripted.open();
     const opened = tools.open();
@@ -88,7 +89,7 @@ describe("a server that is away", () => {
     await tools.registry.close();
   });
 
-  it("and has not answered before is not waited for again", async () => {
+  it("does not delay a turn again after it has timed out", async () => {
     scripted.server.before = ({ method }) => (method === "tools/list" ? "answered" : undefined);
     const tools = scripted.open();
     const first = tools.open();
@@ -101,7 +102,7 @@ describe("a server that is away", () => {
     await tools.registry.close();
   });
 
-  it("is told when its session is not needed any more", async () => {
+  it("gets a DELETE of its session when the session is no longer needed", async () => {
     scripted.server.before = ({ method }, response) => {
       if (method === "initialize") response.setHeader("mcp-session-id", "session-1");
       return undefined;
@@ -114,7 +115,7 @@ describe("a server that is away", () => {
     ]);
   });
 
-  it("is not waited for by a turn that ends", async () => {
+  it("does not delay the end of a turn", async () => {
     scripted.server.before = () => "answered";
     const tools = scripted.open();
     const stop = new AbortController();
@@ -124,7 +125,7 @@ describe("a server that is away", () => {
     await tools.registry.close();
   });
 
-  /** Gives sessions, and answers with `status` to the first from now on. */
+  /** Makes the server assign sessions, then respond with `status` to the first one from now on. */
   async function forgetSession(tools: ReturnType<typeof scripted.open>, status: number): Promise<void> {
     const giveSession: typeof scripted.server.before = ({ method }, response) => {
       if (method === "initialize")
@@ -143,7 +144,7 @@ describe("a server that is away", () => {
     scripted.server.call = () => textResult(`call ${(calls += 1)}`);
   }
 
-  it("and has forgotten the session is told who we are again, and a call that may be repeated is", async () => {
+  it("gets a new session after a 404, and the repeatable call again", async () => {
     const tools = scripted.open({}, { srv_work: "idempotent" });
     await forgetSession(tools, 404);
     expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
@@ -151,10 +152,14 @@ describe("a server that is away", () => {
   });
 
   it.each([
-    ["nothing is said of", undefined, {}],
-    ["the server calls harmless and the operator does not", { readOnlyHint: true }, { srv_work: "unsafe" }],
+    ["without annotations", undefined, {}],
+    [
+      "that is read-only for the server and unsafe for the operator",
+      { readOnlyHint: true },
+      { srv_work: "unsafe" },
+    ],
   ] as const)(
-    "and has forgotten the session gets no call again that %s",
+    "does not repeat the call of a tool %s after a lost session",
     async (_case, annotations, effects) => {
       scripted.server.tools = [{ name: "work", annotations, inputSchema: { type: "object" } }];
       const tools = scripted.open({}, effects);
@@ -168,7 +173,7 @@ describe("a server that is away", () => {
     },
   );
 
-  it("and says 400 to a session that it has forgotten has refused the call, and gets a new session", async () => {
+  it("that answers 400 to a lost session has refused the call, and gets a new session", async () => {
     const tools = scripted.open({}, { srv_work: "idempotent" });
     await forgetSession(tools, 400);
     expect((await tools.call("srv_work")).output).toBe(
@@ -179,7 +184,7 @@ describe("a server that is away", () => {
   });
 
   it.each([404, 400])(
-    "that gave no session and says %i has refused the call, which is not repeated",
+    "that assigned no session and answers %i has refused the call, which is not repeated",
     async (status) => {
       scripted.server.before = ({ method }, response) => {
         if (method !== "tools/call") return undefined;

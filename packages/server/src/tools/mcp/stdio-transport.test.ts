@@ -1,4 +1,4 @@
-// Servers that are processes of ours: what they get, what they say on the side, and that nothing of them is left.
+// Servers that run as child processes: their environment, their output, and their complete termination.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true }));
 
-/** The lines of a server that answers the handshake and a list with one tool; `more` says what it does with other messages. */
+/**
+ * Source of a server that answers the handshake and tools/list with one tool; `call` is added by each test.
+ */
 const SERVER = `
 const { createInterface } = require("node:readline");
 const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
@@ -41,7 +43,7 @@ async function open(call: string, env: Readonly<Record<string, string>> = {}, gi
   return mcpTools({ srv: stdioServer(process.execPath, [file], env) }, { clock: given });
 }
 
-/** The system's clock, on which so many sleeps are over at once from `begin` on. */
+/** Returns the system clock, on which the given number of sleeps end at once after `begin`. */
 function hurriedClock(sleeps: number) {
   let hurried = 0;
   const sleep: Clock["sleep"] = (ms, signal) => {
@@ -62,10 +64,10 @@ function isRunning(pid: number): boolean {
 
 const DONE = 'say({ id, result: { content: [{ type: "text", text: "done" }] } });';
 
-describe("a server that is a process", () => {
-  it("ends with all that it has started, also what does not want to", async () => {
+describe("a server process", () => {
+  it("is killed with all its children, even if they ignore SIGTERM", async () => {
     const pids = join(directory, "pids");
-    // It ends neither with its input nor on SIGTERM, however long it is waited for.
+    // The server ignores the end of its input and SIGTERM, so both waits must time out.
     const hurried = hurriedClock(2);
     const tools = await open(
       `const child = require("node:child_process").spawn(process.execPath, ["-e", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"]);
@@ -84,9 +86,9 @@ describe("a server that is a process", () => {
     await until(() => !isRunning(server) && !isRunning(child));
   });
 
-  it("may tidy up before it is made to end, and what it leaves behind is ended", async () => {
+  it("may clean up on SIGTERM, and its remaining children are killed", async () => {
     const note = join(directory, "note");
-    // It does not end with its input; for what it does on SIGTERM it has all its time.
+    // The server ignores the end of its input; its wait after SIGTERM is not shortened.
     const hurried = hurriedClock(1);
     const tools = await open(
       `const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
@@ -107,7 +109,7 @@ describe("a server that is a process", () => {
     await until(() => !isRunning(child));
   });
 
-  it("that has ended by itself leaves nothing behind either", async () => {
+  it("leaves no children when it exits by itself", async () => {
     const pids = join(directory, "left");
     const tools = await open(
       `const child = require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
@@ -121,7 +123,7 @@ describe("a server that is a process", () => {
     await tools.registry.close();
   });
 
-  it("does not outlive a service that ends all of a sudden", async () => {
+  it("does not outlive a service that exits abruptly", async () => {
     const transport = JSON.stringify(new URL("stdio-transport.ts", import.meta.url).href);
     const pids = join(directory, "survivor");
     const server = join(directory, "survivor.cjs");
@@ -148,7 +150,7 @@ describe("a server that is a process", () => {
     await until(() => !isRunning(pid));
   });
 
-  it("that dies in the middle of a call costs that call, and is started again", async () => {
+  it("fails the current call when it dies, and is restarted", async () => {
     const tools = await open("process.exit(3);");
     const outcome = await tools.call("srv_work");
     expect(outcome.output).toMatch(/^The connection to the MCP server "srv" broke/);
@@ -159,7 +161,7 @@ describe("a server that is a process", () => {
     await tools.registry.close();
   });
 
-  it("that is killed while nobody calls it leaves a line in the log", async () => {
+  it("causes a logged warning when it is killed while idle", async () => {
     const pids = join(directory, "idle");
     const tools = await open(
       `require("node:fs").writeFileSync(${JSON.stringify(pids)}, String(process.pid)); ${DONE}`,
@@ -181,7 +183,7 @@ describe("a server that is a process", () => {
   it.each([
     ["with its id first", "{ jsonrpc: '2.0', id, result }"],
     ["with its id last", "{ result, jsonrpc: '2.0', id }"],
-  ])("whose answer is too large, %s, has it cut and goes on", async (_case, message) => {
+  ])("has an oversized response cut and stays usable, %s", async (_case, message) => {
     const tools = await open(
       `calls = (globalThis.calls ?? 0) + 1;
        const result = { content: [{ type: "text", text: process.pid + (calls === 2 ? " x".repeat(2500000) : "") }] };
@@ -196,14 +198,14 @@ describe("a server that is a process", () => {
     await tools.registry.close();
   });
 
-  it("that cannot be started costs nothing but a line in the log", async () => {
+  it("that cannot be started only causes a logged warning", async () => {
     const tools = mcpTools({ srv: stdioServer(join(directory, "nothing-here"), []) }, { clock });
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     expect(tools.logger.lines.map(({ message }) => message)).toEqual(["an MCP server cannot be reached"]);
     await tools.registry.close();
   });
 
-  it("may print what is no message, and has its error output in the log: in parts, and without its keys", async () => {
+  it("may print invalid messages, and has its stderr logged in parts and without its keys", async () => {
     const tools = await open(
       `process.stdout.write("hello\\n");
        process.stderr.write("my key is " + process.env.API_KEY + "\\n" + ("x".repeat(990) + process.env.API_KEY + "y".repeat(990)) + "\\n" + "z".repeat(100000) + "\\n");
@@ -228,8 +230,8 @@ describe("a server that is a process", () => {
 
   it.each([
     ["one line", "x"],
-    ["lines that are no messages", "garbage\\n"],
-  ])("that prints %s without end is cut off", async (_case, text) => {
+    ["invalid messages", "garbage\\n"],
+  ])("is disconnected when it prints %s endlessly", async (_case, text) => {
     const tools = await open(
       `const more = () => process.stdout.write("${text}".repeat(8192), more); more();`,
     );

@@ -1,5 +1,5 @@
-// An MCP server as a process of ours, spoken to through its standard input and output. The SDK has such a transport; this one also ends
-// what the server has started, keeps its error output, and waits on the service's clock.
+// An MCP server as a child process, over its standard input and output. Unlike the SDK's transport, this one
+// also ends the server's children, limits and logs its stderr, and uses the service's clock.
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
@@ -14,21 +14,23 @@ import { FlowLimit } from "./flow-limit.ts";
 import { LongLines, type OutputLine } from "./long-lines.ts";
 import { killGroupAtExit, signalGroup } from "./process-group.ts";
 
-/** What a server may print within ten seconds. It is counted before it is read: lines that are no messages take time too. */
+/** Limits of output within ten seconds, counted before parsing: invalid lines take time too. */
 const MAX_LINES = MAX_MESSAGES;
 const MAX_BYTES = 16 * MAX_MESSAGE_BYTES;
 const LINE_END = 0x0a;
 
-/** How long a server that is asked to end may take before it is made to, each time. */
-const PATIENCE_MS = 1_000;
+/** Time limit for a server to exit, after its input is closed and again after each signal. */
+const EXIT_TIMEOUT_MS = 1_000;
 
 export interface StdioOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** Added to what a program needs to run at all (`PATH`, `HOME`, …); nothing else of this service's environment is passed on. */
+  /**
+   * Added to the variables that a program needs (`PATH`, `HOME`, …); no others of this service are passed on.
+   */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  /** Hears lines of the server's error output. */
+  /** Called with lines of the server's stderr. */
   readonly onErrorLine: (line: string) => void;
 }
 
@@ -40,10 +42,10 @@ export class StdioTransport implements Transport {
   readonly #output = new LongLines();
   #child: ChildProcessWithoutNullStreams | null = null;
   #exited: Promise<unknown> = Promise.resolve();
-  #forgetAtExit: () => void = () => undefined;
+  #cancelKillAtExit: () => void = () => undefined;
   readonly #lines: FlowLimit;
   readonly #bytes: FlowLimit;
-  /** What it prints from now on is not read. */
+  /** Discards all further output. */
   #isCutOff = false;
   #isClosing = false;
 
@@ -53,10 +55,10 @@ export class StdioTransport implements Transport {
     this.#bytes = new FlowLimit(options.clock, MAX_BYTES);
   }
 
-  /** Rejects when the program cannot be started. */
+  /** Rejects if the program cannot be started. */
   async start(): Promise<void> {
     const { command, args, env, onErrorLine } = this.#options;
-    // In a group of its own, so that it can be ended with all that it has started.
+    // In its own process group, so that its children can be signalled too.
     const child = spawn(command, [...args], {
       env: { ...getDefaultEnvironment(), ...env },
       stdio: "pipe",
@@ -65,11 +67,11 @@ export class StdioTransport implements Transport {
     });
     const spawned = once(child, "spawn");
     this.#child = child;
-    if (child.pid !== undefined) this.#forgetAtExit = killGroupAtExit(child.pid);
+    if (child.pid !== undefined) this.#cancelKillAtExit = killGroupAtExit(child.pid);
     this.#exited = new Promise((resolve) => child.once("exit", resolve));
     child.once("exit", (code, signal) => {
       const how = signal === null ? `has ended with the code ${code}` : `was ended by ${signal}`;
-      // Not when this service has ended it.
+      // Not an error if this service is closing it.
       if (this.#child === child && !this.#isClosing)
         this.onerror?.(new Error(`The server's process ${how}.`));
       this.#end(child);
@@ -89,7 +91,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** Asks the server to end, then makes it, with all that it has started. Resolves when it has ended. */
+  /** Closes the server's input, then signals its process group. Resolves when the server has exited. */
   async close(): Promise<void> {
     const child = this.#child;
     if (child === null) return;
@@ -106,11 +108,11 @@ export class StdioTransport implements Transport {
 
   async #hasExited(): Promise<boolean> {
     const stop = new AbortController();
-    const patience = this.#options.clock.sleep(PATIENCE_MS, stop.signal).then(
+    const timeout = this.#options.clock.sleep(EXIT_TIMEOUT_MS, stop.signal).then(
       () => false,
       () => false,
     );
-    const exited = await Promise.race([this.#exited.then(() => true), patience]);
+    const exited = await Promise.race([this.#exited.then(() => true), timeout]);
     stop.abort();
     return exited;
   }
@@ -145,13 +147,13 @@ export class StdioTransport implements Transport {
     void this.close();
   }
 
-  /** The process has ended; what it leaves behind is ended too. */
+  /** Cleans up after the process has exited, and kills its remaining children. */
   #end(child: ChildProcessWithoutNullStreams): void {
     if (this.#child !== child) return;
     this.#child = null;
     if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
-    this.#forgetAtExit();
-    // A process that has left the group may hold the other ends.
+    this.#cancelKillAtExit();
+    // A process that has left the group may hold the other ends of the pipes.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
     this.#output.clear();
     this.onclose?.();

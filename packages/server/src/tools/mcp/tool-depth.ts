@@ -1,13 +1,13 @@
-// Tools that are nested without end. The SDK reads a list of tools by recursion, so one of them would cost the whole list: they are
-// flattened and marked before it sees them, and left out afterwards.
+// Guards against deeply nested tool definitions. The SDK parses tools/list recursively, so one of them would
+// fail the whole list: they are flattened and marked before the SDK sees them, and left out afterwards.
 
 import type { JSONRPCMessage, Tool as ListedTool } from "@modelcontextprotocol/client";
 
-/** Levels of lists and objects in one tool. */
+/** Maximum nesting of arrays and objects in one tool. */
 export const MAX_DEPTH = 64;
 const MARK = "colloquy/too-deep";
 
-/** The message, with each tool in it that is too deep as a mark. */
+/** Returns the message with each tool that is nested too deep replaced by a mark. */
 export function withoutDeepTools(message: JSONRPCMessage): JSONRPCMessage {
   if (!("result" in message)) return message;
   const tools = (message.result as { readonly tools?: unknown } | null)?.tools;
@@ -23,7 +23,7 @@ export function isTooDeep({ _meta }: ListedTool): boolean {
 }
 
 function flatten(tool: unknown): unknown {
-  // What is deep is an object.
+  // Only an object or array can be too deep.
   const { name } = tool as { readonly name?: unknown };
   return {
     name: typeof name === "string" ? name : "",

@@ -4,12 +4,12 @@ import { useScriptedServer } from "./testing/use-scripted-server.ts";
 
 const scripted = useScriptedServer();
 
-describe("a list of tools", () => {
-  it("is renewed when the server says so, and stays the same array while it says the same", async () => {
+describe("the tool list of a server", () => {
+  it("is refreshed on list_changed, and stays the same array while its content is the same", async () => {
     const tools = scripted.open();
     const { definitions } = await tools.open();
     await until(() => scripted.server.streams.length === 1);
-    // When the third list is asked for, the second has been taken.
+    // When the third list is requested, the second one has been processed.
     await until(async () => {
       scripted.server.notify("notifications/tools/list_changed");
       await scripted.clock.advance(1_000);
@@ -25,7 +25,7 @@ describe("a list of tools", () => {
     await tools.registry.close();
   });
 
-  it("leaves out what cannot be checked and the second of two names, and keeps the rest", async () => {
+  it("omits tools with an invalid schema or a duplicate name, and keeps the rest", async () => {
     scripted.server.tools = [
       { name: "odd", inputSchema: { type: "object", properties: { a: { type: "banana" } } } },
       { name: "get.it", inputSchema: { type: "object" } },
@@ -40,7 +40,7 @@ describe("a list of tools", () => {
     await tools.registry.close();
   });
 
-  it("leaves out a tool that is nested without end, and no other", async () => {
+  it("omits a tool that is nested too deep, and no other", async () => {
     const levels = 20_000;
     const deep = `${'{"items":'.repeat(levels)}{}${"}".repeat(levels)}`;
     const listed = `[{"name":"deep","inputSchema":{"type":"object","properties":{"a":${deep}}}},{"name":"work","inputSchema":{"type":"object"}}]`;
@@ -56,7 +56,7 @@ describe("a list of tools", () => {
     await tools.registry.close();
   });
 
-  it("is told to models without what no provider takes", async () => {
+  it("is sanitized for models", async () => {
     const inputSchema = { type: "object", properties: { a: { pattern: "(" } } };
     scripted.server.tools = [{ name: "work", description: "a\0b", inputSchema }];
     const tools = scripted.open();
@@ -67,7 +67,7 @@ describe("a list of tools", () => {
     await tools.registry.close();
   });
 
-  it("has schemas that cannot hold up the process", async () => {
+  it("cannot block the process with expensive schemas", async () => {
     let nested: object = { type: "string" };
     for (let depth = 0; depth < 8; depth += 1) nested = { anyOf: [nested, nested] };
     scripted.server.tools = [

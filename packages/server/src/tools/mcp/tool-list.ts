@@ -1,4 +1,4 @@
-// The list of a server's tools, kept while the server is away and renewed when the server says so.
+// The list of a server's tools, kept while the server is down and refreshed when it announces a change.
 
 import type { Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import { isDeepStrictEqual } from "node:util";
@@ -7,20 +7,22 @@ import { NO_TIMEOUT_MS } from "./open-client.ts";
 import { isTooDeep, MAX_DEPTH } from "./tool-depth.ts";
 
 const MAX_PAGES = 64;
-/** Tools of one server that an App takes. Models choose badly from so many, and each is sent with every call of a model. */
+/**
+ * Maximum number of tools per server. Models choose badly among more, and each is sent with every model call.
+ */
 const MAX_TOOLS = 128;
-/** Characters of JSON that describe one tool. */
+/** Maximum size of one tool's JSON in characters. */
 const MAX_TOOL_LENGTH = 64 * 1_024;
-/** A list may take this long. */
+/** Time limit for listing. */
 const LIST_MS = 15_000;
-/** A server that keeps announcing changes is asked once in this time. */
+/** Minimum interval between lists of a server that keeps announcing changes. */
 const PAUSE_MS = 1_000;
-/** Announcements may get lost. */
+/** Refresh after this time even without an announcement, which may get lost. */
 const STALE_MS = 5 * 60_000;
 
 export interface ToolListOptions {
   readonly clock: Clock;
-  /** The server has more tools than are taken, or some that are too large. */
+  /** Called if tools are dropped, because there are too many or one is too large. */
   readonly onLeftOut: (reason: string) => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -30,14 +32,14 @@ export class ToolList {
   #tools: readonly ListedTool[] | null = null;
   #fetchedAt = 0;
   #fetching = false;
-  /** A change was announced while a list was on its way. */
+  /** A change was announced while a list was being fetched. */
   #isOutdated = false;
 
   constructor(options: ToolListOptions) {
     this.#options = options;
   }
 
-  /** The last list; the same array as long as the server says the same. `null` before the first. */
+  /** The latest list, as the same array while its content is the same; `null` before the first one. */
   get tools(): readonly ListedTool[] | null {
     return this.#tools;
   }
@@ -46,7 +48,7 @@ export class ToolList {
     return this.#options.clock.monotonic() - this.#fetchedAt > STALE_MS;
   }
 
-  /** Asks the server. Rejects when it does not answer with a list. */
+  /** Fetches the list. Rejects if the server does not return one. */
   async fetch(client: Client, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const stop = new AbortController();
@@ -62,7 +64,7 @@ export class ToolList {
     }
   }
 
-  /** Asks the server again in the background, soon. The last list stays when that fails. */
+  /** Refreshes the list in the background, rate-limited. Keeps the latest list if that fails. */
   renew(client: Client, signal: AbortSignal): void {
     if (this.#fetching) {
       this.#isOutdated = true;
@@ -84,7 +86,7 @@ export class ToolList {
       if (since < PAUSE_MS) await clock.sleep(PAUSE_MS - since, signal);
       await this.fetch(client, signal);
     } catch (error) {
-      // Not at once again.
+      // Delays the next attempt.
       this.#fetchedAt = clock.monotonic();
       if (!signal.aborted) onFailure(error);
     }
@@ -110,13 +112,13 @@ export class ToolList {
   }
 
   #fits(tool: ListedTool): boolean {
-    const reason = whyNot(tool);
+    const reason = reasonToOmit(tool);
     if (reason !== null) this.#options.onLeftOut(`${tool.name.slice(0, 100)} ${reason}`);
     return reason === null;
   }
 }
 
-function whyNot(tool: ListedTool): string | null {
+function reasonToOmit(tool: ListedTool): string | null {
   if (isTooDeep(tool)) return `is nested more than ${MAX_DEPTH} levels deep`;
   return JSON.stringify(tool).length > MAX_TOOL_LENGTH ? "takes too long to describe" : null;
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../core/json.ts";
 import { listAt, objectAt } from "./fields.ts";
 
-/** All that a part of an `allOf` may have for the parts to be joined into one. */
+/** The only keywords that parts of an `allOf` may have to be merged. */
 const joinable: ReadonlySet<string> = new Set([
   "type",
   "properties",
@@ -12,8 +12,8 @@ const joinable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A schema and the parts of its `allOf` as one: an object with the properties of all, where they are objects and no more; the part itself
- * where there is one that is only described anew; else `allOf` as it was.
+ * Merges a schema with the parts of its `allOf`: into one object schema if all are plain objects; into the
+ * only part if the schema just adds a description; otherwise keeps `allOf`.
  */
 export function joinAllOf(own: JsonObject, parts: readonly JsonObject[]): JsonObject {
   if (parts.length === 1 && Object.keys(own).every((key) => key === "description")) {
@@ -26,7 +26,7 @@ export function joinAllOf(own: JsonObject, parts: readonly JsonObject[]): JsonOb
   return {
     type: "object",
     ...(description !== undefined && { description }),
-    // Not by assignment: a property `__proto__` is a property like any other.
+    // Unlike assignment, `fromEntries` keeps `__proto__` an ordinary property.
     properties: Object.fromEntries(all.flatMap((part) => Object.entries(objectAt(part, "properties") ?? {}))),
     ...(required.length > 0 && { required }),
   };

@@ -1,4 +1,4 @@
-// What a model is told of a service's answer.
+// Converts a service's response for the model.
 
 import type { JsonValue } from "../../core/json.ts";
 import { OutboundError } from "../outbound/outbound-error.ts";
@@ -6,21 +6,22 @@ import { Beginning } from "../scrubbed-beginning.ts";
 
 export interface Answer {
   readonly status: number;
-  /** JSON as it is, text as text, `null` for nothing; of anything else a sentence that says what it was. */
+  /** JSON, text, `null` for an empty body, or a description of any other body. */
   readonly body: JsonValue;
 }
 
-/** What could be read of a body. */
+/** The bytes that could be read of a body. */
 interface ReadBytes {
   readonly bytes: Buffer;
-  /** `false`: there was more, and that was too much. */
+  /** `false` if the body exceeded the limit. */
   readonly isAll: boolean;
 }
 
 /**
- * The answer, or the beginning of a text that is too large to be read.
+ * Returns the response, or the beginning of a text that is too large.
  *
- * @throws Error with the status and the body for an answer from 400 on; it is cut after the secrets are taken out of it.
+ * @throws Error with the status and the body from status 400 on. It is uncut, because secrets are removed
+ *   first.
  */
 export async function readAnswer(response: Response, host: string): Promise<Answer | Beginning> {
   const { status } = response;
@@ -45,7 +46,7 @@ async function readBytes({ body }: Response): Promise<ReadBytes> {
     for await (const part of body ?? []) parts.push(part);
     return { bytes: Buffer.concat(parts), isAll: true };
   } catch (error) {
-    // The call has been made, and its status is known: that the rest is too long must not hide it.
+    // The call has been made: an oversized body must not hide its status.
     if (!(error instanceof OutboundError) || error.kind !== "too_large") throw error;
     return { bytes: Buffer.concat(parts), isAll: false };
   }
@@ -55,13 +56,13 @@ function nameOf(type: string): string {
   return type.trim() || "an unknown type";
 }
 
-/** `null` for what is no text. */
+/** Returns `null` for a body that is not text. */
 function decode({ bytes, isAll }: ReadBytes, type: string, parameters: string): string | null {
   const isText =
     /^text\/|[/+](?:json|xml|yaml)$|^application\/(?:javascript|x-www-form-urlencoded|x-ndjson)$/;
   if (type !== "" && !isText.test(type)) return null;
   const charset = /charset="?([\w-]+)/.exec(parameters)?.[1] ?? "utf-8";
-  // The last character of a beginning may be one half.
+  // The beginning may end within a character.
   const options = { stream: !isAll };
   try {
     return new TextDecoder(charset, { fatal: type === "" }).decode(bytes, options);
@@ -70,7 +71,7 @@ function decode({ bytes, isAll }: ReadBytes, type: string, parameters: string): 
   }
 }
 
-/** `undefined` for what is no JSON, whatever it says of itself. */
+/** Returns `undefined` for text that is not JSON, whatever its content type says. */
 function parseJson(text: string, type: string): JsonValue | undefined {
   if (type.trim() !== "" && !/[/+]json$/.test(type.trim())) return undefined;
   try {

@@ -1,14 +1,15 @@
-// Where the service of a document is. The operator's keys go there, so it is a place that the operator has named.
+// Determines the base URL of a document's service. Requests to it carry keys, so the operator must have named
+// it.
 
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
 import type { OpenApiDocument } from "./document.ts";
 import { listAt, objectAt, textAt } from "./fields.ts";
 
 /**
- * The configured URL, else the document's first server.
+ * Returns the configured URL, else the document's first server.
  *
- * @throws Error when there is none, or when a document that was fetched names a server elsewhere: whoever can change it would otherwise be
- *   sent the App's keys.
+ * @throws Error if there is none, or if a fetched document names a server of another origin: otherwise,
+ *   anybody who can change the document could obtain the App's keys.
  */
 export function baseUrl(configured: string | null, { content, location }: OpenApiDocument): URL {
   if (configured !== null) return new URL(configured);
@@ -25,7 +26,7 @@ export function baseUrl(configured: string | null, { content, location }: OpenAp
   return url;
 }
 
-/** Whether an operation with servers of its own is at another place than the others. */
+/** Returns true if an operation has its own servers, and none of them is the base URL. */
 export function isElsewhere(servers: readonly JsonValue[], base: URL, location: URL | null): boolean {
   if (servers.length === 0) return false;
   const withoutSlash = (url: URL): string => url.href.replace(/\/$/, "");

@@ -1,4 +1,5 @@
-// The JSON body of an operation: its fields beside the parameters in the tool's input where that can be, else as a whole.
+// The JSON body of an operation: its fields become inputs of the tool beside the parameters if possible, else
+// one input.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import { cutText, listAt, objectAt, textAt } from "./fields.ts";
@@ -8,7 +9,7 @@ import type { SchemaReader } from "./schema.ts";
 
 export interface BodyPlan {
   readonly contentType: string;
-  /** One field of the input that is the body, or fields of the input by the names they have in the body. */
+  /** The input that is the whole body, or the body's field names by input name. */
   readonly from: string | ReadonlyMap<string, string>;
   readonly required: boolean;
 }
@@ -29,14 +30,14 @@ export interface BodyParts {
 const jsonType = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;.*)?$/i;
 const withoutBody = new Set(["get", "head"]);
 
-/** @throws Error when the operation needs a body of another type. */
+/** @throws Error if the operation requires a body that is not JSON. */
 export function readBody(
   document: JsonObject,
   written: JsonValue | undefined,
   { method, schemas, names, onLeftOut }: BodyParts,
 ): ReadBody | null {
   const { value: body } = follow(document, written ?? null);
-  // HTTP gives such a body no meaning (RFC 9110 section 9.3.1), and fetch does not send it.
+  // Such a body has no defined semantics (RFC 9110 section 9.3.1), and fetch does not send it.
   if (!isJsonObject(body) || withoutBody.has(method)) return null;
   const content = objectAt(body, "content");
   const types = Object.keys(content ?? {});
@@ -56,7 +57,9 @@ export function readBody(
     : asWhole(schema, body, names, { contentType, required });
 }
 
-/** An object with just the properties that it names: these can stand beside the parameters. */
+/**
+ * Returns true for an object with declared properties only, which can become inputs beside the parameters.
+ */
 function isFlat(schema: JsonObject): boolean {
   const known = new Set(["type", "properties", "required", "description", "additionalProperties"]);
   return (
@@ -76,7 +79,7 @@ function joinFields(schema: JsonObject, names: InputNames, plan: Omit<BodyPlan, 
     const input = names.give(name, "body");
     from.set(input, name);
     properties.push([input, isJsonObject(property) ? property : {}]);
-    // A body that may be absent may be without them.
+    // No field of an optional body is required.
     if (plan.required && needed.has(name)) required.push(input);
   }
   return { plan: { ...plan, from }, properties, required };

@@ -42,24 +42,21 @@ async function start(answer: Parameters<typeof startTestServer>[1]): Promise<[Te
 const read = (source: string, signal = new AbortController().signal) =>
   readDocument(source, outbound, signal);
 
-describe("an OpenAPI document", () => {
-  it.each(["3.0.0", "3.0.4", "3.1.0", "3.1.1"])(
-    "of version %s is read from JSON and from YAML",
-    async (openapi) => {
-      const document = { openapi, info, paths };
-      const yaml = `openapi: ${openapi}\ninfo:\n  title: Test\n  version: "1"\npaths:\n  /a:\n    get:\n      operationId: a\n      responses: {}\n`;
-      for (const text of [
-        JSON.stringify(document),
-        `\n ${JSON.stringify(document, null, 2)}`,
-        yaml,
-        `# note\n${yaml}`,
-      ]) {
-        expect(await read(await fileWith(text))).toEqual({ content: document, location: null });
-      }
-    },
-  );
+describe("readDocument", () => {
+  it.each(["3.0.0", "3.0.4", "3.1.0", "3.1.1"])("reads version %s from JSON and YAML", async (openapi) => {
+    const document = { openapi, info, paths };
+    const yaml = `openapi: ${openapi}\ninfo:\n  title: Test\n  version: "1"\npaths:\n  /a:\n    get:\n      operationId: a\n      responses: {}\n`;
+    for (const text of [
+      JSON.stringify(document),
+      `\n ${JSON.stringify(document, null, 2)}`,
+      yaml,
+      `# note\n${yaml}`,
+    ]) {
+      expect(await read(await fileWith(text))).toEqual({ content: document, location: null });
+    }
+  });
 
-  it("is fetched from where the operator says, this machine too", async () => {
+  it("fetches a configured URL, also from this machine", async () => {
     const document = { openapi: "3.1.0", info, paths };
     const [server, url] = await start((_, response) => response.end(JSON.stringify(document)));
     const found = await read(`${url}/openapi.json`);
@@ -74,16 +71,16 @@ describe("an OpenAPI document", () => {
       /not an OpenAPI document of version 3\.0 or 3\.1/,
     ],
     ["a newer version", '{"openapi":"4.0.0","info":{},"paths":{}}', /Unsupported OpenAPI version: 4\.0\.0/],
-    ["something else", '{"a":1}', /not a valid Openapi API definition/],
-    ["a list", "- a\n- b", /./],
-    ["nothing", "", /./],
+    ["another JSON object", '{"a":1}', /not a valid Openapi API definition/],
+    ["an array", "- a\n- b", /./],
+    ["an empty file", "", /./],
     ["broken JSON", '{"openapi":"3.1.0",', /./],
     ["broken YAML", "openapi: 3.1.0\n\tpaths: [", /./],
-  ])("that is %s is refused with a reason", async (_, text, reason) => {
+  ])("rejects %s with a reason", async (_, text, reason) => {
     await expect(read(await fileWith(text))).rejects.toThrow(reason);
   });
 
-  it("that is not there, no file, or too large is refused", async () => {
+  it("rejects a missing, invalid or oversized source", async () => {
     const large = await fileWith("{");
     await truncate(large, 12 * 1_024 * 1_024 + 1);
     await expect(read(join(folder, "none.json"))).rejects.toThrow("ENOENT");
@@ -101,7 +98,7 @@ describe("an OpenAPI document", () => {
     await expect(read(flood)).rejects.toThrow("is larger than");
   });
 
-  it("leads to no other file and no other server", async () => {
+  it("resolves no references to other files and servers", async () => {
     const [server, url] = await start((_, response) => response.end("{}"));
     const other = await fileWith('{"type":"string"}', "other.json");
     const schema = { oneOf: [{ $ref: `${url}/schema.json` }, { $ref: other }, { $ref: "other.json#/a" }] };
@@ -111,7 +108,7 @@ describe("an OpenAPI document", () => {
     expect(server.connections()).toBe(0);
   });
 
-  it("in YAML can neither run nor make anything but data", async () => {
+  it("creates only data from YAML", async () => {
     for (const tag of ["!!js/function 'function () {}'", "!!python/object/apply:os.system ['true']"]) {
       await expect(
         read(await fileWith(`openapi: 3.1.0\ninfo: {}\npaths: {}\nx: ${tag}\n`)),
@@ -119,7 +116,7 @@ describe("an OpenAPI document", () => {
     }
   });
 
-  it("is no longer waited for when the service stops", async () => {
+  it("stops reading when its signal is aborted", async () => {
     const stop = new AbortController();
     const arrived = Promise.withResolvers<void>();
     const [, url] = await start(() => arrived.resolve());
@@ -130,20 +127,20 @@ describe("an OpenAPI document", () => {
   });
 });
 
-describe("the place of a document's service", () => {
+describe("baseUrl", () => {
   const location = new URL("https://api.test/docs/openapi.json");
   const of = (servers: unknown, from: URL | null = location, configured: string | null = null): string => {
     const content = servers === undefined ? {} : { servers: servers as never };
     return baseUrl(configured, { content, location: from }).href;
   };
 
-  it("is what the operator says", () => {
+  it("returns the configured URL", () => {
     expect(of([{ url: "https://elsewhere.test" }], location, "http://10.0.0.1/v2")).toBe(
       "http://10.0.0.1/v2",
     );
   });
 
-  it("is the document's first server, as it is seen from the document", () => {
+  it("returns the document's first server, relative to the document", () => {
     expect(of([{ url: "https://api.test/v1" }, { url: "https://b.test" }])).toBe("https://api.test/v1");
     expect(of([{ url: "/v1" }])).toBe("https://api.test/v1");
     expect(of([{ url: "v1" }])).toBe("https://api.test/docs/v1");
@@ -154,13 +151,13 @@ describe("the place of a document's service", () => {
     expect(of([{ url: "https://b.test/v1" }], null)).toBe("https://b.test/v1");
   });
 
-  it("has to be said where a file does not, or says something that is no place", () => {
+  it("requires a configured URL if a file names no valid server", () => {
     for (const servers of [undefined, [], [{ url: "/v1" }], [{ url: "ftp://b.test" }], [{}], ["text"]]) {
       expect(() => of(servers, null)).toThrow('Set "baseURL".');
     }
   });
 
-  it("is nowhere but where the document came from, unless the operator says so", () => {
+  it("rejects a server of another origin than a fetched document", () => {
     for (const url of [
       "https://evil.test",
       "http://api.test",
@@ -172,7 +169,7 @@ describe("the place of a document's service", () => {
     }
   });
 
-  it("may be another one for an operation", () => {
+  it("lets isElsewhere detect servers of an operation", () => {
     const base = new URL("https://api.test/v1/");
     expect(isElsewhere([], base, location)).toBe(false);
     expect(isElsewhere([{ url: "https://api.test/v1" }], base, location)).toBe(false);

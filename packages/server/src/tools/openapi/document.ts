@@ -1,4 +1,4 @@
-// Reads an OpenAPI document: from a file or a URL that the operator has configured, JSON or YAML, version 3.0 or 3.1.
+// Reads an OpenAPI document of version 3.0 or 3.1, in JSON or YAML, from a configured file or URL.
 
 import { readFile, stat } from "node:fs/promises";
 import type SwaggerParser from "@apidevtools/swagger-parser";
@@ -6,9 +6,9 @@ import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 
 export interface OpenApiDocument {
-  /** As it is written, its references not followed. It may hold loops where YAML made them: walk it with a limit. */
+  /** The document with unresolved references. YAML aliases may create cycles: traverse it with a limit. */
   readonly content: JsonObject;
-  /** Where it was read from; `null` for a file. */
+  /** The URL that it was read from; `null` for a file. */
   readonly location: URL | null;
 }
 
@@ -17,7 +17,7 @@ const timeoutMs = 15_000;
 
 /**
  * @param source absolute path, or http(s) URL.
- * @throws Error that says what is wrong with the document, or why it cannot be had.
+ * @throws Error that says what is wrong with the document, or why it cannot be read.
  */
 export async function readDocument(
   source: string,
@@ -29,7 +29,7 @@ export async function readDocument(
   return { content: await parse(await fetchText(location, outbound, signal)), location };
 }
 
-/** As `readDocument`, of an absolute path. */
+/** Like `readDocument`, for an absolute path. */
 export async function readDocumentFile(path: string, signal: AbortSignal): Promise<OpenApiDocument> {
   return { content: await parse(await readText(path, signal)), location: null };
 }
@@ -56,11 +56,11 @@ async function fetchText(
 
 async function parse(text: string): Promise<JsonObject> {
   const json = text.trimStart().startsWith("{");
-  // Loaded by those alone who have a document.
+  // Loaded on demand: only some Apps have a document.
   const { default: Parser } = await import("@apidevtools/swagger-parser");
   const content = await new Parser()
     .parse(json ? "document.json" : "document.yaml", {
-      // The parser is given this text and nothing to read with: a reference to elsewhere leads nowhere.
+      // The parser gets this text and no resolvers, so it cannot read external references.
       resolve: {
         external: false,
         file: false,
@@ -77,7 +77,7 @@ async function parse(text: string): Promise<JsonObject> {
   return content;
 }
 
-/** The first line of what the parser says, without the name of a file that there is not. */
+/** Returns the first line of the parser's error, without the made-up file name. */
 function reasonOf(error: unknown): string {
   const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
   return line.replace(/^Error parsing \S+: /, "").replace(/"?\S*document\.(?:json|yaml)"?/, "it");

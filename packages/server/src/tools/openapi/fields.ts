@@ -1,21 +1,21 @@
-// Reading JSON that somebody else has written: nothing in it needs to be what it should be.
+// Accessors for untrusted JSON, whose fields may have any type.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import { cleanText } from "../../core/text.ts";
 
-/** The field when it is an object, else `null`. */
+/** Returns the field if it is an object, else `null`. */
 export function objectAt(object: JsonObject | null, field: string): JsonObject | null {
   const value = valueAt(object, field) ?? null;
   return isJsonObject(value) ? value : null;
 }
 
-/** The field when it is a list, else an empty one. */
+/** Returns the field if it is an array, else an empty one. */
 export function listAt(object: JsonObject | null, field: string): readonly JsonValue[] {
   const value = valueAt(object, field);
   return Array.isArray(value) ? value : [];
 }
 
-/** The field when it is a text, else an empty one. */
+/** Returns the field if it is a string, else an empty one. */
 export function textAt(object: JsonObject | null, field: string): string {
   const value = valueAt(object, field);
   return typeof value === "string" ? value : "";
@@ -25,7 +25,7 @@ function valueAt(object: JsonObject | null, field: string): JsonValue | undefine
   return object !== null && Object.hasOwn(object, field) ? object[field] : undefined;
 }
 
-/** Whether a value has at most `limit` values in it. One that YAML has tied into itself has more than any limit. */
+/** Returns true if a value contains at most `limit` values. Values with cycles exceed every limit. */
 export function isSmall(value: JsonValue, limit: number): boolean {
   return countDown(value, limit) >= 0;
 }
@@ -40,7 +40,7 @@ function countDown(value: JsonValue, left: number): number {
   return rest;
 }
 
-/** Clean text of at most `limit` characters; one that is longer ends in `…`. */
+/** Returns clean text of at most `limit` characters; longer text ends in `…`. */
 export function cutText(text: string, limit: number): string {
   const clean = cleanText(text).trim();
   return clean.length <= limit ? clean : `${clean.slice(0, limit - 1).toWellFormed()}…`;

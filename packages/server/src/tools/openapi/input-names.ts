@@ -1,10 +1,10 @@
 const maximumLength = 64;
 
-/** Names for the fields of a tool's input: of characters that models take, each given once. */
+/** Assigns unique names to the inputs of a tool, of characters that models accept. */
 export class InputNames {
   readonly #taken = new Set<string>();
 
-  /** `place` tells two fields apart that have one name: `id`, then `id_body`, then `id_body_2`. */
+  /** `place` distinguishes fields of the same name: `id`, then `id_body`, then `id_body_2`. */
   give(name: string, place: string): string {
     const plain = fit(name, "");
     if (this.#take(plain)) return plain;

@@ -1,4 +1,4 @@
-// Calls of an OpenAPI service: where the keys go, and what is said of a call that breaks.
+// Calls of an OpenAPI service: where keys are sent, and how failures are reported.
 
 import { describe, expect, it } from "vitest";
 import { Hidden } from "../../core/hidden.ts";
@@ -7,10 +7,10 @@ import { call, list, named, namesOf, useOpenApi } from "./testing/use-openapi.ts
 
 const { documentWith, log, open, startServer } = useOpenApi();
 
-describe("the keys of an operator", () => {
+describe("the configured headers", () => {
   const paths = { "/a": { post: { operationId: "a" } } };
 
-  it("go with each call to the service, secrets of the turn's client in their places", async () => {
+  it("are sent with each call, with the secrets of the turn's client filled in", async () => {
     const [server, url] = await startServer((_, response) => response.end('"ok"'));
     const headers = new Hidden({ "X-Key": "Key {{secret.TOKEN}}", "X-Own": "own" });
     const [tool] = await list(open({ document: await documentWith({ paths }), baseURL: url, headers }));
@@ -21,7 +21,7 @@ describe("the keys of an operator", () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it("go nowhere else: not to where the service redirects, not for its document", async () => {
+  it("are not sent to a redirect target, nor for the document", async () => {
     const [other, otherUrl] = await startServer((_, response) => response.end("other"));
     const [server, url] = await startServer((request, response) => {
       if (request.url === "/document") response.end(JSON.stringify({ openapi: "3.1.0", info: {}, paths }));
@@ -34,7 +34,7 @@ describe("the keys of an operator", () => {
     expect(other.connections()).toBe(0);
   });
 
-  it("do not go to a server that a fetched document names", async () => {
+  it("are not sent to another server that a fetched document names", async () => {
     const [other, otherUrl] = await startServer((_, response) => response.end("other"));
     const [, url] = await startServer((_, response) =>
       response.end(JSON.stringify({ openapi: "3.1.0", info: {}, servers: [{ url: otherUrl }], paths })),
@@ -45,7 +45,7 @@ describe("the keys of an operator", () => {
     expect(other.connections()).toBe(0);
   });
 
-  it("are taken out of what the service says", async () => {
+  it("are scrubbed from the service's responses", async () => {
     const headers = new Hidden({ authorization: "Bearer sk-operators-own" });
     const [tool] = await list(
       open({ document: await documentWith({ paths }), baseURL: "https://api.test", headers }),
@@ -54,8 +54,8 @@ describe("the keys of an operator", () => {
   });
 });
 
-describe("a call that breaks", () => {
-  it("says that its outcome is unknown where it may have had an effect", async () => {
+describe("a failing call", () => {
+  it("reports an unknown outcome if it may have had an effect", async () => {
     const [, url] = await startServer((_, response) => response.destroy());
     const document = await documentWith({
       paths: {
@@ -69,7 +69,7 @@ describe("a call that breaks", () => {
     await expect(call(named(tools, "pets_post"), {})).rejects.toThrow("Its outcome is unknown");
   });
 
-  it("before anything was sent had no effect, and does not say otherwise", async () => {
+  it("reports no unknown outcome if nothing was sent", async () => {
     const [server, url] = await startServer((_, response) => response.end());
     await server.stop();
     const document = await documentWith({ paths: { "/a": { post: { operationId: "post" } } } });
@@ -78,7 +78,7 @@ describe("a call that breaks", () => {
     expect(String(error)).toMatch(/cannot be reached: nothing answers there\.$/);
   });
 
-  it("is ended when the turn ends", async () => {
+  it("is aborted when the turn ends", async () => {
     const arrived = Promise.withResolvers<void>();
     const [, url] = await startServer(() => arrived.resolve());
     const document = await documentWith({ paths: { "/a": { get: { operationId: "a" } } } });

@@ -8,8 +8,8 @@ import { call, list, named, namesOf, useOpenApi } from "./testing/use-openapi.ts
 const openapi = useOpenApi();
 const { closeLater, documentWith, log, open, startServer } = openapi;
 
-describe.each(["3.0.3", "3.1.0"] as const)("a service whose document is of version %s", (version) => {
-  it("is a tool for each operation, with what it does and takes", async () => {
+describe.each(["3.0.3", "3.1.0"] as const)("a service with a document of version %s", (version) => {
+  it("has a tool for each operation, with its effect and inputs", async () => {
     const { url } = await startPets(version, closeLater);
     const tools = await list(open({ document: `${url}/openapi.json` }));
     expect(tools.map(({ name, effect }) => [name, effect])).toEqual([
@@ -42,7 +42,7 @@ describe.each(["3.0.3", "3.1.0"] as const)("a service whose document is of versi
     });
   });
 
-  it("is called as it wants to be", async () => {
+  it("is called according to its document", async () => {
     const { url, seen } = await startPets(version, closeLater);
     const tools = await list(open({ document: `${url}/openapi.json` }));
     expect(
@@ -65,7 +65,7 @@ describe.each(["3.0.3", "3.1.0"] as const)("a service whose document is of versi
     expect(await call(named(tools, "pets_removePet"), { id: 1 })).toEqual({ status: 204, body: null });
   });
 
-  it("answers errors with their status, and input that does not fit with what is wrong", async () => {
+  it("reports errors with their status, and invalid input with the reason", async () => {
     const { url, seen } = await startPets(version, closeLater);
     const tools = await list(open({ document: `${url}/openapi.json` }));
     const get = named(tools, "pets_get_v1_pets_id");
@@ -89,7 +89,7 @@ describe("the tools of an OpenAPI document", () => {
     paths: Object.fromEntries(ids.map((id) => [`/${id}`, { get: { operationId: id } }])),
   });
 
-  it("are those that are chosen; one that there is not is logged", async () => {
+  it("are limited to the selected operations, and log unknown ones", async () => {
     const document = await documentWith(operations("a", "b", "c"));
     const tools = await list(open({ document, operations: ["c", "a", "x"] }));
     expect(tools.map(({ name }) => name)).toEqual(["pets_a", "pets_c"]);
@@ -98,7 +98,7 @@ describe("the tools of an OpenAPI document", () => {
     });
   });
 
-  it("have names that models take, each once, the same each time", async () => {
+  it("have valid, unique and stable names", async () => {
     const long = "x".repeat(100);
     const document = await documentWith(operations("a b", "a-b", "a.b", "a_b", `${long}1`, `${long}2`));
     const names = (await list(open({ document }))).map(({ name }) => name);
@@ -108,7 +108,7 @@ describe("the tools of an OpenAPI document", () => {
     for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
   });
 
-  it("are not more than a model can choose from", async () => {
+  it("are limited to 128", async () => {
     const document = await documentWith(
       operations(...Array.from({ length: 130 }, (_, index) => `o${index}`)),
     );
@@ -118,7 +118,7 @@ describe("the tools of an OpenAPI document", () => {
     );
   });
 
-  it("leave out what cannot be offered, and say so", async () => {
+  it("omit unsupported operations, and log the reason", async () => {
     const parameters = [{ name: "a", in: "query", schema: { enum: ["x".repeat(70_000)] } }];
     const document = await documentWith({
       servers: [{ url: "https://api.test" }],
@@ -144,7 +144,7 @@ describe("the tools of an OpenAPI document", () => {
     expect(warned[3]?.fields["reason"]).toContain("Its input takes too long to describe.");
   });
 
-  it("are checked without the patterns of a document, which could take for ever", async () => {
+  it("are checked without the document's patterns, which could run forever", async () => {
     const schema = { type: "string", pattern: "^(a+)+$" };
     const document = await documentWith({
       servers: [{ url: "https://api.test" }],
@@ -156,10 +156,10 @@ describe("the tools of an OpenAPI document", () => {
   });
 });
 
-describe("a document that cannot be used", () => {
+describe("an unavailable document", () => {
   const good = JSON.stringify({ openapi: "3.1.0", info: {}, paths: { "/a": { get: { operationId: "a" } } } });
 
-  it("has one tool that says so, is logged with what is wrong, and is read again after a while that grows", async () => {
+  it("is replaced by a stand-in, logged with the reason, and read again with backoff", async () => {
     let broken = true;
     const [server, url] = await startServer((_, response) => response.end(broken ? "openapi: [" : good));
     const source = open({ document: `${url}/a?key=hidden` });
@@ -187,7 +187,7 @@ describe("a document that cannot be used", () => {
     expect(server.seen).toHaveLength(3);
   });
 
-  it("is read once however many turns ask, and none waits for it longer than five seconds", async () => {
+  it("is read once for concurrent turns, which wait for at most five seconds", async () => {
     const arrived = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
     const [server, url] = await startServer((_, response) => {
@@ -209,7 +209,7 @@ describe("a document that cannot be used", () => {
     expect([server.seen.length, openapi.clock.timers]).toEqual([1, 0]);
   });
 
-  it("is not waited for, and not complained about, when the service stops", async () => {
+  it("is neither awaited nor logged when the service stops", async () => {
     const arrived = Promise.withResolvers<void>();
     const [, url] = await startServer(() => arrived.resolve());
     const source = open({ document: url });
@@ -219,7 +219,7 @@ describe("a document that cannot be used", () => {
     expect([namesOf(await listing), log]).toEqual([["pets_unavailable"], []]);
   });
 
-  it("is read again by a reload: nothing is kept for it", () => {
+  it("is read again after a reload", () => {
     const settings = { document: "/none", baseURL: null, operations: null, headers: new Hidden({}) };
     const logger = {
       debug: () => undefined,

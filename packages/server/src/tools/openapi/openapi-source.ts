@@ -1,4 +1,4 @@
-// The operations of one OpenAPI document as tools of an App.
+// Provides the operations of an OpenAPI document as tools of an App.
 
 import type { OpenApiSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/clock.ts";
@@ -17,14 +17,17 @@ export interface OpenApiOptions {
   readonly outbound: Pick<Outbound, "guardedFetch">;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** From 0 to 1; absent for the machine's own. */
+  /** Returns a number from 0 to 1; defaults to `Math.random`. */
   readonly random?: () => number;
 }
 
-/** A turn waits this long for a document that is being read. */
+/** Maximum time that a turn waits for a document. */
 const firstListMs = 5_000;
 
-/** The source of a document's operations, named `NAME_OPERATION`. The document is read when the first turn needs it, and again at each reload. */
+/**
+ * Plans the source of a document's operations, named `NAME_OPERATION`. The document is read when a turn first
+ * needs it, and again after each reload.
+ */
 export function planOpenApi(name: string, settings: OpenApiSettings, options: OpenApiOptions): SourcePlan {
   return { key: null, create: () => new OpenApiSource(name, settings, options) };
 }
@@ -35,12 +38,12 @@ class OpenApiSource implements ToolSource {
   readonly #settings: OpenApiSettings;
   readonly #options: OpenApiOptions;
   readonly #closed = new AbortController();
-  /** In the place of the tools while the document has not been read. */
+  /** Replaces the tools while the document has not been read. */
   readonly #standIn: readonly SourceTool[];
   #tools: readonly SourceTool[] | null = null;
   #reading: Promise<void> | null = null;
   #failures = 0;
-  /** On the monotonic clock. */
+  /** Time of the next allowed attempt, on the monotonic clock. */
   #nextAttempt = 0;
 
   constructor(name: string, settings: OpenApiSettings, options: OpenApiOptions) {
@@ -62,7 +65,7 @@ class OpenApiSource implements ToolSource {
     return (await this.#known(signal)) ?? this.#standIn;
   }
 
-  /** `null` where the document cannot be read now; it is tried again from time to time. */
+  /** Returns `null` if the document cannot be read now; retries with backoff. */
   async #known(signal: AbortSignal): Promise<readonly SourceTool[] | null> {
     const { clock } = this.#options;
     if (this.#tools !== null) return this.#tools;
@@ -78,7 +81,7 @@ class OpenApiSource implements ToolSource {
   }
 
   retire(): void {
-    // Nothing is held open between calls.
+    // No resources are held between calls.
   }
 
   close(): Promise<void> {
@@ -86,7 +89,7 @@ class OpenApiSource implements ToolSource {
     return Promise.resolve();
   }
 
-  /** Never rejects. */
+  /** Reads the document. Never rejects. */
   async #read(): Promise<void> {
     const { outbound, clock, logger, random = Math.random } = this.#options;
     const name = this.#name;
@@ -99,7 +102,7 @@ class OpenApiSource implements ToolSource {
         onLeftOut: (operation, reason) =>
           logger.warn(
             { openapi: name, operation, reason },
-            "an operation of an OpenAPI document is not as written",
+            "an operation of an OpenAPI document is left out, in whole or in part",
           ),
       });
       logger.info({ openapi: name, tools: this.#tools.length }, "an OpenAPI document was read");
@@ -110,7 +113,7 @@ class OpenApiSource implements ToolSource {
       this.#nextAttempt = clock.monotonic() + delay;
       const fields = {
         openapi: name,
-        document: placeOf(this.#settings.document),
+        document: locationOf(this.#settings.document),
         err: error,
         retryInMs: delay,
       };
@@ -119,8 +122,8 @@ class OpenApiSource implements ToolSource {
   }
 }
 
-/** For the log: a URL without what may hold a key. */
-function placeOf(document: string): string {
+/** Returns the document's location for the log: a URL without the parts that may hold a key. */
+function locationOf(document: string): string {
   const url = /^https?:/i.test(document) ? URL.parse(document) : null;
   return url === null ? document : url.origin + url.pathname;
 }

@@ -1,4 +1,4 @@
-// One operation as a tool.
+// Creates a tool from an operation.
 
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
@@ -16,18 +16,18 @@ import { buildRequest } from "./request.ts";
 export interface OpenApiToolParts {
   readonly name: string;
   readonly base: URL;
-  /** The operator's, secrets still in their places. */
+  /** The configured headers, with secrets not yet filled in. */
   readonly headers: Readonly<Record<string, string>>;
   readonly outbound: Pick<Outbound, "guardedFetch">;
   readonly scrub: (value: JsonValue) => JsonValue;
 }
 
-/** More of an answer than any model reads. */
+/** Maximum size of a response. */
 const maximumAnswerBytes = 1_024 * 1_024;
-/** Beyond the time that any tool has: the turn's own limit ends a call. */
+/** Longer than the time limit of any tool, which ends a call first. */
 const timeoutMs = 600_000;
 
-/** @throws TypeError when the operation's input cannot be checked. */
+/** @throws TypeError if the operation's input cannot be checked. */
 export function createOpenApiTool(plan: OperationPlan, parts: OpenApiToolParts): SourceTool {
   const { name, base, headers, outbound, scrub } = parts;
   const checkable = checkableSchema(plan.inputSchema) as JSONSchema7;
@@ -59,10 +59,10 @@ export function createOpenApiTool(plan: OperationPlan, parts: OpenApiToolParts):
   };
 }
 
-/** What a call may have done before it broke is what the model has to know. */
+/** Tells the model that a failed call with an unsafe effect may have had it. */
 function withOutcome(error: unknown, effect: ToolEffect): unknown {
-  const isOpen = error instanceof OutboundError && (error.kind === "failed" || error.kind === "timeout");
-  if (!isOpen || effect !== "unsafe") return error;
+  const isUnknown = error instanceof OutboundError && (error.kind === "failed" || error.kind === "timeout");
+  if (!isUnknown || effect !== "unsafe") return error;
   const message = `${error.message} Its outcome is unknown: it may have had its effect, so check before calling it again.`;
   return new OutboundError(error.kind, message, { cause: error });
 }

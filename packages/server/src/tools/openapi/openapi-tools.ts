@@ -1,4 +1,4 @@
-// The tools that a document makes: which of its operations, under which names.
+// Selects the operations of a document, and creates their tools.
 
 import type { OpenApiSettings } from "../../core/app-settings.ts";
 import { toolNameOf } from "../mcp/mcp-names.ts";
@@ -10,17 +10,17 @@ import { createOpenApiTool, type OpenApiToolParts } from "./openapi-tool.ts";
 import { readOperation, type WrittenOperation, writtenOperations } from "./operation.ts";
 import { reservedNames } from "./reserved-names.ts";
 
-/** Models choose badly from more, and each is sent with every call of a model. */
+/** Models choose badly among more tools, and each is sent with every model call. */
 const maximumTools = 128;
-/** Characters of JSON that describe one tool. */
+/** Maximum size of one tool's input schema in characters of JSON. */
 const maximumSchemaLength = 64 * 1_024;
 
 export interface ReadToolsParts extends Pick<OpenApiToolParts, "outbound" | "scrub"> {
-  /** An operation, as a whole or a part of it, cannot be offered. `*` stands for several operations. */
+  /** Called if an operation, or a part of it, cannot be offered. `*` stands for several operations. */
   readonly onLeftOut: (operation: string, reason: string, extent: "whole" | "part") => void;
 }
 
-/** @throws Error when none of the document can be used. */
+/** @throws Error if nothing of the document can be used. */
 export function readTools(
   name: string,
   document: OpenApiDocument,

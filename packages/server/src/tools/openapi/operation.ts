@@ -1,4 +1,4 @@
-// From an operation of an OpenAPI document to what is needed to offer it as a tool, and to call it.
+// Converts an operation of an OpenAPI document to a plan for offering and calling it as a tool.
 
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import type { ToolEffect } from "../../core/ports/tool.ts";
@@ -12,9 +12,9 @@ import { SchemaReader } from "./schema.ts";
 export interface OperationPlan {
   /** The operation's id; without one, its method and path: `get_pets_id`. */
   readonly id: string;
-  /** In capitals. */
+  /** In upper case. */
   readonly method: string;
-  /** With the names of parameters in braces. */
+  /** With parameter names in braces. */
   readonly path: string;
   readonly effect: ToolEffect;
   readonly description: string;
@@ -23,7 +23,7 @@ export interface OperationPlan {
   readonly body: BodyPlan | null;
 }
 
-/** An operation as the document has it. */
+/** An operation as written in the document. */
 export interface WrittenOperation {
   readonly id: string;
   readonly method: string;
@@ -33,13 +33,13 @@ export interface WrittenOperation {
 }
 
 export interface OperationOptions {
-  /** Whether a parameter is not for a model to give. */
+  /** Returns true for a parameter that the model must not set. */
   readonly isReserved: (place: ParameterPlace, name: string) => boolean;
-  /** Something of the operation is left out. */
+  /** Called if a part of the operation is left out. */
   readonly onLeftOut: (what: string) => void;
 }
 
-/** What a call changes (RFC 9110 section 9.2); other methods are not offered. */
+/** Effects by method (RFC 9110 section 9.2); operations with other methods are not offered. */
 const effects: Readonly<Record<string, ToolEffect>> = {
   get: "read",
   head: "read",
@@ -58,10 +58,10 @@ const places: Readonly<Record<ParameterPlace, readonly ParameterPlan["style"][]>
 };
 
 const maximumDescription = 1_000;
-/** What names of headers and cookies are made of (RFC 9110 section 5.6.2). */
+/** A token, as required for names of headers and cookies (RFC 9110 section 5.6.2). */
 const tokenPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** All operations of a document that can be called, in its order. `onLeftOut` hears of paths that cannot be read. */
+/** Returns all callable operations of a document in its order. Calls `onLeftOut` for unreadable paths. */
 export function writtenOperations(
   document: JsonObject,
   onLeftOut: (path: string, reason: string) => void,
@@ -86,7 +86,7 @@ function operationsOf(path: string, item: JsonObject): readonly WrittenOperation
   });
 }
 
-/** @throws Error that says why the operation cannot be offered. */
+/** @throws Error with the reason if the operation cannot be offered. */
 export function readOperation(
   document: JsonObject,
   written: WrittenOperation,
@@ -127,7 +127,7 @@ export function readOperation(
   };
 }
 
-/** Those of the path, with those of the operation over them. */
+/** Returns the parameters of the path item, overridden by those of the operation. */
 function parametersOf(document: JsonObject, { item, operation }: WrittenOperation): readonly JsonObject[] {
   const byKey = new Map<string, JsonObject>();
   for (const value of [...listAt(item, "parameters"), ...listAt(operation, "parameters")]) {
@@ -138,7 +138,7 @@ function parametersOf(document: JsonObject, { item, operation }: WrittenOperatio
   return [...byKey.values()];
 }
 
-/** `null` for one that the model has nothing to say about. */
+/** Returns `null` for a parameter that the model does not set. */
 function readParameter(
   parameter: JsonObject,
   names: InputNames,
@@ -175,7 +175,7 @@ function parameterSchema(parameter: JsonObject, schemas: SchemaReader): JsonObje
   return description === "" ? schema : { ...schema, description: cutText(description, 500) };
 }
 
-/** @throws Error when the path has a place that no parameter fills. */
+/** @throws Error if the path has a placeholder without a parameter. */
 function checkPath(path: string, parameters: readonly ParameterPlan[]): void {
   for (const [, name = ""] of path.matchAll(/\{([^{}]*)\}/g)) {
     if (!parameters.some((parameter) => parameter.place === "path" && parameter.name === name)) {

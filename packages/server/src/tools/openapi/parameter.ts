@@ -1,27 +1,27 @@
-// How the parameters of an operation are written into its request: OpenAPI's `style` and `explode`.
+// Serializes the parameters of an operation into its request: OpenAPI's `style` and `explode`.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 
 export type ParameterPlace = "path" | "query" | "header" | "cookie";
 
 export interface ParameterPlan {
-  /** Its name within the tool's input, and on the wire. */
+  /** Name in the tool's input. `name` is the name in the request. */
   readonly input: string;
   readonly name: string;
   readonly place: ParameterPlace;
   readonly style: "simple" | "form" | "spaceDelimited" | "pipeDelimited" | "deepObject";
   readonly explode: boolean;
-  /** Written as JSON, whatever the style. */
+  /** Serialized as JSON, whatever the style. */
   readonly isJson: boolean;
 }
 
 const delimiters = { simple: ",", form: ",", spaceDelimited: "%20", pipeDelimited: "%7C", deepObject: "," };
 
 /**
- * A value for its place in a path: encoded, so that it is one segment or a part of one, and never another path.
+ * Encodes a value for a path, as one segment or part of one, so that it cannot change the path.
  *
- * @throws Error for what would be another path all the same: nothing, `.` and `..`, alone or between slashes or backslashes, because
- *   there are servers on the way that decode a path before they read it.
+ * @throws Error for a value that could change it anyway: empty, or `.` and `..` alone or between slashes or
+ *   backslashes, because some servers decode a path before they parse it.
  */
 export function pathText(parameter: ParameterPlan, value: JsonValue): string {
   const raw = flatten(parameter, value, plainText, ",");
@@ -31,7 +31,7 @@ export function pathText(parameter: ParameterPlan, value: JsonValue): string {
   return flatten(parameter, value, encode, ",");
 }
 
-/** Pairs `name=value`, encoded. */
+/** Returns encoded pairs `name=value`. */
 export function queryPairs(parameter: ParameterPlan, value: JsonValue): readonly string[] {
   const { name, style, explode, isJson } = parameter;
   if (isJson) return [pair(name, JSON.stringify(value))];
@@ -43,7 +43,7 @@ export function queryPairs(parameter: ParameterPlan, value: JsonValue): readonly
   return [`${encode(name)}=${flatten(parameter, value, encode, delimiters[style])}`];
 }
 
-/** @throws Error for a value that cannot stand in a header. */
+/** @throws Error for a value that a header cannot hold. */
 export function headerText(parameter: ParameterPlan, value: JsonValue): string {
   const text = flatten(parameter, value, plainText, ",");
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
@@ -52,12 +52,12 @@ export function headerText(parameter: ParameterPlan, value: JsonValue): string {
   return text;
 }
 
-/** `name=value`, encoded. */
+/** Returns an encoded `name=value`. */
 export function cookieText(parameter: ParameterPlan, value: JsonValue): string {
   return `${encode(parameter.name)}=${flatten(parameter, value, encode, ",")}`;
 }
 
-/** A value as one text: arrays as `a,b`, objects as `k,v,l,w`, or `k=v,l=w` with `explode`. */
+/** Joins a value to one text: arrays as `a,b`, objects as `k,v,l,w`, or `k=v,l=w` with `explode`. */
 function flatten(
   { explode, isJson }: ParameterPlan,
   value: JsonValue,

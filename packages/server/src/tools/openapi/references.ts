@@ -1,20 +1,20 @@
-// `$ref` within a document. References to elsewhere are refused: what a document says is what the operator has configured, and no more.
+// Resolves `$ref` within a document. Rejects external references: only the configured document is used.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 
 const maximumSteps = 16;
 
-/** What a reference stands for, and where that is; for anything else the value itself, and no place. */
+/** A resolved reference and its location; for any other value, the value itself without a location. */
 export interface Found {
   readonly value: JsonValue;
-  /** The last reference that was followed, such as `#/components/schemas/Pet`. */
+  /** The last followed reference, such as `#/components/schemas/Pet`. */
   readonly reference: string | null;
 }
 
 /**
- * Follows a reference, and those it leads to. Fields beside `$ref` (a description) go over those of what it stands for.
+ * Follows a chain of references. Siblings of `$ref` (a description) override fields of the target.
  *
- * @throws Error naming a reference that leads nowhere, out of the document, or in a circle.
+ * @throws Error naming a reference that is dangling, external or circular.
  */
 export function follow(document: JsonObject, value: JsonValue): Found {
   let found = value;
@@ -45,7 +45,7 @@ function lookUp(document: JsonObject, reference: string): JsonValue {
   return value;
 }
 
-/** The parts of a JSON Pointer in a fragment (RFC 6901 section 6). */
+/** Returns the parts of a JSON Pointer in a fragment (RFC 6901 section 6). */
 function pointerOf(reference: string): readonly string[] {
   const parts = reference.slice(1).split("/").slice(1);
   try {

@@ -47,7 +47,7 @@ const json = (schema: JsonObject, more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-describe("the path of a call", () => {
+describe("the path of a request", () => {
   const given = { path: "/pets/{id}/toys", parameters: [inPath("id")] };
 
   it.each([
@@ -55,11 +55,11 @@ describe("the path of a call", () => {
     ["https://api.test/", "https://api.test/pets/7/toys"],
     ["https://api.test/v1/", "https://api.test/v1/pets/7/toys"],
     ["http://10.0.0.1:8080/a/b?version=2", "http://10.0.0.1:8080/a/b/pets/7/toys?version=2"],
-  ])("begins with %s", (base, expected) => {
+  ])("starts with the base URL %s", (base, expected) => {
     expect(request({ ...given, base }, { id: 7 }).url.href).toBe(expected);
   });
 
-  it("is never another one, whatever the value", () => {
+  it("cannot be changed by any value", () => {
     const value = fc.oneof(
       fc.string(),
       fc.string({
@@ -85,7 +85,7 @@ describe("the path of a call", () => {
     );
   });
 
-  it.each(["", ".", "..", "../..", "a/../b", "..\\admin", "a/.", "./a"])("cannot hold %j", (id) => {
+  it.each(["", ".", "..", "../..", "a/../b", "..\\admin", "a/.", "./a"])("rejects %j", (id) => {
     expect(() => request(given, { id })).toThrow("id cannot be");
   });
 
@@ -97,11 +97,11 @@ describe("the path of a call", () => {
     ["a..b", "a..b"],
     ["ü", "%C3%BC"],
     ["\ud800", "%EF%BF%BD"],
-  ])("holds %j as %s", (id, expected) => {
+  ])("encodes %j as %s", (id, expected) => {
     expect(request(given, { id }).url.pathname).toBe(`/v1/pets/${expected}/toys`);
   });
 
-  it("holds lists and objects in the style simple", () => {
+  it("serializes arrays and objects in the style simple", () => {
     const at = (more: JsonObject, id: JsonValue): string =>
       request({ path: "/{id}", parameters: [inPath("id", more)] }, { id }).url.pathname;
     expect(at({}, ["a", "b,c"])).toBe("/v1/a,b%2Cc");
@@ -111,7 +111,7 @@ describe("the path of a call", () => {
     expect(() => at({}, ["a", "b/../../c"])).toThrow("id cannot be");
   });
 
-  it("needs all its values", () => {
+  it("requires all its parameters", () => {
     expect(() => request(given, {})).toThrow("The call needs a value for id.");
     expect(() => planOf({ path: "/pets/{id}" })).toThrow("Nothing says what {id} in its path is.");
     expect(() => planOf({ path: "/{id}", parameters: [inPath("id", { style: "matrix" })] })).toThrow(
@@ -120,7 +120,7 @@ describe("the path of a call", () => {
   });
 });
 
-describe("the query of a call", () => {
+describe("the query of a request", () => {
   const search = (more: JsonObject, value: JsonValue, name = "q"): string =>
     request({ parameters: [inQuery(name, more)] }, { [name]: value }).url.search;
 
@@ -137,17 +137,17 @@ describe("the query of a call", () => {
     [{ style: "deepObject" }, { a: 1, b: { c: ["x", "y"] } }, "?q[a]=1&q[b][c]=x&q[b][c]=y"],
     [{ style: "deepObject" }, { "a]=1&evil": 1 }, "?q[a%5D%3D1%26evil]=1"],
     [{ content: { "application/json": { schema: {} } } }, { a: [1] }, "?q=%7B%22a%22%3A%5B1%5D%7D"],
-  ])("with %j holds %j as %s", (more, value, expected) => {
+  ])("with %j serializes %j as %s", (more, value, expected) => {
     expect(search(more, value)).toBe(expected);
   });
 
-  it("has what is given, in the document's order", () => {
+  it("contains the given parameters in the document's order", () => {
     const parameters = [inQuery("b"), inQuery("a"), inQuery("c")];
     expect(request({ parameters }, { a: "1", b: "2" }).url.search).toBe("?b=2&a=1");
     expect(request({ parameters: [inQuery("constructor")] }, {}).url.search).toBe("");
   });
 
-  it("leaves a parameter of another style out, or the operation when it needs it", () => {
+  it("omits an optional parameter with an unsupported style, and rejects an operation that requires it", () => {
     const odd = inQuery("q", { style: "other" });
     const { plan, leftOut } = planOf({ parameters: [odd] });
     expect(plan.parameters).toEqual([]);
@@ -156,10 +156,10 @@ describe("the query of a call", () => {
   });
 });
 
-describe("the headers of a call", () => {
+describe("the headers of a request", () => {
   const inHeader = (name: string): JsonObject => ({ name, in: "header", required: true });
 
-  it("hold what the model gives, and the operator's over it", () => {
+  it("contain the model's values, overridden by configured headers", () => {
     const given = {
       parameters: [inHeader("X-Trace"), inHeader("X-Tenant")],
       headers: { "x-tenant": "ours" },
@@ -181,13 +181,13 @@ describe("the headers of a call", () => {
     "X-Forwarded-For",
     "X-HTTP-Method-Override",
     "Sec-Fetch-Site",
-  ])("%s is not the model's to give", (name) => {
+  ])("do not let the model set %s", (name) => {
     const given = { parameters: [inHeader(name)] };
     expect(planOf(given).plan.inputSchema["properties"]).toEqual({});
     expect(request(given, { [name]: "mine" }).init.headers.get(name)).not.toBe("mine");
   });
 
-  it("and parameters in which the document puts keys are not the model's to give", () => {
+  it("do not let the model set the parameters of security schemes", () => {
     const components = {
       securitySchemes: {
         a: { type: "apiKey", in: "header", name: "X-Api-Key" },
@@ -206,7 +206,7 @@ describe("the headers of a call", () => {
     expect(plan.parameters[0]?.place).toBe("query");
   });
 
-  it("cannot hold other headers", () => {
+  it("reject values that inject other headers", () => {
     for (const value of ["a\r\nauthorization: mine", "a\nb", "\0", "✓"]) {
       expect(() => request({ parameters: [inHeader("X-A")] }, { "X-A": value })).toThrow(
         "that a header cannot carry",
@@ -215,7 +215,7 @@ describe("the headers of a call", () => {
     expect(() => planOf({ parameters: [inHeader("X A\n")] })).toThrow("is not valid");
   });
 
-  it("hold cookies, encoded, unless the operator sends cookies", () => {
+  it("contain encoded cookies, unless a cookie header is configured", () => {
     const parameters = [
       { name: "a", in: "cookie" },
       { name: "b", in: "cookie" },
@@ -234,14 +234,14 @@ describe("the headers of a call", () => {
     ["delete", "idempotent", "call-1"],
     ["post", "unsafe", "call-1"],
     ["patch", "unsafe", "call-1"],
-  ])("of %s, which is %s, hold the idempotency key %s", (method, effect, key) => {
+  ])("of %s, which is %s, contain the idempotency key %s", (method, effect, key) => {
     const { init } = request({ method }, {});
     expect([init.method, init.headers.get("idempotency-key")]).toEqual([method.toUpperCase(), key]);
     expect(planOf({ method }).plan.effect).toBe(effect);
   });
 });
 
-describe("the body of a call", () => {
+describe("the body of a request", () => {
   const pet = {
     type: "object",
     required: ["name"],
@@ -252,7 +252,7 @@ describe("the body of a call", () => {
     },
   };
 
-  it("is made from fields beside the parameters, under names that tell them apart", () => {
+  it("is built from inputs beside the parameters, under distinct names", () => {
     const given = {
       path: "/pets/{id}",
       method: "put",
@@ -279,17 +279,17 @@ describe("the body of a call", () => {
   });
 
   it.each<[string, JsonObject]>([
-    ["is a list", { type: "array", items: { type: "integer" } }],
-    ["may be one of several", { oneOf: [pet, { type: "string" }] }],
-    ["may have any fields", { ...pet, additionalProperties: true }],
-    ["says nothing", {}],
-  ])("is one field when it %s", (_, schema) => {
+    ["is an array", { type: "array", items: { type: "integer" } }],
+    ["has alternatives", { oneOf: [pet, { type: "string" }] }],
+    ["allows additional properties", { ...pet, additionalProperties: true }],
+    ["has no schema", {}],
+  ])("is one input if it %s", (_, schema) => {
     const given = { method: "post", requestBody: json(schema, { required: true }) };
     expect(planOf(given).plan.inputSchema["required"]).toEqual(["body"]);
     expect(request(given, { body: [1, { a: null }] }).init.body).toBe('[1,{"a":null}]');
   });
 
-  it("is absent when nothing of it is given and it may be", () => {
+  it("is absent if it is optional and none of its fields is given", () => {
     const given = { method: "post", requestBody: json(pet) };
     expect(planOf(given).plan.inputSchema["required"]).toBeUndefined();
     const { init } = request(given, {});
@@ -302,7 +302,7 @@ describe("the body of a call", () => {
     ).toBe("{}");
   });
 
-  it("may be of a type that is JSON too", () => {
+  it("may have another JSON media type", () => {
     for (const type of [
       "application/merge-patch+json",
       "application/json; charset=utf-8",
@@ -316,7 +316,7 @@ describe("the body of a call", () => {
     }
   });
 
-  it("of another type is left out, or the operation when it needs it", () => {
+  it("of another media type is omitted, or the operation is rejected if it requires one", () => {
     const content = { "multipart/form-data": {}, "application/xml": {} };
     const { plan, leftOut } = planOf({ method: "post", requestBody: { content } });
     expect([plan.body, plan.inputSchema["properties"]]).toEqual([null, {}]);
@@ -328,13 +328,13 @@ describe("the body of a call", () => {
     );
   });
 
-  it("of a GET is not sent", () => {
+  it("is not sent with GET", () => {
     expect(request({ requestBody: json(pet, { required: true }) }, {}).init.body).toBeNull();
   });
 });
 
 describe("an operation of a document", () => {
-  it("has the parameters of its path, its own over them, and references followed", () => {
+  it("inherits the parameters of its path, and resolves references", () => {
     const document: JsonObject = {
       components: {
         parameters: { limit: inQuery("limit", { schema: { type: "integer" }, description: "At most." }) },
@@ -388,7 +388,7 @@ describe("an operation of a document", () => {
     ["/", "get_root"],
     ["/pets/{petId}/toys", "get_pets_petId_toys"],
     ["/v1.0/a-b", "get_v1_0_a_b"],
-  ])("without an id at %s is %s", (path, id) => {
+  ])("without an id at %s gets the id %s", (path, id) => {
     const document = { paths: { [path]: { get: {}, trace: {} } } };
     expect(writtenOperations(document, () => undefined).map((written) => written.id)).toEqual([id]);
   });

@@ -1,4 +1,5 @@
-// The request of one call: where its URL begins and which headers it has is the operator's word, what stands in between the model's.
+// Builds the request of a call. The operator determines the base URL and the headers, the model everything
+// else.
 
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import type { BodyPlan } from "./body.ts";
@@ -12,14 +13,14 @@ export interface OperationRequest {
 
 export interface RequestParts {
   readonly base: URL;
-  /** The operator's, complete. They go over whatever else would be sent. */
+  /** The configured headers with secrets filled in. They override all others. */
   readonly headers: Readonly<Record<string, string>>;
   readonly callId: string;
 }
 
 /**
- * @param input fits the operation's schema.
- * @throws Error, a sentence for the model, for a value that its place cannot hold.
+ * @param input must fit the operation's schema.
+ * @throws Error with a message for the model, for a value that its parameter cannot hold.
  */
 export function buildRequest(plan: OperationPlan, input: JsonObject, parts: RequestParts): OperationRequest {
   const given = plan.parameters.flatMap((parameter) => {
@@ -62,7 +63,7 @@ function bodyText({ from, required }: BodyPlan, input: JsonObject): string | nul
     const value = valueOf(input, name);
     return value === undefined ? [] : [[field, value] as const];
   });
-  // A body that may be absent is, when nothing is said.
+  // An optional body without fields is not sent.
   return fields.length > 0 || required ? JSON.stringify(Object.fromEntries(fields)) : null;
 }
 

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import { objectAt, textAt } from "./fields.ts";
 import type { ParameterPlace } from "./parameter.ts";
 
-/** Headers that say who asks, what is asked, or how it travels. */
+/** Headers about identity, routing, content or transport. */
 const reservedHeaders = (
   "accept authorization connection content-encoding content-length content-type cookie expect forwarded host idempotency-key " +
   "keep-alive origin referer te trailer transfer-encoding upgrade via x-http-method x-http-method-override x-method-override " +
@@ -11,9 +11,10 @@ const reservedHeaders = (
 const reservedBeginnings = /^(?:proxy-|sec-|x-forwarded-)/;
 
 /**
- * Which parameters a model has no say in: the headers above, what the operator sends, and where the document says that keys go.
+ * Returns a predicate for parameters that the model must not set: reserved headers, configured headers, and
+ * the parameters of the document's security schemes.
  *
- * @param headers the operator's.
+ * @param headers the configured headers.
  */
 export function reservedNames(
   document: JsonObject,
@@ -28,7 +29,7 @@ export function reservedNames(
   return (place, name) => {
     const small = name.toLowerCase();
     if (keys.some((key) => key.place === place && key.name === small)) return true;
-    // The operator's cookies are one header, over which nothing is written.
+    // All configured cookies are one header, which must not be overwritten.
     if (place === "cookie") return sent.has("cookie");
     if (place !== "header") return false;
     return sent.has(small) || reservedHeaders.includes(small) || reservedBeginnings.test(small);

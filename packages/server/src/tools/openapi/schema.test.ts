@@ -7,8 +7,8 @@ const read = (schema: JsonValue, schemas: JsonObject = {}): JsonObject =>
 
 const text = { type: "string" };
 
-describe("a schema of an OpenAPI document as JSON Schema", () => {
-  it("keeps what is about the shape of the input, and nothing else", () => {
+describe("SchemaReader", () => {
+  it("keeps keywords about the shape of the input only", () => {
     const schema = {
       type: "integer",
       format: "int32",
@@ -23,7 +23,7 @@ describe("a schema of an OpenAPI document as JSON Schema", () => {
     expect(read(schema)).toEqual({ type: "integer", format: "int32", minimum: 1, description: "How many." });
   });
 
-  it("writes references out, with what stands beside them over it", () => {
+  it("inlines references, with sibling keywords overriding the target", () => {
     const schemas = {
       Pet: {
         type: "object",
@@ -44,16 +44,16 @@ describe("a schema of an OpenAPI document as JSON Schema", () => {
     ["other.yaml#/Pet", "leads out of the document"],
     ["https://elsewhere.test/a.json", "leads out of the document"],
     ["/etc/passwd", "leads out of the document"],
-  ])("refuses the reference %s: it %s", (reference, reason) => {
+  ])("rejects the reference %s: it %s", (reference, reason) => {
     expect(() => read({ type: "array", items: { $ref: reference } })).toThrow(reason);
   });
 
-  it("refuses references that lead to each other", () => {
+  it("rejects circular references", () => {
     const schemas = { A: { $ref: "#/components/schemas/B" }, B: { $ref: "#/components/schemas/A" } };
     expect(() => read({ $ref: "#/components/schemas/A" }, schemas)).toThrow("in a circle");
   });
 
-  it("allows anything where a schema is a part of itself", () => {
+  it("allows any value where a schema contains itself", () => {
     const tree = {
       type: "object",
       properties: { name: text, children: { type: "array", items: { $ref: "#/components/schemas/Tree" } } },
@@ -63,7 +63,7 @@ describe("a schema of an OpenAPI document as JSON Schema", () => {
       type: "object",
       properties: { name: text, children: { type: "array", items: {} } },
     });
-    // Twice, but not within itself, is no circle.
+    // Two references to the same schema are not a cycle.
     const pair = {
       type: "object",
       properties: { a: { $ref: "#/components/schemas/T" }, b: { $ref: "#/components/schemas/T" } },
@@ -71,7 +71,7 @@ describe("a schema of an OpenAPI document as JSON Schema", () => {
     expect(read(pair, { T: text })).toEqual({ type: "object", properties: { a: text, b: text } });
   });
 
-  it("stays bounded for a document whose parts multiply, and for one that is tied into itself", () => {
+  it("stays bounded for exponentially growing schemas and for cyclic objects", () => {
     const schemas: JsonObject = { S0: text };
     for (let level = 1; level <= 15; level += 1) {
       const below = { $ref: `#/components/schemas/S${level - 1}` };
@@ -105,7 +105,7 @@ describe("a schema of an OpenAPI document as JSON Schema", () => {
       { type: "number", maximum: 1, exclusiveMaximum: false },
       { type: "number", maximum: 1 },
     ],
-  ])("says %j of version 3.0 as %j", (schema, expected) => {
+  ])("converts %j of version 3.0 to %j", (schema, expected) => {
     expect(read(schema)).toEqual(expected);
   });
 
@@ -120,21 +120,21 @@ describe("a schema of an OpenAPI document as JSON Schema", () => {
     expect(read(schema)).toEqual(schema);
   });
 
-  it("reads the schemas that are no more than true and false", () => {
+  it("converts boolean schemas", () => {
     expect(read({ type: "object", properties: { a: true, b: false } })).toEqual({
       type: "object",
       properties: { a: {}, b: { not: {} } },
     });
   });
 
-  it("knows objects and lists that do not say that they are", () => {
+  it("infers the types object and array", () => {
     expect(read({ properties: { a: { items: text } } })).toEqual({
       type: "object",
       properties: { a: { type: "array", items: text } },
     });
   });
 
-  it("leaves out what only answers have", () => {
+  it("omits read-only properties", () => {
     const schema = {
       type: "object",
       required: ["id", "name"],
@@ -151,7 +151,7 @@ describe("a schema of an OpenAPI document as JSON Schema", () => {
     });
   });
 
-  it("makes one object of objects that are meant together", () => {
+  it("merges the objects of allOf", () => {
     const schemas = { Base: { type: "object", required: ["id"], properties: { id: text } } };
     const schema = {
       description: "Both.",
@@ -175,7 +175,7 @@ describe("a schema of an OpenAPI document as JSON Schema", () => {
     expect(read(mixed)).toEqual(mixed);
   });
 
-  it("does not mind what is no schema", () => {
+  it("tolerates invalid schemas", () => {
     for (const odd of [
       null,
       1,

@@ -1,16 +1,19 @@
-// From a schema of an OpenAPI document to JSON Schema as models are told it: references written out, what the two versions of OpenAPI say
-// differently said in one way, and nothing that is not about the shape of the input.
+// Converts a schema of an OpenAPI document to JSON Schema for models: inlines references, unifies the two
+// versions of OpenAPI, and keeps only what describes the shape of the input.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import { cutText, isSmall, listAt, objectAt, textAt } from "./fields.ts";
 import { joinAllOf } from "./all-of.ts";
 import { follow } from "./references.ts";
 
-/** Schemas within schemas that one tool may have, and how deep. Beyond, anything is allowed: the service checks what it is sent. */
+/**
+ * Maximum number and depth of schemas per tool. Beyond them anything is allowed: the service checks its
+ * input.
+ */
 const maximumSchemas = 1_000;
 const maximumDepth = 16;
 const maximumDescription = 500;
-/** Values within a default, or the values that are allowed. */
+/** Maximum number of values within a default or an enum. */
 const maximumValues = 500;
 
 const copied: ReadonlySet<string> = new Set(
@@ -20,10 +23,10 @@ const copied: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Reads the schemas of one operation. */
+/** Reads the schemas of one operation. Not reusable: its limits apply to the whole operation. */
 export class SchemaReader {
   readonly #document: JsonObject;
-  /** References that are being written out: one of them again would never end. */
+  /** References that are being inlined; one of them again would recurse forever. */
   readonly #open = new Set<string>();
   #left = maximumSchemas;
 
@@ -31,7 +34,7 @@ export class SchemaReader {
     this.#document = document;
   }
 
-  /** @throws Error for a reference that cannot be followed. */
+  /** @throws Error for a reference that cannot be resolved. */
   read(schema: JsonValue | undefined, depth = 0): JsonObject {
     this.#left -= 1;
     if (schema === false) return { not: {} };
@@ -70,7 +73,7 @@ export class SchemaReader {
     return schema["nullable"] === true ? orNull(joined) : joined;
   }
 
-  /** Without those that only answers have. */
+  /** Omits read-only properties, which only responses have. */
   #readProperties(schema: JsonObject, result: JsonObject, depth: number): void {
     const properties = objectAt(schema, "properties");
     const hidden = new Set<JsonValue>();
@@ -96,7 +99,7 @@ export class SchemaReader {
   }
 }
 
-/** In version 3.0 an exclusive limit is `true` beside the limit, in 3.1 it is the limit. */
+/** In OpenAPI 3.0 `exclusiveMinimum` is a boolean beside `minimum`, in 3.1 it is the limit itself. */
 function readLimits(schema: JsonObject): void {
   for (const [exclusive, limit] of [
     ["exclusiveMinimum", "minimum"],
@@ -112,7 +115,7 @@ function readLimits(schema: JsonObject): void {
   }
 }
 
-/** Version 3.0 says `nullable` where JSON Schema has a type of its own for it. */
+/** Converts `nullable` of OpenAPI 3.0 to the type `null`. */
 function orNull(schema: JsonObject): JsonObject {
   const { type } = schema;
   if (typeof type !== "string" || schema["allOf"] !== undefined) return { anyOf: [schema, { type: "null" }] };

@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import { describe, expect, it } from "vitest";
 import { addressKind } from "./address-kind.ts";
 
-/** Any address of a range, its spelling as resolvers answer it. */
+/** Generates addresses of a range in the notation of resolvers. */
 function within(cidr: string): fc.Arbitrary<string> {
   const [network, length] = ipaddr.parseCIDR(cidr);
   const start = network.toByteArray();
@@ -17,7 +17,7 @@ function within(cidr: string): fc.Arbitrary<string> {
   });
 }
 
-/** Written from the IANA registries of special-purpose addresses, not from the library's table. */
+/** From the IANA special-purpose address registries, not from the library's table. */
 const neverPublic = [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -56,8 +56,8 @@ const neverPublic = [
   "8000::/1",
 ];
 
-describe("the kind of an address", () => {
-  it.each(neverPublic)("is not public anywhere in %s", (cidr) => {
+describe("addressKind", () => {
+  it.each(neverPublic)("is never public in %s", (cidr) => {
     fc.assert(
       fc.property(within(cidr), (address) => {
         expect(addressKind(address)).not.toBe("public");
@@ -117,7 +117,7 @@ describe("the kind of an address", () => {
     ["224.0.0.1", "special"],
     ["::", "special"],
     ["2001:db8::1", "special"],
-  ])("of %s is %s", (address, kind) => {
+  ])("classifies %s as %s", (address, kind) => {
     expect(addressKind(address)).toBe(kind);
   });
 
@@ -132,11 +132,11 @@ describe("the kind of an address", () => {
     "8.8.8.8 ",
     "[::1]",
     "1:2",
-  ])("is special for %j, which no resolver answers", (text) => {
+  ])("is special for %j, which no resolver returns", (text) => {
     expect(addressKind(text)).toBe("special");
   });
 
-  it("is decided for any text", () => {
+  it("returns a kind for any text", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6(), fc.ipV4Extended()), (text) => {
         expect(addressKind(text)).toEqual(expect.any(String));
@@ -144,7 +144,7 @@ describe("the kind of an address", () => {
     );
   });
 
-  it("is public for no IPv6 address that carries a private IPv4 address in a known way", () => {
+  it("is never public for an IPv6 address that embeds a private IPv4 address", () => {
     const inner = fc.oneof(...["10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "192.168.0.0/16"].map(within));
     fc.assert(
       fc.property(inner, (address) => {

@@ -1,15 +1,16 @@
-// What an IP address stands for. The guard against requests into networks that a model has no business in (SSRF) decides by it.
+// Classifies IP addresses, for the guard against server-side request forgery (SSRF).
 
 import ipaddr from "ipaddr.js";
 
 /**
  * - `public`: reachable from anywhere.
  * - `translated_public`: a public IPv4 address behind the well-known NAT64 prefix (RFC 6052).
- * - `loopback`, `private`, `link_local`: this machine, networks behind it, the wire it hangs on.
- * - `metadata`: where clouds keep the credentials of their machines.
- * - `carrier`: an IPv6 address that carries an IPv4 address within it (mapped, compatible, NAT64, 6to4, Teredo): a second spelling for
- *   what the first one was refused for.
- * - `special`: unspecified, broadcast, multicast, documentation, reserved; and whatever is no address.
+ * - `loopback`, `private`, `link_local`: this machine, private networks, the local link.
+ * - `metadata`: the metadata services of clouds, which serve credentials.
+ * - `carrier`: an IPv6 address that embeds an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo), and
+ *   could bypass a check of the IPv4 address.
+ * - `special`: unspecified, broadcast, multicast, documentation, reserved; and any text that is not an
+ *   address.
  */
 export type AddressKind =
   | "public"
@@ -21,7 +22,7 @@ export type AddressKind =
   | "carrier"
   | "special";
 
-/** Beside 169.254.0.0/16: Alibaba, Azure, Oracle; AWS, Google, Scaleway, Oracle. */
+/** In addition to 169.254.0.0/16: Alibaba, Azure, Oracle; AWS, Google, Scaleway, Oracle. */
 const metadataAddresses = new Set(
   [
     "169.254.169.254",
@@ -35,7 +36,7 @@ const metadataAddresses = new Set(
   ].map((address) => ipaddr.parse(address).toNormalizedString()),
 );
 
-/** Ranges as ipaddr.js names them; what is not here is `special`. */
+/** Range names of ipaddr.js; all others are `special`. */
 const kinds: Readonly<Record<string, AddressKind>> = {
   unicast: "public",
   loopback: "loopback",
@@ -50,19 +51,21 @@ const kinds: Readonly<Record<string, AddressKind>> = {
   teredo: "carrier",
 };
 
-/** Benchmarking (RFC 2544), which private networks use too, and some machines for all of their traffic. */
+/** Benchmarking (RFC 2544); also used by private networks and by some machines for all of their traffic. */
 const benchmarking = ipaddr.IPv4.parseCIDR("198.18.0.0/15");
 /** IPv4-compatible, deprecated (RFC 4291 section 2.5.5.1). */
 const compatible = ipaddr.IPv6.parseCIDR("::/96");
 /** NAT64 (RFC 6052 section 2.1). */
 const translation = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
-/** All that IANA has given out as global unicast; the rest of IPv6 belongs to nobody. */
+/** The global unicast space that IANA has allocated; the rest of IPv6 is unassigned. */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** `address` is what a resolver answers: IPv4 in four decimal parts, or IPv6 without brackets. Any other text is `special`. */
+/**
+ * `address` is in a resolver's notation: dotted decimal IPv4, or IPv6 without brackets. Others are `special`.
+ */
 export function addressKind(address: string): AddressKind {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return kindOfIPv4(ipaddr.IPv4.parse(address));
-  // Checked first: `parse` also takes IPv4 with parts left out, in hexadecimal and in octal.
+  // Checked first: `parse` also accepts IPv4 with omitted parts, in hexadecimal and in octal.
   if (!address.includes(":") || !ipaddr.IPv6.isValid(address)) return "special";
   return kindOfIPv6(ipaddr.IPv6.parse(address));
 }
@@ -74,7 +77,7 @@ function kindOfIPv4(address: ipaddr.IPv4): AddressKind {
 }
 
 function kindOfIPv6(address: ipaddr.IPv6): AddressKind {
-  // A zone (`%eth0`) says where an address holds, not which it is.
+  // A zone (`%eth0`) names the interface, not the address.
   const plain = new ipaddr.IPv6(address.parts);
   if (metadataAddresses.has(plain.toNormalizedString())) return "metadata";
   if (plain.match(translation)) {

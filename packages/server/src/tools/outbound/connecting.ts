@@ -1,5 +1,6 @@
-// Where connections are made. A host's name is resolved once, here; every address it has is checked, and the connection goes to one of
-// the checked addresses. There is no second resolution that could answer something else (DNS rebinding).
+// Connects to checked addresses. A host name is resolved once, here; every address is checked, and the
+// connection goes to one of them. There is no second resolution that could return another address (DNS
+// rebinding).
 
 import { lookup as lookUpAddress } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
@@ -7,23 +8,23 @@ import { Agent, buildConnector } from "undici";
 import { addressKind, type AddressKind } from "./address-kind.ts";
 import { OutboundError } from "./outbound-error.ts";
 
-/** All addresses of a host. */
+/** Resolves a host to all its addresses. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export interface ConnectionParts {
   readonly resolve?: Resolve;
   readonly kindOf?: (address: string) => AddressKind;
-  /** Certificates (PEM) to trust beside those of the platform. */
+  /** Certificates (PEM) to trust in addition to those of the platform. */
   readonly certificates?: readonly string[];
 }
 
-/** Connections that may go to public addresses alone, and those to servers that the operator has named. */
+/** Agents for requests to public addresses only, and for requests to configured servers. */
 export interface Agents {
   readonly steered: Agent;
   readonly configured: Agent;
 }
 
-/** `null` where a connection may be made, else the reason why not: the end of "X was refused: its address …". */
+/** `null` if a connection is allowed, else the reason: the end of "X was refused: its address …". */
 type Reach = Readonly<Record<AddressKind, string | null>>;
 
 const steeredReach: Reach = {
@@ -37,7 +38,7 @@ const steeredReach: Reach = {
   special: "is no address of a host",
 };
 
-/** A name that the operator has configured may mean a private address, but its owner's DNS must not lead to the cloud's credentials. */
+/** A configured name may resolve to a private address, but its DNS must not lead to cloud credentials. */
 const configuredReach: Reach = {
   ...steeredReach,
   translated_public: null,
@@ -59,7 +60,7 @@ export function createAgents(parts: ConnectionParts): Agents {
     const secure = createConnector(encrypted, parts);
     return new Agent({
       connect: (options, callback) => (options.protocol === "https:" ? secure : plain)(options, callback),
-      // How long a request may take is its caller's decision, on its caller's clock.
+      // The caller limits the duration of a request, on its own clock.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveMaxTimeout: 60_000,
@@ -106,7 +107,7 @@ function createConnector(reach: Reach, parts: ConnectionParts): buildConnector.c
   return (options, callback) => {
     const host = options.hostname;
     try {
-      // An address in the URL is never looked up.
+      // `connect` does not call `lookup` for an IP address in the URL.
       if (isIP(host) !== 0) check(host, [host]);
     } catch (error) {
       callback(error as Error, null);

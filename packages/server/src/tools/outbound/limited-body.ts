@@ -1,17 +1,17 @@
-/** What is done around the reading of an answer's body. */
+/** Limits and callbacks for reading a response body. */
 export interface BodyRules {
   readonly maxBytes: number;
-  /** What the reader gets when the body is longer. */
+  /** Returns the error for the reader of a body that is too large. */
   tooLarge(): Error;
-  /** What the reader gets when the body breaks off. */
+  /** Returns the error for the reader of a body that breaks off. */
   broken(error: unknown): Error;
-  /** The body is read, broken off or no longer wanted. Called once. */
+  /** Called once, when the body is read, has failed or is cancelled. */
   onEnd(): void;
 }
 
 /**
- * A body that ends with an error as soon as it is longer than allowed. It counts what its reader gets, decompressed, and pulls no more
- * than is read: a few bytes on the wire cannot become gigabytes here.
+ * Returns a body that errors as soon as it exceeds its limit. It counts decompressed bytes and pulls only on
+ * demand, so a compression bomb cannot fill the memory.
  */
 export function limitBody(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
@@ -41,7 +41,7 @@ export function limitBody(
         }
         rules.onEnd();
         controller.error(rules.tooLarge());
-        // Ends the connection; that it was going to fail interests nobody any more.
+        // Close the connection; its error no longer matters.
         reader.cancel().catch(() => undefined);
       },
       cancel(reason) {

@@ -5,8 +5,8 @@ import { failure, get, limits, useOutbound } from "./testing/outbound-trial.ts";
 
 const { open, startPublic } = useOutbound();
 
-describe("the answer of a guarded request", () => {
-  it("ends with an error when its body is larger than allowed, and the connection with it", async () => {
+describe("the response of a guarded request", () => {
+  it("fails when its body is too large, and closes the connection", async () => {
     const gone = Promise.withResolvers<void>();
     const server = await startPublic((_, response) => {
       response.once("close", () => gone.resolve());
@@ -24,7 +24,7 @@ describe("the answer of a guarded request", () => {
     await gone.promise;
   });
 
-  it("may have exactly as many bytes as are allowed", async () => {
+  it("may have exactly the maximum size", async () => {
     const server = await startPublic((_, response) => response.end(Buffer.alloc(1_000)));
     const url = `https://public.test:${server.port}/`;
     const outbound = open();
@@ -34,7 +34,7 @@ describe("the answer of a guarded request", () => {
     expect(kind).toBe("too_large");
   });
 
-  it("is counted decompressed", async () => {
+  it("counts decompressed bytes", async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     const server = await startPublic((_, response) => {
       response.writeHead(200, { "content-encoding": "gzip", "content-length": bomb.length }).end(bomb);
@@ -45,7 +45,7 @@ describe("the answer of a guarded request", () => {
     expect((await failure(response.arrayBuffer()))[0]).toBe("too_large");
   });
 
-  it("is decoded, and says so", async () => {
+  it("is decoded, without its content-encoding header", async () => {
     const server = await startPublic((_, response) => {
       response
         .writeHead(200, { "content-encoding": "gzip", "set-cookie": ["a=1", "b=2"] })
@@ -64,7 +64,7 @@ describe("the answer of a guarded request", () => {
     expect([response.status, response.body, clock.timers]).toEqual([204, null, 0]);
   });
 
-  it("must begin within the time", async () => {
+  it("times out before its headers", async () => {
     const clock = new ManualClock();
     const arrived = Promise.withResolvers<void>();
     const server = await startPublic(() => arrived.resolve());
@@ -74,7 +74,7 @@ describe("the answer of a guarded request", () => {
     expect(await request).toEqual(["timeout", `public.test:${server.port} did not answer within 30 s.`]);
   });
 
-  it("must end within the time, redirects included", async () => {
+  it("times out within its body, redirects included", async () => {
     const clock = new ManualClock();
     const server = await startPublic((request, response) => {
       if (request.url === "/") response.writeHead(302, { location: "/slow" }).end();
@@ -88,7 +88,7 @@ describe("the answer of a guarded request", () => {
     expect((await body)[0]).toBe("timeout");
   });
 
-  it("may take for ever where that is wanted", async () => {
+  it("never times out with an infinite limit", async () => {
     const clock = new ManualClock();
     const server = await startPublic();
     const response = await get(open({ clock }), `https://public.test:${server.port}/`, {
@@ -97,7 +97,7 @@ describe("the answer of a guarded request", () => {
     expect([clock.timers, await response.text()]).toEqual([0, "ok"]);
   });
 
-  it("leaves no timer behind, however it ends", async () => {
+  it("leaves no timer, however it ends", async () => {
     const clock = new ManualClock();
     const server = await startPublic();
     const outbound = open({ clock });
@@ -108,7 +108,7 @@ describe("the answer of a guarded request", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("that breaks off is an error", async () => {
+  it("fails when the connection breaks", async () => {
     const server = await startPublic((request, response) => {
       if (request.url === "/early") response.destroy();
       else response.writeHead(200, { "content-length": 10 }).write("abc", () => response.destroy());
@@ -123,7 +123,7 @@ describe("the answer of a guarded request", () => {
     expect(await failure(response.text())).toEqual(broken);
   });
 
-  it("is no longer waited for when the caller's signal says so, before the answer and within it", async () => {
+  it("rejects with the reason of the caller's signal, before the response and within its body", async () => {
     const arrived = Promise.withResolvers<void>();
     const server = await startPublic((request, response) => {
       if (request.url === "/body") response.write("a");

@@ -1,12 +1,15 @@
 /**
- * - `refused`: the guard does not let the request go.
- * - `unreachable`: no connection came about, so nothing was sent.
- * - `failed`, `timeout`: it broke on its way; what was sent may have had its effect.
- * - `too_large`: the answer is beyond its limit.
+ * - `refused`: the guard does not allow the request.
+ * - `unreachable`: no connection was made, so nothing was sent.
+ * - `failed`, `timeout`: the request failed after it was sent, and may have had its effect.
+ * - `too_large`: the response exceeds its limit.
  */
 export type OutboundFailure = "refused" | "unreachable" | "failed" | "timeout" | "too_large";
 
-/** Why an outbound request has no answer. The message is a sentence for a model: it names a host, never an address behind it or a header. */
+/**
+ * A failed outbound request. The message is shown to a model: it names the host, and never an address or a
+ * header.
+ */
 export class OutboundError extends Error {
   readonly kind: OutboundFailure;
 
@@ -32,7 +35,7 @@ const unreachable: Readonly<Record<string, string>> = {
 const certificateCodes =
   /^(?:ERR_TLS|ERR_SSL|CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO)/;
 
-/** What a rejection of fetch, or of its body, means for a request to `host`. */
+/** Maps a rejection of `fetch`, or of its body, to an `OutboundError` for `host`. */
 export function describeFailure(host: string, error: unknown): OutboundError {
   const chain = causes(error);
   const own = chain.find((cause) => cause instanceof OutboundError);
@@ -51,7 +54,7 @@ export function describeFailure(host: string, error: unknown): OutboundError {
   });
 }
 
-/** The error and what caused it, outermost first; of several attempts to connect, each. */
+/** Returns the error and its causes, outermost first, including each attempt of an `AggregateError`. */
 function causes(error: unknown, depth = 0): Error[] {
   if (!(error instanceof Error) || depth > 8) return [];
   const attempts: unknown[] = error instanceof AggregateError ? error.errors : [];

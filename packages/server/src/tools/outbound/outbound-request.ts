@@ -1,4 +1,4 @@
-// One hop of an outbound request: what may be asked at all, and what becomes of it when it is redirected.
+// One hop of an outbound request: its validation, and the request that follows a redirect.
 
 import { OutboundError } from "./outbound-error.ts";
 
@@ -9,7 +9,7 @@ export interface OutboundRequest {
   readonly body: string | Uint8Array<ArrayBuffer> | null;
 }
 
-/** Of the connection, not of the request: fetch and the guard set these. */
+/** Headers of the connection, which fetch and the guard set. */
 const connectionHeaders = [
   "connection",
   "content-length",
@@ -24,7 +24,7 @@ const connectionHeaders = [
   "upgrade",
 ];
 
-/** What another origin may see too. Any other header may hold a key, whatever its name. */
+/** Headers that may be sent to another origin. Any other header may hold a key, whatever its name. */
 const harmlessHeaders = new Set([
   "accept",
   "accept-language",
@@ -37,7 +37,7 @@ const harmlessHeaders = new Set([
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 
 /**
- * @throws OutboundError (`refused`) when the URL or a header cannot be sent.
+ * @throws OutboundError (`refused`) if the URL or a header cannot be sent.
  * @throws TypeError for a body that could not be sent again after a redirect.
  */
 export function firstRequest(url: string | URL, init: RequestInit): OutboundRequest {
@@ -53,7 +53,10 @@ export function firstRequest(url: string | URL, init: RequestInit): OutboundRequ
   };
 }
 
-/** @throws OutboundError (`refused`) for what no request may ask, wherever it goes. `configured`: the operator has named its origin. */
+/**
+ * @throws OutboundError (`refused`) for a URL that is never allowed. `configured`: the operator named its
+ *   origin.
+ */
 export function checkUrl(url: URL, configured: boolean): void {
   const refused = (reason: string): OutboundError =>
     new OutboundError("refused", `The request to ${url.host || url.protocol} was refused: ${reason}.`);
@@ -65,7 +68,9 @@ export function checkUrl(url: URL, configured: boolean): void {
   }
 }
 
-/** The request that an answer sends us on to, by the rules of fetch (HTTP-redirect fetch); `null` when the answer is the end. */
+/**
+ * Returns the next request after a redirect (Fetch standard, HTTP-redirect fetch); `null` if there is none.
+ */
 export function redirected(
   request: OutboundRequest,
   status: number,
@@ -97,7 +102,7 @@ function readHeaders(init: RequestInit["headers"]): Headers {
   try {
     headers = new Headers(init);
   } catch {
-    // The cause would quote the value, which may be a key.
+    // Do not pass on the cause: it quotes the value, which may be a key.
     throw new OutboundError(
       "refused",
       "The request was refused: a header holds characters that headers cannot carry.",

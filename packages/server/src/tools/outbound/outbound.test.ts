@@ -7,7 +7,7 @@ import { certificate, failure, get, limits, publicAddress, useOutbound } from ".
 const { asked, closeLater, open, start, startPublic } = useOutbound();
 
 describe("a guarded request", () => {
-  it("reaches a public server with https, whose name its certificate must have", async () => {
+  it("reaches a public server over https, and verifies its certificate", async () => {
     const server = await startPublic();
     const outbound = open();
     const response = await get(outbound, `https://public.test:${server.port}/a?b=c`);
@@ -31,7 +31,7 @@ describe("a guarded request", () => {
     ["link.test", "is on the local link"],
     ["nat64.test", "is an IPv4 address in another spelling"],
     ["mapped.test", "is an IPv4 address in another spelling"],
-  ])("to %s is refused before anything connects", async (host, reason) => {
+  ])("refuses to connect to %s", async (host, reason) => {
     const server = await start("127.0.0.1", (_, response) => response.end("secret"), certificate);
     expect(await failure(get(open(), `https://${host}:${server.port}/`))).toEqual([
       "refused",
@@ -62,13 +62,13 @@ describe("a guarded request", () => {
     "169.254.169.254",
     "[fd00:ec2::254]",
     "100.100.100.200",
-  ])("to the address %s is refused, and nothing is resolved", async (host) => {
+  ])("refuses the address %s without resolving it", async (host) => {
     const server = await start("127.0.0.1", (_, response) => response.end("secret"), certificate);
     const [kind] = await failure(get(open(), `https://${host}:${server.port}/`));
     expect([kind, server.connections(), asked]).toEqual(["refused", 0, []]);
   });
 
-  it("is refused for every spelling of an IPv4 address of this machine", async () => {
+  it("refuses every notation of an IPv4 loopback address", async () => {
     const outbound = open();
     const part = fc.integer({ min: 0, max: 255 });
     const base = fc.constantFrom(8, 10, 16);
@@ -96,12 +96,12 @@ describe("a guarded request", () => {
   });
 
   it.each(["localhost", "LOCALHOST", "localhost.", "a.localhost"])(
-    "to %s is refused by what it resolves to",
+    "refuses %s by the address that it resolves to",
     async (host) => {
       const server = await start("127.0.0.1", (_, response) => response.end("secret"), certificate);
       const outbound = closeLater(createOutbound({ clock: new ManualClock() }));
       const [kind] = await failure(get(outbound, `https://${host}:${server.port}/`));
-      // Not every resolver knows a.localhost: then there is nowhere to go.
+      // Not every resolver knows a.localhost; it is unreachable then.
       expect(["refused", "unreachable"]).toContain(kind);
       expect(server.connections()).toBe(0);
     },
@@ -114,14 +114,14 @@ describe("a guarded request", () => {
     ["data:text/plain,hello", "only https URLs may be requested"],
     ["https://user:word@public.test/", "its URL must not hold a user name or a password"],
     ["https://user@public.test/", "its URL must not hold a user name or a password"],
-  ])("for %s is refused", async (url, reason) => {
+  ])("refuses %s", async (url, reason) => {
     const [kind, message] = await failure(get(open(), url));
     expect(kind).toBe("refused");
     expect(message).toContain(reason);
     expect(asked).toEqual([]);
   });
 
-  it("without a valid URL is refused", async () => {
+  it("refuses an invalid URL", async () => {
     const outbound = open();
     expect(await failure(get(outbound, "https://"))).toEqual([
       "refused",
@@ -130,19 +130,19 @@ describe("a guarded request", () => {
     expect((await failure(get(outbound, "/relative")))[0]).toBe("refused");
   });
 
-  it("goes to the address that was checked, however the name resolves the next time", async () => {
+  it("connects to the checked address, even if the name resolves differently the next time", async () => {
     const good = await startPublic();
     const rebound: Record<string, string[][]> = { "public.test": [[publicAddress], ["127.0.0.1"]] };
     const bad = await start("127.0.0.1", (_, response) => response.end("secret"), certificate);
     const outbound = open({}, rebound);
     expect(await (await get(outbound, `https://public.test:${good.port}/`)).text()).toBe("ok");
     expect(asked).toEqual(["public.test"]);
-    // Another connection is another resolution, and another check.
+    // A new connection resolves and checks again.
     expect((await failure(get(outbound, `https://public.test:${bad.port}/`)))[0]).toBe("refused");
     expect([asked.length, bad.connections()]).toEqual([2, 0]);
   });
 
-  it("says that a name does not exist, has no address, and that nothing answers", async () => {
+  it("distinguishes an unknown name, a name without addresses and a refused connection", async () => {
     const server = await startPublic();
     const outbound = open();
     await server.stop();
@@ -160,7 +160,7 @@ describe("a guarded request", () => {
     ]);
   });
 
-  it("is not sent through a proxy of the environment", async () => {
+  it("ignores the proxy environment variables", async () => {
     const proxy = await start("127.0.0.1", (_, response) => response.end("proxy"));
     const server = await startPublic();
     const before = { ...process.env };
@@ -179,7 +179,7 @@ describe("a guarded request", () => {
     expect(proxy.connections()).toBe(0);
   });
 
-  it("sets the headers of the connection itself, and does not quote a header that cannot be sent", async () => {
+  it("sets connection headers itself, and does not quote an invalid header", async () => {
     const server = await startPublic();
     const outbound = open();
     const url = `https://public.test:${server.port}/`;
@@ -201,7 +201,7 @@ describe("a guarded request", () => {
     expect([kind, message.includes("secret")]).toEqual(["refused", false]);
   });
 
-  it("takes text, bytes and form fields as its body, and no stream", async () => {
+  it("accepts text, bytes and form fields as its body, but no stream", async () => {
     const server = await startPublic();
     const outbound = open();
     const url = `https://public.test:${server.port}/`;
@@ -214,7 +214,7 @@ describe("a guarded request", () => {
     await expect(stream).rejects.toThrow(TypeError);
   });
 
-  it("is refused, or ended, when all of them are over", async () => {
+  it("fails when the guard is closed, before and after it was sent", async () => {
     const arrived = Promise.withResolvers<void>();
     const gone = Promise.withResolvers<void>();
     const server = await startPublic((request) => {
@@ -237,7 +237,7 @@ describe("a guarded request", () => {
 });
 
 describe("a request to a server that the operator has configured", () => {
-  it("may go to this machine and a private network without https, and to its origin alone", async () => {
+  it("may use private addresses and http, for its origin only", async () => {
     const server = await start("127.0.0.1", (_, response) => response.end("inside"));
     const other = await start("127.0.0.1", (_, response) => response.end("other"));
     const outbound = open();
@@ -255,14 +255,14 @@ describe("a request to a server that the operator has configured", () => {
     expect(other.connections()).toBe(0);
   });
 
-  it("may name several origins, and addresses", async () => {
+  it("may have several configured origins, including IP addresses", async () => {
     const server = await start("127.0.0.1", (_, response) => response.end("inside"));
     const allowPrivate = ["https://public.test", `http://127.0.0.1:${server.port}`];
     const response = await get(open(), `http://127.0.0.1:${server.port}/`, { allowPrivate });
     expect(await response.text()).toBe("inside");
   });
 
-  it("is refused without https where the address is public", async () => {
+  it("requires https for a public address", async () => {
     const server = await start(publicAddress, (_, response) => response.end("plain"));
     const url = `http://public.test:${server.port}/`;
     expect(await failure(get(open(), url, { allowPrivate: url }))).toEqual([
@@ -273,7 +273,7 @@ describe("a request to a server that the operator has configured", () => {
   });
 
   it.each(["metadata.test", "link.test", "169.254.169.254", "[fd00:ec2::254]"])(
-    "is refused when it is %s all the same",
+    "refuses %s even if it is configured",
     async (host) => {
       for (const scheme of ["http", "https"]) {
         const url = `${scheme}://${host}/`;
@@ -282,7 +282,7 @@ describe("a request to a server that the operator has configured", () => {
     },
   );
 
-  it("does not share its connections with requests that may not go there", async () => {
+  it("does not share connections with other requests", async () => {
     const server = await start("127.0.0.1", (_, response) => response.end("inside"), certificate);
     const url = `https://secure.test:${server.port}/`;
     const outbound = open({}, { "secure.test": [["127.0.0.1"]] });

@@ -1,5 +1,6 @@
-// The one way out for requests whose address a model, a client or a document of somebody else can steer, and for those to servers that
-// the operator has named. What it refuses, and why: docs/adr/0010-outbound-guard.md.
+// The guarded `fetch`: the only way out for requests whose address a model, a client or a third-party
+// document can influence, and for requests to configured servers. For its rules, see
+// docs/adr/0010-outbound-guard.md.
 
 import type { fetch } from "undici";
 import type { Clock } from "../../core/ports/clock.ts";
@@ -10,27 +11,32 @@ import { checkUrl, firstRequest, type OutboundRequest, redirected } from "./outb
 
 export interface OutboundOptions {
   /**
-   * Origins (`https://host:port`; what follows is ignored) that the operator has configured: these may be private or this machine, and
-   * `http` unless they are public. `false` for none. Metadata and link-local addresses are refused all the same.
+   * Configured origins (`https://host:port`; the rest is ignored): these may be private or this machine, and
+   * may use `http` unless they are public. `false` for none. Metadata and link-local addresses are always
+   * refused.
    */
   readonly allowPrivate: false | string | readonly string[];
-  /** Bytes of the answer's body, decompressed. */
+  /** Limit of the response body in decompressed bytes. */
   readonly maxBytes: number;
-  /** Milliseconds from now until the answer's body is read; `Infinity` for a stream that stays open. */
+  /**
+   * Time limit in milliseconds from the call to the end of the body; `Infinity` for a stream that stays open.
+   */
   readonly timeoutMs: number;
-  /** Ends the request, and the reading of its answer, with the signal's reason. */
+  /** Aborts the request and the reading of its response, with the signal's reason. */
   readonly signal: AbortSignal;
 }
 
 export interface Outbound {
   /**
-   * Like `fetch`, but guarded. Redirects are followed, at most 3, each checked like the first request; where the origin changes, only
-   * headers that cannot hold a key go on. The body is text or bytes. Proxies named in the environment are not used.
+   * Like `fetch`, but guarded. Follows at most 3 redirects, each checked like the first request; across
+   * origins, only headers that cannot hold a key are kept. The body is text or bytes. Proxy environment
+   * variables are ignored.
    *
-   * @throws OutboundError when the request is refused or has no answer. The body's reader gets one when it breaks off or is too large.
+   * @throws OutboundError if the request is refused or fails. The body errors with one if it breaks off or is
+   *   too large.
    */
   guardedFetch(url: string | URL, init: RequestInit, options: OutboundOptions): Promise<Response>;
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): Promise<void>;
 }
 
@@ -39,7 +45,7 @@ export interface OutboundParts extends ConnectionParts {
 }
 
 const maximumRedirects = 3;
-/** The constructor of Response takes no body with these. */
+/** Status codes for which the constructor of `Response` accepts no body. */
 const bodiless = new Set([101, 103, 204, 205, 304]);
 
 export function createOutbound(parts: OutboundParts): Outbound {
@@ -58,7 +64,7 @@ export function createOutbound(parts: OutboundParts): Outbound {
         const response = await send(request, configured, watch.signal);
         const next = redirected(request, response.status, response.headers.get("location"));
         if (next === null) return receive(response, request, options.maxBytes, watch);
-        // Ends its connection now, not when the garbage collector comes by.
+        // Frees the connection now instead of at the next garbage collection.
         await response.body?.cancel();
         if (hops === maximumRedirects) {
           throw new OutboundError(
@@ -96,7 +102,7 @@ export function createOutbound(parts: OutboundParts): Outbound {
   return { guardedFetch, close: () => connections.close() };
 }
 
-/** What makes requests, loaded with the first of them: most services make none. */
+/** Loads undici and creates the agents at the first request: most services make none. */
 function connectLazily(parts: ConnectionParts) {
   let isClosed = false;
   let loading: ReturnType<typeof load> | null = null;
@@ -110,7 +116,7 @@ function connectLazily(parts: ConnectionParts) {
   return {
     async connect() {
       loading ??= load().catch((error: unknown) => {
-        // The next request may have more luck.
+        // Retry at the next request.
         loading = null;
         throw error;
       });
@@ -128,10 +134,10 @@ function connectLazily(parts: ConnectionParts) {
   };
 }
 
-/** What can end a request before its answer is read. */
+/** Combined timeout and abort signal of a request. */
 interface Watch {
   readonly signal: AbortSignal;
-  /** Nothing is waited for any more. */
+  /** Stops the timer. */
   end(): void;
 }
 
@@ -151,7 +157,9 @@ function startWatch(
   };
 }
 
-/** The answer as the platform's Response, its body bounded. `Content-Encoding` and `Content-Length` are gone: the body is decoded. */
+/**
+ * Converts to a `Response` with a bounded body. Drops `Content-Encoding` and `Content-Length`: it is decoded.
+ */
 function receive(
   response: Awaited<ReturnType<typeof fetch>>,
   { url }: OutboundRequest,

@@ -4,7 +4,7 @@ import { certificate, failure, get, limits, useOutbound } from "./testing/outbou
 const { open, start, startPublic } = useOutbound();
 
 describe("a redirect", () => {
-  it("is followed three times, and no further", async () => {
+  it("is followed up to three times", async () => {
     const server = await startPublic((request, response) => {
       const left = Number(request.url?.slice(1));
       if (left === 0) response.end("there");
@@ -37,7 +37,7 @@ describe("a redirect", () => {
     expect([kind, inside.connections()]).toEqual(["refused", 0]);
   });
 
-  it("of a configured server to another private one is refused", async () => {
+  it("from a configured server to another private address is refused", async () => {
     const inside = await start("127.0.0.1", (_, response) => response.end("secret"));
     const server = await start("127.0.0.1", (_, response) => {
       response.writeHead(302, { location: `http://inside.test:${inside.port}/` }).end();
@@ -47,7 +47,7 @@ describe("a redirect", () => {
     expect([kind, inside.connections()]).toEqual(["refused", 0]);
   });
 
-  it("takes keys along within an origin, and to another origin nothing that may hold one", async () => {
+  it("keeps credentials within an origin, and drops headers that may hold one across origins", async () => {
     const other = await startPublic();
     const server = await startPublic((request, response) => {
       const location = request.url === "/1" ? "/2" : `https://other.test:${other.port}/`;
@@ -81,7 +81,7 @@ describe("a redirect", () => {
     [302, "DELETE", "DELETE"],
     [307, "POST", "POST"],
     [308, "PATCH", "PATCH"],
-  ])("with %i makes of %s a %s, as fetch does", async (status, method, then) => {
+  ])("with %i turns %s into %s, as fetch does", async (status, method, then) => {
     const server = await startPublic((request, response) => {
       if (request.url === "/") response.writeHead(status, { location: "/end" }).end();
       else response.end();
@@ -94,7 +94,7 @@ describe("a redirect", () => {
     if (then === "GET") expect(end?.headers).not.toHaveProperty("content-type");
   });
 
-  it("without a place to go is the answer", async () => {
+  it("without a location is returned as the response", async () => {
     const server = await startPublic((_, response) => response.writeHead(302).end("nowhere"));
     const response = await get(open(), `https://public.test:${server.port}/`);
     expect([response.status, await response.text()]).toEqual([302, "nowhere"]);

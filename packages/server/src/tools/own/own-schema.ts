@@ -1,4 +1,4 @@
-// The input schema of an own tool, in the two forms that are needed: as the SDK checks with it, and as a model is told it.
+// The input schema of an own tool, in two forms: the SDK's for checking input, and JSON Schema for the model.
 
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { Schema } from "ai";
@@ -6,10 +6,10 @@ import type * as Sdk from "ai";
 
 export interface OwnSchema {
   readonly schema: Schema;
-  readonly told: JSONSchema7;
+  readonly jsonSchema: JSONSchema7;
 }
 
-/** Rejects with a TypeError that names the tool when the schema is none, or cannot be told to a model. */
+/** Rejects with a TypeError naming the tool if the schema is invalid or has no JSON Schema for the model. */
 export async function readOwnSchema(
   name: string,
   written: unknown,
@@ -21,18 +21,18 @@ export async function readOwnSchema(
   try {
     schema = asSchema(written as Parameters<typeof asSchema>[0]);
   } catch (error) {
-    throw complain("is none: give it one of zod, another Standard Schema, or jsonSchema().", error);
+    throw complain("is invalid. Give it one of zod, another Standard Schema, or jsonSchema().", error);
   }
-  let told: JSONSchema7;
+  let jsonSchema: JSONSchema7;
   try {
-    told = await schema.jsonSchema;
+    jsonSchema = await schema.jsonSchema;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw complain(`cannot be told to a model, which sends JSON: ${reason}.`, error);
+    throw complain(`cannot be converted to JSON Schema for the model: ${reason}.`, error);
   }
-  // Providers refuse every turn with a tool that takes anything else.
-  if (told.type !== undefined && told.type !== "object") {
-    throw complain(`must be one of an object, not of ${JSON.stringify(told.type)}.`);
+  // Providers reject every request that contains a tool with another type of input.
+  if (jsonSchema.type !== undefined && jsonSchema.type !== "object") {
+    throw complain(`must be of an object, not of ${JSON.stringify(jsonSchema.type)}.`);
   }
-  return { schema, told };
+  return { schema, jsonSchema };
 }

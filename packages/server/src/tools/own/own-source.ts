@@ -1,4 +1,4 @@
-// Tools that the operator has written in the configuration file with the AI SDK's `tool()`.
+// Tools that the operator defines in the configuration file with the AI SDK's `tool()`.
 
 import type * as Sdk from "ai";
 import type { OwnTool } from "../../core/app-settings.ts";
@@ -7,7 +7,7 @@ import type { Logger } from "../../core/ports/logger.ts";
 import type { SourcePlan, SourceTool, ToolSource } from "../tool-source.ts";
 import { readOwnTool } from "./own-tool.ts";
 
-/** One source for all own tools of an App. The SDK, which reads their schemas, is imported when the first turn needs them. */
+/** Plans one source for all own tools of an App. Imports the SDK, which reads their schemas, on first use. */
 export function planOwnTools(tools: Readonly<Record<string, OwnTool>>, logger: Logger): SourcePlan {
   return { key: null, create: () => new OwnSource(tools, logger) };
 }

@@ -35,7 +35,7 @@ async function call(own: unknown, input: unknown, heard: JsonValue[] = []) {
 }
 
 describe("a tool of the configuration file", () => {
-  it("is told to the model as the SDK would tell it, and is unsafe where nobody says otherwise", async () => {
+  it("is described to the model as in the SDK, and is unsafe by default", async () => {
     const weather = tool({
       description: "Tells the weather.",
       inputSchema: z.object({ city: z.string().describe("Name of the city.") }),
@@ -56,7 +56,7 @@ describe("a tool of the configuration file", () => {
     ]);
   });
 
-  it("gets what its schema makes of the input, the call's id, the signal and our context", async () => {
+  it("receives the parsed input, the call's id, the signal and the tool context", async () => {
     let given: { toolCallId: string; abortSignal?: AbortSignal; messages: unknown; context: ToolContext };
     const probe = tool({
       inputSchema: z.object({ amount: z.string().transform(Number).default(5) }),
@@ -72,7 +72,7 @@ describe("a tool of the configuration file", () => {
     expect((await call(probe, {})).output).toEqual({ amount: 5 });
   });
 
-  it("is not run on input that its schema refuses, and the model is told what is wrong", async () => {
+  it("rejects invalid input with the schema's errors, without running", async () => {
     let runs = 0;
     const probe = tool({
       inputSchema: z.object({ to: z.email(), nested: z.object({ n: z.number() }) }),
@@ -84,7 +84,7 @@ describe("a tool of the configuration file", () => {
     expect(runs).toBe(0);
   });
 
-  it("may have a schema that is plain JSON Schema, which is then checked too", async () => {
+  it("accepts a plain JSON Schema, and checks it", async () => {
     const probe = tool({
       inputSchema: jsonSchema<{ n: number }>({
         type: "object",
@@ -97,7 +97,7 @@ describe("a tool of the configuration file", () => {
     expect((await call(probe, { n: "1" })).output).toContain("does not fit the tool probe");
   });
 
-  it("may give values one by one: the last is its result, those before are progress", async () => {
+  it("reports yielded values as progress, and returns the last one", async () => {
     const heard: JsonValue[] = [];
     const probe = tool({
       inputSchema: z.object({}),
@@ -125,7 +125,7 @@ describe("a tool of the configuration file", () => {
     expect(heard).toEqual([{ percent: 50 }]);
   });
 
-  it("that cannot be used is left out, and the others are there", async () => {
+  it("is skipped if it is invalid, without affecting the others", async () => {
     const logger = recordingLogger();
     const fine = tool({ inputSchema: z.object({}), execute: async () => 1 });
     const asking = { inputSchema: z.object({}), needsApproval: true, execute: async () => 1 };

@@ -1,4 +1,5 @@
-// From an AI SDK `tool()` to a tool of ours: the SDK's schema checks and transforms the input of each call, `execute` gets our context.
+// Adapts an AI SDK `tool()`: the SDK's schema checks and transforms the input, and `execute` gets the tool
+// context.
 
 import type { Schema } from "ai";
 import type * as Sdk from "ai";
@@ -10,7 +11,7 @@ import { readOwnSchema } from "./own-schema.ts";
 
 const MAX_ISSUES = 5;
 
-/** `execute` as it is called: the second parameter is that of the AI SDK, with our context in its `context`. */
+/** `execute` as it is called: with the AI SDK's second parameter, and the tool context in its `context`. */
 type Execute = (
   input: unknown,
   options: {
@@ -21,13 +22,13 @@ type Execute = (
   },
 ) => unknown;
 
-/** Reads a tool's schema. Rejects when it is none, or cannot be told to a model. */
+/** Reads a tool and its schema. Rejects if the schema is invalid or cannot be described to a model. */
 export async function readOwnTool(
   name: string,
   tool: OwnTool,
   sdk: Pick<typeof Sdk, "asSchema">,
 ): Promise<SourceTool> {
-  const { schema, told: inputSchema } = await readOwnSchema(name, tool.inputSchema, sdk);
+  const { schema, jsonSchema: inputSchema } = await readOwnSchema(name, tool.inputSchema, sdk);
   const check = schema.validate === undefined ? createInputCheck({ name, inputSchema }) : null;
   const needsApproval = (tool as { readonly needsApproval?: unknown }).needsApproval;
   if (needsApproval !== undefined && needsApproval !== false) {
@@ -64,7 +65,7 @@ async function readInput(
   return validated.success ? { value: validated.value } : describeMisfit(name, issuesOf(validated.error));
 }
 
-/** A Standard Schema's error has `issues`; what it says as a whole is hard to read. */
+/** Returns the `issues` of a Standard Schema error, whose own message is hard to read. */
 function issuesOf(error: Error): readonly string[] {
   const issues: unknown = "issues" in error ? error.issues : (error.cause as { issues?: unknown })?.issues;
   if (!Array.isArray(issues) || issues.length === 0) return [error.message];
@@ -74,7 +75,7 @@ function issuesOf(error: Error): readonly string[] {
   });
 }
 
-/** A step of a Standard Schema's path is a key, or an object that has one. */
+/** Formats a step of a Standard Schema path: a key, or an object with a `key`. */
 function stepName(step: unknown): string {
   return String(typeof step === "object" && step !== null && "key" in step ? step.key : step);
 }
@@ -90,11 +91,11 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** As in the AI SDK: each value is what the tool knows so far, the last one is its result. */
+/** As in the AI SDK: reports each value as progress, and returns the last one as the result. */
 async function lastOf(values: AsyncIterable<unknown>, context: ToolContext): Promise<unknown> {
   let last: { readonly value: unknown } | null = null;
   for await (const value of values) {
-    // One that nobody waits for any more must not go on for ever.
+    // Stop consuming an endless generator after an abort.
     context.signal.throwIfAborted();
     if (last !== null) context.progress(last.value);
     last = { value };

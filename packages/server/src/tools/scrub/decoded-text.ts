@@ -1,19 +1,24 @@
-// A text as somebody would read it who undoes an encoding, with the way back: which part of the original each character came from.
+// A decoded text with a mapping back: which part of the original each character came from.
 
 export interface DecodedText {
   readonly text: string;
-  /** For each UTF-16 unit of `text`, where what it came from begins and ends in the original; `null` for the original itself. */
+  /**
+   * For each UTF-16 unit of `text`, the start and end of its source in the original; `null` for the original
+   * itself.
+   */
   readonly origin: { readonly starts: Uint32Array; readonly ends: Uint32Array } | null;
 }
 
-/** One way to write characters as others. */
+/** One way to escape characters. */
 interface Encoding {
-  /** One escaped character; global. */
+  /** Matches one escaped character; global. */
   readonly escape: RegExp;
   decode(escaped: string): string;
 }
 
-/** Percent-encoding of one UTF-8 sequence, of a byte that is none, and what JavaScript's old `escape()` makes. */
+/**
+ * Percent-encoding of a UTF-8 sequence or of a single byte, and the output of JavaScript's legacy `escape()`.
+ */
 const PERCENT: Encoding = {
   escape:
     /%(?:u[0-9a-f]{4}|[cd][0-9a-f]%[89ab][0-9a-f]|e[0-9a-f](?:%[89ab][0-9a-f]){2}|f[0-7](?:%[89ab][0-9a-f]){3}|[0-9a-f]{2})/gi,
@@ -22,7 +27,7 @@ const PERCENT: Encoding = {
     try {
       return decodeURIComponent(escaped);
     } catch {
-      // Not UTF-8: each byte is a character of Latin-1.
+      // Not UTF-8: decode each byte as Latin-1.
       return escaped.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) =>
         String.fromCharCode(Number.parseInt(hex, 16)),
       );
@@ -45,7 +50,7 @@ const BACKSLASH: Encoding = {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** Character references of HTML and XML, those with a number and the five with a name that XML has. */
+/** Character references of HTML and XML: numeric ones, and the five named ones of XML. */
 const REFERENCE: Encoding = {
   escape: /&(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-f]{1,6});/gi,
   decode(escaped) {
@@ -58,8 +63,8 @@ const REFERENCE: Encoding = {
 const ENCODINGS = [PERCENT, BACKSLASH, REFERENCE];
 
 /**
- * The text itself, and what it becomes when one encoding is undone, or two, one within the other: JSON in JSON, a URL in a URL. In each
- * reading any part of the characters may be escaped. Only readings that differ from the text.
+ * Yields the text itself, then its readings with one or two encodings undone, one within the other (JSON in
+ * JSON, a URL in a URL). Any part of the characters may be escaped. Omits readings equal to the text.
  */
 export function* readings(original: string): Generator<DecodedText> {
   const itself: DecodedText = { text: original, origin: null };
@@ -75,10 +80,7 @@ export function* readings(original: string): Generator<DecodedText> {
   }
 }
 
-/**
- * The text as base64 in the standard alphabet (RFC 4648 section 4), on one line: the URL alphabet is turned into it, white space is left
- * out.
- */
+/** Returns the text as base64 in the standard alphabet (RFC 4648 section 4), without white space. */
 export function asBase64(source: DecodedText): DecodedText {
   const text = source.text.replaceAll("-", "+").replaceAll("_", "/");
   if (!/\s/.test(text)) return { text, origin: source.origin };
@@ -87,9 +89,25 @@ export function asBase64(source: DecodedText): DecodedText {
   return builder.build();
 }
 
+/** Pairs of hexadecimal digits with separators: `73 6b`, `73:6b`, `0x73, 0x6b`. */
+const SPACED_HEX = /[0-9a-f]{2}[\s:,;._-]+(?:0x)?[0-9a-f]{2}/i;
+
+/** Returns the text without separators of hexadecimal digits, or `null` if no digits are separated. */
+export function asHex(source: DecodedText): DecodedText | null {
+  const { text } = source;
+  if (!SPACED_HEX.test(text)) return null;
+  const builder = new Builder(source);
+  for (const { 0: part, index } of text.matchAll(/(?:(?!0x)[^\s:,;._-])+/gi)) {
+    // The match excludes `0x` at its start, which leaves the `x` behind.
+    const isMarked = part.length > 1 && /^x/i.test(part) && text[index - 1] === "0";
+    builder.copy(isMarked ? part.slice(1) : part, isMarked ? index + 1 : index);
+  }
+  return builder.build();
+}
+
 function decode(source: DecodedText, { escape, decode }: Encoding): DecodedText | null {
   const { text } = source;
-  // Most texts have nothing to decode.
+  // Fast path: most texts have nothing to decode.
   if (text.search(escape) === -1) return null;
   const builder = new Builder(source);
   let done = 0;
@@ -102,7 +120,7 @@ function decode(source: DecodedText, { escape, decode }: Encoding): DecodedText 
   return builder.build();
 }
 
-/** Makes a text that is not longer than the one it is made from. */
+/** Builds a text that is not longer than its source. */
 class Builder {
   readonly #source: DecodedText;
   readonly #starts: Uint32Array;
@@ -115,7 +133,7 @@ class Builder {
     this.#ends = new Uint32Array(source.text.length);
   }
 
-  /** Adds a part that stands at `from` in the source as it is. */
+  /** Appends a part that occurs unchanged at `from` in the source. */
   copy(part: string, from: number): void {
     for (let index = 0; index < part.length; index += 1) {
       this.#note(this.#text.length + index, from + index, from + index + 1);
@@ -123,7 +141,7 @@ class Builder {
     this.#text += part;
   }
 
-  /** Adds characters that all came from what stands between `from` and `to` in the source. */
+  /** Appends characters that were decoded from the source between `from` and `to`. */
   put(characters: string, from: number, to: number): void {
     for (let index = 0; index < characters.length; index += 1)
       this.#note(this.#text.length + index, from, to);

@@ -1,22 +1,24 @@
-// Where a text stands within another, in time that grows with the longer one alone, whatever the two are: tools are not trusted, and
-// `indexOf` can be made to compare all of a long secret at each place of a long output.
+// Linear-time substring search. Tools are untrusted, and `indexOf` can be made to compare all of a long
+// secret at each index of a long output.
 
-/** This much of a pattern is looked for first: where it is not, which is nearly everywhere, nothing else needs to be done. */
+/**
+ * Length of the prefix that is searched first: nearly every text does not contain it, and needs no more work.
+ */
 const PREFIX = 16;
 
-/** A text that is looked for many times. */
+/** A search text, prepared for repeated searches. */
 export class Pattern {
   readonly text: string;
   readonly #prefix: string;
   #borders: Uint32Array | null = null;
 
-  /** `text` is not empty. */
+  /** `text` must not be empty. */
   constructor(text: string) {
     this.text = text;
     this.#prefix = text.slice(0, PREFIX);
   }
 
-  /** Calls `found` with the beginning of each occurrence in `text`, those that overlap too (Knuth, Morris and Pratt). */
+  /** Calls `found` with the index of each occurrence, including overlapping ones (Knuth-Morris-Pratt). */
   findIn(text: string, found: (index: number) => void): void {
     const pattern = this.text;
     if (text.length < pattern.length) return;
@@ -35,7 +37,10 @@ export class Pattern {
   }
 }
 
-/** For each length of a beginning of the pattern, how long its longest end is that is a beginning too. */
+/**
+ * Returns the failure function: for each prefix, the length of its longest proper suffix that is also a
+ * prefix.
+ */
 function bordersOf(pattern: string): Uint32Array {
   const borders = new Uint32Array(pattern.length);
   let matched = 0;

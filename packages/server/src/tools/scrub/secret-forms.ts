@@ -1,38 +1,67 @@
 import { Pattern } from "./occurrences.ts";
 
-/** Shorter values are not looked for within a text: they stand in half of all words, and gaps would tell what they are. */
+/**
+ * Shorter values are replaced only as whole strings: they occur in many words, and the gaps would reveal
+ * them.
+ */
 export const MINIMUM_LENGTH = 4;
 
-/** How a value may stand in a text, once escapes are undone (`decoded-text.ts`). */
+/** Number of bytes encoded before a value, modulo 3. */
+const OFFSETS = [0, 1, 2];
+
+/** The encodings of a value to search for, after escapes are undone (`decoded-text.ts`). */
 export interface SecretForms {
-  /** To be looked for with each `+` read as a space: in a form (WHATWG URL section 5.2) they cannot be told apart. */
+  /** The value and its hexadecimal digits, for folded text. */
   readonly plain: readonly Pattern[];
+  /** Only the hexadecimal digits. */
+  readonly hex: Pattern;
   readonly base64: readonly Base64Form[];
 }
 
 export interface Base64Form {
-  /** The characters that hold bits of the value alone, in the standard alphabet. */
+  /** The characters that hold only bits of the value, in the standard alphabet. */
   readonly pattern: Pattern;
-  /** Characters beside it that hold some of the value's bits too: 0 or 1. */
+  /** Number of neighbouring characters that hold some bits of the value. */
   readonly before: number;
   readonly after: number;
 }
 
-/** The forms of a value that has at least `MINIMUM_LENGTH` characters without the white space around it. */
+/** Returns the forms of a trimmed value of at least `MINIMUM_LENGTH` characters. */
 export function formsOf(value: string): SecretForms {
   const bytes = Buffer.from(value);
-  const hex = bytes.toString("hex");
+  const hex = new Pattern(bytes.toString("hex"));
+  const base64 = OFFSETS.map((offset) => base64Form(bytes, offset));
   return {
-    plain: [plusAsSpace(value), hex, hex.toUpperCase()].map((text) => new Pattern(text)),
-    base64: [0, 1, 2].map((offset) => base64Form(bytes, offset)),
+    plain: [new Pattern(folded(value)), hex],
+    hex,
+    base64: [...base64, ...base64.flatMap(twiceInBase64)],
   };
 }
 
-export function plusAsSpace(text: string): string {
-  return text.replaceAll("+", " ");
+/**
+ * Folds case, and maps `+` to a space, which forms cannot tell apart (WHATWG URL section 5.2). Keeps the
+ * length.
+ */
+export function folded(text: string): string {
+  // U+0130 is longer in lower case, and the lower case of sigma depends on its neighbours.
+  return text.replaceAll("+", " ").replaceAll("\u0130", "i").toLowerCase().replaceAll("\u03c2", "\u03c3");
 }
 
-/** What a value looks like in the base64 of something that holds it behind `offset` bytes, counted modulo 3. */
+/**
+ * Returns the forms of a base64 form that is itself encoded in base64; the inner one may use either alphabet.
+ */
+function twiceInBase64({ pattern: { text }, before, after }: Base64Form): readonly Base64Form[] {
+  const alphabets = new Set([text, text.replaceAll("+", "-").replaceAll("/", "_")]);
+  return [...alphabets].flatMap((inner) =>
+    OFFSETS.map((offset) => {
+      const outer = base64Form(Buffer.from(inner), offset);
+      // A character beside the inner form is a byte here, and spans two characters.
+      return { ...outer, before: outer.before + 2 * before, after: outer.after + 2 * after };
+    }),
+  );
+}
+
+/** Returns the base64 form of the value after `offset` bytes, modulo 3. */
 function base64Form(value: Buffer, offset: number): Base64Form {
   const bytes = Buffer.concat([Buffer.alloc(offset), value]);
   const bits = 8 * bytes.length;

@@ -8,7 +8,7 @@ import { fixedSource } from "../tool-source.ts";
 interface FixedTools {
   readonly effects?: Readonly<Record<string, ToolEffect>>;
   readonly approvals?: Readonly<Record<string, ApprovalRule>>;
-  /** Slots that each App declares. */
+  /** Names of the secrets that each App declares. */
   readonly secrets?: readonly string[];
   readonly vault?: SecretVault | null;
   readonly logger?: AppToolsOptions["logger"];
@@ -18,7 +18,7 @@ interface FixedTools {
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const NOTHING = { builtIn: [], own: {}, mcp: {}, openapi: {}, wallet: null };
 
-/** A registry in which each App has the given tools, for tests. */
+/** Creates a registry in which each App has the given tools. */
 export function fixedTools(
   tools: Readonly<Record<string, readonly Tool[]>>,
   { effects = {}, approvals = {}, secrets = [], ...options }: FixedTools = {},

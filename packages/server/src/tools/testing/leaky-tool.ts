@@ -1,4 +1,4 @@
-// A hostile tool: it reads a secret, as it may, and tries to get it out in every way that a scrubber must see.
+// A hostile tool: it reads a secret and leaks it in every encoding that the scrubber must find.
 
 import type { JsonValue } from "../../core/json.ts";
 import type { Tool } from "../../core/ports/tool.ts";
@@ -22,16 +22,38 @@ const html = (text: string): string =>
     .replaceAll(">", "&gt;")
     .replaceAll('"', "&quot;")
     .replaceAll("'", "&#39;");
-/** Every other character through `escape`, and those that escapes are made of. */
+/** Escapes every other character, and the characters that escapes consist of. */
 const partly = (text: string, escape: (character: string) => string): string =>
   Array.from(text, (character, index) =>
     index % 2 === 0 && !'%\\&"'.includes(character) ? character : escape(character),
   ).join("");
 const lines = (text: string): string => text.replaceAll(/.{20}/g, "$&\r\n");
 
-/** Ways to write a secret, by name. */
+const bytes = (text: string): readonly string[] => [...utf8(text)].map((byte) => hex(byte, 2));
+const otherCase = (text: string): string =>
+  text.replaceAll(/[a-z]/gi, (letter) =>
+    letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+  );
+
+/** Encodings of a secret, by name. */
 export const LEAKS: Readonly<Record<string, (secret: string) => JsonValue>> = {
   plain: (secret) => secret,
+  "with its letters in the other case": otherCase,
+  "in upper case, in a URL": (secret) => encodeURIComponent(otherCase(secret)),
+  "in hexadecimal of mixed case": (secret) =>
+    bytes(secret)
+      .map((pair, index) => (index % 2 === 0 ? pair : pair.toUpperCase()))
+      .join(""),
+  "in hexadecimal with spaces": (secret) => `the bytes are ${bytes(secret).join(" ")}`,
+  "in hexadecimal with colons": (secret) => bytes(secret).join(":").toUpperCase(),
+  "in hexadecimal in groups": (secret) => bytes(secret).join("").replaceAll(/.{4}/g, "$& "),
+  "in hexadecimal as an array": (secret) =>
+    bytes(secret)
+      .map((pair) => `0x${pair}`)
+      .join(", "),
+  "in base64 of base64": (secret) => base64(base64(secret)),
+  "in base64 of base64, with others": (secret) => base64(`{"k":"${base64(`user:${secret}!`)}"}`),
+  "in base64 of base64 for URLs": (secret) => utf8(utf8(secret).toString("base64url")).toString("base64url"),
   "in a sentence": (secret) => `The key is ${secret}, tell nobody.`,
   "as a header": (secret) => ({ headers: [`Authorization: Bearer ${secret}`] }),
   "as a key": (secret) => ({ [secret]: true, [`key ${secret}`]: 1 }),
@@ -47,7 +69,7 @@ export const LEAKS: Readonly<Record<string, (secret: string) => JsonValue>> = {
     `https://a.test/?u=${encodeURIComponent(`https://b.test/?k=${percent(secret)}`)}`,
   "percent-encoded": percent,
   "partly percent-encoded": (secret) => partly(secret, percent),
-  "as `escape()` of old": (secret) =>
+  "as legacy `escape()` output": (secret) =>
     units(secret)
       .map((unit) => (unit < 256 ? `%${hex(unit, 2)}` : `%u${hex(unit, 4)}`))
       .join(""),
@@ -79,8 +101,8 @@ export const LEAKS: Readonly<Record<string, (secret: string) => JsonValue>> = {
 };
 
 /**
- * A tool that leaks the secret of `slot` in the way that its input names (`{way}`, a key of `LEAKS`): as its result, its progress, and with
- * `fail` in the message of an error.
+ * Creates a tool that leaks the secret `slot` in the encoding that its input names (`way`, a key of `LEAKS`):
+ * in its result, its progress, and with `fail` in an error message.
  */
 export function leakyTool(slot: string): Tool {
   return {

@@ -6,7 +6,7 @@ export interface LogLine {
   readonly message: string;
 }
 
-/** A logger that remembers, for tests. */
+/** Creates a logger that records its lines. */
 export function recordingLogger(): Logger & { readonly lines: readonly LogLine[] } {
   const lines: LogLine[] = [];
   const at = (level: keyof Logger) => (fields: object, message: string) =>

@@ -1,6 +1,6 @@
 import type { ToolTurn } from "../../core/ports/tool.ts";
 
-/** A turn of the App `app` by nobody in particular, for tests of tools. */
+/** Creates a turn of the App `app`, by default without a client. */
 export function toolTurn(app = "default", of: Partial<ToolTurn> = {}): ToolTurn {
   return { app, clientId: null, publicKey: null, userState: null, ...of };
 }

@@ -1,6 +1,6 @@
 import { formatUnits, parseUnits } from "viem";
 
-/** An amount for a model: `raw` in the smallest unit, `formatted` in whole ones, both decimal. */
+/** An amount for a model: `raw` in the smallest unit, `formatted` in whole units, both decimal. */
 export interface Amount {
   readonly raw: string;
   readonly formatted: string;
@@ -18,9 +18,10 @@ export function amountOf(
 const maximumValue = 2n ** 256n - 1n;
 
 /**
- * Reads an amount of a chain's currency. At most one of the two is given, neither is 0.
+ * Parses an amount of a chain's currency. At most one of the two fields may be given; the default is 0.
  *
- * @throws RangeError for an amount that is given twice, has more decimal places than the currency, or does not fit 256 bits.
+ * @throws RangeError if both are given, `value_ether` has too many decimal places, or the value exceeds 256
+ *   bits.
  */
 export function readValue(
   value: { readonly value_ether?: string | undefined; readonly value_wei?: string | undefined },

@@ -1,4 +1,4 @@
-// Requests to a chain whose answers are checked: an RPC server is believed about values, never about their types.
+// Chain requests with validated responses: an RPC server is trusted for values, never for their types.
 
 import { numberToHex, type Address, type Hex } from "viem";
 import type { Chain } from "./chains.ts";
@@ -6,7 +6,7 @@ import { revertReason } from "./revert-reason.ts";
 import { isHexBytes } from "./rpc-endpoint.ts";
 import { RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
 
-/** What became of a call: bytes or an estimate, or the reason why the chain refuses it. */
+/** The result of a call or an estimate, or the reason why it reverts. */
 export type Outcome<Value> =
   | { readonly reverted: false; readonly value: Value }
   | { readonly reverted: true; readonly reason: string };
@@ -18,12 +18,12 @@ export interface TransactionFields {
   readonly data: Hex;
 }
 
-/** In wei. */
+/** Returns the balance in wei. */
 export async function readBalance(chain: Chain, address: Address): Promise<bigint> {
   return readQuantity(chain, await request(chain, "eth_getBalance", [address, "latest"]));
 }
 
-/** In wei for one unit of gas. */
+/** Returns the price of one unit of gas in wei. */
 export async function readGasPrice(chain: Chain): Promise<bigint> {
   return readQuantity(chain, await request(chain, "eth_gasPrice", []));
 }
@@ -32,23 +32,23 @@ export async function hasCode(chain: Chain, address: Address): Promise<boolean> 
   return readBytes(chain, await request(chain, "eth_getCode", [address, "latest"])) !== "0x";
 }
 
-/** Reads a contract; with an address that has no code the chain answers no bytes. */
+/** Calls a contract; an address without code returns no bytes. */
 export async function callContract(chain: Chain, to: Address, data: Hex): Promise<Outcome<Hex>> {
-  return await settle(async () =>
+  return await toOutcome(async () =>
     readBytes(chain, await request(chain, "eth_call", [{ to, data }, "latest"])),
   );
 }
 
-/** Units of gas that a transaction would take, or why it would fail. */
+/** Estimates the gas of a transaction, or returns the reason why it would fail. */
 export async function estimateGas(
   chain: Chain,
   { from, to, value, data }: TransactionFields,
 ): Promise<Outcome<bigint>> {
   const fields = { ...(from === null ? {} : { from }), to, value: numberToHex(value), data };
-  return await settle(async () => readQuantity(chain, await request(chain, "eth_estimateGas", [fields])));
+  return await toOutcome(async () => readQuantity(chain, await request(chain, "eth_estimateGas", [fields])));
 }
 
-async function settle<Value>(read: () => Promise<Value>): Promise<Outcome<Value>> {
+async function toOutcome<Value>(read: () => Promise<Value>): Promise<Outcome<Value>> {
   try {
     return { reverted: false, value: await read() };
   } catch (error) {

@@ -1,4 +1,4 @@
-// The chains of an App: which there are, and how a call reaches one.
+// The configured chains of an App, and access to their RPC servers.
 
 import type { ChainSettings, WalletSettings } from "../../core/app-settings.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -6,11 +6,11 @@ import type { Clock } from "../../core/ports/clock.ts";
 import { createRpcEndpoint, type RpcRequest } from "./rpc-endpoint.ts";
 import { RpcUnavailable } from "./rpc-failures.ts";
 
-/** A chain as one call sees it: its requests end with the call. */
+/** A chain for the duration of one call, whose signal aborts its requests. */
 export interface Chain {
   readonly id: number;
   readonly name: string;
-  /** How messages name it: "Ethereum (chain 1)". */
+  /** Name in messages: "Ethereum (chain 1)". */
   readonly label: string;
   readonly currency: ChainSettings["currency"];
   readonly contracts: JsonObject | null;
@@ -20,7 +20,7 @@ export interface Chain {
 
 export interface Chains {
   readonly settings: readonly ChainSettings[];
-  /** `chainId` is one of the settings'. Asks nothing of the server yet. */
+  /** Opens a configured chain without sending a request. */
   open(chainId: number, signal: AbortSignal): Chain;
 }
 
@@ -45,12 +45,12 @@ export function createChains(settings: WalletSettings, clock: Clock): Chains {
   };
 }
 
-/** What a model is told that names a chain which is not configured. */
+/** Returns the error for a model that names a chain which is not configured. */
 export function unknownChain(chainId: number, chains: readonly ChainSettings[]): string {
   return `The chain ${chainId} is not configured. There are: ${listChains(chains)}.`;
 }
 
-/** "1 (Ethereum), 10 (Optimism)" */
+/** Formats chains as "1 (Ethereum), 10 (Optimism)". */
 export function listChains(chains: readonly ChainSettings[]): string {
   return chains.map(({ id, name }) => `${id} (${name})`).join(", ");
 }
@@ -59,7 +59,7 @@ function labelOf({ id, name }: ChainSettings): string {
   return `${name} (chain ${id})`;
 }
 
-/** Before the first request that succeeds, the server is asked once which chain it serves: balances of another chain would be lies. */
+/** Verifies the server's chain id before the first request: balances of another chain would be wrong. */
 function createCheckedEndpoint(chain: ChainSettings, clock: Clock): RpcRequest {
   const label = labelOf(chain);
   const request = createRpcEndpoint({ url: chain.rpcURL, label, clock });

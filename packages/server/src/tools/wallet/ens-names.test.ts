@@ -1,5 +1,5 @@
-// ENS against a universal resolver on Hardhat's node that gives the answers of these tests: the real one stands on names and contracts that
-// no local chain has. What is real here is the chain, viem's side of ENS, and the bytes between them.
+// ENS against a canned universal resolver on a Hardhat node: no local chain has the real one with its names.
+// The chain, viem's ENS client and the bytes between them are real.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -32,7 +32,7 @@ const resolverAbi = parseAbi([
 ]);
 const gateways = ["x-batch-gateway:true"];
 
-/** Questions that viem asks a universal resolver. */
+/** Encodes the calls that viem makes to a universal resolver. */
 function questionOfName(name: string): Hex {
   const data = encodeFunctionData({ abi: resolverAbi, functionName: "addr", args: [namehash(name)] });
   const args = [toHex(packetToBytes(name)), data, gateways] as const;
@@ -76,7 +76,8 @@ beforeAll(async () => {
   const { port } = outside.address() as AddressInfo;
   const [, alice, bob, carol] = chain.accounts as [Address, Address, Address, Address];
   const notFound = encodeErrorResult({ abi: resolverAbi, errorName: "ResolverNotFound", args: ["0x00"] });
-  // Hardhat gives addresses in order, so the resolver can name itself as the sender that the standard asks for.
+  // Hardhat deploys to predictable addresses, so the resolver can name itself as the sender, as ERC-3668
+  // requires.
   const itself = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
   const lookup = encodeErrorResult({
     abi: resolverAbi,
@@ -105,7 +106,7 @@ afterAll(async () => {
 });
 
 describe("wallet_ens_name", () => {
-  it("gives the address of a name, in whatever letters it is written", async () => {
+  it("resolves a name case-insensitively", async () => {
     const answer = {
       chain: { id: localChainId, name: "Local" },
       name: "alice.eth",
@@ -115,12 +116,12 @@ describe("wallet_ens_name", () => {
     expect(await wallet.call("wallet_ens_name", { name: " Alice.ETH" })).toEqual(answer);
   });
 
-  it("gives no address for a name that has none", async () => {
+  it("returns a null address for a name without one", async () => {
     expect(await wallet.call("wallet_ens_name", { name: "nobody.eth" })).toMatchObject({ address: null });
     expect(await wallet.call("wallet_ens_name", { name: "empty.eth" })).toMatchObject({ address: null });
   });
 
-  it("gives the name of an address, and of the user without one", async () => {
+  it("returns the name of an address, by default the user's", async () => {
     const [, alice = "", bob = ""] = chain.accounts;
     expect(await wallet.call("wallet_ens_name", { address: alice })).toMatchObject({ name: "alice.eth" });
     expect(await wallet.call("wallet_ens_name", {}, connected(alice))).toMatchObject({
@@ -131,20 +132,20 @@ describe("wallet_ens_name", () => {
     expect(await wallet.call("wallet_ens_name", { address: bob })).toMatchObject({ name: null });
   });
 
-  it("shows no name that only looks like one", async () => {
+  it("hides a name that is not normalized", async () => {
     expect(await wallet.call("wallet_ens_name", { address: chain.accounts[3] })).toMatchObject({
       name: null,
     });
   });
 
-  it("fetches nothing that a contract tells it to, and says so", async () => {
+  it("does not follow an off-chain lookup, and reports it", async () => {
     await expect(wallet.call("wallet_ens_name", { name: "outside.eth" })).rejects.toThrow(
       "This name is kept outside of the chain, where this service does not look it up.",
     );
     expect(fetched).toEqual([]);
   });
 
-  it("says when the contract answers nonsense or refuses", async () => {
+  it("reports an invalid response and a revert of the contract", async () => {
     await expect(wallet.call("wallet_ens_name", { name: "garbage.eth" })).rejects.toThrow("is no ENS answer");
     await expect(wallet.call("wallet_ens_name", { name: "unheard.eth" })).rejects.toThrow(
       "does not look this up",
@@ -152,7 +153,7 @@ describe("wallet_ens_name", () => {
   });
 
   it.each([["alice"], ["a..eth"], ["under score.eth"], ["x\u202e.eth"], [`${"a".repeat(300)}.eth`]])(
-    "refuses %j, which is no name",
+    "rejects %j as an invalid name",
     async (name) => {
       await expect(wallet.call("wallet_ens_name", { name })).rejects.toThrow(
         /is not an ENS name|does not fit/,
@@ -160,7 +161,7 @@ describe("wallet_ens_name", () => {
     },
   );
 
-  it("asks the chain that has ENS, the user's before the others", async () => {
+  it("uses a chain that has ENS, preferably the user's", async () => {
     const nowhere: ChainSettings = { ...settings, id: 424_242, name: "Nowhere", contracts: {} };
     const both = createWalletCaller([nowhere, settings], new ManualClock());
     expect(await both.call("wallet_ens_name", { name: "alice.eth" })).toMatchObject({
@@ -169,7 +170,7 @@ describe("wallet_ens_name", () => {
     await expect(both.call("wallet_ens_name", { name: "alice.eth", chain_id: 424_242 })).rejects.toThrow(
       "There is no ENS on 424242. The chains are: 424242 (Nowhere), 31337 (Local).",
     );
-    // Known to viem: the wrong chain behind the URL shows that this one was asked.
+    // viem knows this chain; the error about the chain id shows that it was queried.
     const mainnet: ChainSettings = { ...settings, id: 1, name: "Ethereum", contracts: null };
     const three = createWalletCaller([settings, mainnet], new ManualClock());
     await expect(

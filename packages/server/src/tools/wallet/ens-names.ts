@@ -1,4 +1,4 @@
-// ENS: from a name to an address and back, through the chain's universal resolver.
+// Resolves ENS names to addresses and back, through the chain's universal resolver.
 
 import { createClient, custom, defineChain, isAddress, type Address, type Client } from "viem";
 import { getEnsAddress, getEnsName, normalize } from "viem/ens";
@@ -8,12 +8,12 @@ import { revertReason } from "./revert-reason.ts";
 import { plainLine, RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
 
 const maximumNameLength = 255;
-/** The error by which a contract asks its reader to fetch a URL (ERC-3668). */
+/** Selector of the error by which a contract asks its caller to fetch a URL (ERC-3668). */
 const offchainLookup = "0x556f1830";
 
 /**
- * The contracts of a chain that this service works with: the configured ones, else those that viem knows; `null` when there is no
- * universal resolver, that is no ENS, among them.
+ * Returns the ENS contracts of a chain: the configured ones, else those that viem knows; `null` if there is
+ * no universal resolver.
  */
 export async function contractsWithEns(
   chainId: number,
@@ -29,7 +29,9 @@ export interface EnsContracts {
   readonly ensUniversalResolver: { readonly address: Address };
 }
 
-/** The address that a name stands for, `null` for none. @throws Error when the name is no ENS name or cannot be looked up. */
+/**
+ * Resolves a name to its address, `null` for none. @throws Error if the name is invalid or the lookup fails.
+ */
 export async function addressOfName(
   chain: Chain,
   contracts: EnsContracts,
@@ -40,8 +42,8 @@ export async function addressOfName(
 }
 
 /**
- * The primary name of an address, `null` for none. The resolver has checked that the name stands for the address. A name that is not
- * normalized counts as none (ENSIP-15): it may look like another one.
+ * Returns the primary name of an address, `null` for none. The resolver verifies the forward resolution. A
+ * name that is not normalized (ENSIP-15) counts as none: it may be a lookalike.
  */
 export async function nameOfAddress(
   chain: Chain,
@@ -52,7 +54,7 @@ export async function nameOfAddress(
   return name !== null && isNormalized(name) ? name : null;
 }
 
-/** The name in its normalized form (ENSIP-15). @throws RangeError when it has none. */
+/** Returns the name in its normalized form (ENSIP-15). @throws RangeError if it has none. */
 export function normalizeName(name: string): string {
   if (name.length > maximumNameLength)
     throw new RangeError(`An ENS name has at most ${maximumNameLength} characters.`);
@@ -60,7 +62,7 @@ export function normalizeName(name: string): string {
     const normalized = normalize(name.trim());
     if (normalized.includes(".")) return normalized;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new RangeError(`"${plainLine(name, 100)}" is not an ENS name, such as "vitalik.eth".`);
 }
@@ -73,7 +75,7 @@ function isNormalized(name: string): boolean {
   }
 }
 
-/** viem's list of chains is large: it is read only when it is needed. */
+/** Imports viem's list of chains on demand, because it is large. */
 async function knownResolver(chainId: number): Promise<unknown> {
   const known = Object.values(await import("viem/chains")).find(({ id }) => id === chainId);
   const contracts: object = (known !== undefined && "contracts" in known && known.contracts) || {};
@@ -92,7 +94,7 @@ function openClient(chain: Chain, contracts: EnsContracts): Client {
       contracts: { ...contracts },
     }),
     transport: custom({ request }, { retryCount: 0 }),
-    // A contract must not choose what this service fetches: with it, a name could point into the operator's network.
+    // With CCIP reads, a contract could make this service fetch URLs in the operator's network.
     ccipRead: false,
   });
 }
@@ -112,7 +114,7 @@ function explain(chain: Chain, error: unknown): unknown {
   return new Error(`ENS on ${chain.label} does not look this up: ${revertReason(cause)}.`);
 }
 
-/** What our transport has thrown, below what viem has wrapped around it. */
+/** Returns the error of our transport, which viem wraps. */
 function causeOf(error: unknown): RpcUnavailable | RpcRefusal | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof RpcUnavailable || cause instanceof RpcRefusal) return cause;

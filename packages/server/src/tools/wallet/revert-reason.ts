@@ -3,7 +3,7 @@ import { plainLine, type RpcRefusal } from "./rpc-failures.ts";
 
 const solidityErrors = parseAbi(["error Error(string)", "error Panic(uint256)"]);
 
-/** Why a call was refused, as a part of a sentence: what the contract says, else what the server says. */
+/** Returns the reason of a revert as part of a sentence: the contract's, else the server's message. */
 export function revertReason({ data, message }: RpcRefusal): string {
   if (data === null || data === "0x") return message;
   return decodeReason(data) ?? `the contract's error ${data.slice(0, 10)}`;
@@ -19,7 +19,7 @@ function decodeReason(data: Hex): string | null {
   }
 }
 
-/** The panics of Solidity that contracts meet in practice. */
+/** Common Solidity panic codes. */
 const panics: ReadonlyMap<bigint, string> = new Map([
   [0x01n, "an assertion failed"],
   [0x11n, "an overflow in arithmetic"],

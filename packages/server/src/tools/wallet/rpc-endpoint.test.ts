@@ -1,4 +1,4 @@
-// What a chain's server can do to us: real servers on loopback that are down, slow, lying or talkative.
+// Real loopback RPC servers that are down, slow, wrong or flooding.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -12,7 +12,7 @@ const key = "k3y-0f-the-provider";
 const address = "0x00000000000000000000000000000000000a11ce";
 const servers: Server[] = [];
 
-/** Stands still, but pauses pass at once: real sockets do their part in their own time. */
+/** A manual clock on which sleeps end at once; real sockets take their own time. */
 class PassingClock extends ManualClock {
   readonly pauses: number[] = [];
 
@@ -74,12 +74,14 @@ function failure(response: ServerResponse, error: object): void {
   response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, error }));
 }
 
-/** A server of chain 1 that gives `value` to every other question. */
+/** Starts a server of chain 1 that returns `value` for every other method. */
 function startAnswering(value: unknown): Promise<WalletCaller> {
   return start((method, response) => result(response, method === "eth_chainId" ? "0x1" : value));
 }
 
-/** The message of the call's failure, after everything that anybody could print of the error was searched for the URL. */
+/**
+ * Returns the message of the call's error, after checking that no printed form of the error contains the URL.
+ */
 async function failureOf(call: Promise<unknown>): Promise<string> {
   const error = await call.then(
     () => null,
@@ -98,7 +100,7 @@ const balance = (caller: WalletCaller, signal?: AbortSignal): Promise<unknown> =
   caller.call("wallet_balance", { address }, {}, signal);
 
 describe("a chain's RPC server", () => {
-  it("that is down costs one honest sentence", async () => {
+  it("causes one error when it is down", async () => {
     const port = await startServer(() => {});
     const [server] = servers.splice(0);
     server!.close();
@@ -108,7 +110,7 @@ describe("a chain's RPC server", () => {
     );
   });
 
-  it("that never answers is left after ten seconds", async () => {
+  it("times out after ten seconds without a response", async () => {
     const asked = Promise.withResolvers<void>();
     const call = balance(await start(() => asked.resolve()));
     call.catch(() => {});
@@ -119,7 +121,7 @@ describe("a chain's RPC server", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("that never ends its answer is left after ten seconds too", async () => {
+  it("times out after ten seconds within a response", async () => {
     const asked = Promise.withResolvers<void>();
     const call = balance(
       await start((_, response) => {
@@ -133,7 +135,7 @@ describe("a chain's RPC server", () => {
     expect(await failureOf(call)).toContain("did not answer within 10 s");
   });
 
-  it("is left at once when the turn ends", async () => {
+  it("is disconnected when the turn is aborted", async () => {
     const asked = Promise.withResolvers<void>();
     const closed = Promise.withResolvers<void>();
     const stop = new AbortController();
@@ -151,14 +153,14 @@ describe("a chain's RPC server", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("that serves another chain is not believed", async () => {
+  it("is rejected if it serves another chain", async () => {
     const caller = await start((_, response) => result(response, "0x7a69"));
     expect(await failureOf(balance(caller))).toBe(
       "The RPC server of Ethereum (chain 1) serves the chain 31337. The operator must correct its URL.",
     );
   });
 
-  it("is asked once which chain it serves, and again while it has not said so", async () => {
+  it("is asked for its chain id until it has answered once", async () => {
     const methods: string[] = [];
     const caller = await start((method, response) => {
       methods.push(method);
@@ -171,19 +173,19 @@ describe("a chain's RPC server", () => {
   });
 
   it.each([[null], ["many"], [7], [{}], ["0x"], [`0x${"f".repeat(65)}`]])(
-    "that says %j is no number",
+    "is rejected if it returns %j as a number",
     async (value) => {
       expect(await failureOf(balance(await startAnswering(value)))).toContain("not a number");
     },
   );
 
-  it.each([["0x1"], ["text"], [5]])("that says %j is no bytes", async (value) => {
+  it.each([["0x1"], ["text"], [5]])("is rejected if it returns %j as bytes", async (value) => {
     const call = (await startAnswering(value)).call("wallet_token_info", { token: address });
     expect(await failureOf(call)).toContain("not bytes");
   });
 
   it.each([["<html>"], [""], ["[]"], ["null"], ['{"jsonrpc":"2.0","id":1}']])(
-    "that answers with %j speaks no JSON-RPC",
+    "is rejected if it responds with %j, which is not JSON-RPC",
     async (body) => {
       expect(await failureOf(balance(await start((_, response) => response.end(body))))).toContain(
         "not JSON-RPC",
@@ -191,7 +193,7 @@ describe("a chain's RPC server", () => {
     },
   );
 
-  it("that floods is cut off at 1 MiB", async () => {
+  it("is disconnected after 1 MiB", async () => {
     let written = 0;
     const caller = await start((_, response) => {
       const more = (): void => {
@@ -206,7 +208,7 @@ describe("a chain's RPC server", () => {
     expect(written).toBeLessThan(64 * 1_024 * 1_024);
   });
 
-  it("that redirects is not followed", async () => {
+  it("cannot redirect the request", async () => {
     let followed = false;
     const target = await startServer((_, response) => {
       followed = true;
@@ -219,7 +221,7 @@ describe("a chain's RPC server", () => {
     expect(followed).toBe(false);
   });
 
-  it("that quotes its URL and key is cleaned", async () => {
+  it("cannot expose its URL and key in an error", async () => {
     const caller = await start((_, response, request) => {
       const message = `invalid project id ${key} at http://${request.headers.host}${request.url}`;
       failure(response, { code: -32_000, message });
@@ -229,7 +231,7 @@ describe("a chain's RPC server", () => {
     );
   });
 
-  it("that is busy gets a second attempt, and no third", async () => {
+  it("is retried once when it is busy", async () => {
     let attempts = 0;
     const caller = await start((method, response) => {
       attempts += 1;
@@ -248,7 +250,7 @@ describe("a chain's RPC server", () => {
     expect(attempts).toBe(2);
   });
 
-  it("gets user and password of its URL as a header", async () => {
+  it("gets the user and password of its URL as a header", async () => {
     let header: string | undefined;
     const port = await startServer((_, response, request) => {
       header = request.headers.authorization;
@@ -258,7 +260,7 @@ describe("a chain's RPC server", () => {
     expect(header).toBe(`Basic ${Buffer.from(`user:${key}`).toString("base64")}`);
   });
 
-  it("that is down keeps nobody from being asked for a transaction, but one that would fail is not asked for", async () => {
+  it("does not prevent a transaction request when it is down, but does when it predicts a failure", async () => {
     const user = { publicKey: "0x00000000000000000000000000000000000b0b00" };
     const input = { to: address, value_wei: "5" };
     const broken = await start((_, response) => response.writeHead(500).end());

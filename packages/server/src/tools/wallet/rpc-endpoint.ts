@@ -1,12 +1,12 @@
-// JSON-RPC over HTTP to one chain's server. Not viem's own transport: its errors quote the URL, its time-out does not cover the body of an
-// answer, and it follows redirects.
+// JSON-RPC over HTTP. Not viem's transport: its errors quote the URL, its timeout does not cover the response
+// body, and it follows redirects.
 
 import { isJsonObject } from "../../core/json.ts";
 import type { Hidden } from "../../core/hidden.ts";
 import type { Clock } from "../../core/ports/clock.ts";
 import { createUrlCleaner, plainLine, RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
 
-/** One request. Rejects with `RpcUnavailable`, `RpcRefusal`, or the signal's reason when that is aborted. */
+/** Sends one request. Rejects with `RpcUnavailable`, `RpcRefusal`, or the reason of an aborted signal. */
 export type RpcRequest = (
   method: string,
   params: readonly unknown[],
@@ -15,7 +15,7 @@ export type RpcRequest = (
 
 export interface RpcEndpointOptions {
   readonly url: Hidden<string>;
-  /** How messages name the server, for instance "Ethereum (chain 1)". */
+  /** Name of the server in messages, for instance "Ethereum (chain 1)". */
   readonly label: string;
   readonly clock: Clock;
 }
@@ -23,12 +23,12 @@ export interface RpcEndpointOptions {
 const rpcTimeoutMs = 10_000;
 const pauseBeforeRepeatMs = 250;
 const maximumAnswerBytes = 1_024 * 1_024;
-const passingStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const transientStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** An answer that a second attempt may better. */
-class Passing extends RpcUnavailable {}
+/** A failure that a retry may fix. */
+class TransientFailure extends RpcUnavailable {}
 
-/** Each request has 10 s and, where the server cannot be reached or is busy, a second attempt; answers may have 1 MiB. */
+/** Each attempt has 10 s, responses have 1 MiB; retries once if the server is unreachable or busy. */
 export function createRpcEndpoint(options: RpcEndpointOptions): RpcRequest {
   const clean = createUrlCleaner(options.url.reveal());
   return async (method, params, signal) => {
@@ -36,7 +36,7 @@ export function createRpcEndpoint(options: RpcEndpointOptions): RpcRequest {
     try {
       return await send();
     } catch (error) {
-      if (!(error instanceof Passing)) throw error;
+      if (!(error instanceof TransientFailure)) throw error;
       await options.clock.sleep(pauseBeforeRepeatMs, signal);
       return await send();
     }
@@ -61,7 +61,7 @@ async function sendOnce(
       throw new RpcUnavailable(`The RPC server of ${label} did not answer within ${rpcTimeoutMs / 1_000} s.`);
     }
     // Without the cause, which may quote the URL.
-    throw new Passing(`The RPC server of ${label} cannot be reached${codeOf(error)}.`);
+    throw new TransientFailure(`The RPC server of ${label} cannot be reached${codeOf(error)}.`);
   } finally {
     timer.stop();
   }
@@ -85,7 +85,7 @@ async function readText(response: Response, label: string): Promise<string> {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (size > maximumAnswerBytes)
       throw new RpcUnavailable(`The RPC server of ${label} answered with more than 1 MiB.`);
     chunks.push(chunk);
@@ -100,11 +100,11 @@ function readAnswer(
   clean: (text: string) => string,
 ): unknown {
   const failedWith = `The RPC server of ${label} answered with the status ${response.status}.`;
-  if (passingStatuses.has(response.status)) throw new Passing(failedWith);
+  if (transientStatuses.has(response.status)) throw new TransientFailure(failedWith);
   const answer = parseQuietly(text);
   if (isJsonObject(answer) && isJsonObject(answer["error"])) {
     const { message, code, data } = answer["error"];
-    // Some servers put what the contract said one level deeper.
+    // Some servers nest the revert data one level deeper.
     const said = isJsonObject(data) ? data["data"] : data;
     const words = plainLine(clean(typeof message === "string" ? message : "no reason given"));
     throw new RpcRefusal(words, typeof code === "number" ? code : 0, isHexBytes(said) ? said : null);
@@ -116,7 +116,7 @@ function readAnswer(
   return answer["result"];
 }
 
-/** Whether a value is bytes as JSON-RPC writes them. */
+/** Returns true for bytes in JSON-RPC notation. */
 export function isHexBytes(value: unknown): value is `0x${string}` {
   return typeof value === "string" && /^0x(?:[0-9a-fA-F]{2})*$/.test(value);
 }
@@ -129,7 +129,7 @@ function parseQuietly(text: string): unknown {
   }
 }
 
-/** The system's name for a failure to connect (`ECONNREFUSED`), which says nothing about where. */
+/** Returns the error code of a failed connection (`ECONNREFUSED`), which does not reveal the address. */
 function codeOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : null;
   const code = cause instanceof Error && "code" in cause ? cause.code : null;

@@ -1,21 +1,21 @@
-// What can go wrong with a chain's RPC server, in words that may be shown: its URL may hold a provider's key, so no text of the server
-// or of a library goes on without being cleaned of every part of it.
+// Errors of RPC servers, safe to show: the URL may contain a provider's key, so every text of the server or
+// of a library is cleaned of all parts of the URL.
 
 import { cleanText } from "../../core/text.ts";
 
 const maximumMessageLength = 300;
 const shortestSecret = 4;
 
-/** The server is down, slow, or answers what is no answer. Says nothing about the chain. */
+/** The server is down, slow or returns an invalid response. Says nothing about the chain. */
 export class RpcUnavailable extends Error {
   override readonly name = "RpcUnavailable";
 }
 
-/** The server has answered with an error: a call that reverts, a method that it does not have, a limit that is reached. */
+/** The server returned an error: a reverted call, an unknown method, a rate limit. */
 export class RpcRefusal extends Error {
   override readonly name = "RpcRefusal";
   readonly code: number;
-  /** What a contract has reverted with, hexadecimal; `null` for nothing. */
+  /** Revert data in hexadecimal; `null` for none. */
   readonly data: `0x${string}` | null;
 
   constructor(message: string, code: number, data: `0x${string}` | null) {
@@ -24,7 +24,7 @@ export class RpcRefusal extends Error {
     this.data = data;
   }
 
-  /** Whether the contract or the sender's funds refuse the call, rather than the server. */
+  /** True if the contract or insufficient funds caused the error, rather than the server. */
   get isReverted(): boolean {
     return this.code === 3 || this.data !== null || revertedMessage.test(this.message);
   }
@@ -33,7 +33,9 @@ export class RpcRefusal extends Error {
 const revertedMessage =
   /revert|insufficient funds|invalid opcode|invalid jump|out of gas|stack (under|over)flow/i;
 
-/** One line of at most 300 characters without control and formatting characters, for text that strangers have written. */
+/**
+ * Returns untrusted text as one line of at most `limit` characters, without control and format characters.
+ */
 export function plainLine(text: string, limit = maximumMessageLength): string {
   const line = cleanText(text)
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")
@@ -42,14 +44,14 @@ export function plainLine(text: string, limit = maximumMessageLength): string {
   return line.length <= limit ? line : `${line.slice(0, limit).toWellFormed()}…`;
 }
 
-/** Takes every part of a URL out of a text: the whole, host, user, password, path, each part of the path, each value of the query. */
+/** Creates a function that removes the URL and all its parts from a text. */
 export function createUrlCleaner(url: string): (text: string) => string {
   const { href, origin, host, hostname, pathname, search, username, password, searchParams } = new URL(url);
   const parts = [url, href, origin, host, hostname, pathname, search, username, password];
   parts.push(...pathname.split("/"), ...searchParams.values());
   const spellings = new Set(parts.flatMap((part) => [part, decodeQuietly(part), encodeURIComponent(part)]));
   const secrets = [...spellings].filter((part) => part.length >= shortestSecret);
-  // The longest first, so that no half of one stays.
+  // Longest first, so that no part of a longer secret remains.
   secrets.sort((left, right) => right.length - left.length);
   return (text) => secrets.reduce((cleaned, secret) => cleaned.replaceAll(secret, "[hidden]"), text);
 }

@@ -1,5 +1,6 @@
-// ERC-20 contracts as they are: some answer bytes32 where the standard says string, some answer nothing, and anybody can deploy one that
-// lies. What cannot be read is `null` with a note that says why; only a contract that is no token at all is an error.
+// Reads real-world ERC-20 contracts: some return bytes32 instead of string, some return nothing, and anybody
+// can deploy one that lies. Unreadable facts are `null` with a note; only a contract that is no token at all
+// is an error.
 
 import {
   decodeAbiParameters,
@@ -18,16 +19,16 @@ export interface TokenFacts {
   readonly symbol: string | null;
   readonly name: string | null;
   readonly decimals: number | null;
-  /** In the smallest unit. */
+  /** In the smallest unit of the token. */
   readonly totalSupply: bigint | null;
-  /** What a reader of these facts must know. */
+  /** Caveats for the reader of these facts. */
   readonly notes: readonly string[];
 }
 
 const maximumTextLength = 64;
 const maximumDecimals = 255n;
 
-/** What a token says of itself. @throws Error when there is no contract, or it answers nothing that a token would. */
+/** Reads a token's facts. @throws Error if there is no contract, or it responds to no token function. */
 export async function readToken(chain: Chain, token: Address): Promise<TokenFacts> {
   const ask = (functionName: "symbol" | "name" | "decimals" | "totalSupply"): Promise<Outcome<Hex>> =>
     callContract(chain, token, encodeFunctionData({ abi: erc20Abi, functionName }));
@@ -53,7 +54,13 @@ export async function readToken(chain: Chain, token: Address): Promise<TokenFact
   return { ...facts, notes: notesOn(facts) };
 }
 
-/** A holder's balance in the smallest unit. @throws Error when the contract does not tell it. */
+/** Returns the decimals that a contract claims; `null` if it returns no valid number. */
+export async function readTokenDecimals(chain: Chain, token: Address): Promise<number | null> {
+  const data = encodeFunctionData({ abi: erc20Abi, functionName: "decimals" });
+  return readDecimals(await callContract(chain, token, data));
+}
+
+/** Returns a balance in the smallest unit. @throws Error if the contract does not return one. */
 export async function readTokenBalance(chain: Chain, token: Address, holder: Address): Promise<bigint> {
   const data = encodeFunctionData({ abi: erc20Abi, functionName: "balanceOf", args: [holder] });
   const outcome = await callContract(chain, token, data);
@@ -111,7 +118,7 @@ function readString(data: Hex): string | null {
   }
 }
 
-/** Text in the first bytes of a word, as tokens from before the standard have it. */
+/** Decodes a null-terminated bytes32, as tokens from before the standard return. */
 function readBytes32(data: Hex): string | null {
   const bytes = hexToBytes(data);
   const end = bytes.indexOf(0);

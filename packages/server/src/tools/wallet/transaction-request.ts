@@ -1,10 +1,11 @@
-// A transaction that the user's wallet is asked to send: checked as far as this side can, so that a person is never asked for what
-// cannot be sent or would surely fail.
+// Prepares a transaction for the user's wallet. It is validated first, so that a person is never asked to
+// approve one that is invalid or would certainly fail.
 
 import { isHex, size, zeroAddress, type Hex } from "viem";
 import type { ActionRequest } from "../../core/action.ts";
 import type { ToolTurn } from "../../core/ports/tool.ts";
 import { amountOf, readValue } from "./amounts.ts";
+import { describeCall } from "./call-description.ts";
 import { estimateGas, readBalance, type TransactionFields } from "./chain-reads.ts";
 import type { Chain } from "./chains.ts";
 import { RpcUnavailable } from "./rpc-failures.ts";
@@ -15,7 +16,7 @@ const maximumDataBytes = 16 * 1_024;
 
 export type TransactionRequest = Extract<ActionRequest, { kind: "wallet_transaction" }>;
 
-/** What an input describes. @throws RangeError that says which field is wrong. */
+/** Parses the input of a transaction. @throws RangeError naming the invalid field. */
 export function readTransaction(input: TransactionInput, chain: Chain): Omit<TransactionFields, "from"> {
   const to = readAddress(input.to, "to");
   if (to === zeroAddress) throw new RangeError("to is the zero address: what is sent there is lost.");
@@ -23,28 +24,35 @@ export function readTransaction(input: TransactionInput, chain: Chain): Omit<Tra
 }
 
 /**
- * What the user is asked. The transaction is tried before, from the address that the user is said to have; it is not when that is unknown
- * or the chain's server does not answer, because the wallet tries it again.
+ * Creates the request for the user. Simulates the transaction from the user's claimed address first; skips
+ * this if the address is unknown or the RPC server fails, because the wallet simulates it again. `described`
+ * is the same chain with a shorter time limit, for the description.
  *
- * @throws Error with the reason when the transaction is wrong or would fail.
+ * @throws Error with the reason if the transaction is invalid or would fail.
  */
 export async function prepareTransaction(
   input: TransactionInput,
-  chain: Chain,
+  { chain, described }: { readonly chain: Chain; readonly described: Chain },
   turn: ToolTurn,
 ): Promise<TransactionRequest> {
   const fields = readTransaction(input, chain);
+  const { to, value, data } = fields;
+  const description = describeCall(described, to, data);
   const from = addressOfUser(turn)?.address ?? null;
   if (from !== null) {
-    const problem = await foreseeProblem(chain, { ...fields, from });
+    const problem = await predictFailure(chain, { ...fields, from });
     if (problem !== null)
       throw new Error(`The user was not asked, because this transaction would fail: ${problem}.`);
   }
-  const { to, value, data } = fields;
-  return { kind: "wallet_transaction", request: { to, value: value.toString(), data, chain_id: chain.id } };
+  const request = { to, value: value.toString(), data, chain_id: chain.id };
+  const { symbol, decimals } = chain.currency;
+  return {
+    kind: "wallet_transaction",
+    request: { ...request, currency: { symbol, decimals }, call: await description },
+  };
 }
 
-async function foreseeProblem(
+async function predictFailure(
   chain: Chain,
   fields: TransactionFields & { readonly from: Hex },
 ): Promise<string | null> {

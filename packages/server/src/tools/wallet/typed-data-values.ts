@@ -1,4 +1,4 @@
-// Whether the values of typed data fit their types (EIP-712, "Definition of typed structured data").
+// Checks the values of typed data against their types (EIP-712, "Definition of typed structured data").
 
 import { isAddress } from "viem";
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
@@ -14,12 +14,12 @@ function isElementary(type: string): boolean {
   return /^(?:address|bool|string|bytes(?:[1-9]|[12]\d|3[0-2])?)$/.test(type);
 }
 
-/** Whether a type of one's own may be called so. */
+/** Returns true if a struct type may have this name. */
 export function isStructName(name: string): boolean {
   return /^[A-Za-z]\w*$/.test(name) && !/^(?:address|bool|string|function|u?int\d*|bytes\d*)$/.test(name);
 }
 
-/** @throws RangeError with the place when a value has not exactly the fields of its type, or one of them does not fit. */
+/** @throws RangeError with the path if a value has missing, extra or invalid fields. */
 export function checkStruct(
   types: StructTypes,
   name: string,
@@ -71,7 +71,7 @@ function fits(type: string, value: JsonValue): boolean {
   }
 }
 
-/** A number that JSON holds exactly, or decimal or hexadecimal text. */
+/** Accepts a safe integer, or decimal or hexadecimal text. */
 function fitsInteger(value: JsonValue, bits: number, isSigned: boolean): boolean {
   const isNumber = typeof value === "number" && Number.isSafeInteger(value);
   const isText = typeof value === "string" && /^(-?\d{1,78}|0x[0-9a-fA-F]{1,64})$/.test(value);

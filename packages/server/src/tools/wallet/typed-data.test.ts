@@ -11,7 +11,7 @@ const chains: ChainSettings[] = [{ id: 1, name: "Ethereum", rpcURL, currency, co
 const cow = "0xCD2a3d9F938E13CD947Ec05AbC7FE734Df8DD826";
 const bob = "0xbBbBBBBbbBBBbbbBbbBbbbbBBbBbbbbBbBbbBBbB";
 
-/** The example of EIP-712. */
+/** The example from EIP-712. */
 const mail = {
   types: {
     EIP712Domain: [
@@ -42,7 +42,7 @@ const mail = {
 
 const read = (value: object): JsonObject => readTypedData(value as JsonObject, chains);
 
-/** Typed data with one field `x` of a type. */
+/** Creates typed data with one field `x` of a type. */
 function one(type: string, x: JsonValue | undefined, types: object = {}): object {
   const message = x === undefined ? {} : { x };
   return {
@@ -53,8 +53,8 @@ function one(type: string, x: JsonValue | undefined, types: object = {}): object
   };
 }
 
-describe("typed data", () => {
-  it("is passed on as it is, with the hash that EIP-712 gives for its example", () => {
+describe("readTypedData", () => {
+  it("returns valid data unchanged, with the hash of the EIP-712 example", () => {
     const checked = read(mail);
     expect(checked).toEqual(mail);
     expect(hashTypedData(checked as unknown as TypedDataDefinition)).toBe(
@@ -62,7 +62,7 @@ describe("typed data", () => {
     );
   });
 
-  it("gets the type of its domain where it has none, in the order of the standard", () => {
+  it("adds a missing domain type, in the order of the standard", () => {
     const { EIP712Domain, ...types } = mail.types;
     const { verifyingContract, chainId: _, ...domain } = mail.domain;
     const shuffled = { verifyingContract, chainId: "0x1", ...domain };
@@ -79,7 +79,7 @@ describe("typed data", () => {
     [{ chainId: 1, chain: 1 }, "domain has a field that is not in types.EIP712Domain"],
     [{ chainId: 1, verifyingContract: `${cow.slice(0, -1)}5` }, "domain.verifyingContract does not fit"],
     [{ chainId: 1, salt: "0x00" }, "domain.salt does not fit its type bytes32"],
-  ])("with the domain %j is refused", (domain, reason) => {
+  ])("rejects the domain %j", (domain, reason) => {
     expect(() => read({ ...one("bool", true), domain })).toThrow(reason);
   });
 
@@ -106,12 +106,12 @@ describe("typed data", () => {
     [{ Two: [{ name: "a b", type: "bool" }] }, "types.Two"],
     [{ Two: "bool" }, "types.Two"],
     [Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`T${index}`, []])), "more than 64 types"],
-  ])("with the types %j is refused", (types, reason) => {
+  ])("rejects the types %j", (types, reason) => {
     expect(() => read(one("bool", true, types))).toThrow(reason);
   });
 
   it.each([["Nothing"], ["EIP712Domain"], ["toString"], ["__proto__"]])(
-    "with the primary type %s is refused",
+    "rejects the primary type %s",
     (name) => {
       expect(() => read({ ...mail, primaryType: name })).toThrow(
         `primaryType is "${name}", which types does not have`,
@@ -119,7 +119,7 @@ describe("typed data", () => {
     },
   );
 
-  it("shows nothing that is not signed, and signs nothing that is not there", () => {
+  it("rejects fields that would not be signed, and missing fields", () => {
     const extra = { ...mail, message: { ...mail.message, to: { ...mail.message.to, amount: "1" } } };
     expect(() => read(extra)).toThrow(
       "message.to has a field that is not in types.Person, so it would not be signed: amount.",
@@ -148,7 +148,7 @@ describe("typed data", () => {
       ],
     ],
     ["Person[]", [{ name: "Cow", wallet: cow }]],
-  ])("with a %s of %j is accepted, and viem can hash it", (type, value) => {
+  ])("accepts a %s of %j, which viem can hash", (type, value) => {
     const checked = read(one(type, value, { Person: mail.types.Person }));
     expect(hashTypedData(checked as unknown as TypedDataDefinition)).toMatch(/^0x[0-9a-f]{64}$/);
   });
@@ -178,23 +178,23 @@ describe("typed data", () => {
     ["Person", [], "is not an object with the fields of Person"],
     ["bool", null, "does not fit"],
     ["bool", undefined, "message.x is missing"],
-  ])("with a %s of %j is refused", (type, value, reason) => {
+  ])("rejects a %s of %j", (type, value, reason) => {
     expect(() => read(one(type, value, { Person: mail.types.Person }))).toThrow(reason);
   });
 
-  it("that viem does not encode is refused", () => {
+  it("rejects data that viem cannot encode", () => {
     const data = one("intent", { a: true }, { intent: [{ name: "a", type: "bool" }] });
     expect(() => read(data)).toThrow('The typed data is wrong: Struct type "intent" is invalid.');
   });
 
-  it("of more than 16 KiB or 12 levels is refused", () => {
+  it("rejects data of more than 16 KiB or 12 levels", () => {
     expect(() => read(one("string", "x".repeat(16 * 1_024)))).toThrow("more than 16 KiB");
     let deep: JsonValue = 1;
     for (let level = 0; level < 100_000; level += 1) deep = [deep];
     expect(() => read(one("uint8", deep))).toThrow("nested deeper than 12 levels");
   });
 
-  it("with types that refer to themselves costs no more than any other", () => {
+  it("accepts recursive types", () => {
     const tree = { Node: [{ name: "next", type: "Node[]" }] };
     const data = one("Node", { next: [{ next: [] }, { next: [{ next: [] }] }] }, tree);
     expect(read(data)).toMatchObject({ primaryType: "One" });

@@ -1,5 +1,6 @@
-// EIP-712 typed data that the user is asked to sign. Checked more strictly than viem does, because what a person sees must be what is
-// signed: every field has a type and every type has its field, at every level, and the domain names a chain that this App works with.
+// Validates EIP-712 typed data for signing, more strictly than viem: a person must see exactly what is
+// signed. Every field has a type and every type has its field, at every level, and the domain names a
+// configured chain.
 
 import { hashTypedData, type TypedDataDefinition } from "viem";
 import { z } from "zod";
@@ -14,7 +15,7 @@ const maximumDepth = 12;
 const maximumTypes = 64;
 const maximumFields = 64;
 
-/** The fields that a domain may have (EIP-712, "Definition of domainSeparator"), in their order. */
+/** The fields of a domain (EIP-712, "Definition of domainSeparator"), in their order. */
 const domainFields = [
   { name: "name", type: "string" },
   { name: "version", type: "string" },
@@ -38,9 +39,9 @@ const shape = z.strictObject({
 });
 
 /**
- * Typed data as wallets take it: with the domain's type, and `chainId` as a number.
+ * Returns the typed data for wallets: with the domain's type, and `chainId` as a number.
  *
- * @throws RangeError with a sentence about what is wrong and where.
+ * @throws RangeError naming the problem and its path.
  */
 export function readTypedData(value: JsonObject, chains: readonly ChainSettings[]): JsonObject {
   checkSize(value);
@@ -74,7 +75,7 @@ function isDeeper(value: JsonValue, levels: number): boolean {
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
-/** A signature without a chain would count on every chain, so one is required. */
+/** A chain id is required: a signature without one is valid on every chain. */
 function readChainId(value: JsonValue | undefined, chains: readonly ChainSettings[]): number {
   const text = typeof value === "number" ? String(value) : value;
   if (typeof text !== "string" || !/^(\d{1,15}|0x[0-9a-fA-F]{1,12})$/.test(text)) {
@@ -110,7 +111,7 @@ function checkTypes(types: StructTypes): void {
   }
 }
 
-/** The last word has the encoder that wallets have too. */
+/** Final check with a real encoder, as wallets use one. */
 function checkThatItEncodes(typedData: object): void {
   try {
     hashTypedData(typedData as TypedDataDefinition);

@@ -1,4 +1,4 @@
-// What a session knows of its user's wallet. Clients say it and nobody has verified it, so results name where an address came from.
+// The user's wallet as the client claims it. It is not verified, so results name the source of an address.
 
 import { getAddress, isAddress, type Address } from "viem";
 import type { ChainSettings } from "../../core/app-settings.ts";
@@ -8,13 +8,13 @@ import { listChains, unknownChain } from "./chains.ts";
 
 export interface OwnedAddress {
   readonly address: Address;
-  /** Where it comes from, for the model. */
+  /** Source of the address, for the model. */
   readonly source: string;
 }
 
 /**
- * The address that the session's user has, `null` when none is known: the connected wallet of the user state, else the wallet that the
- * session is bound to. An address that is no EVM address, or whose checksum is wrong, counts as none.
+ * Returns the user's address, or `null` if it is unknown: the connected wallet of the user state, else the
+ * wallet that the session is bound to. Ignores text that is not an EVM address or has a wrong checksum.
  */
 export function addressOfUser(turn: ToolTurn): OwnedAddress | null {
   const { evm, isConnected } = readUserState(turn);
@@ -30,7 +30,7 @@ export function addressOfUser(turn: ToolTurn): OwnedAddress | null {
   };
 }
 
-/** The address of an input, else the user's. @throws Error when there is neither, or the checksum is wrong. */
+/** Returns the given address, else the user's. @throws Error if there is none, or the checksum is wrong. */
 export function addressOrUsers(given: string | undefined, turn: ToolTurn): OwnedAddress {
   if (given !== undefined) return { address: readAddress(given, "address"), source: "given" };
   const owned = addressOfUser(turn);
@@ -40,9 +40,9 @@ export function addressOrUsers(given: string | undefined, turn: ToolTurn): Owned
 }
 
 /**
- * The chain of an input, else the one of the user's wallet, else the first that is configured.
+ * Returns the given chain, else the one of the user's wallet, else the first configured one.
  *
- * @throws RangeError when that chain is not configured.
+ * @throws RangeError if that chain is not configured.
  */
 export function chainOrUsers(
   given: number | undefined,
@@ -58,16 +58,16 @@ export function chainOrUsers(
   );
 }
 
-/** The chain that the user's wallet is on, as the client claims it; `null` when it does not say. */
+/** Returns the chain id that the client claims for the user's wallet; `null` if it claims none. */
 export function chainOfUser(turn: ToolTurn): number | null {
   const { evm, isConnected } = readUserState(turn);
   return isConnected ? readChainId(evm["chain_id"]) : null;
 }
 
 /**
- * An address with its checksum (ERC-55). One in small or in capital letters alone has none to check.
+ * Returns an address in checksum format (ERC-55). Input in one letter case has no checksum to verify.
  *
- * @throws RangeError naming `field`, for what is no address and for a wrong checksum: a letter of it was changed.
+ * @throws RangeError naming `field` if the text is not an address or has a wrong checksum.
  */
 export function readAddress(text: string, field: string): Address {
   const address = readAddressQuietly(text);
@@ -87,7 +87,7 @@ function readAddressQuietly(value: JsonValue | undefined): Address | null {
   return isAddress(address) ? getAddress(address) : null;
 }
 
-/** A number, decimal or hexadecimal text, or text as in CAIP-2 (`eip155:1`). */
+/** Parses a number, decimal or hexadecimal text, or a CAIP-2 id (`eip155:1`). */
 function readChainId(value: JsonValue | undefined): number | null {
   const text = typeof value === "number" ? String(value) : value;
   if (typeof text !== "string") return null;
@@ -99,7 +99,7 @@ function readUserState({ userState }: ToolTurn) {
   const { evm, connection } = userState ?? {};
   return {
     evm: isJsonObject(evm) ? evm : {},
-    // Only a clear no: the field is optional.
+    // Connected unless explicitly false: the field is optional.
     isConnected: !isJsonObject(connection) || connection["is_connected"] !== false,
   };
 }

@@ -1,4 +1,4 @@
-// What each wallet tool does. Loaded with the first call, because viem is.
+// Implements the wallet tools. Loaded with the first call, because viem is large.
 
 import type { z } from "zod";
 import type { WalletSettings } from "../../core/app-settings.ts";
@@ -23,12 +23,15 @@ import { addressOrUsers, addressOfUser, chainOfUser, chainOrUsers, readAddress }
 import type { WalletInputs } from "./wallet-inputs.ts";
 
 type Input<Name extends keyof WalletInputs> = z.infer<WalletInputs[Name]>;
-/** Answers JSON; throws an Error whose message a model may read. */
+/** Returns JSON; throws an Error whose message can be shown to a model. */
 type Call<Name extends keyof WalletInputs, Output = unknown> = (
   input: Input<Name>,
   turn: ToolTurn,
   signal: AbortSignal,
 ) => Promise<Output>;
+
+/** Time limit in milliseconds for the chain requests that describe a transaction. */
+const DESCRIPTION_MS = 5_000;
 
 export interface WalletCalls {
   readonly balance: Call<"balance">;
@@ -69,34 +72,39 @@ export function createWalletCalls(settings: WalletSettings, clock: Clock): Walle
         notes: [
           ...notes,
           ...(totalSupply !== null && balance > totalSupply
-            ? ["The contract tells a balance above its total supply, so one of the two is a lie."]
+            ? ["The contract reports a balance above its total supply, so one of the two is wrong."]
             : []),
         ],
       };
     },
-    async tokenInfo({ token, chain_id }, turn, signal) {
-      const chain = chainOf(chain_id, turn, signal);
-      const contract = readAddress(token, "token");
-      const facts = await readToken(chain, contract);
-      const { symbol, name, decimals, totalSupply, notes } = facts;
-      return {
-        chain: summaryOf(chain),
-        token: { address: contract, symbol, name, decimals },
-        total_supply: totalSupply === null ? null : tokenAmount(totalSupply, facts),
-        notes,
-      };
-    },
+    tokenInfo: ({ token, chain_id }, turn, signal) => tokenInfo(chainOf(chain_id, turn, signal), token),
     ensName: (input, turn, signal) => lookUpName(chains, input, turn, signal),
     async estimateGas(input, turn, signal) {
       return await estimate(chainOf(input.chain_id, turn, signal), input, turn);
     },
     async transaction(input, turn, signal) {
-      return await prepareTransaction(input, chainOf(input.chain_id, turn, signal), turn);
+      const chain = chainOf(input.chain_id, turn, signal);
+      const late = new AbortController();
+      const timer = clock.after(DESCRIPTION_MS, () => late.abort());
+      const described = chains.open(chain.id, AbortSignal.any([signal, late.signal]));
+      return await prepareTransaction(input, { chain, described }, turn).finally(() => timer.stop());
     },
     signature: async ({ typed_data }) => ({
       kind: "wallet_signature",
       request: { typed_data: readTypedData(typed_data as JsonObject, chains.settings) },
     }),
+  };
+}
+
+async function tokenInfo(chain: Chain, token: string) {
+  const contract = readAddress(token, "token");
+  const facts = await readToken(chain, contract);
+  const { symbol, name, decimals, totalSupply, notes } = facts;
+  return {
+    chain: summaryOf(chain),
+    token: { address: contract, symbol, name, decimals },
+    total_supply: totalSupply === null ? null : tokenAmount(totalSupply, facts),
+    notes,
   };
 }
 
@@ -145,7 +153,7 @@ async function lookUpName(chains: Chains, input: Input<"ensName">, turn: ToolTur
   return { chain: summaryOf(chain), address: owner.address, address_source: owner.source, name };
 }
 
-/** The named chain; else the one of the user's wallet when it has ENS, else the first that has. */
+/** Returns the given chain; else the user's if it has ENS, else the first one that has. */
 async function chainWithEns(
   chains: Chains,
   given: number | undefined,

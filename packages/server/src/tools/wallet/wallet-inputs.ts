@@ -1,4 +1,4 @@
-// What the wallet tools take. The same schemas tell a model what to send and check what it has sent. Without viem, so that an App
+// Input schemas of the wallet tools, for the model and for checking its calls. Free of viem, so that an App
 // without a wallet never loads it.
 
 import { z } from "zod";
@@ -44,7 +44,7 @@ function text(pattern: RegExp, description: string) {
   return z.string().regex(pattern).describe(description);
 }
 
-/** Checksums are checked later, where a message can say what to do. */
+/** Checksums are checked later, where the error message can say what to do. */
 function address(description: string) {
   return text(/^0x[0-9a-fA-F]{40}$/, description);
 }

@@ -1,6 +1,8 @@
-// Against a real chain: Hardhat's node, started by the test.
+// Tests against a real chain: a Hardhat node that the test starts.
 
 import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import {
   encodeAbiParameters,
@@ -16,6 +18,7 @@ import {
 } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
+import { Hidden } from "../../core/hidden.ts";
 import { createInputCheck } from "../input-check.ts";
 import { cannedContract, type CannedAnswer } from "./testing/canned-contract.ts";
 import { localChainId, startLocalChain, type LocalChain } from "./testing/local-chain.ts";
@@ -41,7 +44,7 @@ afterAll(() => chain.close());
 const summary = { id: localChainId, name: "Local" };
 const ether = (raw: string, formatted: string) => ({ raw, formatted, symbol: "ETH", decimals: 18 });
 
-/** What a token answers to the questions without parameters, and to the balance of Bob. */
+/** Encodes the calls of a token without parameters, and of `balanceOf`. */
 const question = (functionName: "symbol" | "name" | "decimals" | "totalSupply"): Hex =>
   encodeFunctionData({ abi: erc20Abi, functionName });
 const balanceOf = (holder: Address): Hex =>
@@ -51,7 +54,7 @@ const text = (value: string): Hex => encodeAbiParameters([{ type: "string" }], [
 const deploy = (...answers: CannedAnswer[]): Promise<Address> => chain.deploy(cannedContract(answers));
 
 describe("the wallet tools", () => {
-  it("have schemas that the registry can read, and read alone", () => {
+  it("have schemas that the registry accepts, and the effect `read`", () => {
     expect(wallet.tools.map(({ name, effect }) => [name, effect])).toEqual([
       ["wallet_balance", "read"],
       ["wallet_token_balance", "read"],
@@ -64,12 +67,12 @@ describe("the wallet tools", () => {
     const [balance] = wallet.tools.map((tool) => createInputCheck(tool));
     expect(balance?.({})).toBeNull();
     expect(balance?.({ address: alice, chain_id: localChainId })).toBeNull();
-    expect(balance?.({ chain_id: 5 })).toContain("chain_id");
+    expect(balance?.({ chain_id: 5 })).toContain(`chain_id: Invalid input: expected ${localChainId}`);
     expect(balance?.({ address: "vitalik.eth" })).toContain("address");
     expect(balance?.({ owner: alice })).toContain("owner");
   });
 
-  it("load viem with the first call, so that an App without them never does", async () => {
+  it("load viem with the first call only", async () => {
     const url = new URL("wallet-tools.ts", import.meta.url);
     const program = `
       import { registerHooks } from "node:module";
@@ -91,7 +94,7 @@ describe("the wallet tools", () => {
 });
 
 describe("wallet_balance", () => {
-  it("tells what an address has, raw and formatted", async () => {
+  it("returns the balance of an address, raw and formatted", async () => {
     const poor = "0x00000000000000000000000000000000000A11cE";
     expect(await wallet.call("wallet_balance", { address: poor.toLowerCase() })).toMatchObject({
       address_source: "given",
@@ -105,7 +108,7 @@ describe("wallet_balance", () => {
     expect(balance).toEqual(ether("1500000000000000001", "1.500000000000000001"));
   });
 
-  it("takes the connected wallet, else the one that the session is bound to, and says so", async () => {
+  it("uses the connected wallet, else the one that the session is bound to, and names the source", async () => {
     const both = { ...connected(bob), publicKey: alice.toLowerCase() };
     expect(await wallet.call("wallet_balance", {}, both)).toMatchObject({
       address: bob,
@@ -124,7 +127,7 @@ describe("wallet_balance", () => {
     );
   });
 
-  it("refuses an address whose checksum is wrong, and knows that capital letters alone have none", async () => {
+  it("rejects a wrong checksum, and accepts capital letters without one", async () => {
     const wrong = alice.replace(/[a-f]/, (letter) => letter.toUpperCase());
     await expect(wallet.call("wallet_balance", { address: wrong })).rejects.toThrow(
       "address has a wrong checksum, so a letter of it was changed.",
@@ -135,7 +138,7 @@ describe("wallet_balance", () => {
   });
 
   it.each([[localChainId], ["31337"], ["0x7a69"], ["0x7A69"], ["eip155:31337"]])(
-    "understands the chain %j in the user state",
+    "parses the chain id %j in the user state",
     async (chainId) => {
       const two = createWalletCaller(
         [{ ...chain.settings, id: 1, name: "Ethereum" }, chain.settings],
@@ -148,7 +151,7 @@ describe("wallet_balance", () => {
   );
 
   it.each([[null], ["some chain"], [""], [1.5]])(
-    "takes the first chain when the user state says %j",
+    "uses the first chain if the chain id in the user state is %j",
     async (chainId) => {
       const two = createWalletCaller(
         [chain.settings, { ...chain.settings, id: 1, name: "Ethereum" }],
@@ -160,7 +163,7 @@ describe("wallet_balance", () => {
     },
   );
 
-  it("answers for no other chain than the user's without being told to", async () => {
+  it("rejects an unconfigured chain of the user, unless another chain is given", async () => {
     await expect(wallet.call("wallet_balance", {}, connected(alice, 5))).rejects.toThrow(
       "The user's wallet is on the chain 5, which is not configured. Name one of these as chain_id: 31337 (Local).",
     );
@@ -187,7 +190,7 @@ describe("wallet_token_balance and wallet_token_info", () => {
     });
   });
 
-  it("read a token that answers bytes32", async () => {
+  it("read a token that returns bytes32", async () => {
     const maker = await deploy(
       { call: question("symbol"), returns: stringToHex("MKR", { size: 32 }) },
       { call: question("name"), returns: stringToHex("Maker", { size: 32 }) },
@@ -199,7 +202,7 @@ describe("wallet_token_balance and wallet_token_info", () => {
     });
   });
 
-  it("give amounts raw when a token does not tell its decimals, and say so", async () => {
+  it("return raw amounts and a note if a token has no decimals", async () => {
     const silent = await deploy(
       { call: balanceOf(bob), returns: number(77n) },
       { call: question("totalSupply"), returns: number(99n) },
@@ -215,7 +218,7 @@ describe("wallet_token_balance and wallet_token_info", () => {
     });
   });
 
-  it("believe no nonsense and clean what strangers have written", async () => {
+  it("ignore invalid values and clean untrusted text", async () => {
     const liar = await deploy(
       { call: question("symbol"), returns: text(`US\u202eD\u0000C\n\n${"!".repeat(5_000)}`) },
       { call: question("name"), returns: `${number(2n ** 255n)}${number(7n).slice(2)}` as Hex },
@@ -227,12 +230,12 @@ describe("wallet_token_balance and wallet_token_info", () => {
     expect(answer).toMatchObject({
       token: { symbol: `USDC ${"!".repeat(59)}…`, name: null, decimals: null },
       notes: expect.arrayContaining([
-        "The contract tells a balance above its total supply, so one of the two is a lie.",
+        "The contract reports a balance above its total supply, so one of the two is wrong.",
       ]),
     });
   });
 
-  it("say when there is no contract, no token, or a token that refuses", async () => {
+  it("report a missing contract, a contract that is no token, and a revert", async () => {
     const at = { address: bob };
     await expect(wallet.call("wallet_token_balance", { token: bob, ...at })).rejects.toThrow(
       `There is no contract at ${bob} on Local (chain 31337).`,
@@ -261,7 +264,7 @@ describe("wallet_token_balance and wallet_token_info", () => {
 });
 
 describe("wallet_estimate_gas", () => {
-  it("tells gas, price and fee", async () => {
+  it("returns gas, price and fee", async () => {
     const answer = (await wallet.call(
       "wallet_estimate_gas",
       { to: bob, value_ether: "0.5" },
@@ -277,7 +280,7 @@ describe("wallet_estimate_gas", () => {
     expect(BigInt(answer.fee.raw)).toBe(BigInt(answer.gas) * BigInt(answer.gas_price.raw));
   });
 
-  it("tells why a transaction would fail", async () => {
+  it("reports why a transaction would fail", async () => {
     const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [alice, 5n] });
     await expect(wallet.call("wallet_estimate_gas", { to: token, data, from: bob })).rejects.toThrow(
       'This transaction would fail: "ERC20: transfer amount exceeds balance".',
@@ -307,7 +310,7 @@ describe("wallet_estimate_gas", () => {
     [{ data: "0x123" }, "data"],
     [{ data: `0x${"00".repeat(16 * 1_024 + 1)}` }, "more than 16 KiB"],
     [{ to: "0x0000000000000000000000000000000000000000" }, "zero address"],
-  ])("refuses %j", async (wrong, reason) => {
+  ])("rejects %j", async (wrong, reason) => {
     await expect(wallet.call("wallet_estimate_gas", { to: bob, ...wrong }, connected(alice))).rejects.toThrow(
       reason,
     );
@@ -318,11 +321,18 @@ describe("wallet_estimate_gas", () => {
 });
 
 describe("wallet_request_transaction", () => {
-  it("asks for the transaction in wei, with checksums and the chain", async () => {
+  it("requests the transaction in wei, with checksums and the chain", async () => {
     const input = { to: bob.toLowerCase(), value_ether: "1.25" };
     expect(await wallet.ask("wallet_request_transaction", input, connected(alice))).toEqual({
       kind: "wallet_transaction",
-      request: { to: bob, value: "1250000000000000000", data: "0x", chain_id: localChainId },
+      request: {
+        to: bob,
+        value: "1250000000000000000",
+        data: "0x",
+        chain_id: localChainId,
+        currency: { symbol: "ETH", decimals: 18 },
+        call: null,
+      },
     });
     const inWei = { to: bob, value_wei: "7", data: "0xABcd" };
     expect(await wallet.ask("wallet_request_transaction", inWei)).toMatchObject({
@@ -330,7 +340,7 @@ describe("wallet_request_transaction", () => {
     });
   });
 
-  it("does not ask for what would fail; the call says why", async () => {
+  it("does not request a transaction that would fail, and reports why when called", async () => {
     const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [alice, 5n] });
     const fails = [
       [{ to: token, data }, '"ERC20: transfer amount exceeds balance"'],
@@ -343,7 +353,75 @@ describe("wallet_request_transaction", () => {
     }
   });
 
-  it("is never run by this side, even when nothing is wrong with it", async () => {
+  /** Returns the description of a transaction's call. */
+  async function describedCall(to: Address, data: Hex, of: WalletCaller = wallet) {
+    const asked = await of.ask("wallet_request_transaction", { to, data });
+    if (asked?.kind !== "wallet_transaction") throw new Error("Nothing was asked.");
+    return asked.request.call;
+  }
+  const sending = (amount: bigint): Hex =>
+    encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [bob, amount] });
+  const described = (contract: Address, decimals: number | null, amount = "25000000") => ({
+    function: "transfer(address to, uint256 amount)",
+    arguments: [
+      { name: "to", type: "address", value: bob },
+      { name: "amount", type: "uint256", value: amount, token: contract, decimals },
+    ],
+  });
+
+  it("describes a token call with the decimals that the token claims", async () => {
+    const usdc = await deploy({ call: question("decimals"), returns: number(6n) });
+    expect(await describedCall(usdc, sending(25_000_000n))).toEqual(described(usdc, 6));
+    expect(await describedCall(token, sending(25_000_000n))).toEqual(described(token, 18));
+  });
+
+  it.each<readonly [string, CannedAnswer]>([
+    ["reverts", { call: question("decimals"), reverts: "0x" }],
+    ["returns no bytes", { call: question("decimals"), returns: "0x" }],
+    ["returns one byte", { call: question("decimals"), returns: "0x06" }],
+    ["returns more than a word", { call: question("decimals"), returns: `${number(6n)}00` }],
+    ["returns more than the maximum", { call: question("decimals"), returns: number(256n) }],
+  ])("keeps amounts raw if the token's decimals() %s", async (_what, answer) => {
+    const strange = await deploy(answer);
+    expect(await describedCall(strange, sending(25_000_000n))).toEqual(described(strange, null));
+  });
+
+  it("looks up the decimals of at most four tokens in a batch", async () => {
+    const tokens: Address[] = [];
+    for (let count = 0; count < 5; count += 1)
+      tokens.push(await deploy({ call: question("decimals"), returns: number(6n) }));
+    const data = encodeFunctionData({
+      abi: parseAbi(["function transferFrom((address,address,uint160,address)[])"]),
+      args: [tokens.map((one) => [alice, bob, 5n, one] as const)],
+    });
+    const call = await describedCall(token, data);
+    const amounts = call?.arguments.filter(({ decimals }) => decimals !== undefined);
+    expect(amounts?.map(({ decimals }) => decimals)).toEqual([6, 6, 6, 6, null]);
+  });
+
+  it("does not describe non-canonical data, unknown functions and calls without a contract", async () => {
+    expect(await describedCall(token, `${sending(5n)}00`)).toBeNull();
+    expect(await describedCall(token, "0x12345678")).toBeNull();
+    expect(await describedCall(bob, sending(5n))).toBeNull();
+  });
+
+  it("describes the bytes alone if the chain does not respond within five seconds", async () => {
+    const isAsked = Promise.withResolvers<void>();
+    const silent = createServer(() => isAsked.resolve());
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as AddressInfo;
+    const clock = new ManualClock();
+    const settings = { ...chain.settings, rpcURL: new Hidden(`http://127.0.0.1:${port}`) };
+    const call = describedCall(token, sending(5n), createWalletCaller([settings], clock));
+    await isAsked.promise;
+    await clock.advance(5_000);
+    expect(await call).toEqual(described(token, null, "5"));
+    expect(clock.timers).toBe(0);
+    silent.closeAllConnections();
+    silent.close();
+  });
+
+  it("is never executed by the service", async () => {
     const before = await chain.request("eth_blockNumber");
     await expect(wallet.call("wallet_request_transaction", { to: bob }, connected(alice))).rejects.toThrow(
       "call the tool again",
@@ -351,7 +429,7 @@ describe("wallet_request_transaction", () => {
     expect(await chain.request("eth_blockNumber")).toBe(before);
   });
 
-  it("asks for what moves the balance that the next call reads", async () => {
+  it("requests a transaction that changes the balance that the next call returns", async () => {
     const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [bob, 10n ** 18n] });
     const asked = await wallet.ask("wallet_request_transaction", { to: token, data }, connected(alice));
     if (asked?.kind !== "wallet_transaction") throw new Error("Nothing was asked.");
@@ -369,7 +447,7 @@ describe("wallet_request_transaction", () => {
 });
 
 describe("wallet_request_signature", () => {
-  it("asks for typed data that a wallet signs as it is", async () => {
+  it("requests typed data that a wallet signs unchanged", async () => {
     const typedData = {
       types: {
         Mail: [
@@ -393,7 +471,7 @@ describe("wallet_request_signature", () => {
     ).toBe(alice);
   });
 
-  it("does not ask for another chain; the call says why", async () => {
+  it("does not request a signature for another chain, and reports why when called", async () => {
     const typed_data = { types: { A: [] }, primaryType: "A", domain: { chainId: 1 }, message: {} };
     expect(await wallet.ask("wallet_request_signature", { typed_data })).toBeNull();
     await expect(wallet.call("wallet_request_signature", { typed_data })).rejects.toThrow(

@@ -1,4 +1,5 @@
-// The wallet tools of an App (contract section 4). This file is all that an App without them ever loads; viem comes with the first call.
+// The wallet tools of an App (contract section 4). Other Apps never load this; viem is loaded with the first
+// call.
 
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import { z } from "zod";
@@ -22,8 +23,8 @@ interface WalletToolTexts {
 type Load = () => Promise<WalletCalls>;
 
 /**
- * The tools that read chains and ask the user's wallet. The requests never run: their `ask` is answered by the person, and where it asks
- * nothing `execute` says what is wrong with the request.
+ * Creates the tools that read chains and ask the user's wallet. The person's decision is the result of a
+ * request, so its `execute` runs only if `ask` returned nothing, and reports what is wrong with the request.
  */
 export function createWalletTools(settings: WalletSettings, parts: WalletToolParts): readonly Tool[] {
   const inputs = createWalletInputs(settings.chains);
@@ -118,7 +119,7 @@ function asking<Input>(
       try {
         return await prepare(readInput(schema, input), turn, new AbortController().signal);
       } catch {
-        // Nothing is asked; the call that follows tells the model why.
+        // Asks nothing; the call that follows reports the error to the model.
         return null;
       }
     },
@@ -133,7 +134,7 @@ function asking<Input>(
 
 function describe(texts: WalletToolTexts, schema: z.ZodType): Omit<Tool, "execute"> {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { target: "draft-7", io: "input" });
-  // Everything is read here; a request is not run again by this side, so a crash repeats no more than its checks.
+  // All tools only read: the service never executes a request, so a crash repeats its checks at most.
   return { ...texts, inputSchema: inputSchema as JSONSchema7, effect: "read" };
 }
 

@@ -1,4 +1,4 @@
-// A dispatcher as its tests need it: runs end, and transactions happen, when the test says so.
+// A dispatcher for tests, in which the test ends runs and commits transactions.
 
 import { ManualClock } from "../../../test/manual-clock.ts";
 import type { Logger } from "../../core/ports/logger.ts";
@@ -12,7 +12,7 @@ export interface Run {
   readonly turn: StartedTurn;
   readonly signal: AbortSignal;
   end(): void;
-  breakDown(): void;
+  crash(): void;
 }
 
 export interface DispatcherTrial {
@@ -20,13 +20,13 @@ export interface DispatcherTrial {
   readonly queue: TurnQueue;
   readonly running: RunningTurns;
   readonly dispatcher: Dispatcher;
-  /** Runs that have not ended, in the order in which they began. */
+  /** Active runs, in the order of their start. */
   readonly runs: Run[];
-  readonly settled: number[];
+  readonly applied: number[];
   readonly logged: string[];
-  /** How often other processes were told that turns wait. */
+  /** Number of notifications to other processes. */
   readonly called: { readonly count: number };
-  /** Sends a chat whose transaction happens when the test says so. */
+  /** Sends a chat whose transaction the test commits. */
   chat(provider?: string, rejected?: boolean): void;
 }
 
@@ -34,26 +34,26 @@ export interface TrialOptions {
   readonly total?: number;
   readonly byProvider?: Readonly<Record<string, number>>;
   readonly maxWaiting?: number;
-  /** Whether runs end when they are aborted. */
-  readonly obedient?: boolean;
-  readonly settle?: () => void;
+  /** If true, runs end on abort. */
+  readonly honorsAbort?: boolean;
+  readonly apply?: () => void;
   readonly isAlone?: boolean;
 }
 
-/** A dispatcher that has started, with a queue whose transactions happen when the test says so. */
+/** Starts a dispatcher over a queue whose transactions the test commits. */
 export async function start(options: TrialOptions = {}): Promise<DispatcherTrial> {
   const clock = new ManualClock();
   const total = options.total ?? 1;
   const queue = new TurnQueue(total);
   const running = new RunningTurns({ total, byProvider: options.byProvider ?? {} });
   const runs: Run[] = [];
-  const settled: number[] = [];
+  const applied: number[] = [];
   const called = { count: 0 };
   const logged: string[] = [];
   const log = (_fields: unknown, message: string): void => void logged.push(message);
   const logger: Logger = { debug: log, info: log, warn: log, error: log };
   const dispatcher = new Dispatcher({
-    // The rest of the port is the turns' own, which nobody here runs.
+    // The dispatcher uses only this part of the port.
     store: queue as unknown as TurnStore,
     running,
     clock,
@@ -62,21 +62,21 @@ export async function start(options: TrialOptions = {}): Promise<DispatcherTrial
     logger,
     run: (turn, signal) => {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      if (options.obedient ?? true) signal.addEventListener("abort", () => resolve());
-      const run = { turn, signal, end: resolve, breakDown: () => reject(new Error("defect")) };
+      if (options.honorsAbort ?? true) signal.addEventListener("abort", () => resolve());
+      const run = { turn, signal, end: resolve, crash: () => reject(new Error("defect")) };
       runs.push(run);
       return promise.finally(() => {
         runs.splice(runs.indexOf(run), 1);
         queue.end();
       });
     },
-    settle: ({ session }) => {
-      settled.push(session.key);
-      options.settle?.();
+    apply: ({ session }) => {
+      applied.push(session.key);
+      options.apply?.();
     },
     maxWaiting: options.maxWaiting ?? 100,
     isAlone: options.isAlone ?? true,
-    callOthers: () => (called.count += 1),
+    notifyOthers: () => (called.count += 1),
   });
   const started = dispatcher.start();
   await queue.commitAll();
@@ -84,10 +84,10 @@ export async function start(options: TrialOptions = {}): Promise<DispatcherTrial
   await queue.commitAll();
   const chat = (provider?: string, rejected?: boolean): void =>
     void queue.chat(dispatcher.reserve(), provider, rejected);
-  return { clock, queue, running, dispatcher, runs, settled, logged, called, chat };
+  return { clock, queue, running, dispatcher, runs, applied, logged, called, chat };
 }
 
-/** Numbers of the turns that run. */
+/** Returns the numbers of the running turns. */
 export function numbers(runs: readonly Run[]): number[] {
   return runs.map(({ turn }) => turn.turn);
 }

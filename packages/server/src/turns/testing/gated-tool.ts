@@ -3,7 +3,7 @@ import type { Tool } from "../../core/ports/tool.ts";
 import { callKey } from "../call-key.ts";
 import { startedTurn } from "./started-turn.ts";
 
-/** A tool whose calls end when a test says so. */
+/** A tool whose calls the test ends. */
 export class GatedTool implements Tool {
   readonly name: string;
   readonly description = "A tool";

@@ -3,10 +3,10 @@ import type { ToolOutcomeInput } from "../../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../../core/json.ts";
 import type { MessageRecord, StepCall } from "../../core/message.ts";
 import type { PastTurn } from "../../core/ports/turn-store.ts";
-import type { StartedTurn, StepRecord } from "../../core/turn.ts";
-import type { TurnFailure, TurnJournal } from "../journal.ts";
+import type { StartedTurn, StepRecord, TurnFailure } from "../../core/turn.ts";
+import type { TurnJournal } from "../journal.ts";
 
-/** A journal that remembers what it is told, in order, and takes or refuses it as a test says. */
+/** A journal that records writes in order, and accepts or refuses them as configured. */
 export class RecordingJournal implements TurnJournal {
   readonly entries: string[] = [];
   readonly steps: StepRecord[] = [];
@@ -16,7 +16,7 @@ export class RecordingJournal implements TurnJournal {
   said = "";
   failure: TurnFailure | null = null;
   isClosed = false;
-  /** Called before each write; what it answers is what the write answers. */
+  /** Called before each write; its result is the write's result. */
   onWrite: (entry: string) => boolean | Promise<boolean> = () => true;
   readonly #turn: StartedTurn;
   readonly #before: readonly PastTurn[];

@@ -1,6 +1,6 @@
 import type { StartedTurn } from "../../core/turn.ts";
 
-/** A turn that was just started; what a test cares about replaces the rest. */
+/** Returns a just started turn with the given overrides. */
 export function startedTurn(turn: Partial<StartedTurn> = {}): StartedTurn {
   return {
     sessionId: "00000000-0000-4000-8000-000000000001",

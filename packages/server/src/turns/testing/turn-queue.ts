@@ -1,19 +1,20 @@
-// The part of a store that a dispatcher sees, in which every transaction waits until a test lets it happen: so a test decides what
-// comes between asking and answering. Transactions happen in the order in which they were asked for, as in the real one.
+// A fake turn store for dispatcher tests. Every transaction waits until the test commits it, so a test
+// controls what happens between a request and its answer. Transactions run in request order, as in a real
+// store.
 
 import { providerOf } from "../../core/rig.ts";
 import type { Committed } from "../../core/ports/session-store.ts";
 import type { TurnStore } from "../../core/ports/turn-store.ts";
 import { newSession } from "../../core/session.ts";
 import type { StartedTurn } from "../../core/turn.ts";
-import type { Reservation } from "../dispatching.ts";
+import type { Reservation } from "../reservation.ts";
 import { startedTurn } from "./started-turn.ts";
 
 export interface QueuedTurn {
-  /** Counts chats; the oldest has the lowest. */
+  /** Number of the chat, counted from 1. */
   readonly number: number;
   readonly provider: string;
-  /** How many chats there were when it began to wait. */
+  /** Number of chats when it started waiting. */
   readonly since: number;
 }
 
@@ -23,23 +24,23 @@ export class TurnQueue
   implements Pick<TurnStore, "claim" | "countWaiting" | "releaseDeadLeases" | "handBack">
 {
   readonly waiting: QueuedTurn[] = [];
-  /** What `releaseDeadLeases` was asked for. */
+  /** Arguments of `releaseDeadLeases`. */
   readonly releasedFor: (string | null)[] = [];
-  /** Epochs of the turns that were handed back. */
+  /** Epochs of handed back turns. */
   readonly handedBack: number[] = [];
-  /** What chats that started at once found waiting at that moment, beyond the places that were left then. */
+  /** Waiting turns beyond the free slots that a chat overtook by starting at once. */
   readonly overtaken: QueuedTurn[] = [];
-  /** Places that running turns leave. */
-  #places: number;
-  /** Asked for, and not happened yet. */
+  /** Free slots. */
+  #slots: number;
+  /** Requested, uncommitted transactions. */
   readonly #asked: (() => void)[] = [];
   #chats = 0;
   #epoch = 0;
-  /** Claims that will fail, or turns handed back. */
+  /** Number of upcoming `claim` or `handBack` calls that fail. */
   failures = 0;
 
-  constructor(places: number) {
-    this.#places = places;
+  constructor(slots: number) {
+    this.#slots = slots;
   }
 
   get pending(): number {
@@ -78,40 +79,44 @@ export class TurnQueue
     return Promise.resolve(epochs.length);
   }
 
-  /** A chat of a session of its own, as the conversations make it. */
-  async chat({ claim, fullProviders, settle }: Reservation, provider = "p", rejected = false): Promise<void> {
+  /** Runs a chat in a new session, as the conversations service does. */
+  async chat(
+    { claim, fullProviders, complete }: Reservation,
+    provider = "p",
+    rejected = false,
+  ): Promise<void> {
     const number = (this.#chats += 1);
     const turn = { number, provider, since: number };
     let started: StartedTurn | null = null;
-    let waitsFor: "a place" | null = null;
+    let waitingFor: "slot" | null = null;
     try {
       await this.#ask(() => {
         if (rejected) throw new Error("409");
         if (claim === null || fullProviders.includes(provider)) this.waiting.push(turn);
         else {
           started = this.#begin(turn);
-          this.overtaken.push(...this.waiting.filter(({ since }) => since < number).slice(this.#places));
+          this.overtaken.push(...this.waiting.filter(({ since }) => since < number).slice(this.#slots));
         }
       });
-      if (started === null) waitsFor = "a place";
+      if (started === null) waitingFor = "slot";
     } catch {
-      // Rejected: there is nothing to run.
+      // Rejected: no turn to run.
     } finally {
-      settle(started, waitsFor);
+      complete(started, waitingFor);
     }
   }
 
-  /** A turn that was begun has ended. */
+  /** Frees the slot of an ended turn. */
   end(): void {
-    this.#places += 1;
+    this.#slots += 1;
   }
 
-  /** A turn whose lease has run out waits again, as the oldest. */
+  /** Queues a turn with an expired lease again, as the oldest. */
   release({ turn, model }: StartedTurn): void {
     this.waiting.unshift({ number: turn, provider: providerOf(model), since: this.#chats });
   }
 
-  /** Lets the oldest transaction that was asked for happen, and everything that follows from it. */
+  /** Commits the oldest requested transaction and waits for its effects. */
   async commit(): Promise<void> {
     this.#asked.shift()?.();
     await rounds();
@@ -134,10 +139,10 @@ export class TurnQueue
     });
   }
 
-  /** The turn is the chat's number, so that a test can tell which one runs. */
+  /** Starts a turn whose number is the chat's, so that a test can identify it. */
   #begin({ number, provider }: Omit<QueuedTurn, "since">): StartedTurn {
     const epoch = (this.#epoch += 1);
-    this.#places -= 1;
+    this.#slots -= 1;
     const sessionId = `session-${number}`;
     return startedTurn({ sessionId, sessionKey: number, turn: number, epoch, model: `${provider}/m` });
   }
@@ -149,7 +154,7 @@ export class TurnQueue
   }
 }
 
-/** Everything that can happen without the store has happened. */
+/** Waits until nothing more can happen without the store. */
 async function rounds(): Promise<void> {
   for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -5,6 +5,7 @@ import { AdminSession, AdminSessionDetail, AdminSessionPage } from "../../docume
 import { refusals } from "../../operation.ts";
 import { AppName, IdPath, limitUpTo } from "../../parameters.ts";
 import type { HttpApp } from "../route-parts.ts";
+import { sendRecords } from "../send-array.ts";
 import { ADMIN, type AdminParts } from "./admin-route-parts.ts";
 
 const PAGE_MAX = 200;
@@ -104,8 +105,10 @@ function look(app: HttpApp, { service }: AdminParts): void {
       },
     },
     async (request, reply) => {
+      const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX } = request.query;
-      return reply.send([...(await service.messages(request.params.id, after, limit))]);
+      const page = await service.messages(id, after, limit);
+      return sendRecords(reply, `/api/admin/sessions/${id}/messages`, limit, page);
     },
   );
 }
@@ -120,7 +123,7 @@ function change(app: HttpApp, { service }: AdminParts): void {
         description: "Stops its turn and what is queued behind it; the same for one that is idle.",
         ...ADMIN,
         params: IdPath,
-        response: { 200: AdminSession, ...refusals(401, 404, 413, 415, 429, 503, 507) },
+        response: { 200: AdminSession, ...refusals(401, 404, 413, 429, 503, 507) },
       },
     },
     (request) => service.interrupt(request.params.id),
@@ -139,8 +142,7 @@ function change(app: HttpApp, { service }: AdminParts): void {
       },
     },
     async (request) => {
-      await service.remove(request.params.id);
-      return { session_id: request.params.id, deleted: true as const };
+      return { session_id: await service.remove(request.params.id), deleted: true as const };
     },
   );
 }

@@ -1,4 +1,4 @@
-// A registry with one App that has MCP servers, for tests.
+// Creates a registry with one App that has MCP servers.
 
 import { ManualClock } from "../../../../test/manual-clock.ts";
 import type { McpServerSettings } from "../../../core/app-settings.ts";
@@ -31,7 +31,7 @@ interface CallOptions {
 
 interface McpToolsOptions {
   readonly clock?: Clock;
-  /** By client, then by slot. */
+  /** By client id, then by secret name. */
   readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly slots?: readonly string[];
   readonly isVaultBroken?: () => boolean;

@@ -1,4 +1,4 @@
-// An MCP server over HTTP that does what a test tells it to, the wrong things above all.
+// An MCP server over HTTP whose behaviour, mostly misbehaviour, is scripted by a test.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,11 +8,11 @@ export interface McpRequest {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly headers: IncomingMessage["headers"];
-  /** Resolves when the connection is gone, for whatever reason. */
+  /** Resolves when the connection is closed for any reason. */
   readonly closed: Promise<void>;
 }
 
-/** Answers a request: a value is the `result`; `undefined` when it has answered by itself, or never will. */
+/** Returns the `result` of a request; `undefined` if it has written the response itself, or never will. */
 type Answer = (request: McpRequest, response: ServerResponse) => unknown;
 
 const INITIALIZED = {
@@ -23,18 +23,18 @@ const INITIALIZED = {
 
 export class ScriptedMcp {
   readonly requests: McpRequest[] = [];
-  /** As `tools/list` gives them. */
+  /** The tools that `tools/list` returns. */
   tools: readonly object[] = [{ name: "work", inputSchema: { type: "object" } }];
-  /** What `tools/call` does. */
+  /** Handles `tools/call`. */
   call: Answer = () => ({ content: [{ type: "text", text: "done" }] });
-  /** Goes before everything else; `undefined` for the usual answer. */
+  /** Called before everything else; `undefined` continues with the default response. */
   before: (request: McpRequest, response: ServerResponse) => "answered" | undefined = () => undefined;
-  /** Streams that were opened for what the server has to say by itself. */
+  /** Open streams for unsolicited server messages. */
   readonly streams: ServerResponse[] = [];
   readonly #server = createServer((request, response) => void this.#receive(request, response));
   #port = 0;
 
-  /** Starts it, again on the same port. */
+  /** Starts the server, after a stop on the same port. */
   async start(): Promise<this> {
     await new Promise<void>((resolve) => this.#server.listen(this.#port, "127.0.0.1", resolve));
     this.#port = (this.#server.address() as AddressInfo).port;
@@ -49,7 +49,7 @@ export class ScriptedMcp {
     return this.requests.filter((request) => request.method === method);
   }
 
-  /** Says something on every stream that is open. */
+  /** Sends a notification on every open stream. */
   notify(method: string): void {
     for (const stream of this.streams) writeMessage(stream, { jsonrpc: "2.0", method });
   }
@@ -111,13 +111,13 @@ function sendJson(response: ServerResponse, body: unknown): void {
   response.end(JSON.stringify(body));
 }
 
-/** Begins a stream, or goes on with it. */
+/** Writes a message of an event stream; starts the stream first if necessary. */
 export function writeMessage(response: ServerResponse, message: object): void {
   if (!response.headersSent) response.writeHead(200, { "content-type": "text/event-stream" });
   response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
 }
 
-/** What a tool says of its progress. */
+/** Writes a progress notification. */
 export function writeProgress(response: ServerResponse, { params }: McpRequest, progress: number): void {
   const { progressToken } = params["_meta"] as { progressToken: unknown };
   writeMessage(response, {

@@ -8,14 +8,14 @@ import type { McpTools } from "./opened-mcp.ts";
 export interface ScriptedServer {
   readonly server: ScriptedMcp;
   readonly clock: ManualClock;
-  /** Tools of this server. */
+  /** Creates a registry with this server. */
   readonly open: (
     headers?: Readonly<Record<string, string>>,
     effects?: Readonly<Record<string, ToolEffect>>,
   ) => McpTools;
 }
 
-/** A server of its own for each test of a file, which does what the test says. */
+/** Starts a scripted server for each test of a file. */
 export function useScriptedServer(): ScriptedServer {
   let server: ScriptedMcp;
   let clock: ManualClock;
@@ -36,5 +36,5 @@ export function useScriptedServer(): ScriptedServer {
   };
 }
 
-/** The result of a call that says this. */
+/** Returns a call result with this text. */
 export const textResult = (text: string) => ({ content: [{ type: "text", text }] });

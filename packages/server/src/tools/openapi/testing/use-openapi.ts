@@ -1,4 +1,4 @@
-// OpenAPI sources with documents and services of a test.
+// Creates OpenAPI sources from documents and services of a test.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,12 +24,12 @@ export interface OpenApiTrial {
   readonly clock: ManualClock;
   readonly outbound: Outbound;
   readonly log: Line[];
-  /** A source that is called `pets`. */
+  /** Creates a source named `pets`. */
   readonly open: (settings: Partial<OpenApiSettings>) => ToolSource;
-  /** A file with this document; what every document has, it has too. */
+  /** Writes a document to a file, with defaults for its required fields. */
   readonly documentWith: (document: JsonObject) => Promise<string>;
   readonly startServer: (answer: Parameters<typeof startTestServer>[1]) => Promise<[TestServer, string]>;
-  /** Is called after the test. */
+  /** Registers a function to call after the test. */
   readonly closeLater: (close: () => unknown) => void;
 }
 

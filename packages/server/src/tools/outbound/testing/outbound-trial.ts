@@ -1,4 +1,4 @@
-// Requests through the outbound guard, to servers of a test, by names that the test resolves.
+// Sends requests through the outbound guard to test servers, by names that the test resolves.
 
 import { afterEach } from "vitest";
 import { ManualClock } from "../../../../test/manual-clock.ts";
@@ -11,7 +11,7 @@ import { secondAddress, startTestServer, type TestServer } from "./test-servers.
 export const publicAddress = await secondAddress();
 export const certificate = createTestCertificate(["public.test", "other.test", "secure.test"]);
 
-/** What names resolve to: a list is answered one after the other, its last one for good. */
+/** DNS answers by name: successive lookups get successive answers, and the last one repeats. */
 type Names = Readonly<Record<string, readonly (readonly string[])[]>>;
 
 const DEFAULT_NAMES: Names = {
@@ -29,12 +29,12 @@ const DEFAULT_NAMES: Names = {
 export interface OutboundTrial {
   /** The names that were resolved. */
   readonly asked: string[];
-  /** A server that is stopped after the test. */
+  /** Starts a server that is stopped after the test. */
   readonly start: typeof startTestServer;
-  /** A public server, encrypted, that answers `ok`. */
+  /** Starts a public https server that answers `ok` by default. */
   readonly startPublic: (answer?: Parameters<typeof startTestServer>[1]) => Promise<TestServer>;
   readonly open: (parts?: Partial<OutboundParts>, names?: Names) => Outbound;
-  /** Is closed after the test. */
+  /** Closes the guard after the test. */
   readonly closeLater: (outbound: Outbound) => Outbound;
 }
 
@@ -93,7 +93,7 @@ export function get(outbound: Outbound, url: string, of: Partial<OutboundOptions
   return outbound.guardedFetch(url, {}, limits(of));
 }
 
-/** What kind of failure a request came to, and in which words. */
+/** Returns the kind and the message of the `OutboundError` that a request failed with. */
 export async function failure(request: Promise<unknown>): Promise<[OutboundFailure, string]> {
   const error = await request.then(
     () => new Error("The request was answered."),

@@ -1,4 +1,4 @@
-// A certificate for tests of encrypted connections: made anew each time, so that no private key lies in the repository.
+// Creates certificates for tests, so that the repository contains no private key.
 
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 
@@ -35,7 +35,7 @@ export function createTestCertificate(hosts: readonly string[], now = Date.now()
   };
 }
 
-/** One value in DER: tag, length, content. */
+/** Encodes one DER value: tag, length, content. */
 function der(tag: number, content: Buffer): Buffer {
   const size = content.length;
   const length = size < 128 ? [size] : size < 256 ? [0x81, size] : [0x82, size >> 8, size & 255];

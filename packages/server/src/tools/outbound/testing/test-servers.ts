@@ -1,11 +1,13 @@
-// Real servers on this machine, for tests of the guard. A second address of loopback stands for a public one in them.
+// Local servers for tests of the guard. A second loopback address stands in for a public one.
 
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TestCertificate } from "./test-certificate.ts";
 
-/** An address beside 127.0.0.1 that a server can listen on here: not every platform has all of 127.0.0.0/8. */
+/**
+ * Returns a loopback address other than 127.0.0.1 to listen on: not every platform has all of 127.0.0.0/8.
+ */
 export async function secondAddress(): Promise<string> {
   const candidates = ["127.0.0.2", "::1"];
   for (const address of candidates) {
@@ -30,14 +32,16 @@ export interface SeenRequest {
 
 export interface TestServer {
   readonly port: number;
-  /** All requests so far. */
+  /** All requests received so far. */
   readonly seen: readonly SeenRequest[];
-  /** How often somebody has connected, whether or not a request came. */
+  /** Number of connections, with or without a request. */
   readonly connections: () => number;
   stop(): Promise<void>;
 }
 
-/** Listens on `address`, encrypted when there is a certificate. `answer` is called when a request is received in full. */
+/**
+ * Listens on `address`, with TLS if there is a certificate. `answer` is called once a request is complete.
+ */
 export async function startTestServer(
   address: string,
   answer: (...parts: Parameters<RequestListener>) => void,

@@ -1,9 +1,9 @@
-// Contracts that answer what a test says: assembled by hand, because that is how to get a token that lies in every way there is.
+// Assembles contracts with canned answers by hand: the way to create tokens that misbehave in any way.
 
 import { concat, keccak256, numberToHex, size, type Hex } from "viem";
 
 export interface CannedAnswer {
-  /** Exactly what the contract is called with. */
+  /** The exact call data. */
   readonly call: Hex;
   readonly returns?: Hex;
   readonly reverts?: Hex;
@@ -11,7 +11,9 @@ export interface CannedAnswer {
 
 const word2 = (value: number): Hex => numberToHex(value, { size: 2 });
 
-/** Code that deploys a contract which gives these answers, and reverts without a word to every other call. */
+/**
+ * Returns code that deploys a contract with these answers, which reverts without data on every other call.
+ */
 export function cannedContract(answers: readonly CannedAnswer[]): Hex {
   // CALLDATACOPY(0, 0, CALLDATASIZE); KECCAK256(0, CALLDATASIZE)
   const start: Hex = "0x365f5f37365f20";
@@ -40,7 +42,7 @@ export function cannedContract(answers: readonly CannedAnswer[]): Hex {
   return deployment(concat([start, ...branches, stop, ...blocks, ...data]));
 }
 
-/** CODECOPY(0, 10, length); RETURN(0, length), followed by the contract's own code. */
+/** CODECOPY(0, 10, length); RETURN(0, length), followed by the contract's code. */
 function deployment(code: Hex): Hex {
   return concat(["0x61", word2(size(code)), "0x80600a5f395ff3", code]);
 }

@@ -1,4 +1,5 @@
-// A real chain for tests: Hardhat's node on a port of its own, in this process, without the network and without a compiler.
+// A real chain for tests: a Hardhat node in this process, on its own port, without network access and a
+// compiler.
 
 import { createHardhatRuntimeEnvironment } from "hardhat/hre";
 import { encodeAbiParameters, getAddress, type Address, type Hex } from "viem";
@@ -9,15 +10,15 @@ import erc20 from "./erc20-fixed-supply.json" with { type: "json" };
 
 export interface LocalChain {
   readonly url: string;
-  /** Addresses with 10,000 ETH each, whose transactions the node signs. */
+  /** Accounts with 10,000 ETH each, whose transactions the node signs. */
   readonly accounts: readonly Address[];
   readonly settings: ChainSettings;
   settingsWith(contracts: JsonObject | null): ChainSettings;
   request<Result>(method: string, params?: readonly unknown[]): Promise<Result>;
-  /** Sends and answers the hash once it is in a block. */
+  /** Sends a transaction, and returns its hash once it is in a block. */
   send(transaction: { from: Address; to?: Address; value?: Hex; data?: Hex }): Promise<Hex>;
   deploy(code: Hex): Promise<Address>;
-  /** A real ERC-20 token with 18 decimals, all of it owned by `owner`. */
+  /** Deploys a real ERC-20 token with 18 decimals and its entire supply at `owner`. */
   deployToken(name: string, symbol: string, supply: bigint, owner: Address): Promise<Address>;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { SecretMissing, type Tool, type ToolTurn } from "../../../core/ports/too
 import { toolTurn } from "../../testing/tool-turn.ts";
 import { createWalletTools } from "../wallet-tools.ts";
 
-/** The wallet tools as a turn uses them. */
+/** Calls the wallet tools as a turn does. */
 export interface WalletCaller {
   readonly tools: readonly Tool[];
   call(name: string, input: unknown, of?: Partial<ToolTurn>, signal?: AbortSignal): Promise<unknown>;
@@ -35,7 +35,7 @@ export function createWalletCaller(chains: readonly ChainSettings[], clock: Cloc
   };
 }
 
-/** A session whose user has connected a wallet. */
+/** Returns a turn whose user has connected a wallet. */
 export function connected(address: string, chainId: number | string | null = null): Partial<ToolTurn> {
   return { userState: { connection: { is_connected: true }, evm: { address, chain_id: chainId } } };
 }

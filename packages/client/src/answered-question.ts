@@ -1,0 +1,11 @@
+import type { Message } from "./wire.ts";
+
+/**
+ * Returns the question that the message at `index` answers, if the reader cannot tell it from the order: the message before the answer
+ * belongs to another turn. Returns `null` for every other message, and where the service does not tell turns.
+ */
+export function answeredQuestion(messages: readonly Message[], index: number): Message | null {
+  const { sender, turn } = messages[index] ?? {};
+  if (sender !== "agent" || turn === undefined || messages[index - 1]?.turn === turn) return null;
+  return messages.find((message) => message.sender === "user" && message.turn === turn) ?? null;
+}

@@ -1,0 +1,11 @@
+/**
+ * An amount in the smallest unit, a decimal text of any length, in whole units and exact: "1250000" with 6 decimals is "1.25". What is no number stays as
+ * it is. The decimals of a token are its own claim: show the amount itself, too.
+ */
+export function wholeUnits(amount: string, decimals: number): string {
+  if (!/^\d+$/.test(amount) || decimals === 0) return amount;
+  const digits = amount.padStart(decimals + 1, "0");
+  const whole = digits.slice(0, -decimals).replace(/^0+(?=\d)/, "");
+  const fraction = digits.slice(-decimals).replace(/0+$/, "");
+  return fraction === "" ? whole : `${whole}.${fraction}`;
+}

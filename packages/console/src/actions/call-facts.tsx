@@ -1,0 +1,55 @@
+import { wholeUnits, type PendingAction } from "@colloquy/client";
+import type { ReactNode } from "react";
+import { visibleText } from "./approved-text.ts";
+import styles from "./action-card.module.css";
+
+type Transaction = Extract<PendingAction, { kind: "wallet_transaction" }>["request"];
+type Call = NonNullable<Transaction["call"]>;
+
+/** What the data of a transaction does, as the service has read it; `null` where it cannot say. */
+export function CallFacts({ call }: { readonly call: Call | null }): ReactNode {
+  if (call === null)
+    return (
+      <p>
+        <strong>Unknown call.</strong> What the contract does with this data cannot be said here. Send it only
+        if you know.
+      </p>
+    );
+  return (
+    <section role="group" className={styles["call"]} aria-label="The call">
+      <p>
+        The data reads as <code dir="ltr">{call.function}</code>
+      </p>
+      <dl className={styles["facts"]}>
+        {call.arguments.map((argument) => (
+          <Argument key={argument.name} argument={argument} />
+        ))}
+      </dl>
+      <p>
+        <small>This is how the standard reads it. What the contract does is up to the contract.</small>
+      </p>
+    </section>
+  );
+}
+
+function Argument({
+  argument: { name, value, decimals },
+}: {
+  readonly argument: Call["arguments"][number];
+}): ReactNode {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>
+        <code dir="ltr">{visibleText(value)}</code>
+        {decimals !== undefined && (
+          <small>
+            {decimals === null
+              ? " in the token’s smallest unit; the token does not report its decimals"
+              : ` in the smallest unit: ${wholeUnits(value, decimals)} by the ${decimals} decimals that the token claims`}
+          </small>
+        )}
+      </dd>
+    </>
+  );
+}

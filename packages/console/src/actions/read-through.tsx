@@ -1,0 +1,74 @@
+import { useEffect, useEffectEvent, useId, useRef, useState, type ReactNode } from "react";
+import { Button } from "../design/button.tsx";
+import { CopyButton } from "../design/copy-button.tsx";
+import { isolatedTexts } from "./approved-text.ts";
+import styles from "./action-card.module.css";
+
+/** How far a person is with what they are to approve. */
+export interface Reading {
+  /** Whether its end was in sight: only then may it be approved. */
+  readonly isDone: boolean;
+  /** Id of the sentence that says what is missing. */
+  readonly hintId: string;
+  readonly finish: () => void;
+}
+
+export function useReading(): Reading {
+  const [isDone, setDone] = useState(false);
+  return { isDone, hintId: useId(), finish: () => setDone(true) };
+}
+
+/** All of a text that is approved, as `approvedText` or `visibleText` has made it. `reading` is done once its end has been scrolled into sight. */
+export function ReadThrough({
+  label,
+  text,
+  reading: { isDone, hintId, finish },
+}: {
+  readonly label: string;
+  readonly text: string;
+  readonly reading: Reading;
+}): ReactNode {
+  const box = useRef<HTMLPreElement>(null);
+  const end = useRef<HTMLSpanElement>(null);
+  const [isLong, setLong] = useState(false);
+  const look = useEffectEvent((entries: readonly IntersectionObserverEntry[]) => {
+    if (entries.at(-1)?.isIntersecting === true) finish();
+    else setLong(true);
+  });
+  useEffect(() => {
+    if (isDone || end.current === null) return undefined;
+    const observer = new IntersectionObserver((entries) => look(entries), { root: box.current });
+    observer.observe(end.current);
+    return () => observer.disconnect();
+  }, [isDone, text]);
+  const readOn = (): void => {
+    const pre = box.current;
+    if (pre === null) return;
+    // The last line stays in sight as the first.
+    pre.scrollBy({ top: pre.clientHeight * 0.9 });
+    // This button is about to go: who pressed it stays with the text, not with the one that approves.
+    if (pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 1) pre.focus();
+  };
+  return (
+    <section role="group" className={styles["read"]} aria-label={label}>
+      <header>
+        <p>{label}</p>
+        <CopyButton label={`Copy ${label.toLowerCase()}`} text={text} />
+      </header>
+      <pre ref={box} tabIndex={0} dir="ltr">
+        {isolatedTexts(text).map((part, index) => (index % 2 === 0 ? part : <bdi key={index}>{part}</bdi>))}
+        <span ref={end} className={styles["end"]} />
+      </pre>
+      <div className={isLong ? styles["hint"] : undefined}>
+        <p id={hintId} role="status">
+          {isLong && (isDone ? "You have seen all of it." : "Read to the end before you can agree.")}
+        </p>
+        {isLong && !isDone && (
+          <Button size="small" onClick={readOn}>
+            Read on
+          </Button>
+        )}
+      </div>
+    </section>
+  );
+}

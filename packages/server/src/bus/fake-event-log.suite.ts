@@ -1,0 +1,60 @@
+// A fake event log and a slow client for tests of subscribers.
+
+import { RecordingSink } from "../../test/service.ts";
+import type { EventPage, EventStore } from "../core/ports/event-store.ts";
+import type { NumberedEvent } from "../core/session-event.ts";
+
+/** An event log that a test fills, and whose answers it can delay. */
+export class FakeEventLog implements EventStore {
+  head = 0;
+  floor = 0;
+  /** Events up to and with this number are gone, although the floor does not say so. */
+  missing = 0;
+  life: string;
+  asked: number[] = [];
+  gate: Promise<void> | null = null;
+
+  constructor(life: string) {
+    this.life = life;
+  }
+
+  async after(_id: string, after: number, limit: number): Promise<EventPage | null> {
+    this.asked.push(after);
+    await this.gate;
+    const { life, head, floor } = this;
+    const events = Array.from({ length: Math.min(limit, head - after) }, (_, index) =>
+      titled(after + index + 1),
+    );
+    return { life, head, floor, events: events.filter(({ number }) => number > this.missing) };
+  }
+
+  trim(): never {
+    throw new Error("not implemented");
+  }
+}
+
+/** A client that drains nothing until told to. */
+export class SlowSink extends RecordingSink {
+  undrained = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  override write(bytes: Uint8Array): number {
+    super.write(bytes);
+    this.undrained += bytes.length;
+    return this.undrained;
+  }
+
+  override drained(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  drain(): void {
+    this.undrained = 0;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+export const titled = (number: number, size = 0): NumberedEvent => ({
+  number,
+  event: { type: "title_changed", new_title: "x".repeat(size) },
+});

@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { delta, eventsNote } from "./recording-listener.suite.ts";
+import { encodeNote, parseNote } from "./note-encoding.ts";
+
+const LIFE = { life: "a", epoch: 1 };
+
+function texts(note: Parameters<typeof encodeNote>[0], maxBytes: number): readonly string[] {
+  return encodeNote(note, maxBytes, JSON.stringify(note));
+}
+
+describe("encoded notification", () => {
+  it("round-trips", () => {
+    for (const note of [
+      eventsNote(3),
+      delta(7, "text"),
+      { kind: "moved", ...LIFE, head: 9 } as const,
+      { kind: "deleted", life: "a" } as const,
+    ]) {
+      expect(texts(note, 8000).map(parseNote)).toEqual([note]);
+    }
+  });
+
+  it("splits a delta between characters into pieces that fit and join to the same text", () => {
+    const text = fc.string({ unit: "binary", maxLength: 200 });
+    const surrogates = fc.string({
+      unit: fc.constantFrom("\ud83d", "\ude00", "a", '"', "\n", "\u0000", "é", "😀"),
+    });
+    const run = (written: string, offset: number, room: number): void => {
+      const bare = JSON.stringify(delta(offset + written.length, ""));
+      const maxBytes = Buffer.byteLength(bare) + room;
+      let joined = "";
+      for (const part of texts(delta(offset, written), maxBytes)) {
+        expect(Buffer.byteLength(part)).toBeLessThanOrEqual(maxBytes);
+        const note = parseNote(part);
+        if (note?.kind !== "delta") throw new Error("a delta was expected");
+        expect(note.offset).toBe(offset + joined.length);
+        if (written.isWellFormed()) expect(note.text.isWellFormed()).toBe(true);
+        joined += note.text;
+      }
+      expect(joined).toBe(written);
+    };
+    const offset = fc.nat({ max: 2_000_000 });
+    // The longest encoding of a character takes 6 bytes.
+    fc.assert(fc.property(fc.oneof(text, surrogates), offset, fc.integer({ min: 6, max: 60 }), run));
+  });
+
+  it("fills each piece: the next character would not have fitted", () => {
+    const parts = texts(delta(0, "é".repeat(5000)), 1000);
+    expect(parts.length).toBe(
+      Math.ceil(10_000 / (1000 - Buffer.byteLength(JSON.stringify(delta(5000, ""))) - 1)),
+    );
+  });
+
+  it("replaces events that do not fit with a hint, and nothing if there are none", () => {
+    expect(texts(eventsNote(12, "x".repeat(1000)), 500).map(parseNote)).toEqual([
+      { kind: "moved", ...LIFE, head: 12 },
+    ]);
+    expect(texts({ kind: "events", ...LIFE, events: [] }, 10)).toEqual([]);
+  });
+
+  it.each([
+    "",
+    "{",
+    "null",
+    "3",
+    "[]",
+    '{"kind":"later","life":"a","epoch":1}',
+    '{"kind":"events","life":"a","events":[]}',
+    '{"kind":"events","life":"a","epoch":1,"events":{}}',
+    '{"kind":"moved","life":"a","epoch":1}',
+    '{"kind":"deleted"}',
+    '{"kind":"delta","life":"a","epoch":1,"messageId":"m","offset":"0","text":"x"}',
+  ])("parses as null: %s", (text) => {
+    expect(parseNote(text)).toBeNull();
+  });
+});

@@ -1,0 +1,92 @@
+// Encodes notifications for transport between nodes: JSON, cut to the size that the transport carries.
+
+import type { SessionNote } from "../core/ports/bus.ts";
+
+type Delta = Extract<SessionNote, { readonly kind: "delta" }>;
+
+/**
+ * Encodes a notification as texts of at most `maxBytes` UTF-8 bytes each. Events that do not fit become a
+ * `moved` hint with the new head; a delta is split between characters. `text` is the whole notification as
+ * JSON.
+ */
+export function encodeNote(note: SessionNote, maxBytes: number, text: string): readonly string[] {
+  if (Buffer.byteLength(text) <= maxBytes) return [text];
+  if (note.kind === "events") {
+    const hint = toMovedHint(note);
+    return hint === null ? [] : [JSON.stringify(hint)];
+  }
+  return note.kind === "delta" ? cutDelta(note, maxBytes).map((part) => JSON.stringify(part)) : [];
+}
+
+/** Returns the hint that replaces events too large to send, or `null` if there are none. */
+export function toMovedHint({
+  life,
+  epoch,
+  events,
+}: Extract<SessionNote, { readonly kind: "events" }>): SessionNote | null {
+  const head = events.at(-1)?.number;
+  return head === undefined ? null : { kind: "moved", life, epoch, head };
+}
+
+/** Parses a notification. Returns `null` if the text is malformed or its kind is unknown to this version. */
+export function parseNote(text: string): SessionNote | null {
+  let note: unknown;
+  try {
+    note = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  return isNote(note) ? note : null;
+}
+
+function cutDelta(delta: Delta, maxBytes: number): readonly Delta[] {
+  const end = delta.offset + delta.text.length;
+  // The end offset has the most digits, so it gives the longest envelope.
+  const room = maxBytes - Buffer.byteLength(JSON.stringify({ ...delta, offset: end, text: "" }));
+  const parts: Delta[] = [];
+  let start = 0;
+  let position = 0;
+  let bytes = 0;
+  const cut = (): void => {
+    parts.push({ ...delta, offset: delta.offset + start, text: delta.text.slice(start, position) });
+    start = position;
+    bytes = 0;
+  };
+  for (const character of delta.text) {
+    const size = jsonBytes(character);
+    if (bytes + size > room && position > start) cut();
+    bytes += size;
+    position += character.length;
+  }
+  cut();
+  return parts;
+}
+
+/** Returns the UTF-8 bytes of one character within a JSON string, as JSON.stringify escapes it. */
+function jsonBytes(character: string): number {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x20) return "\b\t\n\f\r".includes(character) ? 2 : 6;
+  if (code < 0x80) return character === '"' || character === "\\" ? 2 : 1;
+  if (code < 0x800) return 2;
+  if (code >= 0xd800 && code <= 0xdfff) return 6;
+  return code < 0x10000 ? 3 : 4;
+}
+
+/** Checks the outermost shape only: the sender is always a node, but a later version may add fields. */
+function isNote(note: unknown): note is SessionNote {
+  if (typeof note !== "object" || note === null) return false;
+  const { kind, life, epoch, events, head, messageId, offset, text } = note as Readonly<
+    Record<string, unknown>
+  >;
+  if (typeof life !== "string") return false;
+  if (kind === "deleted") return true;
+  if (typeof epoch !== "number") return false;
+  if (kind === "events") return Array.isArray(events);
+  if (kind === "moved") return typeof head === "number";
+  return (
+    kind === "delta" &&
+    typeof messageId === "string" &&
+    typeof offset === "number" &&
+    typeof text === "string"
+  );
+}

@@ -1,0 +1,76 @@
+// Notifications and a recording listener for tests of the bus.
+
+import type { Bus, Origin, SessionNote } from "../core/ports/bus.ts";
+
+export interface ReceivedNote {
+  readonly sessionId: string;
+  readonly note: SessionNote;
+  readonly origin: Origin;
+}
+
+/** Records the notifications of a bus. */
+export class RecordingListener {
+  readonly notes: ReceivedNote[] = [];
+  rings = 0;
+  resumed = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(bus: Bus) {
+    bus.listen({
+      onNote: (sessionId, note, origin) => {
+        this.notes.push({ sessionId, note, origin });
+        this.#notifyWaiters();
+      },
+      onWork: () => {
+        this.rings += 1;
+        this.#notifyWaiters();
+      },
+      onResumed: () => {
+        this.resumed += 1;
+        this.#notifyWaiters();
+      },
+    });
+  }
+
+  /** Resolves as soon as the predicate holds. */
+  until(holds: (received: RecordingListener) => boolean): Promise<void> {
+    if (holds(this)) return Promise.resolve();
+    return new Promise((resolve) => {
+      const check = (): void => {
+        if (!holds(this)) return;
+        this.#waiting.delete(check);
+        resolve();
+      };
+      this.#waiting.add(check);
+    });
+  }
+
+  /** Joins the consecutive deltas from this offset on. */
+  text(offset: number): string {
+    let text = "";
+    for (const { note } of this.notes) {
+      if (note.kind === "delta" && note.offset === offset + text.length) text += note.text;
+    }
+    return text;
+  }
+
+  #notifyWaiters(): void {
+    for (const check of this.#waiting) check();
+  }
+}
+
+export function eventsNote(
+  number: number,
+  title = "A title",
+): Extract<SessionNote, { readonly kind: "events" }> {
+  return {
+    kind: "events",
+    life: "a",
+    epoch: 1,
+    events: [{ number, event: { type: "title_changed", new_title: title } }],
+  };
+}
+
+export function delta(offset: number, text: string): Extract<SessionNote, { readonly kind: "delta" }> {
+  return { kind: "delta", life: "a", epoch: 1, messageId: "m", offset, text };
+}

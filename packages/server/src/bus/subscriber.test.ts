@@ -1,0 +1,313 @@
+import type { IncludeGroup } from "@colloquy/protocol";
+import { beforeEach, describe, expect, it } from "vitest";
+import { RecordingSink } from "../../test/service.ts";
+import type { NumberedEvent } from "../core/session-event.ts";
+import { eventText } from "./event-text.ts";
+import { FakeEventLog, SlowSink, titled } from "./fake-event-log.suite.ts";
+import { MAX_UNDRAINED_BYTES, Subscriber, type Channel } from "./subscriber.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
+import type { StreamingText } from "./streaming-texts.ts";
+
+function streamingText(messageId: string, text: string): StreamingText {
+  const created_at = "2026-01-01T00:00:00.000Z";
+  // The committed content is older than the streaming text.
+  const message = { sender: "agent", content: "", id: messageId, created_at, status: "streaming" } as const;
+  return { messageId, text, answer: { message, index: 1 } };
+}
+
+const ID = "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111";
+const SOURCE = { sessionId: ID, spelling: ID, life: "abc" };
+const PAGE = 200;
+
+/** A key that opens only the default App. */
+const FOR_DEFAULT = { ...FOR_ANYBODY, opens: (app: string) => app === "default" };
+
+let log: FakeEventLog;
+let channel: Channel & { head: number };
+let ended: number;
+beforeEach(() => {
+  log = new FakeEventLog(SOURCE.life);
+  ended = 0;
+  channel = { sessionId: SOURCE.sessionId, head: 0, streaming: () => null };
+});
+
+function subscriber(
+  sink: RecordingSink,
+  after: number,
+  included: ReadonlySet<IncludeGroup> = new Set(),
+): Subscriber {
+  const onEnd = () => void (ended += 1);
+  return new Subscriber({
+    source: SOURCE,
+    access: FOR_ANYBODY,
+    included,
+    channel,
+    sink,
+    events: log,
+    after,
+    onEnd,
+  });
+}
+
+/** Announces committed events as the feed does. */
+function announce(to: Subscriber, ...events: readonly NumberedEvent[]): void {
+  channel.head = Math.max(channel.head, events.at(-1)!.number);
+  log.head = Math.max(log.head, channel.head);
+  to.announce(events, (event) => eventText(SOURCE, event, new Set()));
+}
+
+const numbers = (sink: RecordingSink) =>
+  [...sink.text.matchAll(/^id: abc-(\d+)$/gm)].map(([, number]) => Number(number));
+const upTo = (last: number, first = 1) =>
+  Array.from({ length: last - first + 1 }, (_, index) => first + index);
+const round = () => new Promise((resolve) => setImmediate(resolve));
+
+describe("subscriber that replays", () => {
+  it("waits for the client between pages, and misses no event announced meanwhile", async () => {
+    log.head = channel.head = 450;
+    const sink = new SlowSink();
+    const one = subscriber(sink, 0);
+    const replay = one.replay();
+    await round();
+    expect(numbers(sink)).toEqual(upTo(PAGE));
+    announce(one, titled(451));
+    await round();
+    expect(log.asked).toEqual([0]);
+    for (const expected of [2 * PAGE, 451]) {
+      sink.drain();
+      await round();
+      expect(numbers(sink)).toEqual(upTo(expected));
+    }
+    sink.drain();
+    await replay;
+    announce(one, titled(452), titled(453));
+    expect(numbers(sink)).toEqual(upTo(453));
+  });
+
+  it("writes every event once when more are announced during a page read", async () => {
+    log.head = channel.head = 3;
+    const gate = Promise.withResolvers<void>();
+    log.gate = gate.promise;
+    const sink = new RecordingSink();
+    const one = subscriber(sink, 0);
+    const replay = one.replay();
+    announce(one, titled(4), titled(5));
+    gate.resolve();
+    await replay;
+    announce(one, titled(5), titled(6));
+    expect(numbers(sink)).toEqual(upTo(6));
+  });
+
+  it("reads nothing when it starts at the head", async () => {
+    log.head = channel.head = 5;
+    const sink = new RecordingSink();
+    await subscriber(sink, 5).replay();
+    expect(log.asked).toEqual([]);
+  });
+
+  it.each<[string, () => void]>([
+    ["the store fails", () => (log.gate = Promise.reject(new Error("broken")))],
+    ["the log belongs to another life", () => (log.life = "new")],
+    ["what it needs is no longer kept", () => (log.floor = 1)],
+    ["there is less in the log than was announced", () => (log.head = 0)],
+  ])("is cut off, so that its client resumes, when %s", async (_why, happen) => {
+    log.head = channel.head = 3;
+    happen();
+    log.gate?.catch(() => undefined);
+    const sink = new RecordingSink();
+    await subscriber(sink, 0).replay();
+    expect(sink.ended).toBe("abort");
+    expect(numbers(sink)).toEqual([]);
+    expect(ended).toBe(1);
+  });
+
+  it.each([
+    ["begins after a gap", 3],
+    ["is empty", 5],
+  ])("sends resync and goes on behind the head when a page of the log %s", async (_what, missing) => {
+    log.head = channel.head = 5;
+    log.missing = missing;
+    const sink = new RecordingSink();
+    const one = subscriber(sink, 1);
+    await one.replay();
+    expect(sink.text).toContain('"code":"resync"');
+    announce(one, titled(6));
+    expect(numbers(sink)).toEqual([5, 6]);
+    expect(sink.ended).toBeNull();
+  });
+
+  it("stops reading when its client disconnects", async () => {
+    log.head = channel.head = 1000;
+    const sink = new SlowSink();
+    const one = subscriber(sink, 0);
+    const replay = one.replay();
+    await round();
+    one.end("abort");
+    sink.drain();
+    await replay;
+    expect(log.asked).toEqual([0]);
+    expect(ended).toBe(1);
+  });
+
+  it("is not disconnected for undrained pages", async () => {
+    log.head = channel.head = 1;
+    const sink = new SlowSink();
+    sink.undrained = 10 * MAX_UNDRAINED_BYTES;
+    const one = subscriber(sink, 0);
+    void one.replay();
+    await round();
+    one.beat();
+    expect(sink.ended).toBeNull();
+  });
+});
+
+describe("live subscriber", () => {
+  it("reads events that were not announced from the log", async () => {
+    const sink = new RecordingSink();
+    const one = subscriber(sink, 0);
+    await one.replay();
+    announce(one, titled(1));
+    announce(one, titled(4), titled(5));
+    announce(one, titled(6));
+    await round();
+    announce(one, titled(7));
+    expect(numbers(sink)).toEqual(upTo(7));
+    expect(log.asked).toEqual([1]);
+  });
+
+  it("writes events announced twice or late once", async () => {
+    const sink = new RecordingSink();
+    const one = subscriber(sink, 0);
+    await one.replay();
+    announce(one, titled(1), titled(2));
+    announce(one, titled(2));
+    announce(one, titled(1), titled(2), titled(3));
+    expect(numbers(sink)).toEqual([1, 2, 3]);
+  });
+
+  it("receives the whole text first and after a gap, but only if messages are included", async () => {
+    channel.streaming = () => streamingText("m1", "so far");
+    const sink = new RecordingSink();
+    const one = subscriber(sink, 0, new Set(["messages"]));
+    await one.replay();
+    expect(sink.text).toMatch(/^data: \{"type":"message_updated".*"content":"so far".*"index":1\}$/m);
+    one.grow(Buffer.from("data: more\n\n"));
+    expect(sink.text.endsWith("data: more\n\n")).toBe(true);
+    announce(one, titled(3));
+    one.grow(Buffer.from("data: lost in the gap\n\n"));
+    await round();
+    expect(sink.text).not.toContain("lost in the gap");
+    expect(sink.text.match(/"message_updated"/g)).toHaveLength(2);
+    const other = new RecordingSink();
+    const without = subscriber(other, 3);
+    await without.replay();
+    without.grow(Buffer.from("data: more\n\n"));
+    expect(other.text).toBe("");
+  });
+
+  it("is disconnected when its client leaves more than 256 KiB undrained", async () => {
+    const sink = new SlowSink();
+    const one = subscriber(sink, 0);
+    await one.replay();
+    const written = () => numbers(sink).length;
+    announce(one, titled(1, MAX_UNDRAINED_BYTES - 200), titled(2, 300));
+    expect(sink.ended).toBeNull();
+    announce(one, titled(3), titled(4));
+    expect(sink.ended).toBe("abort");
+    expect(written()).toBe(3);
+    announce(one, titled(5));
+    one.beat();
+    one.finishDeleted();
+    one.finishWithRetry();
+    expect(written()).toBe(3);
+    expect(ended).toBe(1);
+  });
+
+  it("is never disconnected while its client drains in time", async () => {
+    const sink = new SlowSink();
+    const one = subscriber(sink, 0);
+    await one.replay();
+    for (let number = 1; number <= 20; number += 1) {
+      announce(one, titled(number, 100_000));
+      sink.drain();
+    }
+    expect(sink.ended).toBeNull();
+    expect(numbers(sink)).toEqual(upTo(20));
+  });
+
+  it("advances its client's id past filtered events, once", async () => {
+    const sink = new RecordingSink();
+    const one = subscriber(sink, 0);
+    await one.replay();
+    const event = {
+      type: "system_event",
+      item: { id: "abc-1", type: "notice", created_at: "", payload: {} },
+    } as const;
+    announce(one, { number: 1, event }, { number: 2, event });
+    expect(sink.text).toBe("");
+    one.beat();
+    one.beat();
+    expect(sink.text).toBe(": heartbeat\nid: abc-2\n\n: heartbeat\n\n");
+  });
+});
+
+describe("subscriber whose log is ahead of the announced head", () => {
+  const MESSAGES = new Set<IncludeGroup>(["messages"]);
+  const GROWN = Buffer.from("data: grown\n\n");
+  const shown = (sink: RecordingSink) =>
+    [...sink.text.matchAll(/"content":"(\w+)"|^data: (grown)$/gm)].map(([, text, grown]) => text ?? grown);
+  let streaming: StreamingText | null;
+  beforeEach(() => {
+    streaming = streamingText("m1", "old");
+    channel.streaming = () => streaming;
+  });
+
+  it("receives no text of an answer that may already be complete", async () => {
+    channel.head = 1;
+    log.head = 3;
+    const sink = new RecordingSink();
+    const one = subscriber(sink, 0, MESSAGES);
+    await one.replay();
+    expect(numbers(sink)).toEqual([1, 2, 3]);
+    one.grow(GROWN);
+    announce(one, titled(2));
+    expect(shown(sink)).toEqual([]);
+    // When the announced head catches up, the text is sent whole because some was withheld.
+    streaming = streamingText("m2", "new");
+    announce(one, titled(3));
+    expect(shown(sink)).toEqual(["new"]);
+    one.grow(GROWN);
+    announce(one, titled(4));
+    expect(shown(sink)).toEqual(["new", "grown"]);
+  });
+
+  it("receives the text when a position read moves the head", async () => {
+    channel.head = 1;
+    log.head = 2;
+    const sink = new RecordingSink();
+    const one = subscriber(sink, 0, MESSAGES);
+    await one.replay();
+    channel.head = 2;
+    one.catchUp();
+    expect(shown(sink)).toEqual(["old"]);
+  });
+
+  it("ends before the events of an App that its key does not open", async () => {
+    channel.head = 2;
+    log.head = 2;
+    log.after = () =>
+      Promise.resolve({ life: SOURCE.life, head: 2, floor: 0, events: [titled(1), cameToApp("shop", 2)] });
+    const sink = new RecordingSink();
+    const onEnd = () => void (ended += 1);
+    const shared = { source: SOURCE, included: MESSAGES, channel, events: log, after: 0, onEnd };
+    await new Subscriber({ ...shared, sink, access: FOR_DEFAULT }).replay();
+    expect(numbers(sink)).toEqual([]);
+    expect(sink.text).toContain("app_key_invalid");
+    expect([sink.ended, ended]).toEqual(["finish", 1]);
+  });
+});
+
+const cameToApp = (app: string, number: number): NumberedEvent => ({
+  number,
+  event: { type: "state_changed", status: "idle", model: "m/m", app, user_state: null },
+});

@@ -1,0 +1,239 @@
+// One open event stream. It replays the log page by page, waiting for the client to drain each one, and goes
+// live when it has caught up with the announced head. A gap between announced events sends it back to the
+// log. It queues nothing while it replays, so a slow client costs little memory.
+
+import type { IncludeGroup } from "@colloquy/protocol";
+import type { EventStore } from "../core/ports/event-store.ts";
+import type { StreamAccess, StreamSink } from "../core/ports/services.ts";
+import { appAfter, type NumberedEvent } from "../core/session-event.ts";
+import {
+  eventText,
+  HEARTBEAT_TEXT,
+  positionText,
+  resyncText,
+  RETRY_TEXT,
+  streamNoticeText,
+  wholeMessageText,
+  type EventSource,
+} from "./event-text.ts";
+import type { StreamingText } from "./streaming-texts.ts";
+
+/** Maximum bytes of live events that a client may leave undrained (contract section 5). */
+export const MAX_UNDRAINED_BYTES = 256 * 1024;
+const PAGE = 200;
+
+/** The feed's state of a session with open streams. */
+export interface Channel {
+  readonly sessionId: string;
+  /**
+   * Sequence number of the last announced event in the current incarnation, to which every open stream
+   * belongs.
+   */
+  head: number;
+  /**
+   * Returns the whole text of the agent message that streams in this incarnation; read when a stream goes
+   * live.
+   */
+  streaming(life: string): StreamingText | null;
+}
+
+export class Subscriber {
+  readonly source: EventSource;
+  readonly included: ReadonlySet<IncludeGroup>;
+  readonly access: StreamAccess;
+  readonly #channel: Channel;
+  readonly #sink: StreamSink;
+  readonly #events: EventStore;
+  readonly #onEnd: () => void;
+  #mode: "replaying" | "live" | "ended" = "replaying";
+  /** Sequence number of the last event that was written or filtered out. */
+  #seen: number;
+  /** Sequence number of the last id that was written. */
+  #written: number;
+  /** True if streaming text is withheld until `#isAhead` is false. */
+  #hasPendingText = false;
+
+  constructor(options: {
+    readonly source: EventSource;
+    readonly included: ReadonlySet<IncludeGroup>;
+    readonly access: StreamAccess;
+    readonly channel: Channel;
+    readonly sink: StreamSink;
+    readonly events: EventStore;
+    /** Sequence number after which the stream starts. */
+    readonly after: number;
+    readonly onEnd: () => void;
+  }) {
+    this.source = options.source;
+    this.included = options.included;
+    this.access = options.access;
+    this.#channel = options.channel;
+    this.#sink = options.sink;
+    this.#events = options.events;
+    this.#onEnd = options.onEnd;
+    this.#seen = options.after;
+    this.#written = options.after;
+  }
+
+  /**
+   * Writes the events after the last one seen, then goes live. A store failure ends the stream; the client
+   * resumes.
+   */
+  async replay(): Promise<void> {
+    try {
+      while (this.#mode === "replaying" && this.#seen < this.#channel.head) {
+        const page = await this.#events.after(this.source.sessionId, this.#seen, PAGE);
+        if (this.#mode !== "replaying") return;
+        const isMine = page !== null && page.life === this.source.life && page.floor <= this.#seen;
+        if (!isMine) return this.end("abort");
+        const hasGap = (page.events[0]?.number ?? page.head + 1) > this.#seen + 1;
+        if (!hasGap && page.events.length === 0) return this.end("abort");
+        // The log may be ahead of the announced head, and the session may have joined an App there.
+        const app = appAfter(page.events);
+        if (app !== null && !this.verifyAccess(app)) return;
+        if (hasGap) this.#resync(page.head);
+        else for (const event of page.events) this.#write(event);
+        await this.#sink.drained();
+      }
+    } catch {
+      return this.end("abort");
+    }
+    if (this.#mode === "replaying") this.#goLive();
+  }
+
+  /** Writes announced events; `text` returns an event's wire text for the included groups. */
+  announce(events: readonly NumberedEvent[], text: (event: NumberedEvent) => Buffer | null): void {
+    if (this.#mode !== "live") return;
+    for (const event of events) {
+      if (event.number <= this.#seen) continue;
+      if (event.number > this.#seen + 1) return this.#replayGap();
+      this.#writeEvent(event.number, text(event));
+      if (this.#mode !== "live") return;
+    }
+    this.#flushText();
+  }
+
+  /** Replays events that were committed but not announced. */
+  catchUp(): void {
+    if (this.#mode !== "live") return;
+    if (this.#seen < this.#channel.head) this.#replayGap();
+    else this.#flushText();
+  }
+
+  /** Writes a delta. A stream that replays ignores it: it receives the whole text when it goes live. */
+  grow(text: Buffer): void {
+    if (this.#mode !== "live" || !this.included.has("messages")) return;
+    if (this.#isAhead) this.#hasPendingText = true;
+    else this.#writeLive(text);
+  }
+
+  /** Writes a heartbeat, with the current event id if the stream filtered out events since the last id. */
+  beat(): void {
+    if (this.#mode !== "live") return;
+    const moved = this.#seen > this.#written;
+    this.#writeLive(moved ? positionText(this.source, this.#seen) : HEARTBEAT_TEXT);
+    if (moved) this.#written = this.#seen;
+  }
+
+  /** Ends the stream with a `session_deleted` notice. */
+  finishDeleted(): void {
+    if (this.#mode === "ended") return;
+    const notice = {
+      code: "session_deleted",
+      level: "warning",
+      message: "This conversation was deleted.",
+    } as const;
+    this.#sink.write(streamNoticeText(this.source, notice, null));
+    this.end("finish");
+  }
+
+  /**
+   * Returns true if the stream's key opens this App; otherwise ends the stream with an `app_key_invalid`
+   * notice.
+   */
+  verifyAccess(app: string): boolean {
+    if (this.access.opens(app)) return true;
+    if (this.#mode === "ended") return false;
+    const message =
+      "This stream has ended, because its key does not open the App of this conversation, or does not any more.";
+    this.#sink.write(
+      streamNoticeText(this.source, { code: "app_key_invalid", level: "error", message }, null),
+    );
+    this.end("finish");
+    return false;
+  }
+
+  /**
+   * Ends the stream with `retry`, so that the client reconnects: the service stops, or cannot verify the key.
+   */
+  finishWithRetry(): void {
+    if (this.#mode === "ended") return;
+    this.#sink.write(RETRY_TEXT);
+    this.end("finish");
+  }
+
+  end(how: "finish" | "abort"): void {
+    if (this.#mode === "ended") return;
+    this.#mode = "ended";
+    this.#onEnd();
+    this.#sink.end(how);
+  }
+
+  /**
+   * True if the log was ahead of the announced head: announced text may then belong to an answer that is
+   * already complete.
+   */
+  get #isAhead(): boolean {
+    return this.#seen > this.#channel.head;
+  }
+
+  #goLive(): void {
+    this.#mode = "live";
+    this.#hasPendingText = this.included.has("messages");
+    this.#flushText();
+  }
+
+  /**
+   * Sends the whole streaming message if some text was withheld and the announced head has caught up:
+   * snapshots may omit it.
+   */
+  #flushText(): void {
+    if (!this.#hasPendingText || this.#isAhead) return;
+    this.#hasPendingText = false;
+    const streaming = this.#channel.streaming(this.source.life);
+    if (streaming !== null) this.#sink.write(wholeMessageText(this.source, streaming));
+  }
+
+  /** Skips events that are missing from the log, although its floor does not say so: the client fetches the snapshot. */
+  #resync(head: number): void {
+    this.#sink.write(resyncText(this.source, head));
+    this.#seen = head;
+    this.#written = head;
+  }
+
+  #replayGap(): void {
+    this.#mode = "replaying";
+    void this.replay();
+  }
+
+  #write(event: NumberedEvent): void {
+    const text = eventText(this.source, event, this.included);
+    this.#seen = event.number;
+    if (text === null) return;
+    this.#sink.write(text);
+    this.#written = event.number;
+  }
+
+  #writeEvent(number: number, text: Buffer | null): void {
+    this.#seen = number;
+    if (text === null) return;
+    this.#writeLive(text);
+    this.#written = number;
+  }
+
+  /** Disconnects a client that leaves too much undrained; it resumes later and never slows others. */
+  #writeLive(text: Buffer): void {
+    const undrained = this.#sink.write(text) - text.length;
+    if (undrained > MAX_UNDRAINED_BYTES) this.end("abort");
+  }
+}

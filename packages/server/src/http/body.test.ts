@@ -1,0 +1,106 @@
+import type { InjectOptions } from "fastify";
+import { describe, expect, it } from "vitest";
+import { Hidden } from "../core/hidden.ts";
+import type { AdminService } from "../core/ports/admin-service.ts";
+import type { OpenApiDocument } from "./openapi-document.ts";
+import { SESSION, testEdge } from "./testing/edge.ts";
+
+const KEY = "sixteen-or-more-characters";
+/** What a page of another origin may send without a preflight, as far as its type goes (Fetch standard, "CORS-safelisted"). */
+const SAFELISTED = [
+  "text/plain;charset=UTF-8",
+  "application/x-www-form-urlencoded",
+  "multipart/form-data",
+  "",
+];
+
+interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly takesBody: boolean;
+  readonly needsSession: boolean;
+}
+
+function givenEdge() {
+  const away = () => Promise.reject(new Error("Nothing is behind this edge"));
+  const nothing = new Proxy({}, { get: () => away }) as AdminService;
+  return testEdge({}, null, undefined, { key: new Hidden(KEY), service: nothing });
+}
+
+async function allRoutes(): Promise<readonly Route[]> {
+  const { paths } = (await givenEdge().app.inject("/openapi.json")).json<OpenApiDocument>();
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { parameters = [], requestBody }]) => ({
+      method: method.toUpperCase() as Route["method"],
+      path,
+      takesBody: requestBody !== undefined,
+      needsSession: (parameters as readonly { name?: string; required?: boolean }[]).some(
+        ({ name, required }) => name === "X-Session-Id" && required === true,
+      ),
+    })),
+  );
+}
+
+/** The status of the route, and the code of its problem, for a request that is right but for its body. */
+async function statusOf({ method, path }: Route, type: string | null, payload: string): Promise<string> {
+  const edge = givenEdge();
+  await edge.send("POST", "/api/sessions");
+  const url = `${path.replace("{id}", SESSION)}?message=hi&public_key=a&rig=demo/assistant&client_id=c`;
+  const headers: InjectOptions["headers"] = {
+    authorization: `Bearer ${KEY}`,
+    accept: "*/*",
+    ...(type !== null && type !== "" && { "content-type": type }),
+  };
+  const answer = await edge.send(method, url, { headers, ...(type !== null && { payload }) });
+  const isProblem = String(answer.headers["content-type"]).includes("problem");
+  return `${answer.statusCode} ${isProblem ? answer.json<{ code: string }>().code : ""}`;
+}
+
+const routes = (await allRoutes()).filter(({ path }) => path !== "/api/updates");
+const named = (some: readonly Route[]) =>
+  some.map((route) => [`${route.method} ${route.path}`, route] as const);
+const takers = routes.filter(({ takesBody }) => takesBody);
+
+describe("the body of a request", () => {
+  it.each(named(takers.filter(({ needsSession }) => needsSession)))(
+    "is JSON as application/json, text/plain or without a type where X-Session-Id is required: %s",
+    async (_name, route) => {
+      const expected = await statusOf(route, "application/json", "{}");
+      expect(expected).not.toContain("415");
+      for (const type of ["text/plain;charset=UTF-8", "text/plain", ""]) {
+        expect(await statusOf(route, type, "{}")).toBe(expected);
+        expect(await statusOf(route, type, "hello")).toBe("400 json_invalid");
+      }
+      for (const type of ["text/html", "application/x-www-form-urlencoded", "text/plain;charset=latin1"]) {
+        expect(await statusOf(route, type, "{}")).toBe("415 media_type_unsupported");
+      }
+    },
+  );
+
+  it.each(named(takers.filter(({ needsSession }) => !needsSession)))(
+    "is application/json and nothing else where it is not: %s",
+    async (_name, route) => {
+      expect(await statusOf(route, "application/json", "{}")).not.toContain("415");
+      expect(await statusOf(route, "application/merge-patch+json", "{}")).not.toContain("415");
+      for (const type of SAFELISTED) {
+        expect(await statusOf(route, type, "{}")).toBe("415 media_type_unsupported");
+      }
+    },
+  );
+
+  it.each(named(routes.filter(({ takesBody }) => !takesBody)))(
+    "is ignored where none is specified: %s",
+    async (_name, route) => {
+      const expected = await statusOf(route, null, "");
+      for (const type of ["application/json", "text/html", "nonsense", ...SAFELISTED]) {
+        expect([type, await statusOf(route, type, "{")]).toEqual([type, expected]);
+      }
+    },
+  );
+
+  it("finds routes of every kind", () => {
+    const kinds = new Set(routes.map(({ takesBody, needsSession }) => `${takesBody} ${needsSession}`));
+    expect(kinds.size).toBe(4);
+    expect(routes.length).toBeGreaterThan(25);
+  });
+});

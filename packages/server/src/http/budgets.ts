@@ -1,0 +1,210 @@
+// Budgets: how often something may happen in a minute, for an address, a session or an App key. One table of them, counted in one way, in
+// the memory of this process or by all nodes together (ADR 19).
+
+import { ServiceError } from "../core/errors.ts";
+import type { RateCounters, WindowCount } from "../core/ports/rate-counters.ts";
+import type { RateLimits } from "../core/rate-limits.ts";
+import { REMEMBERED, WINDOW_MS, WindowCounter } from "./window-counter.ts";
+
+export type BudgetName =
+  | "reads"
+  | "sessionReads"
+  | "writes"
+  | "sessionWrites"
+  | "chats"
+  | "keyChats"
+  | "repeats"
+  | "secrets"
+  | "keySecrets"
+  | "newSessions"
+  | "keyNewSessions"
+  | "adminKeys";
+
+interface BudgetRow {
+  /** In the header fields of answers, and before its keys where all nodes count. */
+  readonly name: string;
+  /** For people, in a refusal. */
+  readonly what: string;
+  readonly limit: keyof RateLimits | number;
+  /** Whether all nodes count together, where there are several. */
+  readonly isShared: boolean;
+  /** Whether each node counts for itself as well, at once: then many requests at a time cannot pass while all nodes are being asked. */
+  readonly isGuarded?: boolean;
+}
+
+const BUDGETS: Readonly<Record<BudgetName, BudgetRow>> = {
+  reads: { name: "reads", what: "requests", limit: "readsPerMinute", isShared: false },
+  sessionReads: {
+    name: "session-reads",
+    what: "requests about one session",
+    limit: "sessionReadsPerMinute",
+    isShared: false,
+  },
+  writes: { name: "writes", what: "changes", limit: "writesPerMinute", isShared: true },
+  sessionWrites: {
+    name: "session-writes",
+    what: "changes of one session",
+    limit: "sessionWritesPerMinute",
+    isShared: true,
+  },
+  chats: { name: "chats", what: "messages", limit: "chatsPerMinute", isShared: true },
+  keyChats: {
+    name: "key-chats",
+    what: "messages of one App key",
+    limit: "keyChatsPerMinute",
+    isShared: true,
+  },
+  // Of the same size as the chats, so that keys that are guessed are no way to ask the store without an end.
+  repeats: { name: "repeats", what: "repeated messages", limit: "chatsPerMinute", isShared: true },
+  secrets: { name: "secrets", what: "requests about secrets", limit: "chatsPerMinute", isShared: true },
+  keySecrets: {
+    name: "key-secrets",
+    what: "requests about secrets of one App key",
+    limit: "keyChatsPerMinute",
+    isShared: true,
+  },
+  newSessions: {
+    name: "new-sessions",
+    what: "new sessions",
+    limit: "newSessionsPerMinute",
+    isShared: true,
+  },
+  // Its limit is given with each count.
+  keyNewSessions: {
+    name: "key-new-sessions",
+    what: "new sessions of one App key",
+    limit: "newSessionsPerMinute",
+    isShared: true,
+  },
+  adminKeys: { name: "admin-keys", what: "wrong admin keys", limit: 10, isShared: true, isGuarded: true },
+};
+
+/** A promise only where several processes count together: one that is alone answers, or throws, at once. */
+export type Counted = void | Promise<void>;
+
+/** Where a budget stands after a request that was counted in it. */
+export interface Spent {
+  readonly name: string;
+  readonly limit: number;
+  readonly left: number;
+  readonly endsInMs: number;
+}
+
+export interface BudgetOptions {
+  readonly limits: RateLimits;
+  /** In milliseconds, monotonic. */
+  readonly now: () => number;
+  /** `null` where this process is alone. */
+  readonly counters: RateCounters | null;
+}
+
+export class Budgets {
+  readonly #options: BudgetOptions;
+  readonly #here = new Map<BudgetName, WindowCounter>();
+  readonly #full: FullKeys;
+
+  constructor(options: BudgetOptions) {
+    this.#options = options;
+    this.#full = new FullKeys(options.now);
+  }
+
+  limitOf(budget: BudgetName): number {
+    const { limit } = BUDGETS[budget];
+    return typeof limit === "number" ? limit : this.#options.limits[limit];
+  }
+
+  /**
+   * Counts one for the key, and notes in `spent` where the budget stands.
+   * @throws ServiceError 429 when the key had its number already, 503 when it cannot be counted
+   */
+  spend(budget: BudgetName, key: string, spent: Spent[], limit: number = this.limitOf(budget)): Counted {
+    return this.#look(budget, key, spent, limit, "take");
+  }
+
+  /** As `spend`, but counts nothing: refuses when the key had its number already. */
+  check(budget: BudgetName, key: string, spent: Spent[]): Counted {
+    return this.#look(budget, key, spent, this.limitOf(budget) - 1, "peek");
+  }
+
+  #look(budget: BudgetName, key: string, spent: Spent[], most: number, how: "take" | "peek"): Counted {
+    const { name, what, isShared, isGuarded } = BUDGETS[budget];
+    const { counters } = this.#options;
+    const limit = how === "take" ? most : most + 1;
+    const settle = ({ count, endsInMs }: WindowCount): void => {
+      spent.push({ name, limit, left: Math.max(0, limit - count), endsInMs });
+      if (count > most) throw tooOften(limit, what, endsInMs);
+    };
+    if (!isShared || counters === null) return settle(this.#counterOf(budget)[how](key));
+    if (isGuarded === true) {
+      const here = this.#counterOf(budget)[how](key);
+      if (here.count > most) return settle(here);
+    }
+    const shared = `${name} ${key}`;
+    // Whoever asks on and on costs the others nothing.
+    const fullMs = this.#full.leftOf(shared);
+    if (fullMs > 0) return settle({ count: Infinity, endsInMs: fullMs });
+    return counters[how](shared, WINDOW_MS).then((counted) => {
+      if (counted.count > most) this.#full.note(shared, counted.endsInMs);
+      settle(counted);
+    });
+  }
+
+  #counterOf(budget: BudgetName): WindowCounter {
+    let counter = this.#here.get(budget);
+    if (counter === undefined) {
+      counter = new WindowCounter(this.#options.now);
+      this.#here.set(budget, counter);
+    }
+    return counter;
+  }
+}
+
+/** Until when keys have had their number, of those that all nodes count together. */
+class FullKeys {
+  readonly #now: () => number;
+  /** In the order in which it became known. */
+  readonly #until = new Map<string, number>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  leftOf(key: string): number {
+    return (this.#until.get(key) ?? 0) - this.#now();
+  }
+
+  note(key: string, ms: number): void {
+    const now = this.#now();
+    this.#until.delete(key);
+    for (const [oldest, until] of this.#until) {
+      if (until > now && this.#until.size < REMEMBERED) break;
+      this.#until.delete(oldest);
+    }
+    this.#until.set(key, now + ms);
+  }
+}
+
+/** `waitMs` in milliseconds, until the next one is let through. */
+function tooOften(limit: number, what: string, waitMs: number): ServiceError {
+  const detail = `At most ${limit} ${what} a minute are allowed. Wait as long as Retry-After says.`;
+  return new ServiceError(429, "rate_limited", detail, { headers: { "retry-after": secondsOf(waitMs) } });
+}
+
+/**
+ * The header fields `RateLimit-Policy` and `RateLimit` of an answer, structured fields of draft-ietf-httpapi-ratelimit-headers-10: for each
+ * budget the quota and its window, and what is left of it for how many seconds.
+ */
+export function rateLimitFields(spent: readonly Spent[]): Record<"ratelimit-policy" | "ratelimit", string> {
+  let policy = "";
+  let state = "";
+  for (const { name, limit, left, endsInMs } of spent) {
+    const comma = policy === "" ? "" : ", ";
+    policy += `${comma}"${name}";q=${limit};w=${WINDOW_MS / 1000}`;
+    state += `${comma}"${name}";r=${left};t=${secondsOf(endsInMs)}`;
+  }
+  return { "ratelimit-policy": policy, ratelimit: state };
+}
+
+function secondsOf(ms: number): string {
+  return String(Math.max(1, Math.ceil(ms / 1000)));
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { testEdge } from "./testing/edge.ts";
+
+const limits = { chatsPerMinute: 1000, newSessionsPerMinute: 1, streamsPerAddress: 10 };
+
+describe("a forwarded address", () => {
+  /** Begins a session and returns the status: 429 where the client counts as one that has begun one before. */
+  function beginner() {
+    const edge = testEdge({
+      loopback: false,
+      trustedProxies: ["127.0.0.1", "10.0.0.0/8"],
+      rateLimits: limits,
+    });
+    return async (forwarded: string, session: number) => {
+      const headers = {
+        "x-forwarded-for": forwarded,
+        "x-session-id": `7f8d1f0e-8a54-4c4e-9d27-0b5c3c0b8d${String(session).padStart(2, "0")}`,
+      };
+      return (await edge.send("POST", "/api/sessions", { headers })).statusCode;
+    };
+  }
+
+  it("names the client where it is an IP address", async () => {
+    const begin = beginner();
+    expect(await begin("192.0.2.1", 1)).toBe(200);
+    expect(await begin("192.0.2.2", 2)).toBe(200);
+    expect(await begin("2001:db8::1", 3)).toBe(200);
+    expect(await begin("192.0.2.1", 4)).toBe(429);
+  });
+
+  it.each(["unknown", "_hidden", "192.0.2.1:4711", "x'y", "1.2.3", "[2001:db8::1]"])(
+    "is ignored where it is %s: the proxy counts, and nothing further left",
+    async (text) => {
+      const begin = beginner();
+      expect(await begin(text, 1)).toBe(200);
+      expect(await begin(`${text}0`, 2)).toBe(429);
+      expect(await begin(`192.0.2.9, ${text}`, 3)).toBe(429);
+      // Said by a proxy behind the first one, which stands in.
+      expect(await begin(`192.0.2.9, ${text}, 10.0.0.5`, 4)).toBe(200);
+      expect(await begin(`192.0.2.8, ${text}, 10.0.0.5`, 5)).toBe(429);
+    },
+  );
+});

@@ -1,0 +1,65 @@
+import { METHODS } from "node:http";
+import { tmpdir } from "node:os";
+import { Registry } from "prom-client";
+import { describe, expect, it } from "vitest";
+import { ServiceError } from "../core/errors.ts";
+import { Hidden } from "../core/hidden.ts";
+import type { AdminService } from "../core/ports/admin-service.ts";
+import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
+import { SESSION, testEdge } from "./testing/edge.ts";
+
+/** Series of an operation: four classes of status, seven buckets, a sum and a count. */
+const SERIES_EACH = 4 + 7 + 2;
+/** What the page has at most when every operation was answered with every class of status. */
+const BYTES_MOST = 64 * 1024;
+
+const STATUSES = Array.from({ length: 400 }, (_, index) => 200 + index);
+
+/** An edge with everything that has routes. */
+function wholeEdge() {
+  const admin = { key: new Hidden("sixteen-or-more-characters"), service: {} as AdminService };
+  return testEdge({}, null, tmpdir(), admin);
+}
+
+function seriesOf(text: string): string[] {
+  return text.split("\n").filter((line) => line.startsWith("colloquy_http_"));
+}
+
+function operationsOf(text: string): Map<string, readonly [method: string, route: string]> {
+  const found = [...text.matchAll(/method="([^"]*)",route="([^"]*)"/g)];
+  return new Map(found.map(([both, method = "", route = ""]) => [both, [method, route]]));
+}
+
+describe("the metrics of requests", () => {
+  it("have 13 series an operation at most, whatever methods, paths, statuses and codes there are", async () => {
+    const edge = wholeEdge();
+    const { paths } = (await edge.app.inject("/openapi.json")).json<{ paths: Record<string, object> }>();
+    const others = ["/", "/assets/index.js", "/openapi.json", "/reference/", "/reference/js/scalar.js"];
+    const madeUp = Array.from({ length: 10 }, (_, index) => `/made-up/${index}`);
+    for (const url of [...Object.keys(paths), ...others, ...madeUp]) {
+      for (const method of METHODS) await edge.app.inject({ method: method as "GET", url });
+    }
+    for (const status of STATUSES.filter((one) => one >= 400)) {
+      edge.services.conversations.interrupt = () =>
+        Promise.reject(new ServiceError(status, `code_${status}`, "It cannot be done."));
+      // Not by `send`, which holds answers against the document.
+      await edge.app.inject({ method: "POST", url: "/api/interrupt", headers: { "x-session-id": SESSION } });
+    }
+    const { body } = await edge.app.inject("/metrics");
+    const operations = operationsOf(body);
+    const documented = Object.values(paths).flatMap((path) => Object.keys(path));
+    expect(operations.size).toBeGreaterThanOrEqual(documented.length);
+    expect(operations.size).toBeLessThanOrEqual(documented.length + others.length + 1);
+    expect([...operations.values()].filter(([, route]) => route === NO_ROUTE)).toEqual([["any", NO_ROUTE]]);
+    expect(body).not.toMatch(/made-up|code_\d/);
+
+    const register = new Registry();
+    const metrics = createHttpMetrics(register);
+    for (const [method, route] of operations.values()) {
+      for (const status of STATUSES) metrics.answered(method, route, status, status);
+    }
+    const most = await register.metrics();
+    expect(seriesOf(most)).toHaveLength(operations.size * SERIES_EACH);
+    expect(most.length).toBeLessThanOrEqual(BYTES_MOST);
+  });
+});

@@ -1,0 +1,20 @@
+import { describe, expect, it } from "vitest";
+import { SESSION, testEdge, WALLET } from "../testing/edge.ts";
+
+describe("an empty optional parameter, and an empty App key", () => {
+  it.each([
+    ["GET", `/api/sessions?public_key=${WALLET}&limit=&cursor=`],
+    ["GET", `/api/sessions/${SESSION}/messages?after=&limit=`],
+    ["POST", "/api/chat?message=hi&app=&public_key=&user_state=&client_id="],
+    ["GET", "/api/state?user_state=&client_id="],
+    ["POST", "/api/control/model?rig=demo/assistant&baml=&app="],
+    ["GET", "/api/control/models?app="],
+    ["GET", "/api/control/apps"],
+    ["GET", "/api/secrets?client_id=web-7&app="],
+  ] as const)("counts as absent in %s %s", async (method, url) => {
+    const edge = testEdge();
+    await edge.send("POST", "/api/sessions");
+    const headers = { "service-app-key": "" };
+    expect((await edge.send(method, url, { headers })).statusCode).toBe(200);
+  });
+});

@@ -1,0 +1,14 @@
+-- UTF-8 bytes of the messages as JSON, and of the event log that is kept, so that caps on them need no scan. NULL: not counted yet; no cap
+-- applies. The cleanup counts such sessions (`sessions.countSizes`), because doing so here would lock the table for as long as it takes.
+-- A node of the previous version leaves both as they are: the cleanup counts sessions that it creates, but what it adds to a counted session
+-- stays uncounted, and `retention` of an empty session with a wallet stays at 2 where it writes it.
+ALTER TABLE sessions ADD COLUMN message_bytes bigint, ADD COLUMN event_bytes bigint;
+-- The App that a session's chosen models were validated against while it belonged to none. NULL where nothing was chosen, and where a node of
+-- the previous version has stored the choice: such a node has bound the session to the App.
+ALTER TABLE sessions ADD COLUMN model_app text COLLATE "C";
+-- A session's id as the client who created the session spelled it: answers and events carry this spelling. NULL for lower case, and where a
+-- node of the previous version created the session; ids are compared and looked up in lower case.
+ALTER TABLE sessions ADD COLUMN spelling text COLLATE "C";
+
+-- Sessions that the cleanup has to count; soon empty.
+CREATE INDEX CONCURRENTLY sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;

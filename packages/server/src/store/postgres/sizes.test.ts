@@ -1,0 +1,37 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { isWithoutPostgres } from "../../../test/postgres-server.ts";
+import { useDatabase } from "../../../test/use-postgres.ts";
+import { NOTHING, record, target } from "../contract/scenario.suite.ts";
+import { describeSizes } from "../contract/sizes.suite.ts";
+import { dropEvents } from "./event-log.ts";
+
+describe.skipIf(await isWithoutPostgres())("a database of its own", () => {
+  const database = useDatabase("the schema");
+  const open = () => database.open({ clock: new ManualClock() });
+
+  describeSizes(async () => ({ store: await open(), execute: (sql) => database.query(sql) }));
+
+  it("counts no session that another transaction holds, waits for none, and counts it the next time", async () => {
+    const store = await open();
+    const [held, free] = [randomUUID(), randomUUID()];
+    for (const id of [held, free]) await store.sessions.open(target(id), NOTHING);
+    await database.query("UPDATE sessions SET message_bytes = NULL, event_bytes = NULL");
+    await database.holding(`SELECT 1 FROM sessions WHERE id = '${held}' FOR UPDATE`, async () => {
+      expect(await store.sessions.countSizes(10)).toBe(1);
+    });
+    expect((await record(store, free)).messageBytes).toBe(0);
+    expect((await record(store, held)).messageBytes).toBeNull();
+    expect(await store.sessions.countSizes(10)).toBe(1);
+  });
+
+  it("the floor of a log never sinks when a trim comes behind a cut", async () => {
+    const store = await open();
+    const id = randomUUID();
+    const { session } = (await store.sessions.open(target(id), NOTHING))!;
+    await database.query("UPDATE sessions SET head = 5, event_floor = 3");
+    await database.connect().use(dropEvents([{ key: session.key, floor: 2 }]));
+    expect(await store.events.after(id, 5, 1)).toMatchObject({ floor: 3 });
+  });
+});

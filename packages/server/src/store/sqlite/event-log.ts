@@ -1,0 +1,48 @@
+// Drops the oldest events of a session's log, and keeps the byte count in its row right.
+
+import type { DatabaseSync } from "node:sqlite";
+import { EVENT_LOG_CUT_BYTES } from "../../core/ports/event-store.ts";
+import { prepare } from "./statement.ts";
+
+export interface EventLog {
+  /** Drops the events of a session up to and with number `floor`. */
+  dropUpTo(key: number, floor: number): void;
+  /** Drops the oldest events of a log that is over its cap by the count in its row, and corrects the count. */
+  cut(key: number): void;
+}
+
+export function prepareEventLog(database: DatabaseSync): EventLog {
+  const bytesUpTo = prepare<[number, number], { readonly bytes: number }>(
+    database,
+    "SELECT coalesce(sum(octet_length(payload)), 0) AS bytes FROM events WHERE session_key = ? AND number <= ?",
+  );
+  const forget = prepare<[number, number]>(
+    database,
+    "DELETE FROM events WHERE session_key = ? AND number <= ?",
+  );
+  const raiseFloor = prepare<[number, number, number]>(
+    database,
+    "UPDATE sessions SET event_floor = max(event_floor, ?), event_bytes = max(0, event_bytes - ?) WHERE key = ?",
+  );
+  const measure = prepare<[number, number], { readonly floor: number | null; readonly bytes: number }>(
+    database,
+    `SELECT max(number) FILTER (WHERE kept > ?2) AS floor, coalesce(max(kept) FILTER (WHERE kept <= ?2), 0) AS bytes FROM (
+       SELECT number, sum(octet_length(payload)) OVER (ORDER BY number DESC) AS kept FROM events WHERE session_key = ?1
+     )`,
+  );
+  const setBytes = prepare<[number, number]>(database, "UPDATE sessions SET event_bytes = ? WHERE key = ?");
+  const dropUpTo = (key: number, floor: number): void => {
+    const bytes = bytesUpTo.get(key, floor)?.bytes ?? 0;
+    forget.run(key, floor);
+    raiseFloor.run(floor, bytes, key);
+  };
+  return {
+    dropUpTo,
+    cut(key) {
+      const { floor, bytes } = measure.get(key, EVENT_LOG_CUT_BYTES) ?? { floor: null, bytes: 0 };
+      if (floor !== null) dropUpTo(key, floor);
+      // The real size of what stays: otherwise a wrong count would have the log measured at every commit.
+      setBytes.run(bytes, key);
+    },
+  };
+}

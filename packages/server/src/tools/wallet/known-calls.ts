@@ -1,0 +1,144 @@
+// Decodes transaction data as a call of a token or of Permit2. A person approves what this shows, so it shows
+// nothing if a contract could read the bytes differently.
+
+import {
+  decodeAbiParameters,
+  encodeAbiParameters,
+  parseAbi,
+  size,
+  slice,
+  toFunctionSelector,
+  type AbiFunction,
+  type AbiParameter,
+  type Address,
+  type Hex,
+} from "viem";
+import { formatAbiItem } from "viem/utils";
+
+/** One value of a call; values in structs and arrays are named by their path. */
+export interface CallArgument {
+  readonly name: string;
+  readonly type: string;
+  readonly value: string;
+  /** The token contract if this value is an amount; otherwise `null`. */
+  readonly token: Address | null;
+}
+
+export interface KnownCall {
+  /** Solidity signature: `transfer(address to, uint256 amount)`. */
+  readonly signature: string;
+  readonly arguments: readonly CallArgument[];
+}
+
+/**
+ * ERC-20 and ERC-721 share `transferFrom` and `approve`: the data does not tell an amount from a token id.
+ * Parameters whose names begin with `amount` are amounts of the sibling parameter `token`, else of the called
+ * contract.
+ */
+const KNOWN = parseAbi([
+  "function transfer(address to, uint256 amount)",
+  "function transferFrom(address from, address to, uint256 amountOrId)",
+  "function approve(address spender, uint256 amountOrId)",
+  "function increaseAllowance(address spender, uint256 amountAdded)",
+  "function permit(address owner, address spender, uint256 amount, uint256 deadline, uint8 v, bytes32 r, bytes32 s)",
+  // DAI
+  "function permit(address holder, address spender, uint256 nonce, uint256 expiry, bool allowed, uint8 v, bytes32 r, bytes32 s)",
+  // ERC-721 and ERC-1155
+  "function setApprovalForAll(address operator, bool approved)",
+  "function safeTransferFrom(address from, address to, uint256 tokenId)",
+  "function safeTransferFrom(address from, address to, uint256 tokenId, bytes data)",
+  // Permit2
+  "struct PermitDetails { address token; uint160 amount; uint48 expiration; uint48 nonce; }",
+  "struct PermitSingle { PermitDetails details; address spender; uint256 sigDeadline; }",
+  "struct PermitBatch { PermitDetails[] details; address spender; uint256 sigDeadline; }",
+  "struct AllowanceTransferDetails { address from; address to; uint160 amount; address token; }",
+  "struct TokenPermissions { address token; uint256 amount; }",
+  "struct PermitTransferFrom { TokenPermissions permitted; uint256 nonce; uint256 deadline; }",
+  "struct PermitBatchTransferFrom { TokenPermissions[] permitted; uint256 nonce; uint256 deadline; }",
+  "struct SignatureTransferDetails { address to; uint256 requestedAmount; }",
+  "function approve(address token, address spender, uint160 amount, uint48 expiration)",
+  "function permit(address owner, PermitSingle permitSingle, bytes signature)",
+  "function permit(address owner, PermitBatch permitBatch, bytes signature)",
+  "function transferFrom(address from, address to, uint160 amount, address token)",
+  "function transferFrom(AllowanceTransferDetails[] transferDetails)",
+  "function permitTransferFrom(PermitTransferFrom permit, SignatureTransferDetails transferDetails, address owner, bytes signature)",
+  "function permitTransferFrom(PermitBatchTransferFrom permit, SignatureTransferDetails[] transferDetails, address owner, bytes signature)",
+  "function permitWitnessTransferFrom(PermitTransferFrom permit, SignatureTransferDetails transferDetails, address owner, bytes32 witness, string witnessTypeString, bytes signature)",
+  "function permitWitnessTransferFrom(PermitBatchTransferFrom permit, SignatureTransferDetails[] transferDetails, address owner, bytes32 witness, string witnessTypeString, bytes signature)",
+]);
+
+const BY_SELECTOR: ReadonlyMap<Hex, AbiFunction> = new Map(
+  KNOWN.map((known) => [toFunctionSelector(known), known]),
+);
+/** Maximum number of values; a larger batch is treated as unknown. */
+const MAX_ARGUMENTS = 128;
+
+/**
+ * Decodes the call that `data`, in lower case, makes to the contract `to`; `null` if it is unknown. Contracts
+ * may read non-canonical data differently (dirty upper bytes of an address, trailing bytes), so only data
+ * that equals its canonical encoding is accepted.
+ */
+export function readKnownCall(to: Address, data: Hex): KnownCall | null {
+  const known = size(data) <= 4 ? undefined : BY_SELECTOR.get(slice(data, 0, 4));
+  if (known === undefined) return null;
+  const values = decodeExactly(known.inputs, slice(data, 4));
+  if (values === null) return null;
+  const named: CallArgument[] = [];
+  addFields(named, { fields: known.inputs, values, prefix: "", token: to });
+  return named.length > MAX_ARGUMENTS
+    ? null
+    : { signature: formatAbiItem(known, { includeName: true }), arguments: named };
+}
+
+function decodeExactly(parameters: readonly AbiParameter[], data: Hex): readonly unknown[] | null {
+  try {
+    const values = decodeAbiParameters(parameters, data);
+    return encodeAbiParameters(parameters, values) === data ? values : null;
+  } catch {
+    return null;
+  }
+}
+
+interface Fields {
+  readonly fields: readonly AbiParameter[];
+  /** An array by index, or a struct by name. */
+  readonly values: unknown;
+  readonly prefix: string;
+  /** The token of amounts without a sibling `token`. */
+  readonly token: Address;
+}
+
+function addFields(named: CallArgument[], { fields, values, prefix, token }: Fields): void {
+  const valueAt = (index: number): unknown =>
+    Array.isArray(values)
+      ? values[index]
+      : (values as Readonly<Record<string, unknown>>)[fields[index]?.name ?? ""];
+  const beside = fields.findIndex(({ name, type }) => name === "token" && type === "address");
+  const own = beside === -1 ? token : (valueAt(beside) as Address);
+  for (const [index, field] of fields.entries())
+    addValue(named, field, valueAt(index), { prefix, token: own });
+}
+
+function addValue(
+  named: CallArgument[],
+  field: AbiParameter,
+  value: unknown,
+  place: Pick<Fields, "prefix" | "token">,
+): void {
+  const { name = "", type } = field;
+  const path = `${place.prefix}${name}`;
+  if (type.endsWith("[]")) {
+    const item = { ...field, type: type.slice(0, -2) };
+    for (const [index, one] of (value as readonly unknown[]).entries())
+      addValue(named, { ...item, name: `${name}[${index}]` }, one, place);
+  } else if ("components" in field) {
+    addFields(named, { ...place, fields: field.components, values: value, prefix: `${path}.` });
+  } else {
+    named.push({
+      name: path,
+      type,
+      value: String(value),
+      token: name.startsWith("amount") ? place.token : null,
+    });
+  }
+}

@@ -1,0 +1,49 @@
+// The dispatcher's options, and the slot reservation of a chat.
+
+import type { ChatOutcome } from "../core/decisions/chat.ts";
+import type { TurnClaim } from "../core/decisions/turns.ts";
+import type { Clock } from "../core/ports/clock.ts";
+import type { Logger } from "../core/ports/logger.ts";
+import type { Committed } from "../core/ports/session-store.ts";
+import type { TurnStore } from "../core/ports/turn-store.ts";
+import type { StartedTurn } from "../core/turn.ts";
+import type { RunningTurns } from "./running-turns.ts";
+
+/** What an accepted turn waits for: a free slot, or the session's previous turn. */
+export type WaitingFor = "slot" | "session";
+
+/** A slot for a chat's turn, or the reason why the turn must wait. */
+export interface Reservation {
+  /** `null` if the turn must wait in the store. */
+  readonly claim: TurnClaim | null;
+  readonly fullProviders: readonly string[];
+  /** Must be called with the transaction's outcome; `waitingFor` is `null` if it left no waiting turn. */
+  complete(started: StartedTurn | null, waitingFor: WaitingFor | null): void;
+}
+
+/** Starts a chat's turn in its slot, or returns the slot; `outcome` is `null` if the transaction failed. */
+export function finishReservation({ complete }: Reservation, outcome: ChatOutcome | null): void {
+  if (outcome?.kind !== "accepted") complete(null, null);
+  else if (outcome.started !== null) complete(outcome.started, null);
+  else complete(null, outcome.runnable ? "slot" : "session");
+}
+
+export interface DispatcherOptions {
+  readonly store: TurnStore;
+  readonly running: RunningTurns;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly logger: Logger;
+  /** Runs a turn to its end; rejects on a defect. */
+  readonly run: (turn: StartedTurn, signal: AbortSignal) => Promise<void>;
+  /** Returns the models of each App, the default first. */
+  readonly models: () => Readonly<Record<string, readonly string[]>>;
+  /** Applies and announces a claim's commit. */
+  readonly apply: (committed: Committed<StartedTurn | null>) => void;
+  /** Notifies other processes of turns for which no slot is free here. */
+  readonly notifyOthers: () => void;
+  /** True if no other process takes or adds turns in the store. */
+  readonly isAlone: boolean;
+  /** Maximum turns waiting in the store; further chats are rejected. */
+  readonly maxWaiting: number;
+}

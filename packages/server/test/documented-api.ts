@@ -1,0 +1,193 @@
+// The service's OpenAPI document as a judge of its traffic: each answer must be one that the document tells of, to the last status, header
+// and field, and each request that was answered well one that it allows.
+
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+
+/** A request with its answer. Header names are in lower case. */
+export interface Traffic {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly sent: Readonly<Record<string, unknown>>;
+  readonly body: string | null;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  /** `null` where the answer is a stream, whose events are looked at one by one. */
+  readonly text: string | null;
+}
+
+interface Operation {
+  readonly method: string;
+  readonly path: RegExp;
+  readonly parameters: readonly Parameter[];
+  readonly bodies: Readonly<Record<string, { readonly schema: object }>>;
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+interface Parameter {
+  readonly in: "query" | "path" | "header";
+  readonly name: string;
+  readonly required?: boolean;
+  readonly schema: { readonly type?: string };
+}
+
+interface Response {
+  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, object>>;
+    readonly headers: Readonly<Record<string, { readonly required?: boolean }>>;
+  };
+}
+
+interface DocumentedOperation {
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+/** Header fields of HTTP itself, which no document of an API tells of. */
+const FRAMING = new Set([
+  "connection",
+  "content-length",
+  "content-type",
+  "date",
+  "keep-alive",
+  "transfer-encoding",
+]);
+/** Pages, files and the document itself: the API's document does not tell of them. */
+const PAGES = /^\/(?:$|docs|reference|openapi\.json|assets\/|console|favicon|admin(?:$|\/)|\?)/;
+const PROBLEM = { $ref: "#/components/schemas/Problem" };
+
+export class DocumentedApi {
+  readonly #operations: readonly Operation[];
+  readonly #headers: Document["components"]["headers"];
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true, discriminator: false });
+  readonly #validators = new Map<string, ValidateFunction>();
+
+  constructor(document: unknown) {
+    const { paths, components } = document as Document;
+    addFormats.default(this.#ajv);
+    this.#headers = components.headers;
+    this.#ajv.addSchema({ $id: "document", components: { schemas: closed(components.schemas) } });
+    this.#operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        method: method.toUpperCase(),
+        path: new RegExp(`^${path.replaceAll(".", String.raw`\.`).replaceAll(/\{[^}]+\}/g, "([^/]+)")}$`),
+        parameters: operation.parameters ?? [],
+        bodies: operation.requestBody?.content ?? {},
+        responses: operation.responses,
+      })),
+    );
+  }
+
+  /** What the document does not tell of; empty where it tells of all. */
+  faults(traffic: Traffic): string[] {
+    const [path = ""] = traffic.target.replace(/^https?:\/\/[^/]*/, "").split("?");
+    // A document need not tell of HEAD: it answers as GET does, or nothing.
+    if (traffic.method === "HEAD" && traffic.status === 405) return [];
+    const method = traffic.method === "HEAD" ? "GET" : traffic.method;
+    const operation = this.#operations.find((one) => one.method === method && one.path.test(path));
+    if (operation === undefined) return this.#outside(traffic, path);
+    const response = operation.responses[traffic.status];
+    if (response === undefined) return [`the status ${traffic.status}`];
+    const request = traffic.status < 400 ? this.#requestFaults(operation, traffic, path) : [];
+    return [...request, ...this.#headerFaults(response, traffic), ...this.#bodyFaults(response, traffic)];
+  }
+
+  /** As `faults`, of one event of a stream. */
+  eventFaults(event: unknown): string[] {
+    return this.#check({ $ref: "#/components/schemas/UpdateEvent" }, event, "event");
+  }
+
+  /** Where nothing is documented nothing may be found. */
+  #outside({ method, status, text }: Traffic, path: string): string[] {
+    if (PAGES.test(path) || method === "OPTIONS") return [];
+    if (![400, 403, 404, 405, 408, 417, 431].includes(status)) return [`${method} ${path}`];
+    return text === null || text === "" ? [] : this.#check(PROBLEM, JSON.parse(text), "body");
+  }
+
+  #requestFaults(operation: Operation, { target, sent, body }: Traffic, path: string): string[] {
+    const query = new URLSearchParams(target.split("?")[1] ?? "");
+    const inPath = operation.path.exec(path)?.slice(1) ?? [];
+    const read = {
+      query: ({ name }: Parameter) => query.get(name),
+      header: ({ name }: Parameter) => sent[name.toLowerCase()],
+      path: () => inPath[0],
+    };
+    const faults = operation.parameters.flatMap((parameter) => {
+      const { in: place, name, required = false, schema } = parameter;
+      const value = read[place](parameter) ?? null;
+      // Empty counts as absent.
+      if (value === null || value === "") return required ? [`no ${place} parameter ${name}`] : [];
+      const isNumber = schema.type === "integer" || schema.type === "number";
+      return this.#check(schema, isNumber ? Number(value) : value, `${place} parameter ${name}`);
+    });
+    const schema = operation.bodies["application/json"]?.schema;
+    if (body === null || body.trim() === "" || schema === undefined) return faults;
+    return [...faults, ...this.#check(schema, JSON.parse(body), "request body")];
+  }
+
+  #headerFaults({ headers = {} }: Response, { headers: answered }: Traffic): string[] {
+    const documented = Object.entries(headers).map(([name, { $ref }]) => {
+      const { required = false } = this.#headers[$ref.split("/").at(-1) ?? ""] ?? {};
+      return { name: name.toLowerCase(), required };
+    });
+    const names = new Set(documented.map(({ name }) => name));
+    return [
+      ...Object.keys(answered)
+        .filter((name) => !FRAMING.has(name) && !names.has(name))
+        .map((name) => `the header ${name}`),
+      ...documented
+        .filter(({ name, required }) => required && answered[name] === undefined)
+        .map(({ name }) => `an answer without the header ${name}`),
+    ];
+  }
+
+  #bodyFaults({ content = {} }: Response, { method, headers, text }: Traffic): string[] {
+    const sent = headers["content-type"];
+    const type = typeof sent === "string" ? (sent.split(";")[0] ?? "") : "";
+    const schema = content[type]?.schema;
+    if (schema === undefined) return type === "" && (text ?? "") === "" ? [] : [`a body of the type ${type}`];
+    if (text === null || method === "HEAD") return [];
+    if (type === "text/event-stream")
+      return [...text.matchAll(/^data: (.*)$/gm)].flatMap(([, data = ""]) =>
+        this.eventFaults(JSON.parse(data)),
+      );
+    return this.#check(schema, type.endsWith("json") ? JSON.parse(text) : text, "body");
+  }
+
+  #check(schema: object, value: unknown, place: string): string[] {
+    const key = JSON.stringify(schema);
+    let validate = this.#validators.get(key);
+    if (validate === undefined) {
+      validate = this.#ajv.compile(
+        JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/components', '"document#/components')),
+      );
+      this.#validators.set(key, validate);
+    }
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(
+      ({ instancePath, message, params }) => `${place}${instancePath}: ${message} ${JSON.stringify(params)}`,
+    );
+  }
+}
+
+/** The schema without room for fields that it does not name: the document leaves room for those of later versions. */
+function closed<Schema>(schema: Schema): Schema {
+  return JSON.parse(JSON.stringify(schema), (_key, value: unknown) => {
+    const isOpen =
+      typeof value === "object" &&
+      value !== null &&
+      "type" in value &&
+      value.type === "object" &&
+      "properties" in value &&
+      !("additionalProperties" in value);
+    return isOpen ? { ...value, additionalProperties: false } : value;
+  }) as Schema;
+}

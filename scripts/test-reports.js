@@ -1,0 +1,69 @@
+// Reads the reports of Vitest's JSON reporter for .ci/run. Plain JavaScript, because it must count on any Node, also when npm ci failed.
+//
+//   node scripts/test-reports.js left-out <report>    prints the files of which tests were skipped
+//   node scripts/test-reports.js check <n> <report>   fails if any test was skipped, or fewer than n passed
+//   node scripts/test-reports.js count <report>...    prints "N passed, N failed" for the tests of all reports, each test once
+
+import { existsSync, readFileSync } from "node:fs";
+import { relative } from "node:path";
+
+/**
+ * @typedef {{ name: string, status: string, assertionResults: { fullName: string, status: string }[] }} TestFile
+ * @typedef {{ file: string, name: string, status: string }} Test
+ */
+
+/**
+ * The tests of a report. A report that was never written has none.
+ *
+ * @param {string} report
+ * @returns {Test[]}
+ */
+function testsOf(report) {
+  const text = existsSync(report) ? readFileSync(report, "utf8") : "";
+  /** @type {TestFile[]} */
+  const files = text === "" ? [] : JSON.parse(text).testResults;
+  return files.flatMap(({ name, status, assertionResults }) => {
+    const file = relative(process.cwd(), name);
+    // A file that could not even be loaded holds no tests to count, so it counts as one that failed.
+    if (status === "failed" && assertionResults.length === 0) return [{ file, name: "", status }];
+    return assertionResults.map((test) => ({ file, name: test.fullName, status: test.status }));
+  });
+}
+
+/** @param {Test} test */
+const isSkipped = ({ status }) => status !== "passed" && status !== "failed";
+
+/** @type {Record<string, (...words: string[]) => void>} */
+const commands = {
+  "left-out"(report = "") {
+    const skipped = testsOf(report).filter(isSkipped);
+    for (const file of new Set(skipped.map((test) => test.file))) console.log(file);
+  },
+  check(least = "", report = "") {
+    const tests = testsOf(report);
+    const skipped = tests.filter(isSkipped);
+    for (const { file, name } of skipped) console.log(`left out: ${file}: ${name}`);
+    const passed = tests.filter(({ status }) => status === "passed").length;
+    console.log(`== ${passed} passed, at least ${least} have to, and ${skipped.length} were left out`);
+    process.exitCode = passed >= Number(least) && skipped.length === 0 ? 0 : 1;
+  },
+  count(...reports) {
+    let [passed, failed] = [0, 0];
+    /** Tests that passed in an earlier report. */
+    const seen = new Set();
+    for (const report of reports) {
+      // Names may repeat within a report.
+      const tests = testsOf(report).map((test) => ({ ...test, id: `${test.file}\0${test.name}` }));
+      failed += tests.filter(({ status }) => status === "failed").length;
+      const now = tests.filter(({ status }) => status === "passed");
+      passed += now.filter(({ id }) => !seen.has(id)).length;
+      for (const { id } of now) seen.add(id);
+    }
+    console.log(`${passed} passed, ${failed} failed`);
+  },
+};
+
+const [command = "", ...words] = process.argv.slice(2);
+const perform = commands[command];
+if (perform === undefined) throw new Error(`There is no command "${command}".`);
+perform(...words);

@@ -1,0 +1,75 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "..");
+
+describe("what .ci/run reads of reports", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "colloquy-reports-"));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it("is the files of which tests were left out", async () => {
+    const bare = await report({
+      "a.test.ts": { one: "passed" },
+      "b.test.ts": { one: "passed", two: "skipped", three: "pending" },
+      "c.test.ts": { one: "todo" },
+    });
+    expect(await said("left-out", bare)).toBe("b.test.ts\nc.test.ts\n");
+  });
+
+  it("fails on a skipped test, and when fewer tests passed than required", async () => {
+    const whole = await report({ "a.test.ts": { one: "passed", two: "passed" } });
+    expect(await said("check", "2", whole)).toMatch(/^== 2 passed/);
+    await expect(said("check", "3", whole)).rejects.toMatchObject({ code: 1 });
+    const lacking = await report({ "a.test.ts": { one: "passed", two: "skipped" } });
+    await expect(said("check", "1", lacking)).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining("left out: a.test.ts: two\n") as string,
+    });
+  });
+
+  it("is the tests that passed, each once, and every failure", async () => {
+    const bare = await report({
+      "a.test.ts": { one: "passed", two: "skipped" },
+      "b.test.ts": { one: "failed" },
+    });
+    const all = await report({
+      "a.test.ts": { one: "passed", two: "passed" },
+      "b.test.ts": { one: "failed" },
+    });
+    expect(await said("count", bare, all)).toBe("2 passed, 2 failed\n");
+    const unloaded = await report({ "c.test.ts": {} }, "failed");
+    expect(await said("count", bare, unloaded)).toBe("1 passed, 2 failed\n");
+    await writeFile(join(folder, "empty"), "");
+    expect(await said("count", join(folder, "empty"), join(folder, "never-written"))).toBe(
+      "0 passed, 0 failed\n",
+    );
+  });
+
+  let reports = 0;
+  async function report(
+    files: Readonly<Record<string, Readonly<Record<string, string>>>>,
+    status = "passed",
+  ): Promise<string> {
+    const testResults = Object.entries(files).map(([file, tests]) => ({
+      name: join(ROOT, file),
+      status,
+      assertionResults: Object.entries(tests).map(([fullName, result]) => ({ fullName, status: result })),
+    }));
+    reports += 1;
+    const path = join(folder, `${reports}.json`);
+    await writeFile(path, JSON.stringify({ testResults }));
+    return path;
+  }
+
+  async function said(...words: readonly string[]): Promise<string> {
+    return (await run(process.execPath, ["scripts/test-reports.js", ...words], { cwd: ROOT })).stdout;
+  }
+});

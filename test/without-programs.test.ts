@@ -1,0 +1,59 @@
+// What a machine without Debian's programs would have, asked for inside scripts/without-programs.
+
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const SCRIPT = join(import.meta.dirname, "../scripts/without-programs");
+const HIDDEN =
+  "psql pg_isready pg_dump chromium nats-server nginx strace zsh fish tmux docker wget systemd-analyze";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "colloquy-without-"));
+  // So that there is something to hide on every machine.
+  for (const name of ["nginx", "psql", "kept-program"]) await program(name, "exit 0");
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** Prints the programs that are found, and those that the tests are asked to do without. */
+const LOOK = `for name in ${HIDDEN} kept-program; do command -v $name; done
+test -z "$(ls -A /usr/lib/postgresql 2>/dev/null)" || echo postgresql
+echo asked: $COLLOQUY_TEST_WITHOUT`;
+
+it("hides the programs, or asks the tests to do without each of them", async () => {
+  const lines = await seen();
+  const asked = lines.pop()!;
+  if (asked === "asked:") expect(lines).toEqual([join(folder, "kept-program")]);
+  else expect(asked.split(" ")).toEqual(expect.arrayContaining(HIDDEN.split(" ")));
+});
+
+it("asks the tests to do without each of them where no namespace can be made", async () => {
+  await program("unshare", "exit 1");
+  const lines = await seen();
+  expect(lines.at(-1)!.split(" ")).toEqual(expect.arrayContaining(["initdb", ...HIDDEN.split(" ")]));
+  expect(lines).toContain(join(folder, "nginx"));
+});
+
+it("ends with the exit code of the command", async () => {
+  await expect(run(SCRIPT, ["sh", "-c", "exit 7"])).rejects.toMatchObject({ code: 7 });
+});
+
+async function seen(): Promise<string[]> {
+  const env = {
+    ...process.env,
+    PATH: `${folder}${delimiter}${process.env["PATH"]}`,
+    COLLOQUY_TEST_WITHOUT: "",
+  };
+  const { stdout } = await run(SCRIPT, ["sh", "-c", LOOK], { env });
+  return stdout.trimEnd().split("\n");
+}
+
+async function program(name: string, does: string): Promise<void> {
+  await writeFile(join(folder, name), `#!/bin/sh\n${does}\n`);
+  await chmod(join(folder, name), 0o755);
+}
