@@ -31,7 +31,7 @@ export function fold(snapshot: Snapshot, update: SessionUpdate, id: string | nul
 
 function hasEnded({ messages }: Snapshot, id: string): boolean {
   const message = messages.findLast((one) => one.id === id);
-  return message !== undefined && message.status !== "streaming";
+  return message !== undefined && message.status !== "queued" && message.status !== "streaming";
 }
 
 /** A type that is not known here is of a later service: there is more to know, but nothing wrong with what is known. */
