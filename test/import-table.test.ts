@@ -32,6 +32,18 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   "*.ts": ["*"],
 };
 
+/** Imports that no file may make, inside rooms too: by the beginnings of both paths below `src`. */
+const FORBIDDEN: readonly (readonly [from: string, target: string])[] = [
+  // What the core drives knows nothing of what drives it.
+  ["core/ports/driven/", "core/ports/driving/"],
+  ["store/", "core/ports/driving/"],
+  ["models/", "core/ports/driving/"],
+  ["tools/", "core/ports/driving/"],
+  ["turns/", "core/ports/driving/"],
+  ["store/sqlite/", "store/postgres/"],
+  ["store/postgres/", "store/sqlite/"],
+];
+
 function roomOf(name: string): string {
   return name.endsWith(".ts") && !(name in ROOMS) ? "*.ts" : name;
 }
@@ -88,10 +100,17 @@ function wrongRelative(path: string, own: string, room: string, from: string): s
   const [top, target, folder, targetName = ""] = join(dirname(path), from).split(sep);
   const targetRoom = roomOf(targetName);
   if (top !== "packages" || target !== own) return "another package is imported by its name";
-  if (own !== "server" || folder !== "src" || targetRoom === room) return null;
+  if (own !== "server" || folder !== "src") return null;
+  if (isForbidden(path, join(dirname(path), from).replaceAll(sep, "/"))) return "the table forbids it";
+  if (targetRoom === room) return null;
   const allowed = ROOMS[room];
   if (allowed === undefined) return `the table has no room "${room}"`;
   return allowed.includes("*") || allowed.includes(targetRoom) ? null : `${room} may not know ${targetRoom}`;
+}
+
+function isForbidden(path: string, target: string): boolean {
+  const src = "packages/server/src/";
+  return FORBIDDEN.some(([from, to]) => path.startsWith(`${src}${from}`) && target.startsWith(`${src}${to}`));
 }
 
 function wrongPackage(path: string, from: string, typeOnly: boolean): string | null {
@@ -148,6 +167,8 @@ describe("the table of rooms", () => {
     ["http/a.ts", 'import { b } from "../metrics.ts";'],
     ["http/a.ts", 'import { createClient } from "@colloquy/client";'],
     ["main.ts", 'import { createClient } from "@colloquy/client";'],
+    ["core/ports/driven/a.ts", 'import type { B } from "../driving/b.ts";'],
+    ["store/sqlite/a.ts", 'import { b } from "../postgres/b.ts";'],
     ["attic/a.ts", 'import { b } from "../core/b.ts";'],
   ])("is broken by %s with %s", (file, source) => {
     expect(violations(`packages/server/src/${file}`, source)).toHaveLength(1);
@@ -169,7 +190,10 @@ describe("the table of rooms", () => {
 
   it.each([
     ["core/a.ts", 'import type { LanguageModelV4 } from "@ai-sdk/provider";\nimport { z } from "zod";'],
-    ["core/ports/a.ts", 'import type { B } from "../b.ts";\nimport { c } from "@colloquy/protocol";'],
+    [
+      "core/ports/driving/a.ts",
+      'import type { B } from "../driven/b.ts";\nimport { c } from "@colloquy/protocol";',
+    ],
     [
       "store/sqlite/a.ts",
       'import { DatabaseSync } from "node:sqlite";\nimport { b } from "../../core/b.ts";',

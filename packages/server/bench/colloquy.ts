@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../src/config/load-config.ts";
 import type { Config, LimitsConfig } from "../src/config/config.ts";
 import { createSystemClock } from "../src/clock.ts";
-import type { Clock } from "../src/core/ports/clock.ts";
+import type { Clock } from "../src/core/ports/driven/clock.ts";
 import { createLog } from "../src/logging.ts";
 import { buildServer } from "../src/server.ts";
 import { listenOnFreePort } from "./controls/listen.ts";

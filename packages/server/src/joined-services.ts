@@ -1,9 +1,9 @@
 // Everything that routes and administration may ask of conversations, from the three that do it.
 
 import type { Config } from "./config/config.ts";
-import type { AppCatalog } from "./core/ports/apps.ts";
-import type { ConversationService } from "./core/ports/services.ts";
-import type { Store } from "./core/ports/store.ts";
+import type { AppCatalog } from "./core/ports/driven/apps.ts";
+import type { ConversationService } from "./core/ports/driving/services.ts";
+import type { Store } from "./core/ports/driven/store.ts";
 import { DEFAULT_APP } from "./core/session.ts";
 import type { Conversations } from "./sessions/conversations.ts";
 import { ModelChoices } from "./sessions/model-choice.ts";

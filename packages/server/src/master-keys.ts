@@ -9,8 +9,8 @@ import { Vault } from "./apps/secrets/vault.ts";
 import type { Hidden } from "./core/hidden.ts";
 import type { Config } from "./config/config.ts";
 import { parseMasterKeys } from "./core/master-key.ts";
-import type { Logger } from "./core/ports/logger.ts";
-import type { SecretStore } from "./core/ports/secret-store.ts";
+import type { Logger } from "./core/ports/driven/logger.ts";
+import type { SecretStore } from "./core/ports/driven/secret-store.ts";
 import { lockFile } from "./store/sqlite/lock.ts";
 
 export interface MasterKeySettings {

@@ -2,10 +2,10 @@
 // nothing. A process that is alone needs none of it.
 
 import { PolledBus } from "./bus/polled-bus.ts";
-import type { Bus } from "./core/ports/bus.ts";
-import type { Clock } from "./core/ports/clock.ts";
-import type { Logger } from "./core/ports/logger.ts";
-import type { Store } from "./core/ports/store.ts";
+import type { Bus } from "./core/ports/driven/bus.ts";
+import type { Clock } from "./core/ports/driven/clock.ts";
+import type { Logger } from "./core/ports/driven/logger.ts";
+import type { Store } from "./core/ports/driven/store.ts";
 import { CatchUp } from "./sessions/catch-up.ts";
 import type { Session } from "./sessions/session.ts";
 import { VersionReads } from "./sessions/version-reads.ts";

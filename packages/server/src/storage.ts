@@ -7,11 +7,11 @@ import { InProcessBus } from "./bus/in-process-bus.ts";
 import type { Transport } from "./bus/transport.ts";
 import type { Config } from "./config/config.ts";
 import { isPublic } from "./core/loopback.ts";
-import type { Bus, BusServer } from "./core/ports/bus.ts";
-import type { Clock } from "./core/ports/clock.ts";
-import type { Logger } from "./core/ports/logger.ts";
-import type { RateCounters } from "./core/ports/rate-counters.ts";
-import type { Store } from "./core/ports/store.ts";
+import type { Bus, BusServer } from "./core/ports/driven/bus.ts";
+import type { Clock } from "./core/ports/driven/clock.ts";
+import type { Logger } from "./core/ports/driven/logger.ts";
+import type { RateCounters } from "./core/ports/driven/rate-counters.ts";
+import type { Store } from "./core/ports/driven/store.ts";
 import { openSqliteStore } from "./store/sqlite/open.ts";
 import { tightenData } from "./store/sqlite/private-files.ts";
 

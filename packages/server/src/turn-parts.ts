@@ -1,9 +1,9 @@
 // How turns are run: the assistant, the dispatcher that starts turns here, and the leases that they are run under.
 
 import { randomUUID } from "node:crypto";
-import type { AppCatalog } from "./core/ports/apps.ts";
-import type { ModelCatalog } from "./core/ports/model.ts";
-import type { ToolRegistry } from "./core/ports/tool.ts";
+import type { AppCatalog } from "./core/ports/driven/apps.ts";
+import type { ModelCatalog } from "./core/ports/driven/model.ts";
+import type { ToolRegistry } from "./core/ports/driven/tool.ts";
 import type { StartedTurn } from "./core/turn.ts";
 import type { ServiceMetrics } from "./metrics.ts";
 import type { Foundations } from "./service-parts.ts";

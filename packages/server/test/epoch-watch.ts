@@ -2,8 +2,8 @@
 // though the turn had come to a later epoch before they were asked for. No snapshot shows that: what the old owner writes may look like what
 // the new one would have written.
 
-import type { Store } from "../src/core/ports/store.ts";
-import type { TurnStore } from "../src/core/ports/turn-store.ts";
+import type { Store } from "../src/core/ports/driven/store.ts";
+import type { TurnStore } from "../src/core/ports/driven/turn-store.ts";
 import type { StartedTurn, TurnIdentity } from "../src/core/turn.ts";
 
 /** As far as it matters here, what a method answers that changes a session. */

@@ -3,7 +3,7 @@
 
 import type { IncludeGroup, PendingAction, Snapshot, SystemEvent, UpdateEvent } from "@colloquy/protocol";
 import { isHidden, type PlacedMessage } from "../src/core/message.ts";
-import type { OpenStream } from "../src/core/ports/services.ts";
+import type { OpenStream } from "../src/core/ports/driving/services.ts";
 import { RecordingSink, type TestService } from "./service.ts";
 import { FOR_ANYBODY } from "./stream-access.ts";
 

@@ -1,7 +1,7 @@
 // A store whose calls a test sees before they are made, to count them, to hold them back, or to let them fail.
 
 import { OutcomeUnknown } from "../src/core/errors.ts";
-import type { Store } from "../src/core/ports/store.ts";
+import type { Store } from "../src/core/ports/driven/store.ts";
 
 /** Called before each call, as `sessions.open`. The call is made when the promise resolves, and fails as it rejects or throws. */
 export type BeforeCall = (method: string, parameters: readonly unknown[]) => Promise<void> | undefined;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bindTo } from "../src/store/contract/scenario.suite.ts";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
-import type { IssuedKey } from "../src/core/ports/key-service.ts";
+import type { IssuedKey } from "../src/core/ports/driving/key-service.ts";
 import { KeyedStream } from "../src/http/keyed-stream.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";

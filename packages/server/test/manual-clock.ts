@@ -1,6 +1,6 @@
 // A clock that stands still until a test moves it.
 
-import type { Clock, Timer } from "../src/core/ports/clock.ts";
+import type { Clock, Timer } from "../src/core/ports/driven/clock.ts";
 
 interface Pending {
   due: number;

@@ -2,7 +2,7 @@
 
 import { experimental_streamLanguageModelCall } from "ai";
 import { expect } from "vitest";
-import type { ModelFailure } from "../src/core/ports/model.ts";
+import type { ModelFailure } from "../src/core/ports/driven/model.ts";
 import { createModelCatalog } from "../src/models/catalog.ts";
 import type { ProviderSettings } from "../src/models/provider-packages.ts";
 import { ManualClock } from "./manual-clock.ts";

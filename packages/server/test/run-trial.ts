@@ -3,8 +3,8 @@
 import { ManualClock } from "./manual-clock.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 import type { ApprovalRule } from "../src/core/app-settings.ts";
-import type { PastTurn } from "../src/core/ports/turn-store.ts";
-import type { Tool } from "../src/core/ports/tool.ts";
+import type { PastTurn } from "../src/core/ports/driven/turn-store.ts";
+import type { Tool } from "../src/core/ports/driven/tool.ts";
 import type { StartedTurn, StepRecord, TokenUsage } from "../src/core/turn.ts";
 import { createModelCatalog } from "../src/models/catalog.ts";
 import { fixedTools } from "../src/tools/testing/fixed-tools.ts";

@@ -1,6 +1,6 @@
 // Requests that nothing is checked of: what they may do is decided at the edge (http/app-access.ts).
 
-import type { StreamAccess, WantedApp } from "../src/core/ports/services.ts";
+import type { StreamAccess, WantedApp } from "../src/core/ports/driving/services.ts";
 
 export const FOR_ANYBODY: StreamAccess = { opens: () => true, refresh: null, askedAt: () => null };
 

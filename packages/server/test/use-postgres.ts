@@ -1,7 +1,7 @@
 // PostgreSQL for the tests of one block: a server of its own, and where it is asked for a new database for each of them.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import type { Store } from "../src/core/ports/store.ts";
+import type { Store } from "../src/core/ports/driven/store.ts";
 import { Connections, type ConnectionOptions } from "../src/store/postgres/connections.ts";
 import { openPostgresStore, type PostgresStoreOptions } from "../src/store/postgres/open.ts";
 import { PostgresServer } from "./postgres-server.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSystemClock } from "../../../server/src/clock.ts";
 import { loadConfig } from "../../../server/src/config/load-config.ts";
-import type { Clock } from "../../../server/src/core/ports/clock.ts";
+import type { Clock } from "../../../server/src/core/ports/driven/clock.ts";
 import { buildServer } from "../../../server/src/server.ts";
 import { openSqliteStore } from "../../../server/src/store/sqlite/open.ts";
 import { ScriptedModel } from "../../../server/test/scripted-model.ts";

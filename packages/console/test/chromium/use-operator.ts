@@ -2,7 +2,7 @@
 
 import { createAdminClient, type AdminClient } from "@colloquy/client/admin";
 import { createSystemClock } from "../../../server/src/clock.ts";
-import type { Clock } from "../../../server/src/core/ports/clock.ts";
+import type { Clock } from "../../../server/src/core/ports/driven/clock.ts";
 import { RoundRobin } from "../../../server/test/round-robin.ts";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { expectGone, expectSeen } from "./console-page.ts";

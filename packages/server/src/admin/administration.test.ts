@@ -3,7 +3,7 @@ import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, startService, type TestService } from "../../test/service.ts";
 import { buildAdmin } from "../admin-parts.ts";
 import { Hidden } from "../core/hidden.ts";
-import type { AdminService } from "../core/ports/admin-service.ts";
+import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import { createReadiness } from "../readiness.ts";
 
 let service: TestService;

@@ -1,8 +1,8 @@
 // Assembles the admin service for the HTTP routes.
 
-import type { ConversationService } from "../core/ports/services.ts";
-import type { AdminService } from "../core/ports/admin-service.ts";
-import type { KeyService } from "../core/ports/key-service.ts";
+import type { ConversationService } from "../core/ports/driving/services.ts";
+import type { AdminService } from "../core/ports/driving/admin-service.ts";
+import type { KeyService } from "../core/ports/driving/key-service.ts";
 import { listApps, type AdminAppsOptions } from "./apps.ts";
 import { createOverview, type OverviewOptions } from "./overview.ts";
 import { reportLatency, reportUsage } from "./reports.ts";

@@ -1,8 +1,8 @@
 import type { AdminApp } from "@colloquy/protocol";
-import type { ToolSourceReports } from "../core/ports/tool-source-reports.ts";
-import type { AdminStore } from "../core/ports/admin-store.ts";
-import type { AppCatalog } from "../core/ports/apps.ts";
-import type { KeyService } from "../core/ports/key-service.ts";
+import type { ToolSourceReports } from "../core/ports/driven/tool-source-reports.ts";
+import type { AdminStore } from "../core/ports/driven/admin-store.ts";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { KeyService } from "../core/ports/driving/key-service.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 
 /** Counting the sessions of an App stops here. */

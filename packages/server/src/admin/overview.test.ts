@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { interceptStore } from "../../test/intercepted-store.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { Unavailable } from "../core/errors.ts";
-import type { Store } from "../core/ports/store.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { createOverview } from "./overview.ts";
 

@@ -1,11 +1,11 @@
 // The state of the service: counts of this process and of all nodes, and the health of store and bus.
 
 import type { AdminOverview } from "@colloquy/protocol";
-import type { ProcessGauges } from "../core/ports/process-gauges.ts";
-import type { BusServer } from "../core/ports/bus.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { Readiness } from "../core/ports/services.ts";
-import type { Store } from "../core/ports/store.ts";
+import type { ProcessGauges } from "../core/ports/driven/process-gauges.ts";
+import type { BusServer } from "../core/ports/driven/bus.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Readiness } from "../core/ports/driving/services.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import { timeText } from "./wire.ts";
 
 /** Counting stops here. */

@@ -2,8 +2,8 @@
 
 import type { AdminLatency, AdminUsage } from "@colloquy/protocol";
 import { InvalidRequest } from "../core/errors.ts";
-import type { ReportQuery } from "../core/ports/admin-service.ts";
-import type { AdminStore, EndedTurn, EndPlace } from "../core/ports/admin-store.ts";
+import type { ReportQuery } from "../core/ports/driving/admin-service.ts";
+import type { AdminStore, EndedTurn, EndPlace } from "../core/ports/driven/admin-store.ts";
 import { LatencyTally } from "./latency-tally.ts";
 import { UsageTally } from "./usage-tally.ts";
 import { timeOrNull, timeText } from "./wire.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import type { AdminSessionQuery } from "../core/ports/admin-service.ts";
-import type { AdminStore, SeenSession } from "../core/ports/admin-store.ts";
-import type { Store } from "../core/ports/store.ts";
+import type { AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
+import type { AdminStore, SeenSession } from "../core/ports/driven/admin-store.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import { LEASE_MS } from "../core/turn.ts";
 import { chat, complete, identityOf, NOTHING, startTurn, target } from "../store/contract/scenario.suite.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";

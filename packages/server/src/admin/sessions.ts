@@ -8,8 +8,8 @@ import {
 } from "@colloquy/protocol";
 import { byUse } from "../core/by-use.ts";
 import { InvalidRequest, NotFound } from "../core/errors.ts";
-import type { AdminService, AdminSessionQuery } from "../core/ports/admin-service.ts";
-import type { AdminStore, SeenSession, UsePlace } from "../core/ports/admin-store.ts";
+import type { AdminService, AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
+import type { AdminStore, SeenSession, UsePlace } from "../core/ports/driven/admin-store.ts";
 import { sessionStatus, whyStuck, type HealthLimits } from "../core/turn-health.ts";
 import { toAdminSession, toAdminTurn } from "./wire.ts";
 

@@ -1,5 +1,5 @@
 import type { AdminUsageRow } from "@colloquy/protocol";
-import type { EndedTurn } from "../core/ports/admin-store.ts";
+import type { EndedTurn } from "../core/ports/driven/admin-store.ts";
 import { timeText } from "./wire.ts";
 
 /** Sums up the usage of turns by time, App and model. */

@@ -1,5 +1,5 @@
 import type { AppSettings } from "../core/app-settings.ts";
-import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
+import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 
 type AppsByName = Readonly<Record<string, AppSettings>>;

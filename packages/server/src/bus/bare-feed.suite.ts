@@ -1,6 +1,6 @@
 import { ManualClock } from "../../test/manual-clock.ts";
 import { RecordingSink } from "../../test/service.ts";
-import type { SessionNote } from "../core/ports/bus.ts";
+import type { SessionNote } from "../core/ports/driven/bus.ts";
 import { Feed } from "./feed.ts";
 import { FakeEventLog, titled } from "./fake-event-log.suite.ts";
 import { InProcessBus } from "./in-process-bus.ts";

@@ -1,8 +1,8 @@
 // The bus contract within one process, for buses of a single process and of a cluster.
 
 import { afterEach, describe, expect, it } from "vitest";
-import type { Bus } from "../core/ports/bus.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Bus } from "../core/ports/driven/bus.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import { delta, eventsNote, RecordingListener } from "./recording-listener.suite.ts";
 
 const DELETED = { kind: "deleted", life: "a" } as const;

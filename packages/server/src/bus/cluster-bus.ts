@@ -2,9 +2,9 @@
 // nodes asynchronously. The wire format is `<node> <session or *> <body>`, so that unwanted texts are dropped
 // before their JSON is parsed.
 
-import type { Bus, BusListener, Following, SessionNote } from "../core/ports/bus.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Bus, BusListener, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import { Listeners } from "./listeners.ts";
 import { parseNote } from "./note-encoding.ts";
 import { OutgoingQueue, type NoteLoss } from "./outgoing-queue.ts";

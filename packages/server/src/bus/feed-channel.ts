@@ -1,6 +1,6 @@
 // The feed's state of a session with open streams, and its transitions.
 
-import type { Following, SessionNote } from "../core/ports/bus.ts";
+import type { Following, SessionNote } from "../core/ports/driven/bus.ts";
 import { appAfter, type NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { deltaText, eventText, wholeMessageText } from "./event-text.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RecordingSink, startService, newId, withApps, until } from "../../test/service.ts";
-import type { StreamAccess } from "../core/ports/services.ts";
+import type { StreamAccess } from "../core/ports/driving/services.ts";
 import { bareFeed } from "./bare-feed.suite.ts";
 
 const ENDED = '"code":"app_key_invalid"';

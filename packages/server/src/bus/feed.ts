@@ -2,16 +2,16 @@
 // feed never touches a live session.
 
 import { tooManyStreams } from "../core/errors.ts";
-import type { Bus, Origin, SessionNote } from "../core/ports/bus.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { EventStore } from "../core/ports/event-store.ts";
+import type { Bus, Origin, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { EventStore } from "../core/ports/driven/event-store.ts";
 import type {
   AdmitNewSession,
   OpenStream,
   StreamRequest,
   StreamSink,
   UpdateService,
-} from "../core/ports/services.ts";
+} from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { awaitedText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
 import {

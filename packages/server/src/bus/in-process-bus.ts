@@ -1,5 +1,5 @@
-import type { Bus, BusListener, Following, SessionNote } from "../core/ports/bus.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Bus, BusListener, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import { Listeners } from "./listeners.ts";
 
 const FOLLOWED: Following = { ready: Promise.resolve(), stop: () => undefined };

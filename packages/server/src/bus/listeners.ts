@@ -1,5 +1,5 @@
-import type { BusListener, Origin, SessionNote } from "../core/ports/bus.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { BusListener, Origin, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 
 /**
  * The bus listeners of this process. A listener that throws is logged and affects neither the others nor the

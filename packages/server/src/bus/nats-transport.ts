@@ -7,8 +7,8 @@ import {
   type NatsConnection,
   type Subscription,
 } from "@nats-io/transport-node";
-import type { Clock } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
 import type { Packet, Transport, TransportReceiver } from "./transport.ts";
 import { within } from "./within.ts";

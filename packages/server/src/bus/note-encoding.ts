@@ -1,6 +1,6 @@
 // Encodes notifications for transport between nodes: JSON, cut to the size that the transport carries.
 
-import type { SessionNote } from "../core/ports/bus.ts";
+import type { SessionNote } from "../core/ports/driven/bus.ts";
 
 type Delta = Extract<SessionNote, { readonly kind: "delta" }>;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SessionNote } from "../core/ports/bus.ts";
+import type { SessionNote } from "../core/ports/driven/bus.ts";
 import { delta, eventsNote } from "./recording-listener.suite.ts";
 import { OutgoingQueue } from "./outgoing-queue.ts";
 

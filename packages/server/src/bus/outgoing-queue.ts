@@ -1,7 +1,7 @@
 // A bounded queue of notifications to other nodes: when the bus is down, memory stays bounded and no event is
 // lost.
 
-import type { SessionNote } from "../core/ports/bus.ts";
+import type { SessionNote } from "../core/ports/driven/bus.ts";
 import { toMovedHint, encodeNote } from "./note-encoding.ts";
 import type { Packet } from "./transport.ts";
 

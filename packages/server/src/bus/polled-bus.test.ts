@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { until } from "../../test/service.ts";
-import type { Bus, BusListener, Following, SessionNote } from "../core/ports/bus.ts";
-import type { SessionVersion } from "../core/ports/session-store.ts";
+import type { Bus, BusListener, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { PolledBus } from "./polled-bus.ts";
 
 const version = (id: string, life: string, head: number): SessionVersion => ({

@@ -1,10 +1,10 @@
 // Makes a lossy bus complete: every two seconds it reads the versions of the followed sessions from the
 // store, so that changes whose notifications were lost arrive late instead of never.
 
-import type { Bus, BusListener, Following, SessionNote } from "../core/ports/bus.ts";
-import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
-import type { SessionVersion } from "../core/ports/session-store.ts";
+import type { Bus, BusListener, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { Listeners } from "./listeners.ts";
 
 const POLL_MS = 2_000;

@@ -4,7 +4,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 import { createSystemClock } from "../clock.ts";
 import { describeClusterBus } from "./cluster-bus.suite.ts";
 import { ClusterBus } from "./cluster-bus.ts";

@@ -3,8 +3,8 @@
 
 import { Socket } from "node:net";
 import { Client } from "pg";
-import type { Clock } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
 import type { Packet, Transport, TransportReceiver } from "./transport.ts";
 import { within } from "./within.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import { ReconnectingConnection, type EstablishedConnection } from "./reconnecting-connection.ts";
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,7 +1,7 @@
 // A connection that reconnects whenever it breaks, with exponential backoff.
 
-import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 
 /** An established connection. */
 export interface EstablishedConnection<Connection> {

@@ -1,6 +1,6 @@
 // Periodic work on open streams: heartbeats, recording their use, and checking their keys.
 
-import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { FeedChannel } from "./feed-channel.ts";
 
 const HEARTBEAT_MS = 15_000;

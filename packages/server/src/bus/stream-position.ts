@@ -1,6 +1,6 @@
 import type { PendingAction } from "@colloquy/protocol";
 import { parseEventId } from "../core/event-id.ts";
-import type { EventStore } from "../core/ports/event-store.ts";
+import type { EventStore } from "../core/ports/driven/event-store.ts";
 import type { EventSource } from "./event-text.ts";
 import type { StreamingText } from "./streaming-texts.ts";
 

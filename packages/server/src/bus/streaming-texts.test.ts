@@ -1,6 +1,6 @@
 import type { Message } from "@colloquy/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { SessionNote } from "../core/ports/bus.ts";
+import type { SessionNote } from "../core/ports/driven/bus.ts";
 import { StreamingTexts, type ReadText } from "./streaming-texts.ts";
 
 const ID = "session";

@@ -1,5 +1,5 @@
 import type { PlacedMessage } from "../core/message.ts";
-import type { SessionNote } from "../core/ports/bus.ts";
+import type { SessionNote } from "../core/ports/driven/bus.ts";
 
 type Delta = Extract<SessionNote, { kind: "delta" }>;
 

@@ -3,8 +3,8 @@
 // log. It queues nothing while it replays, so a slow client costs little memory.
 
 import type { IncludeGroup } from "@colloquy/protocol";
-import type { EventStore } from "../core/ports/event-store.ts";
-import type { StreamAccess, StreamSink } from "../core/ports/services.ts";
+import type { EventStore } from "../core/ports/driven/event-store.ts";
+import type { StreamAccess, StreamSink } from "../core/ports/driving/services.ts";
 import { appAfter, type NumberedEvent } from "../core/session-event.ts";
 import {
   eventText,

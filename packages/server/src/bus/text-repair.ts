@@ -1,7 +1,7 @@
 // Repairs streaming text after a lost notification, or one that arrived before its subscriber, by reading the
 // store. Checkpoints are at most 250 ms old, so it reads again until the missing pieces are there.
 
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 
 const RETRY_MS = 250;
 /** After this many tries something else is wrong; the next delta starts over. */

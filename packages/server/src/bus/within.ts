@@ -1,4 +1,4 @@
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 
 /**
  * Returns true if the promise resolves within `ms` milliseconds; rejects if it rejects by then. Leaves no

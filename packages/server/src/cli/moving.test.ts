@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BARE_ENVIRONMENT } from "../../test/bare-environment.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { openAdministration } from "../administration.ts";
-import type { Store } from "../core/ports/store.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import { type Filled, fillStore, WALLET } from "../moving/filled-store.suite.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { createProgress } from "./progress.ts";

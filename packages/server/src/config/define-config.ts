@@ -3,7 +3,7 @@
 
 import type { InferToolInput, InferToolOutput, Tool } from "ai";
 import type { ApprovalRule, OwnTool } from "../core/app-settings.ts";
-import type { ToolContext as Context } from "../core/ports/tool.ts";
+import type { ToolContext as Context } from "../core/ports/driven/tool.ts";
 
 export type { ApprovalRule } from "../core/app-settings.ts";
 

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 import { builtInTools } from "../tools/built-in/built-in-tools.ts";
 import { BUILT_IN_TOOLS } from "./app-schema.ts";
 import { useConfigDirectory } from "./testing/config-directory.ts";

@@ -5,7 +5,7 @@ import type { OnBusy } from "./decisions/chat.ts";
 import type { Hidden } from "./hidden.ts";
 import type { JsonObject } from "./json.ts";
 import type { AppRateLimits } from "./rate-limits.ts";
-import type { ToolEffect, ToolTurn } from "./ports/tool.ts";
+import type { ToolEffect, ToolTurn } from "./ports/driven/tool.ts";
 
 export interface AppSettings {
   readonly description: string | null;

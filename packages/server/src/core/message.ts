@@ -1,6 +1,6 @@
 import type { Message, MessageStatus, PersistedMessage, ToolCall, ToolResult } from "@colloquy/protocol";
 import type { JsonValue } from "./json.ts";
-import type { ToolEffect, ToolOutcome } from "./ports/tool.ts";
+import type { ToolEffect, ToolOutcome } from "./ports/driven/tool.ts";
 
 /**
  * How far a call without a result has come: `asked` waits for a person, `approved` is one that a person has allowed, `allowed` one that

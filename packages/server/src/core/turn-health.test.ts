@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SeenSession, SeenTurn } from "./ports/admin-store.ts";
+import type { SeenSession, SeenTurn } from "./ports/driven/admin-store.ts";
 import { NO_USAGE, type TurnRecord } from "./turn.ts";
 import { sessionStatus, whyStuck } from "./turn-health.ts";
 

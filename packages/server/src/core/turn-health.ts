@@ -3,7 +3,7 @@
 
 import type { AdminSessionStatus } from "@colloquy/protocol";
 import { ranInAttempt } from "./decisions/run-time.ts";
-import type { SeenSession, SeenTurn } from "./ports/admin-store.ts";
+import type { SeenSession, SeenTurn } from "./ports/driven/admin-store.ts";
 
 /** Leases that have run out are swept each second: by then it should have happened. */
 const SWEPT_MS = 5_000;

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { NatsTransport } from "../bus/nats-transport.ts";
 import { PostgresTransport } from "../bus/postgres-transport.ts";
 import type { Transport } from "../bus/transport.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import { failed, type Finding, ok } from "./finding.ts";
 
 const TEST_CHANNEL = "colloquy_doctor";

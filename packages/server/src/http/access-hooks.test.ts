@@ -3,7 +3,7 @@
 import { Readable } from "node:stream";
 import type { InjectOptions } from "fastify";
 import { describe, expect, it } from "vitest";
-import type { SnapshotView } from "../core/ports/services.ts";
+import type { SnapshotView } from "../core/ports/driving/services.ts";
 import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
 import { ACTION } from "./testing/in-memory-actions.ts";
 import { expectProblem } from "./testing/expect-problem.ts";

@@ -1,8 +1,8 @@
 // When access is checked, and what a check leaves on the request. What is checked stands in `app-access.ts`.
 
 import type { FastifyError, FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
-import type { KeyGrant } from "../core/ports/app-keys.ts";
-import type { SessionVersion } from "../core/ports/session-store.ts";
+import type { KeyGrant } from "../core/ports/driving/app-keys.ts";
+import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 
 declare module "fastify" {

@@ -4,9 +4,9 @@ import type { InjectOptions } from "fastify";
 import { describe, expect, it, vi } from "vitest";
 import { Hidden } from "../core/hidden.ts";
 import { Unavailable } from "../core/errors.ts";
-import type { RateCounters } from "../core/ports/rate-counters.ts";
+import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import { GatedCounters } from "./testing/gated-counters.ts";
-import type { AdminService } from "../core/ports/admin-service.ts";
+import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import { type EdgeChanges, testEdge } from "./testing/edge.ts";
 
 const KEY = "sixteen-or-more-characters";

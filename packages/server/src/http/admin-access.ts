@@ -6,7 +6,7 @@ import type { FastifyRequest, onRequestHookHandler } from "fastify";
 import { Counter, type Registry } from "prom-client";
 import { ServiceError, Unavailable } from "../core/errors.ts";
 import type { Hidden } from "../core/hidden.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Budgets, Spent } from "./budgets.ts";
 import { addressKeyOf, clientAddress } from "./client-address.ts";
 

@@ -3,7 +3,7 @@
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { SnapshotView } from "../core/ports/services.ts";
+import type { SnapshotView } from "../core/ports/driving/services.ts";
 import type { Edge } from "./edge.ts";
 import { noneMatch } from "./entity-tag.ts";
 import { asEventStream } from "./event-stream.ts";

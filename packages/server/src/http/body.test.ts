@@ -1,7 +1,7 @@
 import type { InjectOptions } from "fastify";
 import { describe, expect, it } from "vitest";
 import { Hidden } from "../core/hidden.ts";
-import type { AdminService } from "../core/ports/admin-service.ts";
+import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import type { OpenApiDocument } from "./openapi-document.ts";
 import { SESSION, testEdge } from "./testing/edge.ts";
 

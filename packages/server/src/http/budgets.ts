@@ -2,7 +2,7 @@
 // the memory of this process or by all nodes together (ADR 19).
 
 import { ServiceError } from "../core/errors.ts";
-import type { RateCounters, WindowCount } from "../core/ports/rate-counters.ts";
+import type { RateCounters, WindowCount } from "../core/ports/driven/rate-counters.ts";
 import type { RateLimits } from "../core/rate-limits.ts";
 import { REMEMBERED, WINDOW_MS, WindowCounter } from "./window-counter.ts";
 

@@ -1,7 +1,7 @@
 // What every request passes before anything else, and what every answer carries.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Readiness } from "../core/ports/services.ts";
+import type { Readiness } from "../core/ports/driving/services.ts";
 import { ServiceError } from "../core/errors.ts";
 import { rateLimitFields } from "./budgets.ts";
 import { crossOrigin, isPreflight, originNotAllowed } from "./cross-origin.ts";

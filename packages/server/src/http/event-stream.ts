@@ -2,7 +2,7 @@
 // nothing else: no request of the framework, no closure over one.
 
 import type { ServerResponse } from "node:http";
-import type { OpenStream, StreamSink } from "../core/ports/services.ts";
+import type { OpenStream, StreamSink } from "../core/ports/driving/services.ts";
 
 const NOTHING = new Uint8Array(0);
 const MARK = Symbol("event stream");

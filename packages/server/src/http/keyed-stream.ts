@@ -1,5 +1,5 @@
-import type { AppKeys, KeyGrant } from "../core/ports/app-keys.ts";
-import type { StreamAccess } from "../core/ports/services.ts";
+import type { AppKeys, KeyGrant } from "../core/ports/driving/app-keys.ts";
+import type { StreamAccess } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 
 /** The key of an open stream, looked at again and again. */

@@ -4,7 +4,7 @@ import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../core/errors.ts";
 import { Hidden } from "../core/hidden.ts";
-import type { AdminService } from "../core/ports/admin-service.ts";
+import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
 import { SESSION, testEdge } from "./testing/edge.ts";
 

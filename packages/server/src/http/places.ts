@@ -2,7 +2,7 @@
 // together (ADR 19).
 
 import { ServiceError } from "../core/errors.ts";
-import type { RateCounters } from "../core/ports/rate-counters.ts";
+import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 
 const PLACE_RETRY = { headers: { "retry-after": "10" } };
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
-import type { Clock } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { ServiceError } from "../core/errors.ts";
 import { SESSION_HEADER } from "./headers.ts";
 import type { HttpMetrics } from "./metrics.ts";

@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 
 const LOOK_MS = 5000;
 /** Looks without progress after the first one: 30 seconds. */

@@ -1,7 +1,7 @@
 // Counts a minute, in the memory of this process: they answer at once, since whoever asks goes on to a commit in the same turn of the event
 // loop, and their clock is given, so that a test need not wait.
 
-import type { WindowCount } from "../core/ports/rate-counters.ts";
+import type { WindowCount } from "../core/ports/driven/rate-counters.ts";
 
 export const WINDOW_MS = 60_000;
 /** Keys remembered at most; beyond that the oldest windows are forgotten, so that memory stays bounded. */

@@ -1,6 +1,6 @@
 import { NoSuchModelError, type LanguageModelV4 } from "@ai-sdk/provider";
-import type { Clock } from "../core/ports/clock.ts";
-import type { ModelCatalog } from "../core/ports/model.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { ModelCatalog } from "../core/ports/driven/model.ts";
 import { contextWindowOf } from "./context-window.ts";
 import { createDemoModel } from "./demo-model.ts";
 import { describeModelFailure } from "./provider-errors.ts";

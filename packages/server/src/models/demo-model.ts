@@ -9,7 +9,7 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4ToolCall,
 } from "@ai-sdk/provider";
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 import { answerTo, type DemoAnswer } from "./demo/answer.ts";
 import { readConversation } from "./demo/conversation.ts";
 import { deltasOf } from "./demo/deltas.ts";

@@ -12,7 +12,7 @@ import {
   NoSuchModelError,
 } from "@ai-sdk/provider";
 import { isJsonObject } from "../core/json.ts";
-import type { ModelFailure } from "../core/ports/model.ts";
+import type { ModelFailure } from "../core/ports/driven/model.ts";
 import { retryAfter } from "./retry-after.ts";
 
 export type ModelFailureCode =

@@ -2,7 +2,7 @@
 
 import { realpath } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import type { TableAccess, TableStore } from "../core/ports/table-store.ts";
+import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
 import { databaseIdentity } from "../store/postgres/identity.ts";
 import { refusingToStart } from "../store/postgres/start-refusal.ts";
 import { withPostgresTables } from "../store/postgres/tables.ts";

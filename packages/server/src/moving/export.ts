@@ -1,6 +1,6 @@
 // Exports sessions as JSON Lines, with everything another store needs to continue them (docs/moving.md).
 
-import type { Table, TableReader, TableRow, TableStore, Where } from "../core/ports/table-store.ts";
+import type { Table, TableReader, TableRow, TableStore, Where } from "../core/ports/driven/table-store.ts";
 import { cellOf } from "./moved-tables.ts";
 import { FORMAT, FORMAT_VERSION, JSON_COLUMNS, type Kind, KINDS, WORKED_OUT } from "./session-format.ts";
 import { rowsOf } from "./verification.ts";

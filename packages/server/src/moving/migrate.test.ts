@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
-import type { TableStore } from "../core/ports/table-store.ts";
+import type { TableStore } from "../core/ports/driven/table-store.ts";
 import { everything, NOTHING, record, startTurn, target } from "../store/contract/scenario.suite.ts";
 import { type DatabaseAddress, withTables } from "./database-address.ts";
 import { claimAll, fillStore } from "./filled-store.suite.ts";

@@ -1,7 +1,7 @@
 // Copies a store from one database to another, page by page, without changing the source. Servers refuse to start on the
 // target until all rows are copied and verified.
 
-import type { Extract, Table, TableReader, TableRow, TableStore } from "../core/ports/table-store.ts";
+import type { Extract, Table, TableReader, TableRow, TableStore } from "../core/ports/driven/table-store.ts";
 import { type DatabaseAddress, isSameDatabase, withTables } from "./database-address.ts";
 import { type MoveProgress, NO_ROWS, readProgress, writeProgress } from "./move-progress.ts";
 import { keyOf, movedTables, onTheWay } from "./moved-tables.ts";

@@ -2,7 +2,7 @@
 // a crash or neither does.
 
 import { z } from "zod";
-import type { TableRow, TableStore, TableWriter } from "../core/ports/table-store.ts";
+import type { TableRow, TableStore, TableWriter } from "../core/ports/driven/table-store.ts";
 
 const cell = z.union([z.string(), z.number(), z.null()]);
 const tableProgress = z.object({

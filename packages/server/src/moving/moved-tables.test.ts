@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
-import type { TableStore } from "../core/ports/table-store.ts";
+import type { TableStore } from "../core/ports/driven/table-store.ts";
 import { withTables } from "./database-address.ts";
 import { LEFT_BEHIND, movedTables, onTheWay } from "./moved-tables.ts";
 

@@ -1,6 +1,6 @@
 // Which tables are moved and how rows are converted. Tables that are not named here are copied unchanged.
 
-import type { Cell, Table, TableRow, TableStore } from "../core/ports/table-store.ts";
+import type { Cell, Table, TableRow, TableStore } from "../core/ports/driven/table-store.ts";
 
 /** Tables that are not moved, with the reason. */
 export const LEFT_BEHIND: Readonly<Record<string, string>> = {

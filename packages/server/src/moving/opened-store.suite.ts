@@ -1,5 +1,5 @@
-import type { Clock } from "../core/ports/clock.ts";
-import type { Store } from "../core/ports/store.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import { openPostgresStore } from "../store/postgres/open.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import type { DatabaseAddress } from "./database-address.ts";

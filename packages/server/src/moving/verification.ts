@@ -1,7 +1,7 @@
 // Compares two databases row by row: reads every table from both at the same time, in key order.
 
 import { createHash } from "node:crypto";
-import type { Table, TableReader, TableRow } from "../core/ports/table-store.ts";
+import type { Table, TableReader, TableRow } from "../core/ports/driven/table-store.ts";
 import { keyOf, onTheWay } from "./moved-tables.ts";
 
 /** Maximum rows, and approximate characters, per read. A move holds a few times this in memory. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId, startService, until, type TestService } from "../../test/service.ts";
 import { Unavailable } from "../core/errors.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 
 let service: TestService;
 let calls: string[];

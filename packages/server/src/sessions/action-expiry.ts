@@ -1,9 +1,9 @@
 // Actions that nobody decides in time count as denied, and their turns go on. Looks every second, by the store's clock, and writes only
 // when there is something to write.
 
-import type { ActionStore } from "../core/ports/action-store.ts";
-import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { ActionStore } from "../core/ports/driven/action-store.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { Registry } from "./registry.ts";
 

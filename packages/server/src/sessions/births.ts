@@ -2,7 +2,7 @@
 // session counts as one new session, and costs one look into the store.
 
 import { randomUUID } from "node:crypto";
-import type { Admit } from "../core/ports/services.ts";
+import type { Admit } from "../core/ports/driving/services.ts";
 import type { SessionBirth } from "../core/session.ts";
 
 /** How it ended for whoever went first. */

@@ -1,8 +1,8 @@
 // Brings sessions in memory up to what other processes have committed: memory spares reading a conversation anew, and the version in the
 // store says whether memory is right. Used where a store has several processes; one that is alone has nothing to catch up with.
 
-import type { EventStore } from "../core/ports/event-store.ts";
-import type { SessionStore, SessionVersion } from "../core/ports/session-store.ts";
+import type { EventStore } from "../core/ports/driven/event-store.ts";
+import type { SessionStore, SessionVersion } from "../core/ports/driven/session-store.ts";
 import type { Session } from "./session.ts";
 import type { VersionReads } from "./version-reads.ts";
 

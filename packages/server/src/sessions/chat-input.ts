@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { ChatInput } from "../core/decisions/chat.ts";
-import type { AppDefinition } from "../core/ports/apps.ts";
-import type { ChatRequest } from "../core/ports/services.ts";
+import type { AppDefinition } from "../core/ports/driven/apps.ts";
+import type { ChatRequest } from "../core/ports/driving/services.ts";
 
 /** The limits of one session that every chat is checked against. */
 export type SessionLimits = Pick<ChatInput, "maxQueued" | "maxMessageBytes">;

@@ -1,10 +1,10 @@
 // The periodic cleanup removes expired sessions, events and idempotency keys, and counts the sizes of sessions of older versions. It works in
 // small portions, so that it never holds up requests.
 
-import type { AppCatalog } from "../core/ports/apps.ts";
-import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
-import type { Store } from "../core/ports/store.ts";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { USE_NOTED_MS } from "./noted-use.ts";

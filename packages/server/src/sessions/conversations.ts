@@ -3,15 +3,15 @@
 import type { ChatOutcome } from "../core/decisions/chat.ts";
 import type { PartialText } from "../core/decisions/interrupt.ts";
 import { AppGone } from "../core/errors.ts";
-import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
+import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type {
   AdmitNewSession,
   ChatRequest,
   ConversationService,
   SnapshotView,
   StateRequest,
-} from "../core/ports/services.ts";
-import type { Store } from "../core/ports/store.ts";
+} from "../core/ports/driving/services.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { finishReservation, type Reservation } from "../turns/reservation.ts";

@@ -1,8 +1,8 @@
 // The live sessions of this process, and whether they are right: they follow what is committed here, and catch up with what is committed
 // elsewhere. One that cannot follow leaves, and is loaded again by whoever asks next.
 
-import type { Logger } from "../core/ports/logger.ts";
-import type { Committed, SessionVersion } from "../core/ports/session-store.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { Committed, SessionVersion } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import type { CatchUp } from "./catch-up.ts";
 import type { Session } from "./session.ts";

@@ -1,13 +1,13 @@
 import type { SetModelResult } from "@colloquy/protocol";
 import { AppGone, Conflict, InvalidRequest } from "../core/errors.ts";
-import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
+import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type {
   AdmitNewSession,
   ListModelsRequest,
   SetModelRequest,
   WantedApp,
-} from "../core/ports/services.ts";
-import type { Store } from "../core/ports/store.ts";
+} from "../core/ports/driving/services.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Registry } from "./registry.ts";
 

@@ -1,7 +1,7 @@
 // When the use of a session was noted in the store, by the clocks of this process: the store's time is that of another machine, and only a
 // difference on one clock says how long ago something was.
 
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 
 /**
  * Use is noted before the answer when it was noted longer ago than this. Cleanup adds the same to every expiry, so that it never

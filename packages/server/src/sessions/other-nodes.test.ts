@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { BusListener, SessionNote } from "../core/ports/bus.ts";
+import type { BusListener, SessionNote } from "../core/ports/driven/bus.ts";
 import { listenToOtherNodes } from "./other-nodes.ts";
 
 function listening() {

@@ -1,6 +1,6 @@
 // What this process does about what others say on the bus: its live sessions follow, and turns that have lost their right to run stop.
 
-import type { Bus, SessionNote } from "../core/ports/bus.ts";
+import type { Bus, SessionNote } from "../core/ports/driven/bus.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { Registry } from "./registry.ts";

@@ -11,8 +11,8 @@ import {
 } from "../../test/service.ts";
 import { InProcessBus } from "../bus/in-process-bus.ts";
 import { ServiceError } from "../core/errors.ts";
-import type { Admit } from "../core/ports/services.ts";
-import type { SessionVersion } from "../core/ports/session-store.ts";
+import type { Admit } from "../core/ports/driving/services.ts";
+import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 

@@ -2,16 +2,16 @@
 // committed passes here: it is applied to memory and announced, in the order in which the store committed it.
 
 import { OutcomeUnknown } from "../core/errors.ts";
-import type { Bus, SessionNote } from "../core/ports/bus.ts";
-import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { AdmitNewSession } from "../core/ports/services.ts";
+import type { Bus, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { AdmitNewSession } from "../core/ports/driving/services.ts";
 import type {
   Committed,
   SessionStore,
   SessionTarget,
   SessionUse,
   SessionVersion,
-} from "../core/ports/session-store.ts";
+} from "../core/ports/driven/session-store.ts";
 import type { SessionBirth, SessionRecord } from "../core/session.ts";
 import type { StreamingText } from "./answer-text.ts";
 import { Births, newBirth, surelyMade } from "./births.ts";

@@ -2,7 +2,7 @@
 // Who asks while a load is under way takes the answer of the next one, with all the others who do: the one under way may have read the store
 // before he asked.
 
-import type { Admit } from "../core/ports/services.ts";
+import type { Admit } from "../core/ports/driving/services.ts";
 import { surelyMade, type Births } from "./births.ts";
 import type { Session } from "./session.ts";
 

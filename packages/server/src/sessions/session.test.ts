@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "../../test/service.ts";
-import type { StoredSession } from "../core/ports/session-store.ts";
+import type { StoredSession } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { newSession } from "../core/session.ts";
 import { Session } from "./session.ts";

@@ -2,8 +2,8 @@
 
 import type { PendingAction, ResolvedAction, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction } from "../core/action.ts";
-import type { StoredSession } from "../core/ports/session-store.ts";
-import type { SnapshotView } from "../core/ports/services.ts";
+import type { StoredSession } from "../core/ports/driven/session-store.ts";
+import type { SnapshotView } from "../core/ports/driving/services.ts";
 import { toWireMessage } from "../core/message.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { NumberedEvent } from "../core/session-event.ts";

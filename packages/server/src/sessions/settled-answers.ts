@@ -1,9 +1,9 @@
 // Snapshots for whoever asked for one, or waits for a session to stop processing (`Prefer: wait`).
 
 import { NotFound, throwAfterCommit } from "../core/errors.ts";
-import type { Bus, Following } from "../core/ports/bus.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { SnapshotView } from "../core/ports/services.ts";
+import type { Bus, Following } from "../core/ports/driven/bus.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { SnapshotView } from "../core/ports/driving/services.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
 import type { Registry } from "./registry.ts";
 import type { Session } from "./session.ts";

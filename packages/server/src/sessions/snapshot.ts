@@ -6,7 +6,7 @@ import type { Message, PendingAction, SessionStatus, SystemEvent } from "@colloq
 import type { JsonObject } from "../core/json.ts";
 import { formatEventId } from "../core/event-id.ts";
 import { isHidden, type PlacedMessage } from "../core/message.ts";
-import type { SnapshotView } from "../core/ports/services.ts";
+import type { SnapshotView } from "../core/ports/driving/services.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../core/system-event.ts";
 
 /** Settled messages are joined this many at a time. */

@@ -3,9 +3,9 @@
 import type { PersistedMessage, Thread } from "@colloquy/protocol";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import { toPersistedMessage } from "../core/message.ts";
-import type { AdmitNewSession, RecordPage, ThreadPage } from "../core/ports/services.ts";
-import type { ThreadQuery } from "../core/ports/session-store.ts";
-import type { Store } from "../core/ports/store.ts";
+import type { AdmitNewSession, RecordPage, ThreadPage } from "../core/ports/driving/services.ts";
+import type { ThreadQuery } from "../core/ports/driven/session-store.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 import { appOf, countsAs, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { otherApp } from "./other-app.ts";

@@ -2,10 +2,10 @@
 // a crash costs a title some seconds, not for good.
 
 import { TITLE_LEASE_MS } from "../core/decisions/settings.ts";
-import type { AppCatalog } from "../core/ports/apps.ts";
-import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { JobStore, TitleJob } from "../core/ports/job-store.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { JobStore, TitleJob } from "../core/ports/driven/job-store.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Registry } from "./registry.ts";
 import { cleanTitle, plainTitle } from "./title-text.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lines, newId, parse, until } from "../../test/service.ts";
 import { call, step } from "../core/decisions/decided-session.suite.ts";
-import type { SessionNote } from "../core/ports/bus.ts";
+import type { SessionNote } from "../core/ports/driven/bus.ts";
 import { failing, fullDisk, JournaledTurn } from "./journaled-turn.suite.ts";
 
 let one: JournaledTurn;

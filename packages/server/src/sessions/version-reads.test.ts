@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SessionVersion } from "../core/ports/session-store.ts";
+import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { VersionReads } from "./version-reads.ts";
 
 const version = (id: string, head: number): SessionVersion => ({

@@ -1,7 +1,7 @@
 // Where sessions stand in a store that other processes change too. Reads that are asked for while one is under way go together in the
 // next one, so that many polls cost one statement at a time; none is answered by a read that began before it was asked for.
 
-import type { SessionStore, SessionVersion } from "../core/ports/session-store.ts";
+import type { SessionStore, SessionVersion } from "../core/ports/driven/session-store.ts";
 
 /** Sessions of one read. */
 const PORTION = 500;

@@ -1,7 +1,13 @@
 // Rows of what operators look at, of the same types in all adapters, and the parts of statements that both dialects read alike: here once,
 // because what an operator is told must not depend on the store, and these statements only read. Whatever differs is the adapter's own.
 
-import type { EndedTurn, SeenSession, SeenTurn, StoredCounts, UsePlace } from "../core/ports/admin-store.ts";
+import type {
+  EndedTurn,
+  SeenSession,
+  SeenTurn,
+  StoredCounts,
+  UsePlace,
+} from "../core/ports/driven/admin-store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { toTurn, type TurnRow } from "./rows.ts";
 

@@ -1,7 +1,7 @@
 // Rows of what Apps have beside sessions, of the same types in all adapters.
 
-import type { AppKeyRecord } from "../core/ports/key-store.ts";
-import type { SealedSecret } from "../core/ports/secret-store.ts";
+import type { AppKeyRecord } from "../core/ports/driven/key-store.ts";
+import type { SealedSecret } from "../core/ports/driven/secret-store.ts";
 
 export interface KeyRow {
   readonly id: string;

@@ -1,6 +1,6 @@
 // Pages of messages and of threads, and sizes of sessions, as far as they are the same on every adapter.
 
-import type { MessagePageEnd } from "../core/ports/session-store.ts";
+import type { MessagePageEnd } from "../core/ports/driven/session-store.ts";
 
 /** Bytes that a message takes in the store. Measured without reading it where the database can. */
 export const MESSAGE_BYTES =

@@ -3,7 +3,7 @@
 
 import type { ActionRecord } from "../core/action.ts";
 import type { MessageRecord, ToolCallRecord } from "../core/message.ts";
-import type { SessionUse } from "../core/ports/session-store.ts";
+import type { SessionUse } from "../core/ports/driven/session-store.ts";
 import { isEmptySession, type SessionRecord } from "../core/session.ts";
 import type { Lease, StepRecord, TokenUsage, TurnRecord } from "../core/turn.ts";
 import { NO_USAGE } from "../core/turn.ts";

@@ -3,7 +3,7 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
 import type { ActionRequest } from "../core/action.ts";
 import type { JsonValue } from "../core/json.ts";
-import type { CallVerdict, Tool } from "../core/ports/tool.ts";
+import type { CallVerdict, Tool } from "../core/ports/driven/tool.ts";
 import { builtInTools } from "./built-in/built-in-tools.ts";
 import { fixedTools } from "./testing/fixed-tools.ts";
 import { toolTurn } from "./testing/tool-turn.ts";

@@ -2,9 +2,9 @@
 
 import type { ActionRequest } from "../core/action.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 import { sameJson, type JsonValue } from "../core/json.ts";
-import type { CallVerdict, ToolTurn } from "../core/ports/tool.ts";
+import type { CallVerdict, ToolTurn } from "../core/ports/driven/tool.ts";
 import type { CallableTool, CallScope } from "./call-tool.ts";
 import { checkSafely, refusedCall } from "./call-tool.ts";
 import { jsonBytes, toJson } from "./json-output.ts";

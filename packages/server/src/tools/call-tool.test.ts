@@ -8,7 +8,7 @@ import {
   type ToolCallOptions,
   type ToolContext,
   type ToolEffect,
-} from "../core/ports/tool.ts";
+} from "../core/ports/driven/tool.ts";
 import { callTool, type CallScope } from "./call-tool.ts";
 import { createInputCheck } from "./input-check.ts";
 import { createScrubber } from "./scrub.ts";

@@ -9,7 +9,7 @@ import {
   type ToolContext,
   type ToolEffect,
   type ToolOutcome,
-} from "../core/ports/tool.ts";
+} from "../core/ports/driven/tool.ts";
 import { cleanText } from "../core/text.ts";
 import { complaintOfDepth, type InputCheck } from "./input-check.ts";
 import { judgedValue } from "./judged-input.ts";

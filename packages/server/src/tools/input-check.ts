@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Tool } from "../core/ports/tool.ts";
+import type { Tool } from "../core/ports/driven/tool.ts";
 
 /**
  * Checks an input. Returns an error message for the model, `null` if the input is valid, or the value that

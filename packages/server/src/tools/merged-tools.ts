@@ -1,8 +1,8 @@
 // Merges the tools of an App's sources into one list with unique names and checkable schemas.
 
 import type { ToolSettings } from "../core/app-settings.ts";
-import type { Logger } from "../core/ports/logger.ts";
-import type { ToolDefinition } from "../core/ports/tool.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { ToolDefinition } from "../core/ports/driven/tool.ts";
 import type { CallableTool } from "./call-tool.ts";
 import { createInputCheck } from "./input-check.ts";
 import type { SourceTool } from "./tool-source.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { Hidden } from "../core/hidden.ts";
-import type { SecretVault } from "../core/ports/secret-vault.ts";
-import type { Tool, ToolEffect, ToolRegistry, TurnTools } from "../core/ports/tool.ts";
+import type { SecretVault } from "../core/ports/driven/secret-vault.ts";
+import type { Tool, ToolEffect, ToolRegistry, TurnTools } from "../core/ports/driven/tool.ts";
 import { AppTools } from "./registry.ts";
 import { fixedTools } from "./testing/fixed-tools.ts";
 import { recordingLogger } from "./testing/recording-logger.ts";

@@ -2,10 +2,10 @@
 
 import type { AdminToolSource } from "@colloquy/protocol";
 import type { AppSettings } from "../core/app-settings.ts";
-import type { ToolSourceReports } from "../core/ports/tool-source-reports.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
-import type { SecretVault } from "../core/ports/secret-vault.ts";
+import type { ToolSourceReports } from "../core/ports/driven/tool-source-reports.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { SecretVault } from "../core/ports/driven/secret-vault.ts";
 import type {
   CallVerdict,
   ToolCallOptions,
@@ -14,7 +14,7 @@ import type {
   ToolRegistry,
   ToolTurn,
   TurnTools,
-} from "../core/ports/tool.ts";
+} from "../core/ports/driven/tool.ts";
 import { judgeCall } from "./approval.ts";
 import { callTool, type CallScope } from "./call-tool.ts";
 import { type MergedTools, NO_TOOLS, ToolMerger } from "./merged-tools.ts";

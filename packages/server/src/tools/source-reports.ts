@@ -2,7 +2,7 @@
 // nothing.
 
 import type { AdminToolSource } from "@colloquy/protocol";
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 import type { SourceTool, ToolSource } from "./tool-source.ts";
 
 type Look = Omit<AdminToolSource, "name">;

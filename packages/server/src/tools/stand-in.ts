@@ -1,7 +1,7 @@
 // A placeholder for the tools of a server while they are unknown. It tells the model why they are missing, so
 // that the model does not conclude that they never existed.
 
-import type { ToolContext, ToolOutcome } from "../core/ports/tool.ts";
+import type { ToolContext, ToolOutcome } from "../core/ports/driven/tool.ts";
 import type { CallableTool } from "./call-tool.ts";
 import type { SourceTool, UnavailableTools } from "./tool-source.ts";
 

@@ -2,7 +2,7 @@
 // them.
 
 import type { JsonValue } from "../core/json.ts";
-import type { Tool, ToolTurn } from "../core/ports/tool.ts";
+import type { Tool, ToolTurn } from "../core/ports/driven/tool.ts";
 import type { InputCheck } from "./input-check.ts";
 
 /** The turn for which tools are listed and called. */

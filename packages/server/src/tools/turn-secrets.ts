@@ -1,9 +1,9 @@
 // Provides the secrets of a turn's client to its tools.
 
 import type { JsonValue } from "../core/json.ts";
-import type { Logger } from "../core/ports/logger.ts";
-import type { OpenSecrets, SecretVault } from "../core/ports/secret-vault.ts";
-import { SecretMissing, type ToolTurn } from "../core/ports/tool.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { OpenSecrets, SecretVault } from "../core/ports/driven/secret-vault.ts";
+import { SecretMissing, type ToolTurn } from "../core/ports/driven/tool.ts";
 import type { CallScope } from "./call-tool.ts";
 import { createScrubber } from "./scrub.ts";
 

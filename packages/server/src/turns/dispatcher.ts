@@ -3,8 +3,8 @@
 // nothing polls.
 
 import { randomUUID } from "node:crypto";
-import type { Timer } from "../core/ports/clock.ts";
-import type { Committed } from "../core/ports/session-store.ts";
+import type { Timer } from "../core/ports/driven/clock.ts";
+import type { Committed } from "../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../core/session.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import type { DispatcherOptions, Reservation } from "./reservation.ts";

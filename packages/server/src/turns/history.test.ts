@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { MessageRecord } from "../core/message.ts";
-import type { PastTurn } from "../core/ports/turn-store.ts";
+import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import { NO_USAGE, type StepRecord, type TurnState } from "../core/turn.ts";
 import { HistoryWindow, historyBudget } from "./history.ts";
 

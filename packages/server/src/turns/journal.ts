@@ -5,7 +5,7 @@ import type { AskedAction } from "../core/action.ts";
 import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { StepCall } from "../core/message.ts";
-import type { PastTurn } from "../core/ports/turn-store.ts";
+import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import type { StepRecord, TurnFailure } from "../core/turn.ts";
 
 export interface TurnJournal {

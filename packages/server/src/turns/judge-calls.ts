@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { ActionRequest, AskedAction } from "../core/action.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { StepCall } from "../core/message.ts";
-import type { TurnTools } from "../core/ports/tool.ts";
+import type { TurnTools } from "../core/ports/driven/tool.ts";
 import { cleanJson } from "./clean-json.ts";
 
 export interface JudgeOptions {

@@ -2,9 +2,9 @@
 // monotonic clock, before the store's clock can have given it to another owner (docs/adr/0003). A process
 // that is alone lets its turns go on.
 
-import type { Clock, Timer } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
-import type { TurnStore } from "../core/ports/turn-store.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { TurnStore } from "../core/ports/driven/turn-store.ts";
 import { LEASE_MS } from "../core/turn.ts";
 import type { RunningTurns } from "./running-turns.ts";
 

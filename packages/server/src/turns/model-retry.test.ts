@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import type { ModelFailure } from "../core/ports/model.ts";
+import type { ModelFailure } from "../core/ports/driven/model.ts";
 import { NO_USAGE } from "../core/turn.ts";
 import { retryModel } from "./model-retry.ts";
 import type { ModelStep } from "./model-step.ts";

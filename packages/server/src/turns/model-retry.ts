@@ -1,5 +1,5 @@
-import type { Clock } from "../core/ports/clock.ts";
-import type { ModelCatalog } from "../core/ports/model.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { ModelCatalog } from "../core/ports/driven/model.ts";
 import type { ModelStep } from "./model-step.ts";
 
 const FIRST_DELAY_MS = 1000;

@@ -2,7 +2,7 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provide
 import { NoContentGeneratedError } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { ScriptedModel } from "../../test/scripted-model.ts";
-import type { Tool } from "../core/ports/tool.ts";
+import type { Tool } from "../core/ports/driven/tool.ts";
 import { ModelCaller, type ModelStep } from "./model-step.ts";
 
 const caller = new ModelCaller();

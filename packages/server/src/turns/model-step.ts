@@ -4,7 +4,7 @@
 import { NoContentGeneratedError, type LanguageModelV4 } from "@ai-sdk/provider";
 import type * as Sdk from "ai";
 import type { ModelMessage, ToolSet } from "ai";
-import type { ToolDefinition } from "../core/ports/tool.ts";
+import type { ToolDefinition } from "../core/ports/driven/tool.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { TokenUsage } from "../core/turn.ts";
 import { NO_USAGE } from "../core/turn.ts";

@@ -2,10 +2,10 @@
 
 import type { ChatOutcome } from "../core/decisions/chat.ts";
 import type { TurnClaim } from "../core/decisions/turns.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { Logger } from "../core/ports/logger.ts";
-import type { Committed } from "../core/ports/session-store.ts";
-import type { TurnStore } from "../core/ports/turn-store.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { Committed } from "../core/ports/driven/session-store.ts";
+import type { TurnStore } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import type { RunningTurns } from "./running-turns.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { run, until } from "../../test/run-trial.ts";
 import type { ApprovalRule } from "../core/app-settings.ts";
-import type { Tool } from "../core/ports/tool.ts";
+import type { Tool } from "../core/ports/driven/tool.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { GatedTool } from "./testing/gated-tool.ts";
 

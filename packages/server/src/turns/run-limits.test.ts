@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { run, until } from "../../test/run-trial.ts";
 import { TOO_MANY_CALLS } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
-import type { Tool } from "../core/ports/tool.ts";
+import type { Tool } from "../core/ports/driven/tool.ts";
 import { MAX_CALLS } from "../core/turn.ts";
 import { startedTurn } from "./testing/started-turn.ts";
 import { GatedTool } from "./testing/gated-tool.ts";

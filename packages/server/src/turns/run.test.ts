@@ -1,8 +1,8 @@
 import { APICallError, NoSuchModelError } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { run, until } from "../../test/run-trial.ts";
-import type { PastTurn } from "../core/ports/turn-store.ts";
-import type { Tool } from "../core/ports/tool.ts";
+import type { PastTurn } from "../core/ports/driven/turn-store.ts";
+import type { Tool } from "../core/ports/driven/tool.ts";
 import { NO_USAGE } from "../core/turn.ts";
 import { callKey } from "./call-key.ts";
 import { startedTurn } from "./testing/started-turn.ts";

@@ -4,10 +4,10 @@
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { waitsForPerson, type ToolCallRecord } from "../core/message.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { ModelCatalog } from "../core/ports/model.ts";
-import type { ToolRegistry, TurnTools } from "../core/ports/tool.ts";
-import type { PastTurn } from "../core/ports/turn-store.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { ModelCatalog } from "../core/ports/driven/model.ts";
+import type { ToolRegistry, TurnTools } from "../core/ports/driven/tool.ts";
+import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import {
   MAX_CALLS,
   type StartedTurn,

@@ -1,6 +1,6 @@
 // The turns running in this process, and their limits in total and by provider.
 
-import type { Clock } from "../core/ports/clock.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import { providerOf } from "../core/rig.ts";
 

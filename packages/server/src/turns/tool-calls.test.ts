@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import type { ToolCallRecord } from "../core/message.ts";
-import type { Tool } from "../core/ports/tool.ts";
+import type { Tool } from "../core/ports/driven/tool.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { OutputBudget } from "./answer-outputs.ts";
 import { callKey } from "./call-key.ts";

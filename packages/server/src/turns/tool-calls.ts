@@ -1,8 +1,8 @@
 import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
 import { needsIntent, type StepCall, type ToolCallRecord } from "../core/message.ts";
-import type { Clock } from "../core/ports/clock.ts";
-import type { TurnTools } from "../core/ports/tool.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { TurnTools } from "../core/ports/driven/tool.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import type { OutputBudget } from "./answer-outputs.ts";
 import { callKey } from "./call-key.ts";

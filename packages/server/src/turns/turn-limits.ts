@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../core/ports/clock.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { TurnFailure } from "../core/turn.ts";
 
 export interface TurnLimits {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { ScriptedModel } from "../../test/scripted-model.ts";
-import type { AppCatalog, AppDefinition } from "../core/ports/apps.ts";
+import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import { createModelCatalog } from "../models/catalog.ts";
 import { fixedTools } from "../tools/testing/fixed-tools.ts";
 import { ModelCaller } from "./model-step.ts";

@@ -1,7 +1,7 @@
 // Runs acquired turns, each with its own journal.
 
-import type { AppCatalog } from "../core/ports/apps.ts";
-import type { Logger } from "../core/ports/logger.ts";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import type { StartedTurn, TokenUsage, TurnFailure } from "../core/turn.ts";
 import type { TurnJournal } from "./journal.ts";
 import { runTurn, type RunEnd, type RunOptions } from "./run.ts";

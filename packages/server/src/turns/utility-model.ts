@@ -1,4 +1,4 @@
-import type { ModelCatalog } from "../core/ports/model.ts";
+import type { ModelCatalog } from "../core/ports/driven/model.ts";
 import type { ModelCaller } from "./model-step.ts";
 
 const TITLE_INSTRUCTIONS =

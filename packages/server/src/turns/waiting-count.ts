@@ -1,8 +1,8 @@
 // Caches the number of turns waiting in the store, so that a chat need not query it. The cache is never too
 // low: turns that stopped waiting because of an interrupt or a deletion are noticed by the next count.
 
-import type { Clock } from "../core/ports/clock.ts";
-import type { TurnStore } from "../core/ports/turn-store.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { TurnStore } from "../core/ports/driven/turn-store.ts";
 
 const RECOUNT_MS = 1_000;
 

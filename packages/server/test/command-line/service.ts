@@ -9,7 +9,7 @@ import { openAdministration } from "../../src/administration.ts";
 import { recordedRun, type RecordedRun } from "../../src/cli/testing/recorded-run.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
-import type { Logger } from "../../src/core/ports/logger.ts";
+import type { Logger } from "../../src/core/ports/driven/logger.ts";
 import { buildServer, type ColloquyServer } from "../../src/server.ts";
 import { findFreePort } from "../../torture/harness/server-process.ts";
 

@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Hidden } from "../../src/core/hidden.ts";
-import type { AdminService } from "../../src/core/ports/admin-service.ts";
+import type { AdminService } from "../../src/core/ports/driving/admin-service.ts";
 import { testEdge } from "../../src/http/testing/edge.ts";
 import { newWallet, open, send, type Call } from "../black-box/client.ts";
 import {

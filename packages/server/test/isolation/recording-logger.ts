@@ -1,6 +1,6 @@
 // A log that is kept as text, errors with all that they hold, to be looked through.
 
-import type { Logger } from "../../src/core/ports/logger.ts";
+import type { Logger } from "../../src/core/ports/driven/logger.ts";
 
 export function recordingLogger(logged: string[]): Logger {
   const note = (fields: object, message: string): void => {

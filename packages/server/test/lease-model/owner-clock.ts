@@ -1,9 +1,9 @@
 // What an owner makes of its own monotonic clock, tried once for every age of a request: the real dispatcher and the real leases run on
 // a clock that is moved by hand, and the model looks their answers up.
 
-import type { Committed } from "../../src/core/ports/session-store.ts";
-import type { Renewal, TurnStore } from "../../src/core/ports/turn-store.ts";
-import type { Logger } from "../../src/core/ports/logger.ts";
+import type { Committed } from "../../src/core/ports/driven/session-store.ts";
+import type { Renewal, TurnStore } from "../../src/core/ports/driven/turn-store.ts";
+import type { Logger } from "../../src/core/ports/driven/logger.ts";
 import type { StartedTurn } from "../../src/core/turn.ts";
 import type { RunningTurn, RunningTurns } from "../../src/turns/running-turns.ts";
 import { startedTurn } from "../../src/turns/testing/started-turn.ts";

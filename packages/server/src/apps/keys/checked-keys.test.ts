@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { describe, expect, it, vi } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { Unavailable } from "../../core/errors.ts";
-import type { AppKeyRecord } from "../../core/ports/key-store.ts";
+import type { AppKeyRecord } from "../../core/ports/driven/key-store.ts";
 import { CheckedKeys, MAX_AGE_MS } from "./checked-keys.ts";
 import { digestSecret, formatKey, newKey, type KeyParts } from "./key-text.ts";
 

@@ -2,10 +2,10 @@
 // time, and no longer, so that a revocation by any process takes effect soon.
 
 import { timingSafeEqual } from "node:crypto";
-import type { AppKeys, KeyGrant } from "../../core/ports/app-keys.ts";
-import type { AppCatalog } from "../../core/ports/apps.ts";
-import type { Clock } from "../../core/ports/clock.ts";
-import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
+import type { AppKeys, KeyGrant } from "../../core/ports/driving/app-keys.ts";
+import type { AppCatalog } from "../../core/ports/driven/apps.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { digestSecret, parseKey } from "./key-text.ts";
 

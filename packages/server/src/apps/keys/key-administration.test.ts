@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { CheckedKeys, MAX_AGE_MS } from "./checked-keys.ts";
 import { KeyAdministration } from "./key-administration.ts";

@@ -2,9 +2,9 @@
 // creation.
 
 import { InvalidRequest, NotFound } from "../../core/errors.ts";
-import type { Clock } from "../../core/ports/clock.ts";
-import type { IssuedKey, KeyService, ListedKey } from "../../core/ports/key-service.ts";
-import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { IssuedKey, KeyService, ListedKey } from "../../core/ports/driving/key-service.ts";
+import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
 import { digestSecret, formatKey, newKey } from "./key-text.ts";
 

@@ -8,7 +8,7 @@
 // 4. The old keys are removed from the file: nothing is sealed by them, and nothing can be any more.
 
 import { formatMasterKey } from "../../core/master-key.ts";
-import type { SealedSecret, SecretStore } from "../../core/ports/secret-store.ts";
+import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
 import type { KeyFile } from "./key-file.ts";
 import { newMasterKey } from "./key-ring.ts";
 import { createMasterKey, type MasterKey, type SecretPlace } from "./master-key.ts";

@@ -1,6 +1,6 @@
-import type { AppCatalog } from "../../core/ports/apps.ts";
-import type { SecretVault } from "../../core/ports/secret-vault.ts";
-import type { SecretService } from "../../core/ports/services.ts";
+import type { AppCatalog } from "../../core/ports/driven/apps.ts";
+import type { SecretVault } from "../../core/ports/driven/secret-vault.ts";
+import type { SecretService } from "../../core/ports/driving/services.ts";
 import { readSecretValues } from "../../core/secret-values.ts";
 
 /**

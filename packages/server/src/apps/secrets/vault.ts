@@ -1,7 +1,7 @@
 import { Unavailable } from "../../core/errors.ts";
-import type { Logger } from "../../core/ports/logger.ts";
-import type { SealedSecret, SecretStore } from "../../core/ports/secret-store.ts";
-import type { OpenSecrets, SecretVault } from "../../core/ports/secret-vault.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
+import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
+import type { OpenSecrets, SecretVault } from "../../core/ports/driven/secret-vault.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { MasterKey } from "./master-key.ts";
 

@@ -6,7 +6,7 @@ import type {
   FastifyBaseLogger,
 } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
-import type { Services } from "../../core/ports/services.ts";
+import type { Services } from "../../core/ports/driving/services.ts";
 import type { Admission } from "../admission.ts";
 import type { Answers } from "../answers.ts";
 import type { AppAccess } from "../app-access.ts";

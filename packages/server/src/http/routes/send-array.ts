@@ -1,7 +1,7 @@
 // Lists that are read while the client takes them.
 
 import type { FastifyReply } from "fastify";
-import type { RecordPage } from "../../core/ports/services.ts";
+import type { RecordPage } from "../../core/ports/driving/services.ts";
 import { emptyStream, jsonArray } from "../json-stream.ts";
 
 /** Answers HEAD without reading any portion. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { SnapshotView } from "../../core/ports/services.ts";
+import type { SnapshotView } from "../../core/ports/driving/services.ts";
 import { untilGone } from "../client-gone.ts";
 import { Snapshot } from "../documented.ts";
 import { requiredSessionId, textHeader } from "../headers.ts";

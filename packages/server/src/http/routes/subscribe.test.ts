@@ -3,7 +3,7 @@ import { request, type IncomingMessage } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { Unavailable } from "../../core/errors.ts";
-import type { StreamSink } from "../../core/ports/services.ts";
+import type { StreamSink } from "../../core/ports/driving/services.ts";
 import { SESSION, testEdge, type TestEdge } from "../testing/edge.ts";
 import { expectProblem } from "../testing/expect-problem.ts";
 import { itNeedsASessionId } from "../testing/session-header.ts";

@@ -3,7 +3,7 @@ import { IncludeGroup } from "@colloquy/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidRequest, ServiceError } from "../../core/errors.ts";
-import type { StreamRequest } from "../../core/ports/services.ts";
+import type { StreamRequest } from "../../core/ports/driving/services.ts";
 import { acceptQuality } from "../accept.ts";
 import { UpdateEvent } from "../documented-events.ts";
 import { EventStream } from "../event-stream.ts";

@@ -2,8 +2,8 @@
 
 import type { InjectOptions, LightMyRequestResponse } from "fastify";
 import { Registry } from "prom-client";
-import type { Logger } from "../../core/ports/logger.ts";
-import type { RateCounters } from "../../core/ports/rate-counters.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
+import type { RateCounters } from "../../core/ports/driven/rate-counters.ts";
 import { DocumentedApi } from "../../../test/documented-api.ts";
 import { expectDocumented } from "../../../test/documented-traffic.ts";
 import { Hidden } from "../../core/hidden.ts";

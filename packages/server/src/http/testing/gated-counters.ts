@@ -1,4 +1,4 @@
-import type { RateCounters, WindowCount } from "../../core/ports/rate-counters.ts";
+import type { RateCounters, WindowCount } from "../../core/ports/driven/rate-counters.ts";
 
 /** Counters that answer what they are told to, when `gate` lets them; they keep what they were asked. */
 export class GatedCounters implements RateCounters {

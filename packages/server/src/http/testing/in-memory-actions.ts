@@ -1,7 +1,7 @@
 import type { Action } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../core/decisions/actions.ts";
 import { OtherApp, ServiceError } from "../../core/errors.ts";
-import type { ActionService, AdmitNewSession } from "../../core/ports/services.ts";
+import type { ActionService, AdmitNewSession } from "../../core/ports/driving/services.ts";
 import { countsAs } from "../../core/session.ts";
 
 export const ACTION: Action = {

@@ -1,7 +1,7 @@
 // Keys and Apps that are what a test says they are.
 
-import type { AppKeys, KeyGrant } from "../../core/ports/app-keys.ts";
-import type { AppCatalog, AppDefinition } from "../../core/ports/apps.ts";
+import type { AppKeys, KeyGrant } from "../../core/ports/driving/app-keys.ts";
+import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
 
 /** Keys by their text: any text may be one. */
 export class InMemoryKeys implements AppKeys {

@@ -1,4 +1,4 @@
-import type { Readiness } from "../../core/ports/services.ts";
+import type { Readiness } from "../../core/ports/driving/services.ts";
 
 export class InMemoryReadiness implements Readiness {
   stopping = false;

@@ -1,6 +1,6 @@
 import type { SecretSlot } from "@colloquy/protocol";
 import type { JsonObject } from "../../core/json.ts";
-import type { SecretService } from "../../core/ports/services.ts";
+import type { SecretService } from "../../core/ports/driving/services.ts";
 import { readSecretValues } from "../../core/secret-values.ts";
 
 export class InMemorySecrets implements SecretService {

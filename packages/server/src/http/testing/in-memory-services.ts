@@ -15,7 +15,7 @@ import type {
   SnapshotView,
   StateRequest,
   SetModelRequest,
-} from "../../core/ports/services.ts";
+} from "../../core/ports/driving/services.ts";
 import { InMemoryActions } from "./in-memory-actions.ts";
 import { InMemoryApps, InMemoryKeys } from "./in-memory-keys.ts";
 import { InMemoryReadiness } from "./in-memory-readiness.ts";

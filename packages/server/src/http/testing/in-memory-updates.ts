@@ -1,6 +1,11 @@
 // Event streams that a test writes.
 
-import type { AdmitNewSession, OpenStream, StreamRequest, StreamSink } from "../../core/ports/services.ts";
+import type {
+  AdmitNewSession,
+  OpenStream,
+  StreamRequest,
+  StreamSink,
+} from "../../core/ports/driving/services.ts";
 
 export class InMemoryUpdates {
   /** Streams in the order in which they were opened. */

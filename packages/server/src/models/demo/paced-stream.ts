@@ -1,5 +1,5 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 
 export interface PacedPart {
   readonly part: LanguageModelV4StreamPart;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { EndedTurn, SeenSession, UsePlace } from "../../core/ports/admin-store.ts";
+import type { EndedTurn, SeenSession, UsePlace } from "../../core/ports/driven/admin-store.ts";
 import { LEASE_MS, NO_USAGE } from "../../core/turn.ts";
 import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {

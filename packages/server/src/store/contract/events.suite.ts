@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { EVENT_LOG_MAX_BYTES } from "../../core/ports/event-store.ts";
+import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import { NOTHING, allEvents, chat, record, target } from "./scenario.suite.ts";
 

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import { openCalls, wireBytesOf } from "../../core/message.ts";
-import type { Committed, StoredSession } from "../../core/ports/session-store.ts";
+import type { Committed, StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import { NO_USAGE, type StartedTurn } from "../../core/turn.ts";
 import { foldEvents, shownOf } from "./reference-fold.suite.ts";

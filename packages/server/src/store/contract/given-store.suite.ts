@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 
 export interface OpenedStore {
   readonly store: Store;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
 import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {

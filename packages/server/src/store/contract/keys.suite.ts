@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AppKeyRecord } from "../../core/ports/key-store.ts";
+import type { AppKeyRecord } from "../../core/ports/driven/key-store.ts";
 import { givenStore, type OpenStore } from "./given-store.suite.ts";
 
 export function describeKeys(openStore: OpenStore): void {

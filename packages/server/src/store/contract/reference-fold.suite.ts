@@ -3,7 +3,7 @@
 import type { Message, PendingAction, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction } from "../../core/action.ts";
 import { toWireMessage } from "../../core/message.ts";
-import type { StoredSession } from "../../core/ports/session-store.ts";
+import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import { appOf, PLACEHOLDER_TITLE } from "../../core/session.ts";
 import { MODEL } from "./scenario.suite.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SealedSecret } from "../../core/ports/secret-store.ts";
+import type { SealedSecret } from "../../core/ports/driven/secret-store.ts";
 import { givenStore, type OpenStore } from "./given-store.suite.ts";
 
 function secret(clientId: string, name: string, more: Partial<SealedSecret> = {}): SealedSecret {

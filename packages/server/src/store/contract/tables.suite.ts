@@ -1,8 +1,14 @@
-// What every adapter promises of its tables (core/ports/table-store.ts).
+// What every adapter promises of its tables (core/ports/driven/table-store.ts).
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ServiceError } from "../../core/errors.ts";
-import type { Extract, Table, TableAccess, TableRow, TableStore } from "../../core/ports/table-store.ts";
+import type {
+  Extract,
+  Table,
+  TableAccess,
+  TableRow,
+  TableStore,
+} from "../../core/ports/driven/table-store.ts";
 
 export interface GivenDatabase {
   withTables<Result>(access: TableAccess, work: (store: TableStore) => Promise<Result>): Promise<Result>;

@@ -1,5 +1,5 @@
 import { decideAction, decideExpiry, fateOfAction } from "../../core/decisions/actions.ts";
-import type { ActionStore } from "../../core/ports/action-store.ts";
+import type { ActionStore } from "../../core/ports/driven/action-store.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { writeOf } from "./draft-writer.ts";

@@ -1,4 +1,4 @@
-import type { AdminStore, StoredCounts } from "../../core/ports/admin-store.ts";
+import type { AdminStore, StoredCounts } from "../../core/ports/driven/admin-store.ts";
 import {
   APPS_OF_SESSIONS,
   BEFORE_ALL,

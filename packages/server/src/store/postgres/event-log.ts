@@ -1,7 +1,7 @@
 // Drops the oldest events of sessions' logs, and keeps the byte counts in their rows right. The rows must be locked. A floor never sinks: a
 // trim may have computed its own before another node cut the log.
 
-import { EVENT_LOG_CUT_BYTES } from "../../core/ports/event-store.ts";
+import { EVENT_LOG_CUT_BYTES } from "../../core/ports/driven/event-store.ts";
 import type { Write } from "./bulk.ts";
 import { prepare } from "./statement.ts";
 

@@ -1,4 +1,4 @@
-import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/event-store.ts";
+import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/driven/event-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";

@@ -1,4 +1,4 @@
-import type { SessionStore } from "../../core/ports/session-store.ts";
+import type { SessionStore } from "../../core/ports/driven/session-store.ts";
 import type { Connection } from "./connections.ts";
 import { removeSessions } from "./removal.ts";
 import { prepare } from "./statement.ts";

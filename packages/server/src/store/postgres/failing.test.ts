@@ -6,7 +6,7 @@ import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
 import { TcpProxy, type FromClient } from "../../../test/tcp-proxy.ts";
 import { OutcomeUnknown } from "../../core/errors.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import { NOTHING, chat, everything, record, startTurn, target } from "../contract/scenario.suite.ts";
 import { openPostgresStore } from "./open.ts";
 

@@ -5,7 +5,7 @@ import { SessionDraft } from "../../core/decisions/draft.ts";
 import { fateOf } from "../../core/decisions/fate.ts";
 import { decideOpen } from "../../core/decisions/settings.ts";
 import { Unavailable } from "../../core/errors.ts";
-import type { SessionStore } from "../../core/ports/session-store.ts";
+import type { SessionStore } from "../../core/ports/driven/session-store.ts";
 import type { SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { SESSION } from "./columns.ts";

@@ -6,7 +6,7 @@ import type { QueryResult } from "pg";
 import { beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import type { StartedTurn } from "../../core/turn.ts";
 import { askOf, callOf, complete, identityOf, startTurn, step } from "../contract/scenario.suite.ts";
 import type { Connection, Connections } from "./connections.ts";

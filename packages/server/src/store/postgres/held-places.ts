@@ -1,7 +1,7 @@
 // Places that are held for as long as something is open, such as event streams: what each node holds, one row a key and node. A node says
 // how many it holds, never how many more or fewer, so that whatever is lost is mended by the next time it says so.
 
-import { HOLDER_DEAD_MS } from "../../core/ports/rate-counters.ts";
+import { HOLDER_DEAD_MS } from "../../core/ports/driven/rate-counters.ts";
 import type { Connections } from "./connections.ts";
 import { answerOf } from "./failures.ts";
 import { byKey, Gathered, type Answered } from "./gathered.ts";

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
 import { TcpProxy } from "../../../test/tcp-proxy.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import {
   NOTHING,
   askOf,

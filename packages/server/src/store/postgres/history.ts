@@ -1,5 +1,5 @@
 import { turnThatRuns } from "../../core/decisions/turn-progress.ts";
-import type { PastTurn, TurnStore } from "../../core/ports/turn-store.ts";
+import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
 import {
   charactersOf,

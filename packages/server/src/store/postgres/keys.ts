@@ -1,4 +1,4 @@
-import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
+import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
 import { toKey, type KeyRow } from "../app-rows.ts";

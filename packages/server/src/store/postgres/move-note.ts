@@ -1,6 +1,6 @@
 // What is known of a move into this database. Its table is made by the first move, not by a migration: most databases never have one.
 
-import type { MoveNote } from "../../core/ports/table-store.ts";
+import type { MoveNote } from "../../core/ports/driven/table-store.ts";
 import { UNFINISHED_MOVE } from "../migrations.ts";
 import type { Connection } from "./connections.ts";
 import { prepare, send } from "./statement.ts";

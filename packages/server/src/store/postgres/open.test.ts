@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { usePostgres } from "../../../test/use-postgres.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import { chat, everything, startTurn, step } from "../contract/scenario.suite.ts";
 import { openPostgresStore } from "./open.ts";
 

@@ -2,8 +2,8 @@
 // the next call here sees.
 
 import { join } from "node:path";
-import type { Clock } from "../../core/ports/clock.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import { readMigrations } from "../migrations.ts";
 import { actionsOf } from "./actions.ts";
 import { adminOf } from "./admin.ts";

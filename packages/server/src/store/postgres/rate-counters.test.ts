@@ -5,7 +5,7 @@ import { ManualClock } from "../../../test/manual-clock.ts";
 import { isWithoutPostgres, PostgresServer } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
 import { TcpProxy } from "../../../test/tcp-proxy.ts";
-import { HOLDER_DEAD_MS, HOLDER_SIGN_MS, type RateCounters } from "../../core/ports/rate-counters.ts";
+import { HOLDER_DEAD_MS, HOLDER_SIGN_MS, type RateCounters } from "../../core/ports/driven/rate-counters.ts";
 import { openPostgresStore } from "./open.ts";
 import { openRateCounters } from "./rate-counters.ts";
 

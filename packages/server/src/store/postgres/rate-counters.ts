@@ -1,9 +1,9 @@
 // Counts for rate limits, in the database that all nodes have in common: in tables that are not logged, on connections of their own, so that
 // counting waits for no disk and for no commit of a session.
 
-import type { Clock, Timer } from "../../core/ports/clock.ts";
-import type { Logger } from "../../core/ports/logger.ts";
-import { HOLDER_SIGN_MS, type RateCounters } from "../../core/ports/rate-counters.ts";
+import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
+import { HOLDER_SIGN_MS, type RateCounters } from "../../core/ports/driven/rate-counters.ts";
 import { Connections, COUNTING_CONNECTIONS, type ConnectionOptions } from "./connections.ts";
 import { HeldPlaces } from "./held-places.ts";
 import { RateWindows } from "./rate-windows.ts";

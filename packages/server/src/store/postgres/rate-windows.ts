@@ -1,6 +1,6 @@
 // Counts of the current minute, one row a key, for all nodes.
 
-import type { WindowCount } from "../../core/ports/rate-counters.ts";
+import type { WindowCount } from "../../core/ports/driven/rate-counters.ts";
 import type { Connections } from "./connections.ts";
 import { answerOf } from "./failures.ts";
 import { byKey, Gathered, type Answered } from "./gathered.ts";

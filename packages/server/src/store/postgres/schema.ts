@@ -1,6 +1,6 @@
 // The tables as the database itself describes them.
 
-import type { Column, Table } from "../../core/ports/table-store.ts";
+import type { Column, Table } from "../../core/ports/driven/table-store.ts";
 import type { Columns } from "./bulk.ts";
 import type { Connection } from "./connections.ts";
 import { prepare } from "./statement.ts";

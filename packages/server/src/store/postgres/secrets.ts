@@ -1,4 +1,4 @@
-import type { SealedSecret, SecretStore } from "../../core/ports/secret-store.ts";
+import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
 import { toSecret, type SecretRow } from "../app-rows.ts";
 import { prepareInsert } from "./bulk.ts";
 import type { Calls } from "./calls.ts";

@@ -6,7 +6,7 @@ import type { ChatFacts, IdempotencyKey } from "../../core/decisions/chat.ts";
 import type { SessionDraft } from "../../core/decisions/draft.ts";
 import type { PartialText } from "../../core/decisions/interrupt.ts";
 import { joinStepText, waitsForPerson, type MessageRecord } from "../../core/message.ts";
-import type { StoredSession } from "../../core/ports/session-store.ts";
+import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN, type SystemEventRecord } from "../../core/system-event.ts";
 import { LEASE_MS, type Lease, type OpenTurn, type TurnRecord } from "../../core/turn.ts";

@@ -6,7 +6,7 @@ import {
   type SessionUse,
   type SessionVersion,
   type StreamedText,
-} from "../../core/ports/session-store.ts";
+} from "../../core/ports/driven/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import { BEFORE_ALL, MESSAGE_BYTES, pageEnd } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";

@@ -1,4 +1,4 @@
-import type { SessionStore } from "../../core/ports/session-store.ts";
+import type { SessionStore } from "../../core/ports/driven/session-store.ts";
 import { COUNT_SIZES } from "../pages.ts";
 import type { Calls } from "./calls.ts";
 import { prepare } from "./statement.ts";

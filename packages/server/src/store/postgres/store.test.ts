@@ -2,7 +2,7 @@ import { beforeAll, describe } from "vitest";
 import type { ManualClock } from "../../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { makeTemplate, usePostgres } from "../../../test/use-postgres.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import { describeFold } from "../contract/fold.suite.ts";
 import type { OpenedStore } from "../contract/given-store.suite.ts";
 import { describeInterrupt } from "../contract/interrupt.suite.ts";

@@ -1,6 +1,6 @@
 // Rows of whatever table, read and written.
 
-import type { Extract, Table, TableRow, TableWriter } from "../../core/ports/table-store.ts";
+import type { Extract, Table, TableRow, TableWriter } from "../../core/ports/driven/table-store.ts";
 import { prepareInsert, type WriteRows } from "./bulk.ts";
 import type { Connection } from "./connections.ts";
 import { readMoveNote, writeMoveNote } from "./move-note.ts";

@@ -8,7 +8,7 @@ import type {
   TableReader,
   TableStore,
   TableWriter,
-} from "../../core/ports/table-store.ts";
+} from "../../core/ports/driven/table-store.ts";
 import { readMigrations } from "../migrations.ts";
 import { Connections, type Connection } from "./connections.ts";
 import { migrate } from "./migrate.ts";

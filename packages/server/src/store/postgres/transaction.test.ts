@@ -3,7 +3,7 @@ import type { QueryConfig } from "pg";
 import { beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import {
   NOTHING,
   chat,

@@ -5,7 +5,7 @@ import { SessionDraft } from "../../core/decisions/draft.ts";
 import type { Fate } from "../../core/decisions/fate.ts";
 import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
 import type { MessageRecord } from "../../core/message.ts";
-import type { Committed, SessionTarget } from "../../core/ports/session-store.ts";
+import type { Committed, SessionTarget } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionRecord } from "../../core/session.ts";
 import type { OpenTurn, TurnIdentity } from "../../core/turn.ts";
 import { Changes } from "./changes.ts";

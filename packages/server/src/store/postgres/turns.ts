@@ -10,7 +10,7 @@ import {
   decideToolProgress,
   decideToolResult,
 } from "../../core/decisions/turn-progress.ts";
-import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { Calls } from "./calls.ts";
 import { historyWith } from "./history.ts";
 import { queueOf } from "./queue.ts";

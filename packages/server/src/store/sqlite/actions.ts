@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { decideAction, decideExpiry, fateOfAction } from "../../core/decisions/actions.ts";
-import type { ActionStore } from "../../core/ports/action-store.ts";
+import type { ActionStore } from "../../core/ports/driven/action-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { prepare } from "./statement.ts";

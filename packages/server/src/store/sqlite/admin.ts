@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AdminStore, StoredCounts, UsePlace } from "../../core/ports/admin-store.ts";
+import type { AdminStore, StoredCounts, UsePlace } from "../../core/ports/driven/admin-store.ts";
 import {
   APPS_OF_SESSIONS,
   BEFORE_ALL,

@@ -1,6 +1,6 @@
 // What the two threads of the store say to each other. Everything here goes through the structured clone.
 
-import type { Store } from "../../core/ports/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 
 type Aggregate = "sessions" | "turns" | "actions" | "events" | "jobs" | "keys" | "secrets" | "admin";
 

@@ -5,7 +5,7 @@ import type { SessionDraft } from "../../core/decisions/draft.ts";
 import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { SessionRecord } from "../../core/session.ts";
-import { EVENT_LOG_MAX_BYTES } from "../../core/ports/event-store.ts";
+import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
 import { LEASE_MS, type TurnRecord } from "../../core/turn.ts";
 import { prepareEventLog } from "./event-log.ts";

@@ -1,7 +1,7 @@
 // Drops the oldest events of a session's log, and keeps the byte count in its row right.
 
 import type { DatabaseSync } from "node:sqlite";
-import { EVENT_LOG_CUT_BYTES } from "../../core/ports/event-store.ts";
+import { EVENT_LOG_CUT_BYTES } from "../../core/ports/driven/event-store.ts";
 import { prepare } from "./statement.ts";
 
 export interface EventLog {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/event-store.ts";
+import { EVENT_PAGE_CHARACTERS, type EventStore } from "../../core/ports/driven/event-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareEventLog } from "./event-log.ts";

@@ -5,7 +5,7 @@ import type { ActionRecord } from "../../core/action.ts";
 import type { ChatFacts } from "../../core/decisions/chat.ts";
 import type { PartialText } from "../../core/decisions/interrupt.ts";
 import { joinStepText, waitsForPerson } from "../../core/message.ts";
-import type { StoredSession } from "../../core/ports/session-store.ts";
+import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import type { SystemEventRecord } from "../../core/system-event.ts";
 import type { Lease, OpenTurn, TurnRecord } from "../../core/turn.ts";

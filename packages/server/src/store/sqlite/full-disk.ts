@@ -3,7 +3,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { fateOf } from "../../core/decisions/fate.ts";
 import { decideOpen } from "../../core/decisions/settings.ts";
-import type { SessionStore } from "../../core/ports/session-store.ts";
+import type { SessionStore } from "../../core/ports/driven/session-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";

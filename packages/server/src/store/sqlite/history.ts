@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { turnThatRuns } from "../../core/decisions/turn-progress.ts";
-import type { PastTurn, TurnStore } from "../../core/ports/turn-store.ts";
+import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { charactersOf, toMessage, toStep, type MessageRow, type StepRow, type TurnRow } from "../rows.ts";
 import { prepare } from "./statement.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { AppKeyRecord, KeyStore } from "../../core/ports/key-store.ts";
+import type { AppKeyRecord, KeyStore } from "../../core/ports/driven/key-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { toKey, type KeyRow } from "../app-rows.ts";
 import { prepare } from "./statement.ts";

@@ -2,8 +2,8 @@
 // committed it. The calls of one turn of the event loop travel together.
 
 import { Worker } from "node:worker_threads";
-import type { Clock } from "../../core/ports/clock.ts";
-import type { Store } from "../../core/ports/store.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import { storeClosed, storeFull, storeUnavailable } from "../unavailable.ts";
 import {
   METHODS,

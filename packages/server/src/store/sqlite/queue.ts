@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { availableModel } from "../../core/decisions/available-model.ts";
 import { ranUnder } from "../../core/decisions/run-time.ts";
 import { decideClaim } from "../../core/decisions/turns.ts";
-import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import { providerOf } from "../../core/rig.ts";
 import { appOf } from "../../core/session.ts";
 import { toLease, type LeaseRow } from "../rows.ts";

@@ -1,7 +1,7 @@
 // The tables as the database itself describes them.
 
 import type { DatabaseSync } from "node:sqlite";
-import type { Column, Table } from "../../core/ports/table-store.ts";
+import type { Column, Table } from "../../core/ports/driven/table-store.ts";
 import { prepare } from "./statement.ts";
 
 /** What the store keeps for itself, and the other adapter in another form or not at all. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { SecretStore } from "../../core/ports/secret-store.ts";
+import type { SecretStore } from "../../core/ports/driven/secret-store.ts";
 import { toSecret, type SecretRow } from "../app-rows.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./statement.ts";

@@ -6,7 +6,7 @@ import {
   MESSAGE_PORTION_BYTES,
   type SessionStore,
   type SessionVersion,
-} from "../../core/ports/session-store.ts";
+} from "../../core/ports/driven/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./removal.ts";

@@ -1,7 +1,7 @@
 // Rows of whatever table, read and written.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Extract, Table, TableRow, TableWriter } from "../../core/ports/table-store.ts";
+import type { Extract, Table, TableRow, TableWriter } from "../../core/ports/driven/table-store.ts";
 import { readMoveNote, writeMoveNote } from "./move-note.ts";
 import { prepare } from "./statement.ts";
 

@@ -2,7 +2,12 @@
 
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import type { TableAccess, TableReader, TableStore, TableWriter } from "../../core/ports/table-store.ts";
+import type {
+  TableAccess,
+  TableReader,
+  TableStore,
+  TableWriter,
+} from "../../core/ports/driven/table-store.ts";
 import { isMoveUnfinished } from "./move-note.ts";
 import { createDirectory, hasDatabase, inDirectory } from "./data-directory.ts";
 import { connect, openDatabase } from "./database.ts";

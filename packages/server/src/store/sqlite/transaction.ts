@@ -6,7 +6,7 @@ import { SessionDraft } from "../../core/decisions/draft.ts";
 import type { Fate } from "../../core/decisions/fate.ts";
 import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
 import type { MessageRecord } from "../../core/message.ts";
-import type { Committed, SessionTarget, StoredSession } from "../../core/ports/session-store.ts";
+import type { Committed, SessionTarget, StoredSession } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
 import type { OpenTurn, TurnIdentity } from "../../core/turn.ts";

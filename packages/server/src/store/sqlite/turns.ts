@@ -11,7 +11,7 @@ import {
   decideToolProgress,
   decideToolResult,
 } from "../../core/decisions/turn-progress.ts";
-import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import type { StepRecord } from "../../core/turn.ts";
 import type { Synchronous } from "./calls.ts";

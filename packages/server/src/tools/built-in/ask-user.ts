@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../core/json.ts";
-import type { Tool } from "../../core/ports/tool.ts";
+import type { Tool } from "../../core/ports/driven/tool.ts";
 
 const maximumQuestionLength = 2_000;
 const maximumChoices = 20;

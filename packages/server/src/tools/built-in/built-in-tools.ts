@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/ports/clock.ts";
-import type { Tool } from "../../core/ports/tool.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { Tool } from "../../core/ports/driven/tool.ts";
 import { askUser } from "./ask-user.ts";
 import { calculator } from "./calculator.ts";
 import { createCurrentTimeTool } from "./current-time.ts";

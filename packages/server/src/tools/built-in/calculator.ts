@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../core/json.ts";
-import type { Tool } from "../../core/ports/tool.ts";
+import type { Tool } from "../../core/ports/driven/tool.ts";
 import { evaluateExpression, maximumExpressionLength } from "./expression.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../core/json.ts";
-import type { Clock } from "../../core/ports/clock.ts";
-import type { Tool } from "../../core/ports/tool.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { Tool } from "../../core/ports/driven/tool.ts";
 
 const secondMs = 1_000;
 

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import type { ToolEffect } from "../../core/ports/tool.ts";
+import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import { httpServer, mcpTools, type McpTools } from "./testing/opened-mcp.ts";
 import { ScriptedMcp, writeMessage, writeProgress } from "./testing/scripted-mcp.ts";
 import { until } from "./testing/until.ts";

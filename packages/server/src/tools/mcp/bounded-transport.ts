@@ -7,7 +7,7 @@ import type {
   Transport,
   TransportSendOptions,
 } from "@modelcontextprotocol/client";
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 import { FlowLimit } from "./flow-limit.ts";
 import { withoutDeepTools } from "./tool-depth.ts";
 

@@ -7,7 +7,7 @@ import {
   SdkErrorCode,
   SdkHttpError,
 } from "@modelcontextprotocol/client";
-import type { ToolEffect } from "../../core/ports/tool.ts";
+import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import { messageOf } from "../call-tool.ts";
 import { STREAM_ENDED } from "./bounded-transport.ts";
 import { ANSWER_CUT } from "./cut-answer.ts";

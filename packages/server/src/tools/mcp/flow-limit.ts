@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 
 /** Window of a limit in milliseconds. */
 const WINDOW_MS = 10_000;

@@ -1,5 +1,5 @@
 import type { CallToolResult, Client, Tool as ListedTool } from "@modelcontextprotocol/client";
-import type { ToolEffect } from "../../core/ports/tool.ts";
+import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import { NO_TIMEOUT_MS } from "./open-client.ts";
 
 export interface McpCall {

@@ -1,8 +1,8 @@
 // A connection to one MCP server: opened on demand, reopened after a loss, closed when unused.
 
 import type { CallToolResult, Client, Tool as ListedTool } from "@modelcontextprotocol/client";
-import type { Clock, Timer } from "../../core/ports/clock.ts";
-import type { Logger } from "../../core/ports/logger.ts";
+import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { Scrubber } from "../scrub.ts";
 import { ClientUses } from "./client-uses.ts";
 import { failureText } from "./failure-text.ts";

@@ -1,6 +1,6 @@
 // Errors of failed calls. The messages are for the model; addresses and causes are for the log.
 
-import type { ToolEffect } from "../../core/ports/tool.ts";
+import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 
 /** The server could not be reached, so nothing was called. */
 export class McpUnavailable extends Error {

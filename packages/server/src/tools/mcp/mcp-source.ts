@@ -3,9 +3,9 @@
 import { createHash } from "node:crypto";
 import type { Tool as ListedTool } from "@modelcontextprotocol/client";
 import type { McpServerSettings } from "../../core/app-settings.ts";
-import type { Clock } from "../../core/ports/clock.ts";
-import type { Logger } from "../../core/ports/logger.ts";
-import { SecretMissing, type ToolContext, type ToolEffect } from "../../core/ports/tool.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
+import { SecretMissing, type ToolContext, type ToolEffect } from "../../core/ports/driven/tool.ts";
 import { cleanText } from "../../core/text.ts";
 import type { Scrubber } from "../scrub.ts";
 import { messageOf } from "../call-tool.ts";

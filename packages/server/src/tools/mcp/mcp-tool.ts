@@ -3,7 +3,7 @@
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { Tool as ListedTool } from "@modelcontextprotocol/client";
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
-import type { ToolContext, ToolEffect } from "../../core/ports/tool.ts";
+import type { ToolContext, ToolEffect } from "../../core/ports/driven/tool.ts";
 import { cleanText } from "../../core/text.ts";
 import { createInputCheck, createSchemaCheck } from "../input-check.ts";
 import type { Scrubber } from "../scrub.ts";

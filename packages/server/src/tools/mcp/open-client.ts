@@ -4,7 +4,7 @@
 import type { Client, Transport } from "@modelcontextprotocol/client";
 import type * as Sdk from "@modelcontextprotocol/client";
 import type { McpServerSettings } from "../../core/app-settings.ts";
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 import { boundFetch } from "./bounded-fetch.ts";
 import { BoundedTransport } from "./bounded-transport.ts";
 

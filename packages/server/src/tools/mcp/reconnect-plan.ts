@@ -1,6 +1,6 @@
 // Schedules the attempts to reconnect.
 
-import type { Clock, Timer } from "../../core/ports/clock.ts";
+import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
 import { reconnectDelay } from "./reconnect-delay.ts";
 
 /** A connection that lasted this many milliseconds resets the backoff. */

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSystemClock } from "../../clock.ts";
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 import { mcpTools, stdioServer } from "./testing/opened-mcp.ts";
 import { until } from "./testing/until.ts";
 

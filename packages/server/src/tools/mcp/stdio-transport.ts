@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { deserializeMessage, serializeMessage } from "@modelcontextprotocol/client";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 import { MAX_MESSAGES } from "./bounded-transport.ts";
 import { cutAnswer, idOfAnswer, MAX_MESSAGE_BYTES } from "./cut-answer.ts";
 import { ErrorOutput } from "./error-output.ts";

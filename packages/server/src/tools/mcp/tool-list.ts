@@ -2,7 +2,7 @@
 
 import type { Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 import { NO_TIMEOUT_MS } from "./open-client.ts";
 import { isTooDeep, MAX_DEPTH } from "./tool-depth.ts";
 

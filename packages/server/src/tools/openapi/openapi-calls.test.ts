@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { Hidden } from "../../core/hidden.ts";
-import { SecretMissing } from "../../core/ports/tool.ts";
+import { SecretMissing } from "../../core/ports/driven/tool.ts";
 import { call, list, named, namesOf, useOpenApi } from "./testing/use-openapi.ts";
 
 const { documentWith, log, open, startServer } = useOpenApi();

@@ -1,9 +1,9 @@
 // Provides the operations of an OpenAPI document as tools of an App.
 
 import type { OpenApiSettings } from "../../core/app-settings.ts";
-import type { Clock } from "../../core/ports/clock.ts";
-import type { Logger } from "../../core/ports/logger.ts";
-import type { ToolContext } from "../../core/ports/tool.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
+import type { ToolContext } from "../../core/ports/driven/tool.ts";
 import { headerScrubber } from "../mcp/own-values.ts";
 import { reconnectDelay } from "../mcp/reconnect-delay.ts";
 import { toolNameOf } from "../mcp/mcp-names.ts";

@@ -2,7 +2,7 @@
 
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
-import type { ToolContext, ToolEffect } from "../../core/ports/tool.ts";
+import type { ToolContext, ToolEffect } from "../../core/ports/driven/tool.ts";
 import { createInputCheck } from "../input-check.ts";
 import { checkableSchema } from "../mcp/checkable-schema.ts";
 import type { Outbound } from "../outbound/outbound.ts";

@@ -1,7 +1,7 @@
 // Converts an operation of an OpenAPI document to a plan for offering and calling it as a tool.
 
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
-import type { ToolEffect } from "../../core/ports/tool.ts";
+import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import { type BodyPlan, readBody } from "./body.ts";
 import { cutText, listAt, objectAt, textAt } from "./fields.ts";
 import { InputNames } from "./input-names.ts";

@@ -3,7 +3,7 @@
 // docs/adr/0010-outbound-guard.md.
 
 import type { fetch } from "undici";
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { ConnectionParts } from "./connecting.ts";
 import { limitBody } from "./limited-body.ts";
 import { describeFailure, OutboundError } from "./outbound-error.ts";

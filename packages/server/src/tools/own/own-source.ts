@@ -3,7 +3,7 @@
 import type * as Sdk from "ai";
 import type { OwnTool } from "../../core/app-settings.ts";
 import { loadOnce } from "../../core/load-once.ts";
-import type { Logger } from "../../core/ports/logger.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { SourcePlan, SourceTool, ToolSource } from "../tool-source.ts";
 import { readOwnTool } from "./own-tool.ts";
 

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import type { OwnTool } from "../../core/app-settings.ts";
 import type { JsonValue } from "../../core/json.ts";
-import type { ToolContext } from "../../core/ports/tool.ts";
+import type { ToolContext } from "../../core/ports/driven/tool.ts";
 import { AppTools } from "../registry.ts";
 import { recordingLogger } from "../testing/recording-logger.ts";
 import { toolTurn } from "../testing/tool-turn.ts";

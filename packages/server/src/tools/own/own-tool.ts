@@ -4,7 +4,7 @@
 import type { Schema } from "ai";
 import type * as Sdk from "ai";
 import type { OwnTool } from "../../core/app-settings.ts";
-import type { ToolContext } from "../../core/ports/tool.ts";
+import type { ToolContext } from "../../core/ports/driven/tool.ts";
 import { createInputCheck, describeMisfit } from "../input-check.ts";
 import type { SourceTool } from "../tool-source.ts";
 import { readOwnSchema } from "./own-schema.ts";

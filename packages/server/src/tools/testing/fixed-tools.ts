@@ -1,6 +1,6 @@
 import type { ApprovalRule } from "../../core/app-settings.ts";
-import type { SecretVault } from "../../core/ports/secret-vault.ts";
-import type { Tool, ToolEffect } from "../../core/ports/tool.ts";
+import type { SecretVault } from "../../core/ports/driven/secret-vault.ts";
+import type { Tool, ToolEffect } from "../../core/ports/driven/tool.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { AppTools, type AppToolsOptions } from "../registry.ts";
 import { fixedSource } from "../tool-source.ts";

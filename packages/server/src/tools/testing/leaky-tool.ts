@@ -1,7 +1,7 @@
 // A hostile tool: it reads a secret and leaks it in every encoding that the scrubber must find.
 
 import type { JsonValue } from "../../core/json.ts";
-import type { Tool } from "../../core/ports/tool.ts";
+import type { Tool } from "../../core/ports/driven/tool.ts";
 
 const utf8 = (text: string): Buffer => Buffer.from(text);
 const base64 = (text: string): string => utf8(text).toString("base64");

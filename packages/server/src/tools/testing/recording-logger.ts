@@ -1,4 +1,4 @@
-import type { Logger } from "../../core/ports/logger.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
 
 export interface LogLine {
   readonly level: keyof Logger;

@@ -1,4 +1,4 @@
-import type { ToolTurn } from "../../core/ports/tool.ts";
+import type { ToolTurn } from "../../core/ports/driven/tool.ts";
 
 /** Creates a turn of the App `app`, by default without a client. */
 export function toolTurn(app = "default", of: Partial<ToolTurn> = {}): ToolTurn {

@@ -2,7 +2,7 @@
 
 import type { ChainSettings, WalletSettings } from "../../core/app-settings.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 import { createRpcEndpoint, type RpcRequest } from "./rpc-endpoint.ts";
 import { RpcUnavailable } from "./rpc-failures.ts";
 

@@ -3,7 +3,7 @@
 
 import { isJsonObject } from "../../core/json.ts";
 import type { Hidden } from "../../core/hidden.ts";
-import type { Clock } from "../../core/ports/clock.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
 import { createUrlCleaner, plainLine, RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
 
 /** Sends one request. Rejects with `RpcUnavailable`, `RpcRefusal`, or the reason of an aborted signal. */

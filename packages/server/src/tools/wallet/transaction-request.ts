@@ -3,7 +3,7 @@
 
 import { isHex, size, zeroAddress, type Hex } from "viem";
 import type { ActionRequest } from "../../core/action.ts";
-import type { ToolTurn } from "../../core/ports/tool.ts";
+import type { ToolTurn } from "../../core/ports/driven/tool.ts";
 import { amountOf, readValue } from "./amounts.ts";
 import { describeCall } from "./call-description.ts";
 import { estimateGas, readBalance, type TransactionFields } from "./chain-reads.ts";

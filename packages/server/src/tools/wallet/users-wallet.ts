@@ -3,7 +3,7 @@
 import { getAddress, isAddress, type Address } from "viem";
 import type { ChainSettings } from "../../core/app-settings.ts";
 import { isJsonObject, type JsonValue } from "../../core/json.ts";
-import type { ToolTurn } from "../../core/ports/tool.ts";
+import type { ToolTurn } from "../../core/ports/driven/tool.ts";
 import { listChains, unknownChain } from "./chains.ts";
 
 export interface OwnedAddress {

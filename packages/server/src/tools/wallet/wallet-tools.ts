@@ -6,8 +6,8 @@ import { z } from "zod";
 import type { ActionRequest } from "../../core/action.ts";
 import type { WalletSettings } from "../../core/app-settings.ts";
 import { loadOnce } from "../../core/load-once.ts";
-import type { Clock } from "../../core/ports/clock.ts";
-import type { Tool, ToolTurn } from "../../core/ports/tool.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { Tool, ToolTurn } from "../../core/ports/driven/tool.ts";
 import type { WalletCalls } from "./wallet-calls.ts";
 import { createWalletInputs } from "./wallet-inputs.ts";
 

@@ -1,8 +1,8 @@
 // A dispatcher for tests, in which the test ends runs and commits transactions.
 
 import { ManualClock } from "../../../test/manual-clock.ts";
-import type { Logger } from "../../core/ports/logger.ts";
-import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
+import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { StartedTurn } from "../../core/turn.ts";
 import { Dispatcher } from "../dispatcher.ts";
 import { RunningTurns } from "../running-turns.ts";

@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../core/json.ts";
-import type { Tool } from "../../core/ports/tool.ts";
+import type { Tool } from "../../core/ports/driven/tool.ts";
 import { callKey } from "../call-key.ts";
 import { startedTurn } from "./started-turn.ts";
 

@@ -3,8 +3,8 @@
 // store.
 
 import { providerOf } from "../../core/rig.ts";
-import type { Committed } from "../../core/ports/session-store.ts";
-import type { TurnStore } from "../../core/ports/turn-store.ts";
+import type { Committed } from "../../core/ports/driven/session-store.ts";
+import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import { newSession } from "../../core/session.ts";
 import type { StartedTurn } from "../../core/turn.ts";
 import type { Reservation } from "../reservation.ts";

@@ -1,7 +1,7 @@
 // What the routes of administration have in common.
 
 import type { onRequestHookHandler } from "fastify";
-import type { AdminService } from "../../../core/ports/admin-service.ts";
+import type { AdminService } from "../../../core/ports/driving/admin-service.ts";
 
 export interface AdminParts {
   readonly service: AdminService;

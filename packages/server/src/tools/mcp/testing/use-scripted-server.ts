@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from "vitest";
 import { ManualClock } from "../../../../test/manual-clock.ts";
-import type { ToolEffect } from "../../../core/ports/tool.ts";
+import type { ToolEffect } from "../../../core/ports/driven/tool.ts";
 import { httpServer, mcpTools } from "./opened-mcp.ts";
 import { ScriptedMcp } from "./scripted-mcp.ts";
 import type { McpTools } from "./opened-mcp.ts";

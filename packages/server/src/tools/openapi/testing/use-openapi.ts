@@ -8,7 +8,7 @@ import { ManualClock } from "../../../../test/manual-clock.ts";
 import type { OpenApiSettings } from "../../../core/app-settings.ts";
 import { Hidden } from "../../../core/hidden.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { SecretMissing, type ToolContext } from "../../../core/ports/tool.ts";
+import { SecretMissing, type ToolContext } from "../../../core/ports/driven/tool.ts";
 import { createOutbound, type Outbound } from "../../outbound/outbound.ts";
 import { startTestServer, type TestServer } from "../../outbound/testing/test-servers.ts";
 import { toolTurn } from "../../testing/tool-turn.ts";

@@ -1,7 +1,7 @@
 import type { ActionRequest } from "../../../core/action.ts";
 import type { ChainSettings } from "../../../core/app-settings.ts";
-import type { Clock } from "../../../core/ports/clock.ts";
-import { SecretMissing, type Tool, type ToolTurn } from "../../../core/ports/tool.ts";
+import type { Clock } from "../../../core/ports/driven/clock.ts";
+import { SecretMissing, type Tool, type ToolTurn } from "../../../core/ports/driven/tool.ts";
 import { toolTurn } from "../../testing/tool-turn.ts";
 import { createWalletTools } from "../wallet-tools.ts";
 

@@ -8,11 +8,11 @@ import type {
   SetModelResult,
   Thread,
 } from "@colloquy/protocol";
-import type { ActionAnswer } from "../decisions/actions.ts";
-import type { JsonObject } from "../json.ts";
+import type { ActionAnswer } from "../../decisions/actions.ts";
+import type { JsonObject } from "../../json.ts";
 import type { AppKeys } from "./app-keys.ts";
-import type { AppCatalog } from "./apps.ts";
-import type { SessionVersion } from "./session-store.ts";
+import type { AppCatalog } from "../driven/apps.ts";
+import type { SessionVersion } from "../driven/session-store.ts";
 
 /** A snapshot as it goes over the wire. */
 export interface SnapshotView {

@@ -1,4 +1,4 @@
-import type { AppKeyRecord } from "./key-store.ts";
+import type { AppKeyRecord } from "../driven/key-store.ts";
 
 /** A key as lists show it. Times are milliseconds since the Unix epoch. */
 export interface ListedKey extends Omit<AppKeyRecord, "digest"> {

@@ -1,7 +1,7 @@
 // Apps at run time: what sessions and turns need to know of them. An App's name is part of the wire; what it may use is not.
 
 import type { AppDescriptor } from "@colloquy/protocol";
-import type { AppSettings } from "../app-settings.ts";
+import type { AppSettings } from "../../app-settings.ts";
 
 export interface AppDefinition extends AppSettings {
   readonly name: string;

@@ -1,7 +1,7 @@
 // How the parts of a service hear of what was committed, in this process and in the others. The bus only hints: a note that is lost costs
 // time, never an event, because readers mend gaps from the store.
 
-import type { NumberedEvent } from "../session-event.ts";
+import type { NumberedEvent } from "../../session-event.ts";
 
 export type SessionNote =
   | {

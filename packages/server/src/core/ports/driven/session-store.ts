@@ -2,13 +2,13 @@
 // the store's clock. Methods that reach the store and find it failing reject with `Unavailable` (507 when the
 // disk is full, 503 otherwise) and have then changed nothing, unless it is an `OutcomeUnknown`.
 
-import type { ActionRecord } from "../action.ts";
-import type { JsonObject } from "../json.ts";
-import type { MessageRecord } from "../message.ts";
-import type { ModelChoice } from "../decisions/settings.ts";
-import type { NumberedEvent } from "../session-event.ts";
-import type { SessionBirth, SessionRecord } from "../session.ts";
-import type { SystemEventRecord } from "../system-event.ts";
+import type { ActionRecord } from "../../action.ts";
+import type { JsonObject } from "../../json.ts";
+import type { MessageRecord } from "../../message.ts";
+import type { ModelChoice } from "../../decisions/settings.ts";
+import type { NumberedEvent } from "../../session-event.ts";
+import type { SessionBirth, SessionRecord } from "../../session.ts";
+import type { SystemEventRecord } from "../../system-event.ts";
 
 /** A session as the store has it now: everything that a snapshot shows. */
 export interface StoredSession {

@@ -2,13 +2,13 @@
 // TurnIdentity answer `null`, and have changed nothing, when the turn may no longer write: it was interrupted, its
 // session was deleted, its lease has run out, or another owner has taken it over.
 
-import type { AskedAction } from "../action.ts";
-import type { ChatInput, ChatOutcome } from "../decisions/chat.ts";
-import type { PartialText } from "../decisions/interrupt.ts";
-import type { ToolOutcomeInput } from "../decisions/turn-progress.ts";
-import type { JsonValue } from "../json.ts";
-import type { MessageRecord, StepCall } from "../message.ts";
-import type { StartedTurn, StepRecord, TurnFailure, TurnIdentity, TurnState } from "../turn.ts";
+import type { AskedAction } from "../../action.ts";
+import type { ChatInput, ChatOutcome } from "../../decisions/chat.ts";
+import type { PartialText } from "../../decisions/interrupt.ts";
+import type { ToolOutcomeInput } from "../../decisions/turn-progress.ts";
+import type { JsonValue } from "../../json.ts";
+import type { MessageRecord, StepCall } from "../../message.ts";
+import type { StartedTurn, StepRecord, TurnFailure, TurnIdentity, TurnState } from "../../turn.ts";
 import type { Committed, SessionTarget } from "./session-store.ts";
 
 /** One turn of a session's past, as a model is told of it. */

@@ -1,4 +1,4 @@
-import type { NumberedEvent } from "../session-event.ts";
+import type { NumberedEvent } from "../../session-event.ts";
 
 /** Characters of JSON after which a page ends, so that a reader is never sent more at once than it may leave undrained. */
 export const EVENT_PAGE_CHARACTERS = 256 * 1024;

@@ -1,6 +1,6 @@
 import type { JSONSchema7 } from "@ai-sdk/provider";
-import type { ActionRequest } from "../action.ts";
-import type { JsonObject, JsonValue } from "../json.ts";
+import type { ActionRequest } from "../../action.ts";
+import type { JsonObject, JsonValue } from "../../json.ts";
 import type { Clock } from "./clock.ts";
 
 /** What a repeated call does to the world: nothing, the same again under one key, or something new. */

@@ -1,7 +1,7 @@
 // What operators look at, in the store: of all Apps and all processes. Every method only reads, and reads no more than it is told to.
 // Times are milliseconds since the Unix epoch, on the store's clock.
 
-import type { Lease, TurnRecord } from "../turn.ts";
+import type { Lease, TurnRecord } from "../../turn.ts";
 
 export interface SeenTurn {
   readonly turn: TurnRecord;
