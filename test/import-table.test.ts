@@ -22,14 +22,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   // Databases as a whole: it needs to know which kinds there are.
   moving: ["core", "store"],
   // Looks at everything that the service needs, so it knows where each of these things is.
-  doctor: ["core", "config", "apps", "store", "bus", "clock.ts", "*.ts"],
-  cli: ["core", "config", "moving", "doctor", "administration.ts"],
-  "clock.ts": ["core"],
-  "server.ts": ["*"],
-  "administration.ts": ["*"],
-  "main.ts": ["cli", "config", "server.ts", "administration.ts", "*.ts"],
-  // The other files beside server.ts are parts of it, and as free; no room may know them.
-  "*.ts": ["*"],
+  doctor: ["core", "config", "apps", "store", "bus", "wiring"],
+  cli: ["core", "config", "moving", "doctor", "wiring"],
+  // The composition root.
+  wiring: ["*"],
+  "main.ts": ["cli", "config", "wiring"],
 };
 
 /** Imports that no file may make, inside rooms too: by the beginnings of both paths below `src`. */
@@ -43,10 +40,6 @@ const FORBIDDEN: readonly (readonly [from: string, target: string])[] = [
   ["store/sqlite/", "store/postgres/"],
   ["store/postgres/", "store/sqlite/"],
 ];
-
-function roomOf(name: string): string {
-  return name.endsWith(".ts") && !(name in ROOMS) ? "*.ts" : name;
-}
 
 /** What each package may import of its siblings. */
 const SIBLINGS: Readonly<Record<string, readonly string[]>> = {
@@ -80,8 +73,7 @@ const IMPORT =
 /** What `source`, standing at `path` (from the repository's root, with slashes), does that the table forbids. */
 function violations(path: string, source: string): string[] {
   const code = source.replaceAll(/(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm, "");
-  const [, own = "", , name = ""] = path.split("/");
-  const room = roomOf(name);
+  const [, own = "", , room = ""] = path.split("/");
   const found = [...code.matchAll(IMPORT)].flatMap(({ groups }) => {
     const from = groups?.["from"] ?? groups?.["dynamic"] ?? "";
     const wrong = from.startsWith(".")
@@ -97,8 +89,7 @@ function violations(path: string, source: string): string[] {
 
 function wrongRelative(path: string, own: string, room: string, from: string): string | null {
   if (!/\.(tsx?|json|css)$/.test(from)) return "a relative import ends in .ts";
-  const [top, target, folder, targetName = ""] = join(dirname(path), from).split(sep);
-  const targetRoom = roomOf(targetName);
+  const [top, target, folder, targetRoom = ""] = join(dirname(path), from).split(sep);
   if (top !== "packages" || target !== own) return "another package is imported by its name";
   if (own !== "server" || folder !== "src") return null;
   if (isForbidden(path, join(dirname(path), from).replaceAll(sep, "/"))) return "the table forbids it";
@@ -114,8 +105,7 @@ function isForbidden(path: string, target: string): boolean {
 }
 
 function wrongPackage(path: string, from: string, typeOnly: boolean): string | null {
-  const [, own = "", , name = ""] = path.split("/");
-  const room = roomOf(name);
+  const [, own = "", , room = ""] = path.split("/");
   const sibling = /^@colloquy\/([^/]+)/.exec(from)?.[1];
   const siblings = [...(SIBLINGS[own] ?? []), ...(SIBLINGS_OF_ROOMS[`${own}/${room}`] ?? [])];
   if (sibling !== undefined && !siblings.includes(sibling)) return `${own} may not know ${sibling}`;
@@ -163,8 +153,9 @@ describe("the table of rooms", () => {
     ["http/a.ts", 'import "../../../protocol/src/index.ts";'],
     ["http/a.ts", 'const any = "*/*";\nprocess.exit(1); /* */'],
     ["main.ts", 'import { b } from "./store/b.ts";'],
-    ["turns/a.ts", 'import { buildServer } from "../server.ts";'],
-    ["http/a.ts", 'import { b } from "../metrics.ts";'],
+    ["turns/a.ts", 'import { buildServer } from "../wiring/server.ts";'],
+    ["http/a.ts", 'import { b } from "../wiring/metrics.ts";'],
+    ["loose.ts", 'import { b } from "./core/b.ts";'],
     ["http/a.ts", 'import { createClient } from "@colloquy/client";'],
     ["main.ts", 'import { createClient } from "@colloquy/client";'],
     ["core/ports/driven/a.ts", 'import type { B } from "../driving/b.ts";'],
@@ -198,10 +189,13 @@ describe("the table of rooms", () => {
       "store/sqlite/a.ts",
       'import { DatabaseSync } from "node:sqlite";\nimport { b } from "../../core/b.ts";',
     ],
-    ["server.ts", 'import { b } from "./store/b.ts";\n// left by process.exit'],
+    ["wiring/server.ts", 'import { b } from "../store/b.ts";\n// left by process.exit'],
     ["tools/mcp/process-group.ts", 'import { kill } from "node:process";'],
     ["cli/chat/a.ts", 'import { createClient } from "@colloquy/client";'],
-    ["cli/keys.ts", 'import { Command } from "commander";\nimport type { B } from "../administration.ts";'],
+    [
+      "cli/keys.ts",
+      'import { Command } from "commander";\nimport type { B } from "../wiring/administration.ts";',
+    ],
   ])("allows %s with %s", (file, source) => {
     expect(violations(`packages/server/src/${file}`, source)).toEqual([]);
   });

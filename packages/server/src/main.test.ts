@@ -8,11 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { endProcess, listening, type Started, startIn } from "../test/watched-process.ts";
-import { openAdministration } from "./administration.ts";
+import { openAdministration } from "./wiring/administration.ts";
 import { recordedRun } from "./cli/testing/recorded-run.ts";
 import { loadConfig } from "./config/load-config.ts";
-import { buildServer } from "./server.ts";
-import { explainStartFailure } from "./start-failure.ts";
+import { buildServer } from "./wiring/server.ts";
+import { explainStartFailure } from "./wiring/start-failure.ts";
 
 const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
 

@@ -1,18 +1,18 @@
-// The edge of the process: arguments, configuration, signals, exit codes. Everything else is built in server.ts.
+// The edge of the process: arguments, configuration, signals, exit codes. Everything else is built in wiring/.
 // 0: stopped when asked to. 1: could not start, or had to end. 2: wrong arguments or configuration.
 
 import { readFileSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { resolve } from "node:path";
-import type { Administration, DatabaseNeed } from "./administration.ts";
+import type { Administration, DatabaseNeed } from "./wiring/administration.ts";
 import type { ExitCode } from "./cli/command.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { Config } from "./config/config.ts";
-import type { Log } from "./logging.ts";
-import type { buildServer, ColloquyServer } from "./server.ts";
-import { clearEnvironmentBlock } from "./environment-block.ts";
-import { hasTerminal, welcome } from "./start-terminal.ts";
-import { codeOf, explainLeftOut, explainStartFailure, isDefect } from "./start-failure.ts";
+import type { Log } from "./wiring/logging.ts";
+import type { buildServer, ColloquyServer } from "./wiring/server.ts";
+import { clearEnvironmentBlock } from "./wiring/environment-block.ts";
+import { hasTerminal, welcome } from "./wiring/start-terminal.ts";
+import { codeOf, explainLeftOut, explainStartFailure, isDefect } from "./wiring/start-failure.ts";
 
 // Before anything else is imported: it saves half of the time to start. What only some commands need is imported by them.
 enableCompileCache();
@@ -48,7 +48,7 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
     host: process,
     serve,
     loadConfig: () => readConfig(),
-    localServices: () => import("./local-service.ts"),
+    localServices: () => import("./wiring/local-service.ts"),
     openAdministration,
   });
 }
@@ -56,7 +56,7 @@ async function runCommand(given: readonly string[]): Promise<ExitCode> {
 async function readConfig(reading = 0, sourceInForce: string | null = null): Promise<LoadedConfig> {
   const [{ loadConfig }, { inspections }] = await Promise.all([
     import("./config/load-config.ts"),
-    import("./inspections.ts"),
+    import("./wiring/inspections.ts"),
   ]);
   process.on("exit", tellWhoEnded);
   try {
@@ -82,7 +82,7 @@ async function openAdministration(need: DatabaseNeed): Promise<Administration> {
       import("./config/environment.ts"),
       import("./config/problem.ts"),
       import("./cli/command.ts"),
-      import("./administration.ts"),
+      import("./wiring/administration.ts"),
     ]);
   const { settings, secretKey, databaseUrl, problems } = readEnvironment(process.env, process.cwd());
   if (problems.length > 0) throw new CommandFailure(formatProblems(problems), 2);
@@ -94,8 +94,8 @@ async function serve(): Promise<ExitCode> {
   const [loaded, { formatProblems }, { createLog }, { buildServer: build }] = await Promise.all([
     readConfig(),
     import("./config/problem.ts"),
-    import("./logging.ts"),
-    import("./server.ts"),
+    import("./wiring/logging.ts"),
+    import("./wiring/server.ts"),
   ]);
   if (!loaded.ok) {
     console.error(formatProblems(loaded.problems));

@@ -4,7 +4,7 @@
 import { AdminOverview, type Message } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config/load-config.ts";
-import { buildServer, type ColloquyServer } from "../src/server.ts";
+import { buildServer, type ColloquyServer } from "../src/wiring/server.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { usePostgres } from "./use-postgres.ts";
 import { newId } from "./service.ts";

@@ -3,7 +3,7 @@
 import { ClusterBus } from "../src/bus/cluster-bus.ts";
 import { PostgresTransport } from "../src/bus/postgres-transport.ts";
 import type { Transport } from "../src/bus/transport.ts";
-import { createSystemClock } from "../src/clock.ts";
+import { createSystemClock } from "../src/wiring/clock.ts";
 import type { Config } from "../src/config/config.ts";
 import type { Logger } from "../src/core/ports/driven/logger.ts";
 import type { Store } from "../src/core/ports/driven/store.ts";

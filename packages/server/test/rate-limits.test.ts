@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSystemClock } from "../src/clock.ts";
+import { createSystemClock } from "../src/wiring/clock.ts";
 import { Hidden } from "../src/core/hidden.ts";
 import type { AdminService } from "../src/core/ports/driving/admin-service.ts";
 import type { RateCounters } from "../src/core/ports/driven/rate-counters.ts";

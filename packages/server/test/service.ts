@@ -10,7 +10,7 @@ import type { Bus } from "../src/core/ports/driven/bus.ts";
 import type { Logger } from "../src/core/ports/driven/logger.ts";
 import type { SnapshotView, StreamSink } from "../src/core/ports/driving/services.ts";
 import type { Store } from "../src/core/ports/driven/store.ts";
-import { buildParts, type ServiceParts } from "../src/service-parts.ts";
+import { buildParts, type ServiceParts } from "../src/wiring/service-parts.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { interceptStore, type BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";

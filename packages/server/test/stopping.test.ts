@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config/load-config.ts";
-import { buildServer, type ColloquyServer } from "../src/server.ts";
+import { buildServer, type ColloquyServer } from "../src/wiring/server.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { newId } from "./service.ts";

@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { ServiceError } from "../src/core/errors.ts";
-import { createSystemClock } from "../src/clock.ts";
+import { createSystemClock } from "../src/wiring/clock.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { NOTHING, chat, existing } from "../src/store/contract/scenario.suite.ts";
 

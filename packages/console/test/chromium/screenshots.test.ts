@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { settle } from "../../../../test/browser/accessibility.ts";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
 import { useChromium } from "../../../../test/browser/use-chromium.ts";
-import { createSystemClock } from "../../../server/src/clock.ts";
+import { createSystemClock } from "../../../server/src/wiring/clock.ts";
 import { answers, expectAnswer, expectGone, expectSeen, openConsole } from "./console-page.ts";
 import { ADMIN_KEY, prepareConsole, serveConsole, type ConsoleService } from "./console-service.ts";
 import {

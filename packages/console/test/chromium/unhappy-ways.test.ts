@@ -3,7 +3,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { isWithoutChromium } from "../../../../test/browser/chromium.ts";
-import { createSystemClock } from "../../../server/src/clock.ts";
+import { createSystemClock } from "../../../server/src/wiring/clock.ts";
 import {
   answers,
   composer,

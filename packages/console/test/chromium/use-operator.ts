@@ -1,7 +1,7 @@
 // The operators' area over a service with several Apps, with the operator's key.
 
 import { createAdminClient, type AdminClient } from "@colloquy/client/admin";
-import { createSystemClock } from "../../../server/src/clock.ts";
+import { createSystemClock } from "../../../server/src/wiring/clock.ts";
 import type { Clock } from "../../../server/src/core/ports/driven/clock.ts";
 import { RoundRobin } from "../../../server/test/round-robin.ts";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
-import { createSystemClock } from "../clock.ts";
+import { createSystemClock } from "../wiring/clock.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { ClusterBus, type ClusterBusOptions } from "./cluster-bus.ts";

@@ -1,7 +1,7 @@
 // The contract within one process needs no server. postgres-transport.test.ts and nats-transport.test.ts run
 // the contract between nodes.
 
-import { createSystemClock } from "../clock.ts";
+import { createSystemClock } from "../wiring/clock.ts";
 import { describeBus } from "./bus.suite.ts";
 import { ClusterBus } from "./cluster-bus.ts";
 import { NatsTransport } from "./nats-transport.ts";

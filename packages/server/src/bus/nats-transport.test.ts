@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
-import { createSystemClock } from "../clock.ts";
+import { createSystemClock } from "../wiring/clock.ts";
 import { describeClusterBus } from "./cluster-bus.suite.ts";
 import { NatsTransport } from "./nats-transport.ts";
 

@@ -5,7 +5,7 @@ import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
-import { createSystemClock } from "../clock.ts";
+import { createSystemClock } from "../wiring/clock.ts";
 import { describeClusterBus } from "./cluster-bus.suite.ts";
 import { ClusterBus } from "./cluster-bus.ts";
 import { PostgresTransport } from "./postgres-transport.ts";

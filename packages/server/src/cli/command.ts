@@ -1,7 +1,7 @@
 // Dependencies and errors of commands. A command is a file `cli/<name>.ts` with a function that adds it to a program. It
 // accesses the process only through `CommandParts`.
 
-import type { Administration, DatabaseNeed } from "../administration.ts";
+import type { Administration, DatabaseNeed } from "../wiring/administration.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load-config.ts";

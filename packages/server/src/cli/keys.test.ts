@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { openAdministration } from "../administration.ts";
+import { openAdministration } from "../wiring/administration.ts";
 import { CheckedKeys, MAX_AGE_MS } from "../apps/keys/checked-keys.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";

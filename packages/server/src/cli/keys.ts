@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import type { Administration } from "../administration.ts";
+import type { Administration } from "../wiring/administration.ts";
 import { formatProblems } from "../config/problem.ts";
 import { InvalidRequest } from "../core/errors.ts";
 import { NoDatabase } from "../core/no-database.ts";

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BARE_ENVIRONMENT } from "../../test/bare-environment.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { openAdministration } from "../administration.ts";
+import { openAdministration } from "../wiring/administration.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { type Filled, fillStore, WALLET } from "../moving/filled-store.suite.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";

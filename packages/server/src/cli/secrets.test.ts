@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres, PostgresServer } from "../../test/postgres-server.ts";
-import { type AdministrationSettings, openAdministration } from "../administration.ts";
+import { type AdministrationSettings, openAdministration } from "../wiring/administration.ts";
 import { Hidden } from "../core/hidden.ts";
-import { openVault, type MasterKeySettings } from "../master-keys.ts";
+import { openVault, type MasterKeySettings } from "../wiring/master-keys.ts";
 import { lockFile } from "../store/sqlite/lock.ts";
 import { recordedRun } from "./testing/recorded-run.ts";
 

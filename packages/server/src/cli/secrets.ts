@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Administration } from "../administration.ts";
+import type { Administration } from "../wiring/administration.ts";
 import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
 
 type Rotation = Awaited<ReturnType<Administration["rotateMaster"]>>;

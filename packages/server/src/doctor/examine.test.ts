@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutNats, NatsServer } from "../../test/nats-server.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
-import { openAdministration } from "../administration.ts";
+import { openAdministration } from "../wiring/administration.ts";
 import { recordedRun } from "../cli/testing/recorded-run.ts";
 import type { Environment } from "../config/environment.ts";
 import { loadConfig } from "../config/load-config.ts";
@@ -125,7 +125,7 @@ describe("doctor on SQLite", () => {
   });
 
   it("reports a missing master key, and one that others can read", async () => {
-    const { openVault } = await import("../master-keys.ts");
+    const { openVault } = await import("../wiring/master-keys.ts");
     const settings = { dataDirectory: data(), secretKey: null };
     const administration = await openAdministration(settings);
     const logger = { debug() {}, info() {}, warn() {}, error() {} };

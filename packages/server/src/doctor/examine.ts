@@ -1,9 +1,9 @@
 // Checks everything that the service needs and says what to fix. Changes nothing; a server may be running.
 
-import { createSystemClock } from "../clock.ts";
+import { createSystemClock } from "../wiring/clock.ts";
 import type { Config } from "../config/config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { keyRingOf, masterKeySettings } from "../master-keys.ts";
+import { keyRingOf, masterKeySettings } from "../wiring/master-keys.ts";
 import { examineBus } from "./bus.ts";
 import { examineDataDirectory } from "./data-directory.ts";
 import { type ExaminedDatabase, examinePostgres, examineSqlite } from "./database.ts";

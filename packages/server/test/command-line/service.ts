@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Client, createClient } from "@colloquy/client";
-import { openAdministration } from "../../src/administration.ts";
+import { openAdministration } from "../../src/wiring/administration.ts";
 import { recordedRun, type RecordedRun } from "../../src/cli/testing/recorded-run.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { Logger } from "../../src/core/ports/driven/logger.ts";
-import { buildServer, type ColloquyServer } from "../../src/server.ts";
+import { buildServer, type ColloquyServer } from "../../src/wiring/server.ts";
 import { findFreePort } from "../../torture/harness/server-process.ts";
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -87,7 +87,7 @@ export class Service {
     return recordedRun(parameters, {
       environment,
       loadConfig: () => loadConfig({ environment, workingDirectory }),
-      localServices: () => import("../../src/local-service.ts"),
+      localServices: () => import("../../src/wiring/local-service.ts"),
       openAdministration: (need) => {
         const { settings, secretKey, databaseUrl } = readEnvironment(environment, workingDirectory);
         return openAdministration(

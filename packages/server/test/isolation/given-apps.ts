@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import { jsonSchema } from "ai";
-import { createSystemClock } from "../../src/clock.ts";
+import { createSystemClock } from "../../src/wiring/clock.ts";
 import { KeyAdministration } from "../../src/apps/keys/key-administration.ts";
 import { formatKey, newKey } from "../../src/apps/keys/key-text.ts";
 import type { Config } from "../../src/config/config.ts";
@@ -11,7 +11,7 @@ import { loadConfig } from "../../src/config/load-config.ts";
 import type { AppSettings, OwnTool } from "../../src/core/app-settings.ts";
 import type { Store } from "../../src/core/ports/driven/store.ts";
 import type { ToolContext } from "../../src/core/ports/driven/tool.ts";
-import { buildServer, type ColloquyServer } from "../../src/server.ts";
+import { buildServer, type ColloquyServer } from "../../src/wiring/server.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { type AppServers, startAppServers } from "./app-servers.ts";
 import { newWallet } from "../black-box/client.ts";

@@ -1,6 +1,6 @@
 // The client that the protocol's conformance suite tests: the service's own tools of an MCP server. Called with the server's address.
 
-import { createSystemClock } from "../../src/clock.ts";
+import { createSystemClock } from "../../src/wiring/clock.ts";
 import { httpServer, mcpTools } from "../../src/tools/mcp/testing/opened-mcp.ts";
 
 const url = process.argv.at(-1);

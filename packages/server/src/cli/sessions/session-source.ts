@@ -2,7 +2,7 @@
 
 import type { AdminClient } from "@colloquy/client/admin";
 import type { AdminSession, AdminSessionStatus, Message, PersistedMessage } from "@colloquy/protocol";
-import type { Administration } from "../../administration.ts";
+import type { Administration } from "../../wiring/administration.ts";
 import { toPersistedMessage, toWireMessage } from "../../core/message.ts";
 import type { SeenSession, UsePlace } from "../../core/ports/driven/admin-store.ts";
 import { type HealthLimits, sessionStatus } from "../../core/turn-health.ts";

@@ -4,7 +4,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findFreePort } from "../../../torture/harness/server-process.ts";
-import { createSystemClock } from "../../clock.ts";
+import { createSystemClock } from "../../wiring/clock.ts";
 import type { McpServerSettings } from "../../core/app-settings.ts";
 import type { JsonValue } from "../../core/json.ts";
 import { httpServer, mcpTools, stdioServer, type McpTools } from "./testing/opened-mcp.ts";

@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createSystemClock } from "../../clock.ts";
+import { createSystemClock } from "../../wiring/clock.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { mcpTools, stdioServer } from "./testing/opened-mcp.ts";
 import { until } from "./testing/until.ts";

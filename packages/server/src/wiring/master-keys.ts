@@ -2,16 +2,16 @@
 // directory.
 
 import { join } from "node:path";
-import { createKeyFile, type KeyFile } from "./apps/secrets/key-file.ts";
-import { givenKeys, type KeyRing, keysInFile } from "./apps/secrets/key-ring.ts";
-import { rotateGivenKeys, rotateKeyInFile, type Rotation } from "./apps/secrets/rotation.ts";
-import { Vault } from "./apps/secrets/vault.ts";
-import type { Hidden } from "./core/hidden.ts";
-import type { Config } from "./config/config.ts";
-import { parseMasterKeys } from "./core/master-key.ts";
-import type { Logger } from "./core/ports/driven/logger.ts";
-import type { SecretStore } from "./core/ports/driven/secret-store.ts";
-import { lockFile } from "./store/sqlite/lock.ts";
+import { createKeyFile, type KeyFile } from "../apps/secrets/key-file.ts";
+import { givenKeys, type KeyRing, keysInFile } from "../apps/secrets/key-ring.ts";
+import { rotateGivenKeys, rotateKeyInFile, type Rotation } from "../apps/secrets/rotation.ts";
+import { Vault } from "../apps/secrets/vault.ts";
+import type { Hidden } from "../core/hidden.ts";
+import type { Config } from "../config/config.ts";
+import { parseMasterKeys } from "../core/master-key.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { SecretStore } from "../core/ports/driven/secret-store.ts";
+import { lockFile } from "../store/sqlite/lock.ts";
 
 export interface MasterKeySettings {
   /** Whether nodes on other machines have the secrets too: then a key in a file of this one would open nothing there. No when absent. */

@@ -1,6 +1,6 @@
-import type { Clock } from "./core/ports/driven/clock.ts";
-import type { Readiness } from "./core/ports/driving/services.ts";
-import type { Store } from "./core/ports/driven/store.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Readiness } from "../core/ports/driving/services.ts";
+import type { Store } from "../core/ports/driven/store.ts";
 
 /** Milliseconds that the outcome of a probe is good for: a probe commits, and anybody may ask. */
 const PROBED_MS = 1_000;

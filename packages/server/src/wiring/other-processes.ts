@@ -1,14 +1,14 @@
 // What a service needs where other processes use its store too (docs/adr/0020): another look at what memory holds, and a bus that loses
 // nothing. A process that is alone needs none of it.
 
-import { PolledBus } from "./bus/polled-bus.ts";
-import type { Bus } from "./core/ports/driven/bus.ts";
-import type { Clock } from "./core/ports/driven/clock.ts";
-import type { Logger } from "./core/ports/driven/logger.ts";
-import type { Store } from "./core/ports/driven/store.ts";
-import { CatchUp } from "./sessions/catch-up.ts";
-import type { Session } from "./sessions/session.ts";
-import { VersionReads } from "./sessions/version-reads.ts";
+import { PolledBus } from "../bus/polled-bus.ts";
+import type { Bus } from "../core/ports/driven/bus.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { Store } from "../core/ports/driven/store.ts";
+import { CatchUp } from "../sessions/catch-up.ts";
+import type { Session } from "../sessions/session.ts";
+import { VersionReads } from "../sessions/version-reads.ts";
 
 export interface OtherProcesses {
   readonly bus: Bus;

@@ -1,7 +1,7 @@
 // What the service tells Prometheus about turns, sessions and streams. Never a name of an App, a wallet or a session.
 
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { TokenUsage } from "./core/turn.ts";
+import type { TokenUsage } from "../core/turn.ts";
 
 export interface ServiceGauges {
   readonly runningTurns: () => number;

@@ -1,8 +1,8 @@
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newId, RecordingSink, startService, until, type TestService } from "../test/service.ts";
+import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
 import { createServiceMetrics } from "./metrics.ts";
-import { FOR_ANYBODY } from "../test/stream-access.ts";
+import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 let service: TestService;
 beforeEach(async () => {

@@ -1,14 +1,14 @@
 // Administration of a running service, where there is a key for it.
 
-import { createAdministration } from "./admin/administration.ts";
-import manifest from "../package.json" with { type: "json" };
-import { KeyAdministration } from "./apps/keys/key-administration.ts";
-import type { Config } from "./config/config.ts";
-import type { Hidden } from "./core/hidden.ts";
-import type { AdminService } from "./core/ports/driving/admin-service.ts";
-import type { Clock } from "./core/ports/driven/clock.ts";
-import type { KeyService } from "./core/ports/driving/key-service.ts";
-import type { Readiness } from "./core/ports/driving/services.ts";
+import { createAdministration } from "../admin/administration.ts";
+import manifest from "../../package.json" with { type: "json" };
+import { KeyAdministration } from "../apps/keys/key-administration.ts";
+import type { Config } from "../config/config.ts";
+import type { Hidden } from "../core/hidden.ts";
+import type { AdminService } from "../core/ports/driving/admin-service.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { KeyService } from "../core/ports/driving/key-service.ts";
+import type { Readiness } from "../core/ports/driving/services.ts";
 import type { ServiceParts } from "./service-parts.ts";
 import type { Storage } from "./storage.ts";
 

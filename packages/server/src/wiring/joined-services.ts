@@ -1,15 +1,15 @@
 // Everything that routes and administration may ask of conversations, from the three that do it.
 
-import type { Config } from "./config/config.ts";
-import type { AppCatalog } from "./core/ports/driven/apps.ts";
-import type { ConversationService } from "./core/ports/driving/services.ts";
-import type { Store } from "./core/ports/driven/store.ts";
-import { DEFAULT_APP } from "./core/session.ts";
-import type { Conversations } from "./sessions/conversations.ts";
-import { ModelChoices } from "./sessions/model-choice.ts";
-import type { Registry } from "./sessions/registry.ts";
-import { Threads } from "./sessions/threads.ts";
-import type { Dispatcher } from "./turns/dispatcher.ts";
+import type { Config } from "../config/config.ts";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { ConversationService } from "../core/ports/driving/services.ts";
+import type { Store } from "../core/ports/driven/store.ts";
+import { DEFAULT_APP } from "../core/session.ts";
+import type { Conversations } from "../sessions/conversations.ts";
+import { ModelChoices } from "../sessions/model-choice.ts";
+import type { Registry } from "../sessions/registry.ts";
+import { Threads } from "../sessions/threads.ts";
+import type { Dispatcher } from "../turns/dispatcher.ts";
 
 export interface JoinedParts {
   readonly config: Config;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ManualClock } from "../test/manual-clock.ts";
-import { Unavailable } from "./core/errors.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { Unavailable } from "../core/errors.ts";
 import { createReadiness } from "./readiness.ts";
 
 /** Readiness of a store that counts its probes and answers what it is told to. */

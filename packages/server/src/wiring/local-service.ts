@@ -1,12 +1,12 @@
 // The service that the configuration here describes, for commands that talk to it: the one that runs, else one in this process.
 
-import type { Config } from "./config/config.ts";
-import type { Logger } from "./core/ports/driven/logger.ts";
+import type { Config } from "../config/config.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import { localAddress } from "./local-address.ts";
 import { buildServer } from "./server.ts";
 import { explainStartFailure } from "./start-failure.ts";
-import { isServed } from "./store/sqlite/inspection.ts";
-import { readAddress } from "./store/sqlite/served-address.ts";
+import { isServed } from "../store/sqlite/inspection.ts";
+import { readAddress } from "../store/sqlite/served-address.ts";
 
 export interface LocalService {
   readonly url: string;

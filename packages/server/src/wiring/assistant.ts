@@ -1,20 +1,20 @@
 // What the assistant of each App works with, made from the configuration: models and tools.
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Config } from "./config/config.ts";
-import type { Clock } from "./core/ports/driven/clock.ts";
-import type { Logger } from "./core/ports/driven/logger.ts";
-import type { SecretVault } from "./core/ports/driven/secret-vault.ts";
-import type { Tool } from "./core/ports/driven/tool.ts";
-import { createModelCatalog, type ModelCatalogOptions, type ReplaceableModels } from "./models/catalog.ts";
-import { builtInTools } from "./tools/built-in/built-in-tools.ts";
-import { planMcpServer } from "./tools/mcp/mcp-source.ts";
-import { planOpenApi } from "./tools/openapi/openapi-source.ts";
-import { createOutbound } from "./tools/outbound/outbound.ts";
-import { planOwnTools } from "./tools/own/own-source.ts";
-import { AppTools, type AppToolsOptions } from "./tools/registry.ts";
-import { fixedSource } from "./tools/tool-source.ts";
-import { createWalletTools } from "./tools/wallet/wallet-tools.ts";
+import type { Config } from "../config/config.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { SecretVault } from "../core/ports/driven/secret-vault.ts";
+import type { Tool } from "../core/ports/driven/tool.ts";
+import { createModelCatalog, type ModelCatalogOptions, type ReplaceableModels } from "../models/catalog.ts";
+import { builtInTools } from "../tools/built-in/built-in-tools.ts";
+import { planMcpServer } from "../tools/mcp/mcp-source.ts";
+import { planOpenApi } from "../tools/openapi/openapi-source.ts";
+import { createOutbound } from "../tools/outbound/outbound.ts";
+import { planOwnTools } from "../tools/own/own-source.ts";
+import { AppTools, type AppToolsOptions } from "../tools/registry.ts";
+import { fixedSource } from "../tools/tool-source.ts";
+import { createWalletTools } from "../tools/wallet/wallet-tools.ts";
 
 /** Models by rig; `extraModels` stand beside and before the configured ones. */
 export function createModels(

@@ -1,18 +1,18 @@
 // The store of the configured data directory, opened beside a running server or without one (contract section 7), for the commands
 // that administer.
 
-import { KeyAdministration } from "./apps/keys/key-administration.ts";
-import type { Rotation } from "./apps/secrets/rotation.ts";
+import { KeyAdministration } from "../apps/keys/key-administration.ts";
+import type { Rotation } from "../apps/secrets/rotation.ts";
 import { createSystemClock } from "./clock.ts";
-import type { Hidden } from "./core/hidden.ts";
-import { NoDatabase } from "./core/no-database.ts";
-import type { Clock } from "./core/ports/driven/clock.ts";
-import type { Store } from "./core/ports/driven/store.ts";
-import type { TableAccess, TableStore } from "./core/ports/driven/table-store.ts";
+import type { Hidden } from "../core/hidden.ts";
+import { NoDatabase } from "../core/no-database.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Store } from "../core/ports/driven/store.ts";
+import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
 import { rotateMaster } from "./master-keys.ts";
-import type { DatabaseAddress } from "./moving/database-address.ts";
-import { hasDatabase } from "./store/sqlite/data-directory.ts";
-import { openSqliteStore } from "./store/sqlite/open.ts";
+import type { DatabaseAddress } from "../moving/database-address.ts";
+import { hasDatabase } from "../store/sqlite/data-directory.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
 
 export interface AdministrationSettings {
   /** Absolute path. */
@@ -64,7 +64,7 @@ export async function openAdministration(
         discardUnreadable,
       ),
     withTables: async (access, work) => {
-      const { withTables } = await import("./moving/database-address.ts");
+      const { withTables } = await import("../moving/database-address.ts");
       return await withTables(addressOf(settings), { access, at: clock.now() }, work);
     },
     close: () => store.close(),
@@ -84,8 +84,8 @@ async function openStore(
     });
   }
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
-    import("./store/postgres/open.ts"),
-    import("./store/postgres/start-refusal.ts"),
+    import("../store/postgres/open.ts"),
+    import("../store/postgres/start-refusal.ts"),
   ]);
   return await refusingToStart(() => openPostgresStore({ url: databaseUrl, connections: 2 }));
 }

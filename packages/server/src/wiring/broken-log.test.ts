@@ -8,10 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { BARE_ENVIRONMENT } from "../test/bare-environment.ts";
-import { findFreePort } from "../torture/harness/server-process.ts";
+import { BARE_ENVIRONMENT } from "../../test/bare-environment.ts";
+import { findFreePort } from "../../torture/harness/server-process.ts";
 
-const MAIN = fileURLToPath(import.meta.resolve("./main.ts"));
+const MAIN = fileURLToPath(import.meta.resolve("../main.ts"));
 const SESSION = "3c9d2f4e-5a61-4b7c-8d90-a1b2c3d4e5f6";
 
 let directory = "";

@@ -2,12 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ManualClock } from "../test/manual-clock.ts";
-import { isWithoutPostgres } from "../test/postgres-server.ts";
-import { usePostgres } from "../test/use-postgres.ts";
-import { newId, until } from "../test/service.ts";
+import { ManualClock } from "../../test/manual-clock.ts";
+import { isWithoutPostgres } from "../../test/postgres-server.ts";
+import { usePostgres } from "../../test/use-postgres.ts";
+import { newId, until } from "../../test/service.ts";
 import { createSystemClock } from "./clock.ts";
-import { loadConfig } from "./config/load-config.ts";
+import { loadConfig } from "../config/load-config.ts";
 import { openStorage, type Storage } from "./storage.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };

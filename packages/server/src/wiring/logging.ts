@@ -3,7 +3,7 @@
 // keys, whole session ids) is taken out here once more, as far as fields of a line itself go, whoever logs it.
 
 import { pino, type Logger as PinoLogger } from "pino";
-import type { LogLevel } from "./config/config.ts";
+import type { LogLevel } from "../config/config.ts";
 import { LogOutput } from "./log-output.ts";
 
 export interface Log {

@@ -2,18 +2,18 @@
 // number of nodes have in common, with the database or NATS to carry their notes.
 
 import { randomUUID } from "node:crypto";
-import { ClusterBus, type ClusterBusOptions } from "./bus/cluster-bus.ts";
-import { InProcessBus } from "./bus/in-process-bus.ts";
-import type { Transport } from "./bus/transport.ts";
-import type { Config } from "./config/config.ts";
-import { isPublic } from "./core/loopback.ts";
-import type { Bus, BusServer } from "./core/ports/driven/bus.ts";
-import type { Clock } from "./core/ports/driven/clock.ts";
-import type { Logger } from "./core/ports/driven/logger.ts";
-import type { RateCounters } from "./core/ports/driven/rate-counters.ts";
-import type { Store } from "./core/ports/driven/store.ts";
-import { openSqliteStore } from "./store/sqlite/open.ts";
-import { tightenData } from "./store/sqlite/private-files.ts";
+import { ClusterBus, type ClusterBusOptions } from "../bus/cluster-bus.ts";
+import { InProcessBus } from "../bus/in-process-bus.ts";
+import type { Transport } from "../bus/transport.ts";
+import type { Config } from "../config/config.ts";
+import { isPublic } from "../core/loopback.ts";
+import type { Bus, BusServer } from "../core/ports/driven/bus.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
+import type { Store } from "../core/ports/driven/store.ts";
+import { openSqliteStore } from "../store/sqlite/open.ts";
+import { tightenData } from "../store/sqlite/private-files.ts";
 
 export interface Storage {
   readonly store: Store;
@@ -73,14 +73,14 @@ async function openShared(
   { clock, logger, onNotesLost }: StorageOptions,
 ): Promise<Storage> {
   const [{ openPostgresStore }, { refusingToStart }] = await Promise.all([
-    import("./store/postgres/open.ts"),
-    import("./store/postgres/start-refusal.ts"),
+    import("../store/postgres/open.ts"),
+    import("../store/postgres/start-refusal.ts"),
   ]);
   const store = await refusingToStart(() => openPostgresStore({ url }));
   const transport = await openTransport(url, natsUrl?.reveal() ?? null, { clock, logger });
   const node = randomUUID();
   const bus = new ClusterBus({ node, transport, clock, logger, onLoss: onNotesLost });
-  const { openRateCounters } = await import("./store/postgres/rate-counters.ts");
+  const { openRateCounters } = await import("../store/postgres/rate-counters.ts");
   // Where only this machine can come nothing is limited but wrong admin keys (contract section 6).
   const isLimited = isPublic(server) || adminKey !== null;
   const rateCounters = isLimited ? await openRateCounters({ url, node, timers: clock, logger }) : null;
@@ -95,12 +95,12 @@ async function openTransport(
   shared: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<Transport> {
   if (natsUrl === null) {
-    const { PostgresTransport } = await import("./bus/postgres-transport.ts");
+    const { PostgresTransport } = await import("../bus/postgres-transport.ts");
     return new PostgresTransport({ url: databaseUrl, ...shared });
   }
   const [{ NatsTransport }, { databaseIdentity }] = await Promise.all([
-    import("./bus/nats-transport.ts"),
-    import("./store/postgres/identity.ts"),
+    import("../bus/nats-transport.ts"),
+    import("../store/postgres/identity.ts"),
   ]);
   // Clusters may share NATS servers: the database is what the nodes of one have in common.
   return new NatsTransport({ url: natsUrl, namespace: await databaseIdentity(databaseUrl), ...shared });

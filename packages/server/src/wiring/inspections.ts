@@ -1,16 +1,16 @@
 // What is wrong with OpenAPI documents that are files, and with own tools, told before the service starts. It stands here because neither
 // the configuration nor the tools may know the other. What reads them is loaded by those alone who have some.
 
-import type { Inspected, Inspections } from "./config/apps.ts";
-import type { OpenApiSettings } from "./core/app-settings.ts";
-import type { OpenApiDocument } from "./tools/openapi/document.ts";
+import type { Inspected, Inspections } from "../config/apps.ts";
+import type { OpenApiSettings } from "../core/app-settings.ts";
+import type { OpenApiDocument } from "../tools/openapi/document.ts";
 
 export const inspections: Inspections = {
   async document(service) {
     const [{ readDocumentFile }, { baseUrl }, { writtenOperations }] = await Promise.all([
-      import("./tools/openapi/document.ts"),
-      import("./tools/openapi/base-url.ts"),
-      import("./tools/openapi/operation.ts"),
+      import("../tools/openapi/document.ts"),
+      import("../tools/openapi/base-url.ts"),
+      import("../tools/openapi/operation.ts"),
     ]);
     let document: OpenApiDocument;
     try {
@@ -31,7 +31,7 @@ export const inspections: Inspections = {
   },
 
   async ownTool(name, { description, inputSchema, execute }) {
-    const [sdk, { readOwnTool }] = await Promise.all([import("ai"), import("./tools/own/own-tool.ts")]);
+    const [sdk, { readOwnTool }] = await Promise.all([import("ai"), import("../tools/own/own-tool.ts")]);
     try {
       await readOwnTool(
         name,
@@ -64,7 +64,7 @@ async function inspectTools(
   service: OpenApiSettings,
   known: ReadonlySet<string>,
 ): Promise<readonly Inspected[]> {
-  const { readTools } = await import("./tools/openapi/openapi-tools.ts");
+  const { readTools } = await import("../tools/openapi/openapi-tools.ts");
   const { document: path, operations } = service;
   const there = operations?.filter((id) => known.has(id)) ?? null;
   const found: Inspected[] = [];

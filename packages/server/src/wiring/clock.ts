@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "./core/ports/driven/clock.ts";
+import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 
 /** The clock of the machine. */
 export function createSystemClock(): Clock {

@@ -1,19 +1,19 @@
 // How turns are run: the assistant, the dispatcher that starts turns here, and the leases that they are run under.
 
 import { randomUUID } from "node:crypto";
-import type { AppCatalog } from "./core/ports/driven/apps.ts";
-import type { ModelCatalog } from "./core/ports/driven/model.ts";
-import type { ToolRegistry } from "./core/ports/driven/tool.ts";
-import type { StartedTurn } from "./core/turn.ts";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { ModelCatalog } from "../core/ports/driven/model.ts";
+import type { ToolRegistry } from "../core/ports/driven/tool.ts";
+import type { StartedTurn } from "../core/turn.ts";
 import type { ServiceMetrics } from "./metrics.ts";
 import type { Foundations } from "./service-parts.ts";
-import type { Registry } from "./sessions/registry.ts";
-import { StoredTurnJournal } from "./sessions/turn-journal.ts";
-import { Dispatcher } from "./turns/dispatcher.ts";
-import { Leases } from "./turns/leases.ts";
-import type { ModelCaller } from "./turns/model-step.ts";
-import type { RunningTurns } from "./turns/running-turns.ts";
-import { createTurnRunner } from "./turns/turn-runner.ts";
+import type { Registry } from "../sessions/registry.ts";
+import { StoredTurnJournal } from "../sessions/turn-journal.ts";
+import { Dispatcher } from "../turns/dispatcher.ts";
+import { Leases } from "../turns/leases.ts";
+import type { ModelCaller } from "../turns/model-step.ts";
+import type { RunningTurns } from "../turns/running-turns.ts";
+import { createTurnRunner } from "../turns/turn-runner.ts";
 
 /** What turns are run with. */
 export interface Assistant {

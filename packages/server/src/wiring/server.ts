@@ -4,23 +4,23 @@ import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { Registry as MetricsRegister } from "prom-client";
 import { buildAdmin } from "./admin-parts.ts";
-import { createSecretService } from "./apps/secrets/secret-service.ts";
+import { createSecretService } from "../apps/secrets/secret-service.ts";
 import { createSystemClock } from "./clock.ts";
-import type { Config } from "./config/config.ts";
-import type { Clock } from "./core/ports/driven/clock.ts";
-import type { Logger } from "./core/ports/driven/logger.ts";
-import type { Store } from "./core/ports/driven/store.ts";
-import { buildHttp } from "./http/app.ts";
-import { OpenConnections } from "./http/open-connections.ts";
-import type { HttpApp } from "./http/routes/route-parts.ts";
-import { StalledConnections } from "./http/stalled-connections.ts";
+import type { Config } from "../config/config.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { Store } from "../core/ports/driven/store.ts";
+import { buildHttp } from "../http/app.ts";
+import { OpenConnections } from "../http/open-connections.ts";
+import type { HttpApp } from "../http/routes/route-parts.ts";
+import { StalledConnections } from "../http/stalled-connections.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
 import { createBusMetrics, createLogMetrics } from "./metrics.ts";
 import { localAddress } from "./local-address.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildParts, type ServiceParts } from "./service-parts.ts";
 import { aloneWith, openStorage } from "./storage.ts";
-import { forgetAddress, noteAddress } from "./store/sqlite/served-address.ts";
+import { forgetAddress, noteAddress } from "../store/sqlite/served-address.ts";
 
 export interface ServerOverrides {
   readonly logger: Logger;
@@ -56,7 +56,7 @@ export interface ColloquyServer {
 /** Milliseconds that answers which are on their way get when everything else has stopped. */
 const CLOSING_MS = 2_000;
 /** Where the build of the package beside this one leaves the console. */
-const CONSOLE_DIRECTORY = join(import.meta.dirname, "../../console/dist");
+const CONSOLE_DIRECTORY = join(import.meta.dirname, "../../../console/dist");
 
 /** Builds the service. Rejects with an Error that says what to do when the data directory cannot be used. */
 export async function buildServer(config: Config, overrides: ServerOverrides): Promise<ColloquyServer> {

@@ -1,7 +1,7 @@
 // The terminal that the service was started from, if it was one.
 
 import { closeSync, openSync } from "node:fs";
-import type { Config } from "./config/config.ts";
+import type { Config } from "../config/config.ts";
 
 /** Whether the terminal that the process was started from is still there. */
 export function hasTerminal(): boolean {

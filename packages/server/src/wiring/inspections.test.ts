@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { jsonSchema, tool } from "ai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Inspected } from "./config/apps.ts";
-import { loadConfig } from "./config/load-config.ts";
-import type { OpenApiSettings } from "./core/app-settings.ts";
-import { Hidden } from "./core/hidden.ts";
+import type { Inspected } from "../config/apps.ts";
+import { loadConfig } from "../config/load-config.ts";
+import type { OpenApiSettings } from "../core/app-settings.ts";
+import { Hidden } from "../core/hidden.ts";
 import { inspections } from "./inspections.ts";
 
 let folder: string;

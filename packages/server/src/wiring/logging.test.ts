@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { APICallError } from "@ai-sdk/provider";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Logger } from "./core/ports/driven/logger.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
 import { createLog, type LogOptions } from "./logging.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "colloquy-log-"));

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { loadConfig } from "./config/load-config.ts";
+import { loadConfig } from "../config/load-config.ts";
 import { welcome } from "./start-terminal.ts";
 
 it("whoever starts the service in a terminal is told where to talk to it, in a browser too, and its models", async () => {

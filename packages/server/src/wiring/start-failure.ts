@@ -1,7 +1,7 @@
 // Why the service could not start, told to the person who started it.
 
-import type { Config } from "./config/config.ts";
-import { pathFailure } from "./core/path-failure.ts";
+import type { Config } from "../config/config.ts";
+import { pathFailure } from "../core/path-failure.ts";
 
 /** A sentence, with what to do. */
 export function explainStartFailure(error: unknown, { server }: Pick<Config, "server">): string {
