@@ -27,7 +27,7 @@ export interface StateOptions extends Abortable {
   readonly clientId?: string;
 }
 
-/** What a person decided, by the kind of the action (docs/api.md, "Decide what the assistant asks"). */
+/** What a person decided, by the kind of the action (docs/api.md, "Actions"). */
 export type Decision =
   | {
       readonly decision: "approve";
