@@ -1,4 +1,4 @@
-// The matrix of docs/security.md, and the table of routes that it must be complete by.
+// Renders matrix.md, which docs/security.md links to, and reads the routes that it must cover.
 
 import { CALLERS } from "./given-apps.ts";
 
@@ -11,21 +11,20 @@ export interface Row {
   readonly statuses: readonly number[];
 }
 
-const BEGIN =
-  "<!-- The isolation matrix: written by ISOLATION_MATRIX=write npx vitest run packages/server/test/isolation -->";
-const END = "<!-- End of the isolation matrix -->";
+const HEAD = `# What each caller gets
 
-/** Two tables in Markdown, one an App. */
+Written by the tests of this folder; [docs/security.md](../../../../docs/security.md#isolation) explains the classes.`;
+
+/** A Markdown page with one table an App. */
 export function renderMatrix(rows: readonly Row[]): string {
   const apps = [...new Set(rows.map(({ app }) => app))];
-  return apps
-    .map((app) =>
-      renderTable(
-        app,
-        rows.filter((row) => row.app === app),
-      ),
-    )
-    .join("\n\n");
+  const tables = apps.map((app) =>
+    renderTable(
+      app,
+      rows.filter((row) => row.app === app),
+    ),
+  );
+  return `${[HEAD, ...tables].join("\n\n")}\n`;
 }
 
 function renderTable(app: string, rows: readonly Row[]): string {
@@ -34,15 +33,6 @@ function renderTable(app: string, rows: readonly Row[]): string {
   const table = [head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`);
   const rule = app === "closed" ? '`requireKey: "all"`' : '`requireKey: "chat"`, the default';
   return [`On a session of an App with ${rule}:`, "", ...table].join("\n");
-}
-
-/** The document with this matrix in the place of the one it has. */
-export function replaceMatrix(document: string, matrix: string): string {
-  const [before, rest] = document.split(BEGIN);
-  const after = rest?.split(END)[1];
-  if (before === undefined || after === undefined)
-    throw new Error(`docs/security.md must have the line ${BEGIN}`);
-  return `${before}${BEGIN}\n\n${matrix}\n\n${END}${after}`;
 }
 
 /** Method and path of each route in the tree that the framework prints; HEAD goes with GET. */
