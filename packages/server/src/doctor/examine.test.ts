@@ -300,7 +300,7 @@ describe.skipIf(await isWithoutPostgres())("doctor on PostgreSQL", () => {
     expect(healths({ connections: 85 })).toEqual(["database ok", "clock ok", "database warning"]);
     const [, , crowd] = findingsOf({ ...found, connections: 85 });
     const [, needed] = /a node needs up to (\d+)\./.exec(crowd!.found) ?? [];
-    expect(operations).toContain(`where it is [public](#limits): ${needed} there.`);
+    expect(operations).toContain(`if [public](#limits): ${needed} in all.`);
   });
 
   it.skipIf(withoutNats)("sends a note round over NATS", async () => {
