@@ -1,5 +1,4 @@
-// What a turn costs two nodes and their database, and what a second of text costs that streams: no target, but what docs/scaling.md reckons
-// with. Processor time is read from the system, so that these rows are left out where it does not tell.
+// Costs of a turn and of a second of streaming text for two nodes and their database. They have no target; docs/scaling.md uses them.
 
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,7 +15,7 @@ import {
 } from "./servers.ts";
 
 const STREAMING = 200;
-/** Enough that commits hold changes of many sessions, as under the load that is reckoned with. */
+/** Enough that commits hold changes of many sessions, as under the load of docs/scaling.md. */
 const TURNS_AT_ONCE = 256;
 /** Of the clock of the kernel, in every Linux that Node runs on. */
 const TICK_MS = 10;
