@@ -1,4 +1,5 @@
 // Costs of a turn and of a second of streaming text for two nodes and their database. They have no target; docs/scaling.md uses them.
+// The rows are omitted where the system does not report processor time.
 
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
