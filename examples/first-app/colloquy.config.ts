@@ -1,4 +1,4 @@
-// What docs/guides/first-app.md ends with: an own tool, an MCP server, and a call that waits for a person.
+// The file of docs/guides/first-app.md: own tools, an MCP server, and a call that waits for a person.
 
 import { join } from "node:path";
 import { defineConfig } from "@colloquy/server/config";

@@ -1,4 +1,4 @@
-// A small MCP server on standard input and output: what is in stock. Colloquy starts it and lists its tools as `stock_…`.
+// An MCP server on standard input and output that counts stock. Colloquy starts it and lists its tools as `stock_…`.
 
 import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
