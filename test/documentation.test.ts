@@ -1,4 +1,4 @@
-// What the documentation says about the code, as far as a program can tell: codes, links and files.
+// Checks the documentation against the code: codes, links, headings and files.
 
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,7 +10,7 @@ const PAGES = globSync(["*.md", "docs/**/*.md", "packages/*/README.md", "example
 });
 const CODE = textOf("");
 
-/** Everything that stands in a folder of the server, without tests. */
+/** Returns the sources of a folder of the server, without tests. */
 function textOf(folder: string): string {
   const files = globSync(join("packages/server/src", folder, "**/*.ts"), { cwd: ROOT });
   return files
@@ -23,12 +23,12 @@ function read(file: string): string {
   return readFileSync(join(ROOT, file), "utf8");
 }
 
-/** The first group of every match, without doubles. */
+/** Returns the first group of every match, sorted and without duplicates. */
 function found(pattern: RegExp, text: string): string[] {
   return [...new Set([...text.matchAll(pattern)].map(([, group = ""]) => group))].toSorted();
 }
 
-it("docs/api.md has every code that a problem can have, and no other", () => {
+it("lists exactly the problem codes of the code in docs/api.md", () => {
   const errors = found(
     /(?:new (?:InvalidRequest|NotFound|Conflict|Unavailable|OutcomeUnknown|ServiceError)|super)\(\s*(?:\d+,\s*)?"([a-z_]+)"/g,
     CODE,
@@ -44,7 +44,7 @@ it("docs/api.md has every code that a problem can have, and no other", () => {
   expect(found(/`([a-z_]+)`/g, rows.join())).toEqual(codes);
 });
 
-it("docs/api.md has every code that a notice can have", () => {
+it("lists the notice codes of the code in docs/api.md", () => {
   const codes = [
     ...found(/(?:#fail\(|code: )"([a-z_]+)"/g, textOf("{turns,bus,core/decisions}")),
     ...found(/notify\(\s*"[a-z]+",\s*"([a-z_]+)"/g, CODE),
@@ -59,12 +59,32 @@ it("docs/api.md has every code that a notice can have", () => {
   expect(rows, "each code means one thing").toEqual([...new Set(rows)]);
 });
 
-it.each(PAGES)("what %s links to is there", (page) => {
+/** Returns the anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(page: string): readonly string[] {
+  const headings = [...page.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+it.each(PAGES)("%s links to existing headings", (page) => {
+  const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)];
+  const broken = links.filter(([, file = "", anchor = ""]) => {
+    const target = file === "" ? page : join(dirname(page), file);
+    return !anchorsOf(read(target)).includes(anchor);
+  });
+  expect(broken.map(([link]) => link)).toEqual([]);
+});
+
+it.each(PAGES)("%s links to existing files", (page) => {
   const links = found(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g, read(page));
   expect(links.filter((link) => !existsSync(join(ROOT, dirname(page), link)))).toEqual([]);
 });
 
-it.each(PAGES)("files that %s names are there", (page) => {
+it.each(PAGES)("%s names existing files", (page) => {
   const named = found(
     /`((?:deploy|packages|test|scripts|core|http|sessions|turns|models|tools|apps|store|bus|config)\/[\w./-]*)`/g,
     read(page),
@@ -75,7 +95,7 @@ it.each(PAGES)("files that %s names are there", (page) => {
   expect(missing).toEqual([]);
 });
 
-it.each(globSync("deploy/*", { cwd: ROOT }))("tests that %s names are there", (file) => {
+it.each(globSync("deploy/*", { cwd: ROOT }))("%s names existing tests", (file) => {
   const named = found(/([\w-]+\.test\.ts)/g, read(file));
   const tests = globSync("**/*.test.ts", { cwd: join(ROOT, "packages/server/test/deploy") });
   expect(named.filter((name) => !tests.includes(name))).toEqual([]);
