@@ -1,15 +1,15 @@
-// Actions that wait for a person: what a turn asks, and what becomes of it. An action belongs to one tool call of one turn.
+// Actions: stored requests that a person must decide. Each belongs to one tool call of one turn.
 
 import type { Action, PendingAction } from "@colloquy/protocol";
 import type { JsonObject, JsonValue } from "./json.ts";
 
-/** What is asked. The field names within a request are those of the wire. */
+/** The request of an action, with the field names of the wire. */
 export type ActionRequest =
   /** May this call run with exactly this input? */
   | { readonly kind: "approval"; readonly request: { readonly tool: string; readonly input: JsonValue } }
   /**
-   * Send this transaction with your wallet. `value` is decimal, in the smallest unit of the chain's `currency`; `data` is hexadecimal. `call` says what
-   * the data does, `null` where nobody can say. Actions of older versions have neither `currency` nor `call`.
+   * Send this transaction with your wallet. `value` is decimal, in the smallest unit of the chain's `currency`; `data` is hexadecimal. `call` is
+   * the decoded `data`, `null` if unknown. Actions of older versions have neither `currency` nor `call`.
    */
   | {
       readonly kind: "wallet_transaction";
@@ -29,16 +29,16 @@ export type ActionRequest =
       readonly request: { readonly question: string; readonly choices: readonly string[] };
     };
 
-/** The call of a transaction, read from its data. */
+/** The call of a transaction, decoded from its data. */
 export interface DescribedCall {
-  /** As in Solidity: `transfer(address to, uint256 amount)`. */
+  /** Solidity signature: `transfer(address to, uint256 amount)`. */
   readonly function: string;
-  /** Values as decimal or hexadecimal text; a struct's have their path as their name. */
+  /** Values as decimal or hexadecimal text; fields of a struct are named by their path. */
   readonly arguments: readonly {
     readonly name: string;
     readonly type: string;
     readonly value: string;
-    /** Of amounts: the contract of their token, and the decimals that it claims, `null` where it tells none. */
+    /** For amounts: the token's contract and the decimals that it claims, `null` if it claims none. */
     readonly token?: string;
     readonly decimals?: number | null;
   }[];
@@ -49,39 +49,39 @@ export type ActionKind = ActionRequest["kind"];
 /** `cancelled`: the turn ended before anybody decided. */
 export type ActionStatus = "pending" | "approved" | "denied" | "expired" | "cancelled";
 
-/** What a call asks before it may run, as a turn hands it over with the step that made the call. */
+/** A request that must be decided before a call runs, as the turn stores it with its step. */
 export interface AskedAction {
   readonly id: string;
   readonly callId: string;
   readonly asked: ActionRequest;
-  /** Milliseconds that a person has to decide. */
+  /** Time to decide, in milliseconds. */
   readonly validMs: number;
 }
 
 export interface ActionRecord {
-  /** Number of the event that announced it: actions of a session are in its order. */
+  /** Number of the event that announced it; orders the actions of a session. */
   readonly number: number;
   readonly id: string;
   /** Number of the turn that waits. */
   readonly turn: number;
   readonly callId: string;
-  /** Name of the tool that was called. */
+  /** Name of the called tool. */
   readonly tool: string;
   readonly asked: ActionRequest;
   readonly status: ActionStatus;
-  /** What the person gave beside the decision, `null` for nothing. */
+  /** Result that came with the decision, `null` for none. */
   readonly result: JsonValue;
   /** Milliseconds since the Unix epoch, on the store's clock. */
   readonly createdAt: number;
-  /** From this moment on nobody can decide any more. */
+  /** Time from which the action cannot be decided. */
   readonly expiresAt: number;
   readonly resolvedAt: number | null;
 }
 
-/** An action as snapshots and `action_requested` events show it. */
+/** Returns the action in the form of snapshots and `action_requested` events. */
 export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAction {
   const { id, asked, tool, callId, createdAt, expiresAt } = action;
-  // The compiler cannot see that kind and request go together; `ActionRequest` says that they do.
+  // The compiler cannot pair kind and request; `ActionRequest` does.
   return {
     id,
     kind: asked.kind,
@@ -93,7 +93,7 @@ export function toPendingAction(action: Omit<ActionRecord, "number">): PendingAc
   } as PendingAction;
 }
 
-/** An action as `GET /api/actions` shows it. */
+/** Returns the action in the form of `GET /api/actions`. */
 export function toWireAction(action: ActionRecord): Action {
   const { status, result, resolvedAt } = action;
   return {
@@ -104,10 +104,10 @@ export function toWireAction(action: ActionRecord): Action {
   };
 }
 
-/** Characters of a question that a notice quotes. */
+/** Maximum characters of a question quoted in a notice. */
 const QUOTED = 500;
 
-/** What a notice says is awaited, and what comes of it if nobody decides: all that a client which knows nothing of actions can show. */
+/** Returns the text of a notice: what must be decided, and what happens otherwise. It is all that clients without actions can show. */
 export function actionNotice(action: PendingAction): string {
   const until = `Without a decision by ${action.expires_at} it counts as denied, and the answer goes on.`;
   switch (action.kind) {

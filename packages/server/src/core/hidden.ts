@@ -1,4 +1,4 @@
-/** A value of the configuration that nothing prints: a key, or a text that may hold one. Only `reveal` gives it. */
+/** A secret of the configuration. No printer shows it; only `reveal` returns it. */
 export class Hidden<Value> {
   readonly #value: Value;
 
@@ -10,7 +10,7 @@ export class Hidden<Value> {
     return this.#value;
   }
 
-  /** Whatever prints the object prints this; the value is in no property that could be read. */
+  /** Printed in place of the value, which no property holds. */
   toJSON(): string {
     return "[hidden]";
   }

@@ -5,7 +5,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Nesting of arrays and objects: 0 for a plain value, 1 for `{}` and `[1]`, 2 for `[[1]]`. */
+/** Returns the nesting depth: 0 for a plain value, 1 for `{}` and `[1]`, 2 for `[[1]]`. */
 export function jsonDepth(value: JsonValue): number {
   if (typeof value !== "object" || value === null) return 0;
   let deepest = 0;
@@ -13,7 +13,7 @@ export function jsonDepth(value: JsonValue): number {
   return deepest + 1;
 }
 
-/** Whether two values say the same; the order of an object's keys says nothing. */
+/** Compares two JSON values deeply, ignoring the order of keys. */
 export function sameJson(left: JsonValue, right: JsonValue): boolean {
   if (left === right) return true;
   if (Array.isArray(left) || Array.isArray(right)) {

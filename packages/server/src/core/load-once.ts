@@ -1,6 +1,6 @@
 /**
- * Calls `load` when somebody asks first, and answers all who ask with what it came to. A failure (a file that could not be opened at that
- * moment) is told to those who waited for it and not kept: the next one who asks tries again.
+ * Returns a function that calls `load` once and shares the result. Waiting callers share a failure too, which is not kept: the
+ * next caller tries again.
  */
 export function loadOnce<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded> {
   let loading: Promise<Loaded> | null = null;

@@ -1,6 +1,6 @@
 /**
- * Whether a host name or address (no port, no brackets) means this machine alone (RFC 6761 section 6.3; RFC 1122 section
- * 3.2.1.3). Who may reach the service, and from which pages, is decided by it.
+ * Returns true if a host name or address (no port, no brackets) is a loopback one (RFC 6761 section 6.3; RFC 1122 section
+ * 3.2.1.3).
  */
 export function isLoopbackName(name: string): boolean {
   return (
@@ -12,8 +12,8 @@ export function isLoopbackName(name: string): boolean {
 }
 
 /**
- * Whether others than those at this machine may come: the service is bound beyond loopback, or a proxy stands before it. Then rate limits
- * hold, what only this machine may do is closed, and each client is told apart by its address (contract section 6).
+ * Returns true if the service is public: bound beyond loopback, or behind a trusted proxy. Then rate limits hold, and what only
+ * local clients may do is refused (contract section 6).
  */
 export function isPublic(bind: {
   readonly loopback: boolean;

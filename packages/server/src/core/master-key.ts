@@ -1,17 +1,17 @@
-// The text of the keys that seal secrets (contract section 4), as `COLLOQUY_SECRET_KEY` and the key file have it.
+// Parses the master keys of `COLLOQUY_SECRET_KEY` and the key file (contract section 4).
 
-/** The 32 bytes of a key of AES-256. */
+/** The 32 bytes of an AES-256 key. */
 const HEXADECIMAL = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 export type ParsedMasterKeys =
   | { readonly keys: readonly Uint8Array[] }
-  /** What is wrong, to stand behind the name of where the text is from. Never holds a part of the text. */
+  /** Completes a sentence that begins with the text's origin. Never contains the text. */
   | { readonly problem: string };
 
 /**
- * Reads keys of 32 bytes, each in base64 (either alphabet, padded or not) or hexadecimal, newest first, with commas or white space between
- * them. None for a text with nothing in it.
+ * Parses 32-byte keys in base64 (either alphabet, padded or not) or hexadecimal, newest first, separated by commas or white space.
+ * Returns none for a blank text.
  */
 export function parseMasterKeys(text: string): ParsedMasterKeys {
   const parts = text.split(/[\s,]+/).filter((part) => part !== "");
@@ -37,11 +37,11 @@ const ADVICE = "To make one: openssl rand -base64 32";
 
 function parseKey(text: string): Buffer | null {
   if (HEXADECIMAL.test(text)) return Buffer.from(text, "hex");
-  // Reads either alphabet.
+  // Accepts either alphabet.
   return BASE64.test(text) ? Buffer.from(text, "base64") : null;
 }
 
-/** A key as `parseMasterKeys` reads it. */
+/** Formats a key for `parseMasterKeys`. */
 export function formatMasterKey(key: Uint8Array): string {
   return Buffer.from(key).toString("base64");
 }

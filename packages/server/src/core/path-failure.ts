@@ -1,6 +1,6 @@
-// Failures of the file system, told to the person at the terminal.
+// User-facing messages for file-system errors.
 
-/** By the codes of the operating system (errno(3)). */
+/** By errno(3) code. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file or directory",
   ENOTDIR: "it, or something on the way to it, is a file and no directory",
@@ -15,7 +15,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "its name is too long",
 };
 
-/** A sentence that says which path (`place` ends in it), and what is wrong with it; then `advice`, sentences that say what to do. */
+/** Returns a sentence that names the path (`place` ends in it) and its problem, followed by `advice`. */
 export function pathFailure(place: string, error: unknown, advice: string): string {
   return `${place} cannot be used: ${reasonOf(error)}. ${advice}`;
 }

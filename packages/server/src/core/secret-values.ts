@@ -6,8 +6,8 @@ import type { JsonObject } from "./json.ts";
 export const SECRET_MAX = 8_192;
 
 /**
- * The values that a client sends for an App's slots, checked (contract section 4). What is said about them names slots of the App alone:
- * whoever exchanges name and value must not find the value in an answer.
+ * Checks the values that a client sends for an App's slots (contract section 4). Errors name only slots of the App, so that a value
+ * sent as a name is never echoed.
  *
  * @throws InvalidRequest for a slot that the App does not declare, and for a value that is not 1 to 8,192 characters without control
  *   characters

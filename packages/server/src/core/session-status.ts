@@ -2,7 +2,7 @@ import type { SessionStatus } from "@colloquy/protocol";
 
 export type SessionTrigger = "chat" | "turn_ended_queue_empty" | "turn_ended_queue_not_empty" | "interrupt";
 
-/** Contract section 3, word for word. */
+/** The table of contract section 3. */
 const NEXT: Readonly<Record<SessionStatus, Readonly<Record<SessionTrigger, SessionStatus | "impossible">>>> =
   {
     idle: {
@@ -25,7 +25,7 @@ const NEXT: Readonly<Record<SessionStatus, Readonly<Record<SessionTrigger, Sessi
     },
   };
 
-/** The status after `trigger`. Throws on a transition that the table calls impossible: a defect, never an input. */
+/** Returns the status after `trigger`. Throws on an impossible transition, which is a defect, never caused by input. */
 export function nextStatus(status: SessionStatus, trigger: SessionTrigger): SessionStatus {
   const next = NEXT[status][trigger];
   if (next === "impossible") throw new Error(`A session that is ${status} cannot see "${trigger}"`);

@@ -4,31 +4,31 @@ import type { JsonObject } from "./json.ts";
 export const PLACEHOLDER_TITLE = "New Chat";
 export const DEFAULT_APP = "default";
 
-/** Who a title comes from. What the user set is never overwritten by a generated one. */
+/** Origin of a title. A generated title never overwrites the user's. */
 export type TitleSource = "placeholder" | "generated" | "user";
 
-/** One life of a session as the store keeps it. Times are milliseconds since the Unix epoch. */
+/** One incarnation of a session in the store. Times are milliseconds since the Unix epoch. */
 export interface SessionRecord {
-  /** The store's own key of this life, never used again: nothing of an old life can write into a new one. */
+  /** The store's key of this incarnation; never reused, so an old incarnation cannot write into a new one. */
   readonly key: number;
-  /** In lower case: what is compared and looked up. */
+  /** In lower case, for comparison and lookup. */
   readonly id: string;
-  /** The id as the client spelled it who created the session: what answers and events carry. */
+  /** The id as its creator spelled it; answers and events carry this spelling. */
   readonly spelling: string;
-  /** Random word that differs for every life of an id; the first half of event ids. */
+  /** Random word of this incarnation; the first half of event ids. */
   readonly life: string;
   /** `null` until the first chat; counts as the default App's until then. */
   readonly app: string | null;
   readonly title: string;
   readonly titleSource: TitleSource;
   readonly status: SessionStatus;
-  /** The rig in force. */
+  /** The current rig. */
   readonly model: string;
   /** Whether the rig was chosen for this session; if not it follows the App's default. */
   readonly modelChosen: boolean;
   /**
-   * The App that the chosen models were validated against while the session belonged to none; a first chat with another App drops the
-   * choice. Says nothing once the session belongs to an App: then the choice is for that one.
+   * The App that the chosen models were validated against before the first chat. A first chat with another App drops the choice.
+   * Ignored once the session belongs to an App.
    */
   readonly modelApp: string | null;
   /** The utility model chosen for this session, `null` for the App's. */
@@ -41,18 +41,18 @@ export interface SessionRecord {
   readonly messageCount: number;
   /** Number of the last turn; the first one has number 1. */
   readonly turnCount: number;
-  /** UTF-8 bytes of the messages as JSON on the wire, which `limits.sessionBytes` caps; `null` until the cleanup has counted them. */
+  /** UTF-8 bytes of the messages as JSON on the wire, capped by `limits.sessionBytes`; `null` until cleanup has counted them. */
   readonly messageBytes: number | null;
-  /** UTF-8 bytes of the event log that is kept; `null` as `messageBytes`. */
+  /** UTF-8 bytes of the stored event log; `null` like `messageBytes`. */
   readonly eventBytes: number | null;
   /** Epoch of the last lease or interrupt; a turn writes only while this is its own. */
   readonly epoch: number;
   readonly createdAt: number;
-  /** Last time something happened in the session; what lists are ordered by. */
+  /** Time of the last activity; lists are ordered by it. */
   readonly updatedAt: number;
 }
 
-/** What a session that does not exist yet begins as. */
+/** Initial values of a new session. */
 export interface SessionBirth {
   readonly life: string;
   readonly model: string;
@@ -87,7 +87,7 @@ export function newSession(key: number, id: string, birth: SessionBirth, at: num
   };
 }
 
-/** A session with nothing in it (no message, model, title) expires soon, also one bound to a wallet (contract section 1). */
+/** Returns true for a session without message, model and title, which expires soon even with a wallet (contract section 1). */
 export function isEmptySession(
   session: Pick<SessionRecord, "messageCount" | "modelChosen" | "utilityModel" | "titleSource">,
 ): boolean {
@@ -99,12 +99,12 @@ export function isEmptySession(
   );
 }
 
-/** The App a session counts as: its own, or the default one until it has one. */
+/** Returns the session's App, `default` before its first chat. */
 export function appOf(session: Pick<SessionRecord, "app">): string {
   return session.app ?? DEFAULT_APP;
 }
 
-/** Whether the session counts as one of these Apps; any does where none is named. */
+/** Returns true if the session's App is one of these; without `apps` always. */
 export function countsAs(session: Pick<SessionRecord, "app">, apps: readonly string[] | undefined): boolean {
   return apps === undefined || apps.includes(appOf(session));
 }

@@ -1,4 +1,4 @@
-// User state is what a client says about its user (wallet, chain, connection): merged, kept, never verified.
+// User state: a client's unverified claims about its user (wallet, chain, connection).
 
 import { isJsonObject, jsonDepth, sameJson, type JsonObject, type JsonValue } from "./json.ts";
 
@@ -6,15 +6,15 @@ export const USER_STATE_MAX_BYTES = 8 * 1024;
 const USER_STATE_MAX_DEPTH = 16;
 
 /**
- * `patch` over `base`: objects merge deeply, every other value (null too) replaces (contract section 4).
- * Answers `base` itself when nothing changes, so that a merge without effect writes nothing.
+ * Merges `patch` into `base`: objects deeply, other values (`null` too) replace (contract section 4).
+ * Returns `base` itself if nothing changes, so that nothing is written.
  */
 export function mergeUserState(base: JsonObject | null, patch: JsonObject): JsonObject | null {
   if (base === null) return Object.keys(patch).length === 0 ? null : patch;
   return mergeObjects(base, patch);
 }
 
-/** Whether a merged state is within the limits: 8 KiB as JSON, depth 16. */
+/** Returns true if a merged state is within the limits: 8 KiB as JSON, depth 16. */
 export function userStateFits(state: JsonObject): boolean {
   return (
     jsonDepth(state) <= USER_STATE_MAX_DEPTH &&
@@ -29,7 +29,7 @@ function mergeObjects(base: JsonObject, patch: JsonObject): JsonObject {
     const next = isJsonObject(current) && isJsonObject(value) ? mergeObjects(current, value) : value;
     if (current !== undefined && sameJson(current, next)) continue;
     merged ??= { ...base };
-    // defineProperty, because a key may be called "__proto__"
+    // defineProperty: a key may be "__proto__"
     Object.defineProperty(merged, key, { value: next, enumerable: true, configurable: true, writable: true });
   }
   return merged ?? base;

@@ -1,4 +1,4 @@
-// When access is checked, and what a check leaves on the request. What is checked stands in `app-access.ts`.
+// Hooks that check access before and after the body; `app-access.ts` holds the checks.
 
 import type { FastifyError, FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
 import type { KeyGrant } from "../core/ports/driving/app-keys.ts";
@@ -7,22 +7,22 @@ import { DEFAULT_APP } from "../core/session.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What the request's key opens; `null` while nobody has looked, and for none or one that is not good. */
+    /** Apps that the request's key opens; `null` before the check, and for a missing or bad key. */
     keyGrant: KeyGrant | null;
-    /** The App of the session that the request is about, where it matters; else `default`. */
+    /** The App of the request's session if it matters, else `default`. */
     sessionApp: string;
-    /** Where the store had that session then; `null` where it was not looked up there. */
+    /** The session as found in the store; `null` if it was not looked up. */
     sessionSeen: SessionVersion | null;
-    /** Id of a session of which the store will say whose it is when it does what is asked; `null` for none, and once it is asked. */
+    /** Id of a session whose App the command's transaction will check; `null` for none, and after that. */
     unseenSession: string | null;
   }
   interface FastifyContextConfig {
-    /** True where a session of a non-default App needs that App's key, whatever `requireKey` says. */
+    /** True if a session of a non-default App needs that App's key whatever `requireKey` says. */
     needsAppKey?: true;
   }
 }
 
-/** What the decorated properties are before a hook has run. */
+/** Initial values of the decorated properties. */
 export const NO_ACCESS = {
   keyGrant: null,
   sessionApp: DEFAULT_APP,
@@ -30,16 +30,16 @@ export const NO_ACCESS = {
   unseenSession: null,
 } as const;
 
-/** Throws or rejects with a 401; answers at once, without a promise, where nothing can be wrong. */
+/** Throws or rejects with a 401; returns without a promise if nothing needs checking. */
 type Check = (request: FastifyRequest) => Promise<void> | undefined;
 
-/** A check before the body is read, so that it need not be, and again after it. To be spread into the options of a route. */
+/** Route options that check before the body is read and again afterwards. */
 export interface AccessHooks {
   readonly preParsing: preParsingHookHandler;
   readonly preValidation: preValidationHookHandler;
 }
 
-/** The times of what is checked here can be far apart only where the client sends a body (RFC 9112 section 6). */
+/** Only a request body can delay the second check (RFC 9112 section 6). */
 export function hooks(check: Check): AccessHooks {
   return {
     preParsing: (request, _reply, payload, done) => goOn(check(request), (error) => done(error, payload)),
@@ -51,12 +51,12 @@ export function hooks(check: Check): AccessHooks {
   };
 }
 
-/** Of an operation whose store finds out whose session it is. */
+/** Route options of an operation whose transaction checks the session's App. */
 export interface AccessHooksAtWork extends AccessHooks {
   readonly errorHandler: (error: FastifyError, request: FastifyRequest) => Promise<never>;
 }
 
-/** Passes a refusal on once `look` has found nothing that goes before it. */
+/** Passes a refusal on unless `look` finds one that precedes it. */
 export function refusedBehind(look: Check): AccessHooksAtWork["errorHandler"] {
   return async (error, request) => {
     await look(request);
@@ -73,7 +73,7 @@ function hasBody({ raw: { headers } }: FastifyRequest): boolean {
   return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 }
 
-/** What an earlier check has left, so that the next one looks for itself. */
+/** Clears the results of an earlier check. */
 export function forget(request: FastifyRequest): void {
   Object.assign(request, NO_ACCESS);
 }

@@ -1,5 +1,5 @@
-// Who may use the admin API: whoever has its key, which is nothing else's (`Authorization: Bearer`, RFC 6750 section 2.1). Browsers' pages of
-// other origins cannot send it, because preflights do not allow this header.
+// Checks the admin key (`Authorization: Bearer`, RFC 6750 section 2.1). Pages of other origins cannot send it, because preflights do
+// not allow this header.
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
@@ -10,11 +10,11 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Budgets, Spent } from "./budgets.ts";
 import { addressKeyOf, clientAddress } from "./client-address.ts";
 
-/** Why a request was refused: for its wrong key, or, whatever its key, because of the wrong ones before it. */
+/** Reason of a refusal: a wrong key, or too many wrong ones before it. */
 type Refused = "wrong" | "limited";
 type NoteRefused = (request: FastifyRequest, refused: Refused) => void;
 
-/** Whoever guesses is to be seen: each guess is a line of the log, as many as are let through, and all are counted. */
+/** Makes guessing visible: counts every guess and logs each one below the limit. */
 export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
   const counter = new Counter({
     name: "colloquy_admin_keys_refused_total",
@@ -22,7 +22,7 @@ export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
     labelNames: ["reason"],
     registers: [register],
   });
-  // Shown from the start, so that the first guess is a change.
+  // Exported at zero, so that the first guess is visible as a change.
   for (const reason of ["wrong", "limited"] satisfies Refused[]) counter.inc({ reason }, 0);
   return (request, reason) => {
     counter.inc({ reason });
@@ -32,8 +32,8 @@ export function guessesNoted(register: Registry, logger: Logger): NoteRefused {
 }
 
 /**
- * A hook that lets requests with the key through, before anything else of them is read. `note` hears of those with a wrong one.
- * @throws ServiceError 401, or 429 for every key of an address that has sent too many wrong ones: else it could go on guessing
+ * Returns a hook that admits requests with the key before anything else of them is read, and reports wrong keys to `note`.
+ * @throws ServiceError 401, or 429 for any key of an address that sent too many wrong ones
  */
 export function requireAdminKey(
   key: Hidden<string>,
@@ -54,17 +54,17 @@ async function refusalOf(
 ): Promise<ServiceError | null> {
   const sent = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? "")?.[1];
   if (sent === undefined) return invalidKey();
-  // Digests are of one length, and what they have in common tells nothing of the key.
+  // Digests have equal length, and common prefixes reveal nothing about the key.
   const isRight = timingSafeEqual(digestOf(sent), digest);
   const address = addressKeyOf(request);
   const spent: Spent[] = [];
   request.spent = spent;
   try {
-    // Counted before anything else happens, so that guesses that are sent together are all counted.
+    // Count first, so that concurrent guesses are all counted.
     await (isRight ? budgets.check("adminKeys", address, spent) : budgets.spend("adminKeys", address, spent));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    // While the other nodes cannot be asked this one counts alone: operators need the area most when the database is away.
+    // Count alone while the database is down: operators need this area most then.
     if (!(error instanceof Unavailable)) {
       note(request, "limited");
       return error;

@@ -6,8 +6,8 @@ import { parseJsonBytes } from "./json-text.ts";
 import { unsupportedMediaType } from "./problem.ts";
 
 /**
- * Reads the body of a request as JSON (contract section 6): an empty one is none, one on a route that takes none is ignored, and one of a type
- * that the route does not take is refused.
+ * Parses the request body as JSON (contract section 6). Empty bodies, and bodies of routes without one, are ignored; other media
+ * types are refused.
  */
 export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
   const {
@@ -15,7 +15,7 @@ export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
     "content-encoding": encoding = "identity",
     "transfer-encoding": transfer = "chunked",
   } = request.raw.headers;
-  // RFC 9112 section 6.1: only the chunks of a body are undone here.
+  // RFC 9112 section 6.1: only chunked coding is supported.
   if (transfer.trim().toLowerCase() !== "chunked") {
     const detail = "Send the body as it is, or with Transfer-Encoding: chunked and no other coding.";
     return done(new InvalidRequest("http_invalid", detail));
@@ -29,8 +29,8 @@ export const parseBody: FastifyBodyParser<Buffer> = (request, bytes, done) => {
 };
 
 /**
- * Whether the route takes a body of this type. A page of another origin may send `text/plain`, or no type at all, without a preflight, unless
- * the request needs a header that forces one: so only routes that require `X-Session-Id` take these.
+ * Returns true if the route takes a body of this type. Pages of other origins may send `text/plain` or no type without a preflight,
+ * so only routes that require `X-Session-Id`, which forces one, take these.
  */
 function isTaken(type: string | undefined, request: FastifyRequest): boolean {
   if (type !== undefined && isUtf8Of(/^application\/(?:[a-z0-9.!#$&^_-]+\+)?json$/, type)) return true;
@@ -43,7 +43,7 @@ function requiresSessionId({ routeOptions: { schema } }: FastifyRequest): boolea
   return header instanceof z.ZodType && !header.safeParse(undefined).success;
 }
 
-/** Whether the media type, without its parameters, is one of `essences`, and its text in UTF-8 (RFC 6839 section 3.1 has `+json`). */
+/** Returns true if the media type is one of `essences` in UTF-8 (RFC 6839 section 3.1 defines `+json`). */
 function isUtf8Of(essences: RegExp, type: string): boolean {
   const [essence = "", ...parameters] = type.toLowerCase().split(";");
   const charset = parameters

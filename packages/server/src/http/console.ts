@@ -1,4 +1,4 @@
-// The console's page and its files, as the build has left them. The page may do nothing but load files of this server and call it.
+// Serves the built console. Its page may only load files of this server and call it.
 
 import fastifyStatic from "@fastify/static";
 import { existsSync } from "node:fs";
@@ -22,7 +22,7 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
-  // No text becomes script or markup, whatever a library would like.
+  // Trusted Types: no text becomes script or markup.
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join("; ");
@@ -34,14 +34,14 @@ const PROTECTED = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** What the build calls its files; none lies deeper. Anything else is not even looked for. */
+/** File names of the build, without subfolders. Others are not looked up. */
 const BUILT_NAME = /^\w[\w-]*(?:\.[\w-]+)+$/;
-/** A year, in milliseconds: the name of a file changes with what is in it. */
+/** A year in milliseconds: file names change with their content. */
 const FOR_GOOD = { maxAge: 31_536_000_000, immutable: true, acceptRanges: false };
-/** Its name stays, and a file of the same length and time may be another one, so it is sent whole each time. */
+/** The page keeps its name, and size and time do not identify its content, so it is sent whole each time. */
 const EACH_TIME = { cacheControl: false, etag: false, lastModified: false, acceptRanges: false };
 
-/** `directory` is where the build goes to; it may come to be while the service runs. */
+/** `directory` is the build's output; it may appear while the service runs. */
 export function consoleRoutes(app: HttpApp, directory: string): void {
   const root = join(directory, FILES);
   void app.register(fastifyStatic, {

@@ -1,5 +1,4 @@
-// Cross-origin requests of browsers (WHATWG Fetch, "CORS protocol"; contract section 6). No credentials are ever asked for:
-// what opens anything travels in headers that a page sets itself.
+// CORS (WHATWG Fetch, "CORS protocol"; contract section 6), without credentials: keys travel in headers that a page sets itself.
 
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "../core/errors.ts";
@@ -10,11 +9,11 @@ import type { HttpConfig } from "./http-config.ts";
 const ALLOWED_HEADERS =
   "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Idempotency-Key, Content-Type, X-Request-Id";
 const EXPOSED_HEADERS = "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
-/** Seconds that a browser may remember a preflight; Chromium caps at two hours. */
+/** Seconds that a browser may cache a preflight; Chromium caps at two hours. */
 const PREFLIGHT_MAX_AGE = "7200";
 
 export interface CrossOrigin {
-  /** Whether a page of this origin may read answers. */
+  /** Returns true if a page of this origin may read answers. */
   allows(origin: string, message: IncomingMessage): boolean;
   /** Header fields of an answer to an allowed origin. */
   fields(origin: string): Record<string, string>;
@@ -44,7 +43,7 @@ export function crossOrigin(
       "access-control-allow-headers": ALLOWED_HEADERS,
       "access-control-max-age": PREFLIGHT_MAX_AGE,
       vary: "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
-      // A listed site on the internet that calls a server in a private network (WICG Private Network Access).
+      // A public site that calls a server in a private network (WICG Private Network Access).
       ...(message.headers["access-control-request-private-network"] === "true" && {
         "access-control-allow-private-network": "true",
       }),
@@ -52,7 +51,7 @@ export function crossOrigin(
   };
 }
 
-/** A preflight asks before a request is made (WHATWG Fetch section 3.3.2). */
+/** Returns true for a preflight (WHATWG Fetch section 3.3.2). */
 export function isPreflight(message: IncomingMessage): boolean {
   return (
     message.method === "OPTIONS" &&
@@ -70,8 +69,8 @@ export function originNotAllowed(): ServiceError {
 }
 
 /**
- * The host must be one of this server's own: any page can have its name pointed at this server, and then both fields name it.
- * Behind a proxy that ends TLS the scheme is not known here, so both count.
+ * Returns true if the origin is the server's own. Its host must be checked, because DNS rebinding makes both fields equal. Behind
+ * a proxy that terminates TLS the scheme is unknown, so both count.
  */
 function isOwnOrigin(
   origin: string,

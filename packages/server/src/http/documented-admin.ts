@@ -1,4 +1,4 @@
-// The schemas of administration's answers as the document shows them.
+// Response schemas of the admin API for the OpenAPI document.
 
 import {
   AdminApp as App,

@@ -1,4 +1,4 @@
-// The events of `GET /api/updates` as the document shows them: one named schema for each type, and their union.
+// Events of `GET /api/updates` for the OpenAPI document: one named schema per type, and their union.
 
 import {
   AnySessionId,
@@ -28,7 +28,7 @@ const ofSession = { session_id: AnySessionId };
 const WITH_TOOLS = "With `include=tools` all fields, otherwise only `type` and `session_id`";
 const EXAMPLE = { session_id: EXAMPLE_SESSION };
 
-/** Every code, and what it says. */
+/** All notice codes with their meanings. */
 const Code = NoticeCode.meta({
   id: "NoticeCode",
   description: Object.entries(NOTICE_MEANINGS)
@@ -37,7 +37,7 @@ const Code = NoticeCode.meta({
   examples: ["resync"],
 });
 
-/** The fields of a tool event come together or not at all. */
+/** The fields of a tool event are all present or all absent. */
 function tool({ shape }: typeof ToolUpdate | typeof ToolComplete): z.ZodObject {
   const { type, ...fields } = shape;
   const names = Object.keys(fields);
@@ -128,7 +128,7 @@ const EVENTS = [
   }),
 ] as const;
 
-/** What one `data:` line of the stream holds. `openapi-document.ts` adds the discriminator, for which zod has no word. */
+/** One `data:` line of the stream. `openapi-document.ts` adds the discriminator, which zod cannot express. */
 export const UpdateEvent = z.union(EVENTS).meta({
   id: "UpdateEvent",
   description: "What one `data:` line of the stream holds",

@@ -1,4 +1,4 @@
-// The schemas of answers as the document shows them: named, said what they are, with an example each.
+// Response schemas of the OpenAPI document: names, descriptions and examples.
 
 import {
   Action as PersonAction,

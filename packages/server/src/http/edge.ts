@@ -1,4 +1,4 @@
-// What every request passes before anything else, and what every answer carries.
+// Checks of every request, and headers of every answer.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Readiness } from "../core/ports/driving/services.ts";
@@ -10,13 +10,12 @@ import type { HttpConfig } from "./http-config.ts";
 import { readTarget } from "./query.ts";
 
 export interface Edge {
-  /** What is wrong with a request whatever it asks for, `null` when nothing is. Leaves the parsed query on the request. */
+  /** Returns the problem of a request independent of its route, or `null`. Stores the parsed query on the request. */
   refuse(request: FastifyRequest): ServiceError | null;
-  /** Answers a preflight; false when the request is none. */
+  /** Answers a preflight; returns false if the request is none. */
   answerPreflight(request: FastifyRequest, reply: FastifyReply): boolean;
   /**
-   * Header fields of every answer to the request. A new object, to be added to. As few as can be: each costs a snapshot that is
-   * sent from memory a hundredth of its time.
+   * Returns the header fields of every answer, in a new object. Keep them few: each costs one percent of a snapshot from memory.
    */
   fields(request: FastifyRequest): Record<string, string>;
 }

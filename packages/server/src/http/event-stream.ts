@@ -1,5 +1,5 @@
-// The writing end of one event stream. Ten thousand of these are open at a time, so an open one holds its response and
-// nothing else: no request of the framework, no closure over one.
+// The writing end of an event stream. Ten thousand may be open, so each holds only its response: no request of the framework and
+// no closure over one.
 
 import type { ServerResponse } from "node:http";
 import type { OpenStream, StreamSink } from "../core/ports/driving/services.ts";
@@ -25,25 +25,25 @@ export class EventStream implements StreamSink {
   #open: OpenStream | null = null;
   #gone = false;
 
-  /** `begin` sends the head of the answer and is called at most once; `onClose` is called once when the stream is over. */
+  /** `begin` sends the head and is called at most once; `onClose` is called once when the stream ends. */
   constructor(begin: () => ServerResponse, onClose: (() => void) | null) {
     this.#begin = begin;
     this.#onClose = onClose;
   }
 
-  /** Whether the head was sent, so that an error can no longer be answered. */
+  /** True once the head was sent; errors can then no longer be answered. */
   get begun(): boolean {
     return this.#begin === null;
   }
 
-  /** Joins the stream with its reader in the service. The head is sent now if no event has sent it already. */
+  /** Connects the stream to its subscriber. Sends the head unless an event already did. */
   attach(open: OpenStream): void {
     this.#open = open;
     if (this.#begin !== null) this.#ensureBegun()?.flushHeaders();
     if (this.#gone) this.#leave();
   }
 
-  /** The client is gone, or was before the stream began. */
+  /** Called when the client is gone, even before the stream began. */
   closed(): void {
     if (this.#gone) return;
     this.#gone = true;
@@ -66,8 +66,8 @@ export class EventStream implements StreamSink {
     const response = this.#response;
     if (response === null || response.writableEnded || response.writableLength === 0)
       return Promise.resolve();
-    // Writes are taken in order: when this empty one is done, so are those before it, and when the client goes it is done too.
-    // "drain" would not do, because it is not emitted for less than a high water mark.
+    // Writes complete in order, so this empty one completes after all earlier ones, or when the client disconnects. "drain" is not
+    // emitted below the high-water mark.
     return new Promise((resolve) => response.write(NOTHING, () => resolve()));
   }
 

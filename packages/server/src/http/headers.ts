@@ -1,5 +1,5 @@
-// Request headers, each read by the rules of its own. Node joins what was sent twice with a comma, which no session id
-// holds; where a comma may stand in a value, the header is counted as it came.
+// Parsers of request headers. Node joins repeated headers with a comma, which no session id contains; where a value may contain a
+// comma, the raw headers are counted.
 
 import type { IncomingMessage } from "node:http";
 import { parseSessionId } from "@colloquy/protocol";
@@ -9,8 +9,8 @@ export const SESSION_HEADER = "x-session-id";
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * The session id of `X-Session-Id`, in lower case.
- * @throws InvalidRequest when the header is missing, malformed or was sent twice (contract section 1)
+ * Returns the session id of `X-Session-Id`, in lower case.
+ * @throws InvalidRequest if the header is missing, malformed or was sent twice (contract section 1)
  */
 export function requiredSessionId(message: IncomingMessage): string {
   const id = optionalSessionId(message);
@@ -23,7 +23,7 @@ export function requiredSessionId(message: IncomingMessage): string {
   return id;
 }
 
-/** As `requiredSessionId`, but `null` when the header is absent. */
+/** Like `requiredSessionId`, but `null` if the header is absent. */
 export function optionalSessionId(message: IncomingMessage): string | null {
   const sent = message.headers[SESSION_HEADER];
   if (sent === undefined) return null;
@@ -37,13 +37,13 @@ export function optionalSessionId(message: IncomingMessage): string | null {
   return id;
 }
 
-/** The App key as it was sent, `null` when the header is absent or empty. */
+/** Returns the App key as sent, `null` if absent or empty. */
 export function appKey(message: IncomingMessage): string | null {
   return textHeader(message, "service-app-key") || null;
 }
 
 /**
- * The `Idempotency-Key` of a chat, `null` when the header is absent.
+ * Returns the `Idempotency-Key` of a chat, `null` if absent.
  * @throws InvalidRequest unless it is 1 to 255 printable ASCII characters, sent once
  */
 export function idempotencyKey(message: IncomingMessage): string | null {
@@ -58,7 +58,7 @@ export function idempotencyKey(message: IncomingMessage): string | null {
   return key;
 }
 
-/** A header as text, `null` when it is absent. */
+/** Returns a header as text, `null` if absent. */
 export function textHeader(message: IncomingMessage, name: string): string | null {
   const sent = message.headers[name];
   if (sent === undefined) return null;

@@ -10,20 +10,20 @@ export type HostCheck = (message: IncomingMessage) => ServiceError | null;
 const FOR_ANY_HOST: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /**
- * Refuses requests for hosts that are not this server's own, on a loopback bind and wherever the allowed ones are named: a
- * page of a stranger whose name was pointed at this server (DNS rebinding) is not "same origin" to it (contract section 6).
+ * Refuses requests for foreign hosts, on a loopback bind and wherever allowed hosts are configured, against DNS rebinding
+ * (contract section 6).
  */
 export function hostCheck(config: Pick<HttpConfig, "loopback" | "allowedHosts">): HostCheck {
   const closed = config.loopback || config.allowedHosts.length > 0;
   const isOwn = ownHosts(config);
-  // The host of the last request that passed: nearly every client sends the same one all the time.
+  // The last host that passed: nearly all clients send the same one.
   let known: string | undefined;
   return (message) => {
     if (hasSecondHost(message.rawHeaders)) return twoHosts();
     const host = requestHost(message);
     if (host === known && host !== undefined) return null;
     if (host === undefined) {
-      // A request of HTTP/1.1 must have one (RFC 9112 section 3.2), and browsers, who could be tricked, always send it.
+      // HTTP/1.1 requires it (RFC 9112 section 3.2), and browsers, the only rebinding victims, always send it.
       return message.httpVersion === "1.0" && (!closed || isForAnyHost(message)) ? null : missingHost();
     }
     if (closed && !isOwn(host)) return isForAnyHost(message) ? null : foreignHost();
@@ -32,18 +32,18 @@ export function hostCheck(config: Pick<HttpConfig, "loopback" | "allowedHosts">)
   };
 }
 
-/** Tells whether a host, with or without a port, is a loopback name or an allowed one. */
+/** Returns a test for loopback and allowed hosts, with or without a port. */
 export function ownHosts({ allowedHosts }: Pick<HttpConfig, "allowedHosts">): (host: string) => boolean {
   const allowed = new Set(allowedHosts.map((name) => name.toLowerCase()));
   return (host) => {
     const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host.toLowerCase()) ?? [];
-    // A name may end with the root's dot (RFC 1034 section 3.1).
+    // Names may end with a dot (RFC 1034 section 3.1).
     const name = bracketed ?? plain?.replace(/\.$/, "");
     return name !== undefined && (isLoopbackName(name) || allowed.has(name));
   };
 }
 
-/** The host that is asked for; that of an absolute request target goes first (RFC 9112 section 3.2.2). */
+/** Returns the requested host; an absolute request target wins (RFC 9112 section 3.2.2). */
 export function requestHost(message: IncomingMessage): string | undefined {
   const target = message.url ?? "";
   if (!target.startsWith("/") && target.includes("://")) {
@@ -52,7 +52,7 @@ export function requestHost(message: IncomingMessage): string | undefined {
   return message.headers.host;
 }
 
-/** Whether the field stands more than once: whoever stands before this server may have read the other one (RFC 9112 section 3.2). */
+/** Returns true if the field was sent twice: a proxy may have used the other value (RFC 9112 section 3.2). */
 function hasSecondHost(rawHeaders: readonly string[]): boolean {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

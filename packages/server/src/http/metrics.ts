@@ -1,6 +1,6 @@
-// Requests counted by operation and class of status. A request adds to plain numbers, which become samples when they are
-// scraped: prom-client's own bookkeeping costs a tenth of an answer that is sent from memory. Every label is bounded by the
-// routes of the service, never by what a client sends (metrics.test.ts shows the bound).
+// Counts requests by operation and status class. Requests add to plain numbers that become samples when scraped, because
+// prom-client's bookkeeping costs a tenth of an answer from memory. Labels are bounded by the routes, never by client input
+// (metrics.test.ts).
 
 import {
   Counter,
@@ -10,25 +10,25 @@ import {
   type Registry,
 } from "prom-client";
 
-/** The route of requests that no route matches. */
+/** Route label of unmatched requests. */
 export const NO_ROUTE = "(none)";
 
 export interface HttpMetrics {
-  /** Counts an answer. `route` is the pattern of the path, never the path itself; `milliseconds` is how long it took. */
+  /** Counts an answer. `route` is the pattern, never the path; `milliseconds` its duration. */
   answered(method: string, route: string, status: number, milliseconds: number): void;
 }
 
 const DURATION = "colloquy_http_request_duration_seconds";
-/** Upper bounds of the histogram, in seconds. Each costs a series for every operation. */
+/** Upper bounds of the histogram, in seconds. Each costs one series per operation. */
 const BOUNDS = [0.005, 0.025, 0.1, 0.5, 2.5, 10] as const;
 type OperationLabel = "method" | "route";
 
-/** What is known of one operation. */
+/** Counts of one operation. */
 interface Cell {
   readonly labels: Readonly<Record<OperationLabel, string>>;
   /** Answers by the first digit of their status. */
   readonly families: number[];
-  /** Answers by bucket, the last one for what took longer than every bound. */
+  /** Answers by bucket; the last one is above every bound. */
   readonly buckets: number[];
   seconds: number;
 }
@@ -52,7 +52,7 @@ export function createHttpMetrics(register: Registry): HttpMetrics {
   register.registerMetric(new CellHistogram(all));
   return {
     answered(method, route, status, milliseconds) {
-      // HEAD is GET without its body. Where no route is, the method is whatever the client made up.
+      // HEAD counts as GET. Without a route the client may invent the method.
       const counted = route === NO_ROUTE ? "any" : method === "HEAD" ? "GET" : method;
       const cell = cells.get(route)?.get(counted) ?? addCell(counted, route);
       const family = Math.trunc(status / 100);
@@ -75,7 +75,7 @@ export function createHttpMetrics(register: Registry): HttpMetrics {
   }
 }
 
-/** A histogram that reads its samples from the cells. */
+/** Histogram over the cells. */
 class CellHistogram extends Histogram<OperationLabel | "le"> {
   readonly #cells: readonly Cell[];
 
@@ -84,7 +84,7 @@ class CellHistogram extends Histogram<OperationLabel | "le"> {
     this.#cells = cells;
   }
 
-  /** What both of prom-client's formats are made from; not in its types. */
+  /** Source of both of prom-client's formats; missing in its types. */
   async getForPromString(): Promise<object> {
     return {
       name: DURATION,

@@ -1,8 +1,8 @@
-// What the generator of the document does not say, or says too strictly.
+// Completes the generated OpenAPI document and relaxes what is too strict.
 
 import { EXAMPLE_SESSION } from "./documented.ts";
 
-/** The parts of an OpenAPI 3.1 document that are looked at here. */
+/** The used parts of an OpenAPI 3.1 document. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Record<string, unknown>; headers?: object };
@@ -25,12 +25,12 @@ interface Schema {
   readonly format?: string;
 }
 
-/** Where a header of answers stands: in every answer, in those of these statuses, or in the good ones of these operations. */
+/** Answers that carry a header: all, those of these statuses, or successful ones of these operations. */
 interface DocumentedHeader {
   readonly description: string;
   readonly statuses?: readonly string[];
   readonly operations?: readonly string[];
-  /** Whether it stands in each of them. */
+  /** True if each of them carries it. */
   readonly required?: boolean;
 }
 
@@ -77,15 +77,15 @@ const HEADERS: Readonly<Record<string, DocumentedHeader>> = {
   },
 };
 
-/** Completes a generated document. The answer shares nothing with `generated`. */
+/** Returns a completed deep copy of a generated document. */
 export function completeDocument(generated: object): OpenApiDocument {
-  // Objects of answers may have more fields one day: changes are additive.
+  // Responses may gain fields: changes are additive.
   const document = JSON.parse(JSON.stringify(generated), (key, value: unknown) =>
     key === "additionalProperties" && value === false ? undefined : value,
   ) as OpenApiDocument;
   for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
     relaxBody(operation);
-    // The generator leaves examples out where a value is changed as it is read: ids go to lower case.
+    // The generator omits examples of transformed values, such as lower-cased ids.
     for (const parameter of operation.parameters ?? []) {
       if (parameter.schema.format === "uuid") parameter.example ??= EXAMPLE_SESSION;
     }
@@ -113,7 +113,7 @@ function headersOf(operation: string, status: string): object {
   return Object.fromEntries(names.map(([name]) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** Says which schema an event has by its `type`, for generators of clients. */
+/** Adds the discriminator `type` of events, for client generators. */
 function discriminate({ components }: OpenApiDocument): void {
   const union = components.schemas["UpdateEvent"] as { anyOf?: { $ref: string }[] } | undefined;
   if (union?.anyOf === undefined) return;
@@ -126,7 +126,7 @@ function discriminate({ components }: OpenApiDocument): void {
   components.schemas["UpdateEvent"] = { ...rest, oneOf: anyOf, discriminator };
 }
 
-/** A body that may be null may be absent, which the generator has no word for. */
+/** Makes nullable bodies optional, which the generator cannot express. */
 function relaxBody({ requestBody }: Operation): void {
   if (requestBody === undefined) return;
   for (const media of Object.values(requestBody.content)) {
@@ -139,7 +139,7 @@ function relaxBody({ requestBody }: Operation): void {
   }
 }
 
-/** The generator names each schema twice, for requests and for answers: what no operation leads to goes. */
+/** Removes unused schemas: the generator emits each for requests and for responses. */
 function dropUnused({ paths, components }: OpenApiDocument): void {
   const used = new Set<string>();
   const follow = (value: object): void => {

@@ -1,4 +1,4 @@
-// What the document says about an operation beside its schemas: one place for headers and refusals that many operations share.
+// Headers and refusals that many operations share in the OpenAPI document.
 
 import { SessionId } from "@colloquy/protocol";
 import { z } from "zod";
@@ -31,11 +31,11 @@ interface RefusalSchema {
   readonly content: Readonly<Record<typeof PROBLEM_TYPE, { readonly schema: typeof Problem }>>;
 }
 
-/** What any request may be answered, whatever it asks for: 403 is for foreign hosts and origins. */
+/** Refusals of any request; 403 is for foreign hosts and origins. */
 const ANYWHERE = [400, 403, 408, 417, 431, 500] as const;
 type Anywhere = (typeof ANYWHERE)[number];
 
-/** The refusals of an operation, by status, those that belong to all included. */
+/** Returns the refusals of an operation by status, including the shared ones. */
 export function refusals<Status extends Refusal>(
   ...statuses: readonly Status[]
 ): Record<Status | Anywhere, RefusalSchema> {

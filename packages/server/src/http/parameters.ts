@@ -1,4 +1,4 @@
-// Parameters that several operations take: how they are read, and what the document says about them.
+// Parameters that several operations share: parsing and documentation.
 
 import { SessionId, UserState } from "@colloquy/protocol";
 import { z } from "zod";
@@ -22,7 +22,7 @@ export const PublicKey = text()
     return invalid(context, "must be a wallet address: 1 to 128 printable characters without white space");
   });
 
-/** Only `default` passes; the name is checked against the keys before anything else (`app-access.ts`). */
+/** Only `default` passes here; `app-access.ts` checks other names against the key first. */
 export const AppName = text()
   .max(APP_NAME_MAX, `must be at most ${APP_NAME_MAX} characters`)
   .meta({ description: "Target App; `default` when absent", examples: ["default"] });
@@ -31,7 +31,7 @@ export const ClientId = text()
   .regex(/^[^\p{Cc}]{1,128}$/u, `must be 1 to ${CLIENT_ID_MAX} characters without control characters`)
   .meta({ description: "Client identifier for scoped secrets", examples: ["web-7"] });
 
-/** A parameter that may be absent. An empty one counts as absent (contract section 6): clients send what a form holds. */
+/** An optional parameter. Empty counts as absent (contract section 6), because clients send empty form fields. */
 export function optional<Parameter extends z.ZodType>(parameter: Parameter) {
   return z.preprocess((sent) => (sent === "" ? undefined : sent), parameter.optional()).optional();
 }
@@ -41,7 +41,7 @@ const USER_STATE_DESCRIPTION =
 
 const { $schema: _, ...USER_STATE_SCHEMA } = z.toJSONSchema(UserState, { io: "input" });
 
-/** User state as JSON text, as it stands in a query. */
+/** User state as JSON text in a query. */
 export const UserStateText = text()
   .meta({
     description: `JSON object. ${USER_STATE_DESCRIPTION}`,
@@ -51,7 +51,7 @@ export const UserStateText = text()
   })
   .transform(readUserStateText);
 
-/** User state as it stands in a body: the object itself, or its JSON text. */
+/** User state in a body: an object, or its JSON text. */
 export const UserStateField = z
   .unknown()
   .meta({ description: USER_STATE_DESCRIPTION, anyOf: [USER_STATE_SCHEMA, { type: "string" }] })
@@ -59,7 +59,7 @@ export const UserStateField = z
     return typeof value === "string" ? readUserStateText(value, context) : asUserState(value, context);
   });
 
-/** A whole number in a query, from 1 to `most`. */
+/** An integer in a query, from 1 to `most`. */
 export function limitUpTo(most: number, description: string): z.ZodType<number, string> {
   return text()
     .meta({ description, type: "integer", minimum: 1, maximum: most })
@@ -78,7 +78,7 @@ function readUserStateText(json: string, context: z.core.$RefinementCtx): JsonOb
   return asUserState(parsed.value, context);
 }
 
-/** Answers the value itself: zod's copy of it would lose a key `__proto__`. */
+/** Returns the value itself: zod's copy would lose a key `__proto__`. */
 function asUserState(value: unknown, context: z.core.$RefinementCtx): JsonObject {
   if (!isJsonObject(value)) return invalid(context, "must be a JSON object");
   const [issue] = UserState.safeParse(value).error?.issues ?? [];

@@ -1,4 +1,4 @@
-// Every failure becomes one shape on the wire: application/problem+json (RFC 9457; contract section 6).
+// Turns every failure into application/problem+json (RFC 9457; contract section 6).
 
 import { STATUS_CODES } from "node:http";
 import type { Problem } from "@colloquy/protocol";
@@ -7,7 +7,7 @@ import { InvalidRequest, ServiceError } from "../core/errors.ts";
 
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** Bytes of a request body that are read at most, and of that of a chat (contract section 6). */
+/** Maximum bytes of a request body, and of a chat's (contract section 6). */
 export const BODY_MAX_BYTES = 64 * 1024;
 export const CHAT_BODY_MAX_BYTES = 256 * 1024;
 
@@ -15,8 +15,7 @@ const INTERNAL_DETAIL =
   "Something went wrong on our side. Send the request again; if it keeps failing, report it with the request_id.";
 
 /**
- * The failure as it is shown. What is no ServiceError and not one of the framework's refusals is a 500 whose cause
- * nobody outside learns.
+ * Returns the public form of a failure. Anything but a ServiceError or a refusal of the framework is a 500 without its cause.
  */
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
@@ -27,10 +26,10 @@ export function toServiceError(thrown: unknown): ServiceError {
   return new ServiceError(500, "internal_error", INTERNAL_DETAIL, { cause: thrown });
 }
 
-/** The body of a failure's answer. */
+/** Returns the body of a failure. */
 export function problemBytes(error: ServiceError, requestId: string): Buffer {
   const problem: Problem = {
-    // "about:blank": the problem has no more meaning than its status; `code` says the rest (RFC 9457 section 4.2.1).
+    // "about:blank": the status is the type; `code` adds detail (RFC 9457 section 4.2.1).
     type: "about:blank",
     title: STATUS_CODES[error.status] ?? "Error",
     status: error.status,
@@ -53,14 +52,14 @@ function refusedByFramework(error: FastifyError): ServiceError | null {
         "The path holds a percent-encoding that is not two hexadecimal digits or not UTF-8.",
       );
     default:
-      // Broken off while its body was read, a length that is wrong, and the like.
+      // Aborted body, wrong length, and similar.
       return error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
         ? new InvalidRequest("request_invalid", `The request could not be read: ${error.message}`)
         : null;
   }
 }
 
-/** 413, which Fastify decides by `Content-Length` or while it reads: nothing of such a body is parsed. */
+/** 413: Fastify decides by `Content-Length` or while reading; such a body is never parsed. */
 export function bodyTooLarge(): ServiceError {
   const [most, chat] = [BODY_MAX_BYTES / 1024, CHAT_BODY_MAX_BYTES / 1024];
   return new ServiceError(

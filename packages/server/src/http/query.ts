@@ -1,17 +1,17 @@
-// A strict reader of query strings. The usual ones guess: they keep broken escapes, take the last of several values,
-// and turn `a[b]` into objects. Here a query says exactly one thing or is a 400 (contract section 6).
+// A strict parser of query strings. Others keep broken escapes, take the last of several values, and turn `a[b]` into objects;
+// here an ambiguous query is a 400 (contract section 6).
 
 import { isCleanText } from "../core/text.ts";
 import { InvalidRequest } from "../core/errors.ts";
 
-/** Values by name. A name that was sent more than once has all its values, so that whoever reads it can refuse. */
+/** Values by name. A repeated name has all its values, so that its reader can refuse. */
 export type Query = Readonly<Record<string, string | readonly string[]>>;
 
-/** Every request without a query has this one. */
+/** Shared by all requests without a query. */
 export const EMPTY_QUERY: Query = Object.freeze(Object.create(null) as Query);
 
 /**
- * The query of a request target, whose path is checked on the way.
+ * Parses the query of a request target and checks its path.
  * @throws InvalidRequest when an escape is broken, the text is not clean, or there is a fragment (RFC 9112 section 3.2)
  */
 export function readTarget(target: string): Query {
@@ -27,7 +27,7 @@ export function readTarget(target: string): Query {
   return parseQuery(target.slice(end + 1));
 }
 
-/** Reads `application/x-www-form-urlencoded` text (WHATWG URL standard section 5.1), but repairs nothing. */
+/** Parses `application/x-www-form-urlencoded` text (WHATWG URL standard section 5.1) without repairing anything. */
 function parseQuery(text: string): Query {
   const query = Object.create(null) as Record<string, string | string[]>;
   for (const pair of text.split("&")) {

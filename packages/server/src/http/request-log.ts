@@ -7,32 +7,32 @@ import type { HttpMetrics } from "./metrics.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** When the request was first looked at, on the monotonic clock; `UNTIMED` for one that is answered at once. */
+    /** Start on the monotonic clock; `UNTIMED` for requests answered at once. */
     startedAt: number;
   }
 }
 
-/** All that the edge needs of the clock. */
+/** The part of the clock that the edge uses. */
 export type Stopwatch = Pick<Clock, "monotonic">;
 
-/** What `startedAt` is before the clock was read. A reading costs a hundredth of an answer from memory, which takes no time to speak of. */
+/** `startedAt` before the clock was read. Reading it costs one percent of an answer from memory. */
 export const UNTIMED = -1;
 
-/** An answer that took longer, in milliseconds, is worth a line, unless the client asked to wait. */
+/** Answers slower than this many milliseconds are logged, unless the client asked to wait. */
 const SLOW_MS = 1000;
-/** One answer of this many is logged at debug level. A line for each would double what a request costs. */
+/** One in this many answers is logged at debug level. Logging each would double the cost of a request. */
 const SAMPLE = 1000;
 
 export interface RequestLog {
-  /** Notes when a request began. */
+  /** Records the start of a request. */
   started(request: FastifyRequest): void;
-  /** Notes that an answer begins. `route` is the pattern of the path; `waited` when the client asked for the delay. */
+  /** Records the start of an answer. `route` is the pattern; `waited` is true if the client asked for the delay. */
   answered(request: FastifyRequest, route: string, status: number, waited: boolean): void;
-  /** Logs a failure of ours with its cause. */
+  /** Logs an internal failure with its cause. */
   failed(request: FastifyRequest, route: string, error: ServiceError): void;
 }
 
-/** Keeps count of answers and logs the few that matter: no text, no query, no key, no whole session id. */
+/** Counts answers and logs the few that matter, without text, query, keys and whole session ids. */
 export function createRequestLog(metrics: HttpMetrics, logger: Logger, clock: Stopwatch): RequestLog {
   let count = 0;
   return {

@@ -1,5 +1,4 @@
-// One schema validates and documents. This turns the first thing it finds wrong into a sentence that names the
-// parameter and says what is right.
+// One schema validates and documents. Turns its first problem into a sentence that names the parameter and the valid values.
 
 import type { FastifySchemaCompiler } from "fastify";
 import type { z } from "zod";
@@ -13,8 +12,7 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Validates the query, path and body of a request. Headers are read by name in `headers.ts`, which knows what is
- * special about each; their schemas are for the document.
+ * Validates the query, path and body of a request. `headers.ts` reads headers; their schemas only document.
  */
 export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart = "" }) => {
   const place = PLACES[httpPart];
@@ -23,14 +21,14 @@ export const compileValidator: FastifySchemaCompiler<z.ZodType> = ({ schema, htt
     const result = schema.safeParse(sent);
     return result.success ? { value: result.data } : { error: refusal(place, sent, result.error) };
   };
-  // Most requests have no query: what is to be said of that one is found out once.
+  // Most requests have no query: validate the empty one once.
   let ofNone: Validated | null = null;
   return (sent: unknown) => (sent === EMPTY_QUERY ? (ofNone ??= validate(EMPTY_QUERY)) : validate(sent));
 };
 
 type Validated = { readonly value: unknown } | { readonly error: InvalidRequest };
 
-/** Values are validated, never changed on their way out: response schemas are for the document. */
+/** Response schemas only document; answers are not changed. */
 export function compileSerializer(): (value: unknown) => string {
   return JSON.stringify;
 }
@@ -55,7 +53,7 @@ function refusal(place: string, sent: unknown, error: z.ZodError): InvalidReques
   return new InvalidRequest("parameter_invalid", `${subject} ${expectation(issue)}.`);
 }
 
-/** Schemas word their messages as "must …"; zod's own words are for what they left to it. */
+/** Schemas phrase their messages as "must …"; zod's own are the fallback. */
 function expectation(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith("must ")) return issue.message;
   return issue.code === "invalid_type" ? `must be a ${issue.expected}` : `is not right: ${issue.message}`;

@@ -7,7 +7,7 @@ import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Actions"];
 
-/** In any case, as ids of sessions. */
+/** Accepted in any case, like session ids. */
 const ActionPath = z.object({
   id: z.string().toLowerCase().meta({ description: "Id of the action", format: "uuid" }),
 });

@@ -23,7 +23,7 @@ const ClientAndSlot = Client.extend({
     .meta({ description: "Slot to empty; all of them when absent", examples: ["ALCHEMY_KEY"] }),
 });
 
-/** What may stand in it depends on the App: the service says what is wrong, in words that hold no value. */
+/** Valid names depend on the App, so the service checks them; its errors contain no values. */
 const Values = z.record(z.string(), z.unknown()).meta({
   description: "Values by slot",
   additionalProperties: { type: "string", minLength: 1, maxLength: SECRET_MAX },
@@ -39,7 +39,7 @@ const Removed = z
   .object({ removed: z.int().meta({ description: "How many slots were set" }) })
   .meta({ examples: [{ removed: 1 }] });
 
-/** Secrets of an App's clients (contract section 4): they go in, and never come out again. */
+/** Secrets of an App's clients (contract section 4), which are never returned. */
 export function secretRoutes(app: HttpApp, parts: RouteParts): void {
   const admit = admission(parts);
   list(app, parts, admit);
@@ -47,7 +47,7 @@ export function secretRoutes(app: HttpApp, parts: RouteParts): void {
   remove(app, parts, admit);
 }
 
-/** Answers the App that a request may use. */
+/** Returns the App that the request may use. */
 type Admit = (
   request: FastifyRequest,
   query: { readonly app?: string | undefined; readonly client_id: string },
@@ -63,8 +63,8 @@ function admission({ access, admission, config }: RouteParts): Admit {
 }
 
 /**
- * The default App has no key that could tell its operator from anybody else, and a client id is no secret: whoever reaches the service
- * could take away or replace what others have set. So its secrets are for those on this machine.
+ * The default App has no key and client ids are no secrets, so anybody who reaches the service could replace others' secrets. Its
+ * secrets are for local clients only.
  */
 function keyNeeded(): ServiceError {
   return new ServiceError(
@@ -114,7 +114,7 @@ function set(app: HttpApp, { services, access }: RouteParts, admit: Admit): void
     },
     async (request, reply) => {
       const name = await admit(request, request.query);
-      // What the body parser has read is JSON.
+      // The body parser only yields JSON.
       const values = request.body as JsonObject;
       return reply.send([...(await services.secrets.set(name, request.query.client_id, values))]);
     },

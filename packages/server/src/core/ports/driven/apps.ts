@@ -1,4 +1,4 @@
-// Apps at run time: what sessions and turns need to know of them. An App's name is part of the wire; what it may use is not.
+// What sessions and turns need of Apps at run time.
 
 import type { AppDescriptor } from "@colloquy/protocol";
 import type { AppSettings } from "../../app-settings.ts";
@@ -6,13 +6,13 @@ import type { AppSettings } from "../../app-settings.ts";
 export interface AppDefinition extends AppSettings {
   readonly name: string;
   readonly models: readonly [string, ...string[]];
-  /** What the list of Apps shows. */
+  /** Slots shown in the list of Apps. */
   readonly descriptor: AppDescriptor;
 }
 
 export interface AppCatalog {
   /** `default` first, the others in the order of the configuration. */
   names(): readonly string[];
-  /** The App, the same object until the configuration is replaced; `null` when there is none of that name (any more). */
+  /** Returns the App, the same object until the configuration is replaced; `null` if there is none of that name. */
   get(name: string): AppDefinition | null;
 }

@@ -1,4 +1,4 @@
-/** What is in this process at the moment. */
+/** Current measurements of this process. */
 export interface ProcessGauges {
   liveSessions(): number;
   /** Bytes. */

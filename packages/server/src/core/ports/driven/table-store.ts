@@ -1,7 +1,7 @@
-// A store as its tables, row by row, for what moves data between stores. Whatever a later migration adds is here by itself, because tables
-// and columns come from the schema. Rules about sessions do not hold here: whoever writes through this port has to keep them.
+// A store as tables and rows, for moving data between stores. Tables and columns come from the schema, so new ones are included.
+// This port enforces no rules about sessions; its callers must.
 
-/** What stands in a column; what is true or false is 1 or 0, JSON is text. */
+/** Value of a column; booleans are 1 or 0, JSON is text. */
 export type Cell = string | number | null;
 
 /** Cells in the order of the table's columns. */
@@ -10,22 +10,22 @@ export type TableRow = readonly Cell[];
 export interface Column {
   readonly name: string;
   readonly kind: "number" | "text";
-  /** Whether it may be `null`. */
+  /** True if it may be `null`. */
   readonly isOptional: boolean;
 }
 
 export interface Table {
   readonly name: string;
   readonly columns: readonly Column[];
-  /** Names of the columns of its primary key, in the order of that. */
+  /** Columns of the primary key, in order. */
   readonly key: readonly string[];
 }
 
 /** Part of a table, in the order of its key: numbers by their value, texts by their bytes. */
 export interface Extract {
-  /** Cells of the key behind which it begins, `null` for the beginning. */
+  /** Key after which the page begins, `null` for the first page. */
   readonly after: TableRow | null;
-  /** Rows at most, and about how many characters; at least one row, if there is one. */
+  /** Maximum rows and approximate maximum characters; a page holds at least one row if any is left. */
   readonly rows: number;
   readonly characters: number;
   /** Only rows that have this value in this column. */
@@ -37,7 +37,7 @@ export interface Where {
   readonly value: Cell;
 }
 
-/** What is known of a move into this database. While it is unfinished, no server starts on the database. */
+/** State of a move into this database. No server starts on it until the move is finished. */
 export interface MoveNote {
   readonly isFinished: boolean;
   readonly text: string;
@@ -45,43 +45,42 @@ export interface MoveNote {
 
 export interface TableReader {
   count(table: Table): Promise<number>;
-  /** No rows are the end. */
+  /** An empty page is the end. */
   extract(table: Table, part: Extract): Promise<readonly TableRow[]>;
-  /** The last number that each store-wide sequence gave out, 0 for none. */
+  /** The last value of each store-wide sequence, 0 for none. */
   sequences(): Promise<Readonly<Record<string, number>>>;
   moveNote(): Promise<MoveNote | null>;
 }
 
 export interface TableWriter extends TableReader {
-  /** Rejects when a row is there already. */
+  /** Rejects if a row exists. */
   insert(table: Table, rows: readonly TableRow[]): Promise<void>;
   /** Removes the rows with this value, `null` for all of them. */
   remove(table: Table, where: Where | null): Promise<void>;
-  /** Lets a sequence go on behind `number`, if it has not come so far. */
+  /** Advances a sequence to at least `number`. */
   raise(sequence: string, number: number): Promise<void>;
-  /** A number that was never given out before. */
+  /** Returns the next value of a sequence. */
   take(sequence: string): Promise<number>;
   noteMove(note: MoveNote): Promise<void>;
 }
 
 /**
- * What a database is opened for. `source`: data is moved out of it; no server may be running, and nobody writes meanwhile. `target`: data is
- * moved into it, maybe not for the first time; no server may be running. `alone`: something else that no server may see. `beside`: a server
- * may be running, as with every other command that administers.
+ * Purpose of opening a database. `source`: data moves out; no server may run and nobody writes. `target`: data moves in, perhaps
+ * continuing; no server may run. `alone`: no server may run. `beside`: a server may run.
  */
 export type TableAccess = "source" | "target" | "alone" | "beside";
 
 export interface TableStore {
-  /** Says it to a person, without a password: `sqlite:/data` or `postgres://host:5432/name`. */
+  /** Its name without a password: `sqlite:/data` or `postgres://host:5432/name`. */
   readonly place: string;
-  /** All that hold what a restart must not lose, without the store's own bookkeeping; by name. */
+  /** All tables whose data must survive a restart, by name, without the store's bookkeeping. */
   readonly tables: readonly Table[];
-  /** Reads one state of the database, which nobody changes meanwhile. */
+  /** Reads one consistent state of the database. */
   read<Result>(work: (reader: TableReader) => Promise<Result>): Promise<Result>;
-  /** Changes the database: all that `work` does, or nothing of it. */
+  /** Runs `work` in one transaction. */
   change<Result>(work: (writer: TableWriter) => Promise<Result>): Promise<Result>;
-  /** Rejects with a sentence for the person at the terminal when somebody else has the database in use. */
+  /** Rejects with a user-facing message if the database is in use. */
   refuseServed(): Promise<void>;
-  /** After many rows were written: what the database knows about its tables is brought up to date. */
+  /** Updates the database's statistics after many writes. */
   tidy(): Promise<void>;
 }
