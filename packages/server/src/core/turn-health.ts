@@ -1,13 +1,12 @@
-// What the service itself calls wrong: turns that stand still although they should not. Only told to operators; whatever can be mended, the
-// sweeps of leases and actions mend.
+// Detects stuck turns for operators. The sweeps of leases and actions repair what they can.
 
 import type { AdminSessionStatus } from "@colloquy/protocol";
 import { ranInAttempt } from "./decisions/run-time.ts";
 import type { SeenSession, SeenTurn } from "./ports/driven/admin-store.ts";
 
-/** Leases that have run out are swept each second: by then it should have happened. */
+/** Tolerance for expired leases, which are swept every second. */
 const SWEPT_MS = 5_000;
-/** What may come later than a limit says. */
+/** Tolerance for other limits. */
 const LATE_MS = 60_000;
 
 export interface HealthLimits {
@@ -16,8 +15,8 @@ export interface HealthLimits {
 }
 
 /**
- * A sentence about the first open turn of a session when it stands still, `null` when nothing is wrong or the turn has ended. `at` and
- * `changedAt`, when something last happened in the session, are on the store's clock, in milliseconds since the Unix epoch.
+ * Returns why the first open turn of a session is stuck, `null` if it is not. `at` and `changedAt` (the session's last change) are
+ * milliseconds since the Unix epoch on the store's clock.
  */
 export function whyStuck(
   seen: SeenTurn,
@@ -46,7 +45,7 @@ function whyStillWaiting(decideBy: number | null, at: number): string | null {
   return at - decideBy > LATE_MS ? "The time to decide is over, and it has not gone on." : null;
 }
 
-/** As `whyStuck` has it. */
+/** Returns the status shown to operators; `stuck` as in `whyStuck`. */
 export function sessionStatus(session: SeenSession, at: number, limits: HealthLimits): AdminSessionStatus {
   if (session.turn === null) return "idle";
   const { state, endedAt } = session.turn.turn;

@@ -1,5 +1,5 @@
-// OpenAPI 3.1 made from the schemas that validate, and the page that renders it. Both are made by plugins that must stand before
-// the routes, so the routes are described once more on an instance of their own that nobody can reach.
+// OpenAPI 3.1 from the validating schemas, and the page that renders it. Their plugins must be registered before the routes, so the
+// routes are described again on an unreachable instance.
 
 import { createHash } from "node:crypto";
 import swagger from "@fastify/swagger";
@@ -21,11 +21,11 @@ const ADMIN_KEY = {
 export interface Reference {
   /** The document, as JSON. */
   readonly document: Buffer;
-  /** The page, to be served beside the document and one level above `docs/scalar.js`. */
+  /** The page, served beside the document and one level above `docs/scalar.js`. */
   readonly page: string;
-  /** What the page may load and call (Content-Security-Policy): this server, nothing else. */
+  /** Content-Security-Policy of the page: this server only. */
   readonly policy: string;
-  /** What renders it. */
+  /** The renderer's script. */
   readonly script: string;
 }
 
@@ -65,7 +65,7 @@ export async function buildReference(parts: RouteParts, register: Registry): Pro
       url: "openapi.json",
       cdn: "docs/scalar.js",
       pageTitle: "Colloquy API",
-      // Nothing may leave the machine: no fonts, no proxy, no telemetry, no assistant of somebody else's.
+      // No external requests: no fonts, proxy, telemetry or assistant.
       withDefaultFonts: false,
       telemetry: false,
       hideClientButton: true,
@@ -83,7 +83,7 @@ export async function buildReference(parts: RouteParts, register: Registry): Pro
   return { document, page: page.body, policy: pagePolicy(page.body), script: script.body };
 }
 
-/** Allows the page's own script by its digest. Styles are set by the renderer as it goes. */
+/** Allows the page's own script by its digest; the renderer sets styles at run time. */
 function pagePolicy(page: string): string {
   const inline = /<script type="text\/javascript">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? "";
   const digest = createHash("sha256").update(inline).digest("base64");

@@ -1,17 +1,17 @@
-// Keys that open Apps (interface specification, "Authentication"; contract section 4), as the edge asks for them.
+// App keys as the edge checks them (interface specification, "Authentication"; contract section 4).
 
-/** What a good key opens. */
+/** A valid key. */
 export interface KeyGrant {
   readonly keyId: string;
   readonly apps: ReadonlySet<string>;
-  /** When the store was asked, in milliseconds on the monotonic clock: what it answered was true then or later. */
+  /** When the store was queried, on the monotonic clock in milliseconds; its answer held then or later. */
   readonly askedAt: number;
 }
 
 export interface AppKeys {
   /**
-   * What a key opens; `null` for one that is malformed, unknown, revoked or expired. A revocation, by whatever process, is seen within 5 s.
-   * Rejects with `Unavailable` when the store fails.
+   * Returns what a key opens, `null` if it is malformed, unknown, revoked or expired. Sees revocations by any process within 5 s.
+   * Rejects with `Unavailable` if the store fails.
    */
   check(key: string): Promise<KeyGrant | null>;
 }
