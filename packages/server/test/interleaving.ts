@@ -178,11 +178,11 @@ export class Interleaving {
 
   async #rename(session: Promised): Promise<void> {
     session.title = `title ${(this.#count += 1)}`;
-    await this.#service.conversations.rename(session.id, session.title);
+    await this.#service.threads.rename(session.id, session.title);
   }
 
   async #delete(session: Promised): Promise<void> {
-    await this.#service.conversations.remove(session.id);
+    await this.#service.threads.remove(session.id);
     Object.assign(session, { texts: [], sealed: [], title: null });
     // The id begins a new life at once; a reader of the old one has been told.
     await this.#service.snapshot(session.id);

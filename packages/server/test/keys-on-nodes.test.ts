@@ -96,7 +96,7 @@ describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
     const stream = await open(id, key);
     isAway = true;
     await administration.revoke(key.id);
-    await here.conversations.rename(id, "heard");
+    await here.threads.rename(id, "heard");
     await until(() => stream.text.includes("heard"));
     await cluster.pass(asked + WITHIN_MS - 1 - cluster.clock.monotonic());
     expect(stream.ended).toBeNull();

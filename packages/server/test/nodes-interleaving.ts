@@ -184,12 +184,12 @@ export class NodesInterleaving {
 
   async #rename(session: Promised, node: TestService): Promise<void> {
     session.title = `title ${(this.#count += 1)}`;
-    await node.conversations.rename(session.id, session.title);
+    await node.threads.rename(session.id, session.title);
   }
 
   /** The id begins a new life at once, on another node; a reader of the old one has been told, or will be. */
   async #delete(session: Promised, node: TestService): Promise<void> {
-    await node.conversations.remove(session.id);
+    await node.threads.remove(session.id);
     Object.assign(session, { texts: [], sealed: [], title: null });
     const { messages } = await this.#node(this.#count % NODES).snapshot(session.id);
     this.#expect("messages of a new life", messages, []);

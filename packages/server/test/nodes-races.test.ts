@@ -89,7 +89,7 @@ describe.skipIf(await isWithoutPostgres())("a node that has not heard of another
     const [a, b] = await started({ beforeCall });
     const id = newId();
     await b.snapshot(id);
-    await a.conversations.rename(id, "from a");
+    await a.threads.rename(id, "from a");
     await b.say(id, "go");
     expect(failures).toBe(1);
     expect((await b.model.next()).prompt.join()).toContain("go");
@@ -99,7 +99,7 @@ describe.skipIf(await isWithoutPostgres())("a node that has not heard of another
     const [a, b] = await started();
     const id = newId();
     const old = await read(b, id);
-    await a.conversations.remove(id);
+    await a.threads.remove(id);
     await a.say(id, "anew");
     const next = await read(b, id);
     await cluster.pass(2_000);

@@ -42,13 +42,13 @@ describe.skipIf(await isWithoutPostgres())("nodes", () => {
       expect((await same()).is_processing).toBe(true);
       await b.say(id, "two");
       expect(lines((await same()).messages)).toEqual(["user complete: one", "user queued: two"]);
-      await b.conversations.rename(id, "from b");
+      await b.threads.rename(id, "from b");
       expect((await a.snapshot(id)).title).toBe("from b");
-      await a.conversations.rename(id, "from a");
+      await a.threads.rename(id, "from a");
       expect((await b.snapshot(id)).title).toBe("from a");
       await b.conversations.interrupt(id, null);
       expect((await same()).is_processing).toBe(false);
-      await a.conversations.remove(id);
+      await a.threads.remove(id);
       expect((await same()).messages).toEqual([]);
       await b.say(id, "anew");
       await until(async () => (await a.snapshot(id)).title === "anew");

@@ -92,7 +92,7 @@ describe("a configuration that is replaced", () => {
     const { model, messages } = await service.snapshot(id);
     expect(model).toBe("demo/assistant");
     expect(messages.at(-1)?.content).toContain("demo");
-    expect(await service.conversations.listModels(wanted(), null)).toEqual(["demo/assistant"]);
+    expect(await service.models.listModels(wanted(), null)).toEqual(["demo/assistant"]);
   });
 });
 
@@ -121,19 +121,19 @@ describe("an App that is taken out", () => {
     (await service.model.next()).say("hi").finish();
     await idle();
     reload(null);
-    const { conversations } = service;
+    const { conversations, models, threads } = service;
     const unknown = { status: 401, code: "app_key_invalid" };
     await expect(say("again")).rejects.toMatchObject(unknown);
     const choice = { ...wanted(), rig: MODEL, utilityModel: null };
-    await expect(conversations.setModel(choice, null)).rejects.toMatchObject(unknown);
+    await expect(models.setModel(choice, null)).rejects.toMatchObject(unknown);
     await expect(service.say(id, "as another")).rejects.toMatchObject({ status: 409, code: "app_mismatch" });
-    await expect(conversations.listModels(wanted(), null)).rejects.toMatchObject(unknown);
+    await expect(models.listModels(wanted(), null)).rejects.toMatchObject(unknown);
     await service.evict();
     expect((await service.snapshot(id)).messages).toHaveLength(2);
     expect((await recordsOf(service, id, null, 10)).map(({ content }) => content)).toEqual(["hello", "hi"]);
     expect(await conversations.interrupt(id, null)).toBeDefined();
-    expect(await conversations.rename(id, "Mine")).toMatchObject({ title: "Mine" });
-    await conversations.remove(id);
+    expect(await threads.rename(id, "Mine")).toMatchObject({ title: "Mine" });
+    await threads.remove(id);
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 

@@ -53,10 +53,10 @@ interface ChatOptions {
 
 /** The records of one page. */
 export async function recordsOf(
-  { conversations }: Pick<TestService, "conversations">,
-  ...query: Parameters<TestService["conversations"]["messages"]>
+  { threads }: Pick<TestService, "threads">,
+  ...query: Parameters<TestService["threads"]["messages"]>
 ): Promise<readonly PersistedMessage[]> {
-  const { records } = await conversations.messages(...query);
+  const { records } = await threads.messages(...query);
   return (await Array.fromAsync(records)).flat();
 }
 

@@ -40,7 +40,7 @@ async function fullSession(): Promise<RecordingSink> {
   const sink = new RecordingSink();
   const include = new Set(["tools", "messages", "state"] as const);
   await service.feed.open({ sessionId: ID, access: FOR_ANYBODY, include, lastEventId: null }, sink, null);
-  await service.conversations.create(ID, "0xa", null);
+  await service.threads.create(ID, "0xa", null);
   await service.say(ID, "one", { publicKey: "0xb", userState: { evm: { chain_id: 1 } } as never });
   (await service.model.next())
     .say("Let me see.")
@@ -110,13 +110,13 @@ describe("the published schemas", () => {
 
   it("describe threads, records and the answer to a choice of model", async () => {
     await fullSession();
-    const { conversations } = service;
-    const thread = await conversations.thread(ID);
+    const { models, threads } = service;
+    const thread = await threads.get(ID);
     expect(Thread.strict().parse(thread)).toEqual(thread);
     for (const record of await recordsOf(service, ID, null, 100)) {
       expect(PersistedMessage.strict().parse(record)).toEqual(record);
     }
-    const chosen = await conversations.setModel(
+    const chosen = await models.setModel(
       { ...NO_APP_NAMED, sessionId: ID, rig: MODEL, utilityModel: null },
       null,
     );

@@ -44,7 +44,7 @@ describe("an operator's interrupt", () => {
       before = (method) => {
         if (method !== "turns.interrupt") return undefined;
         before = () => undefined;
-        const removed = isResident ? service.store.sessions.remove(id) : service.conversations.remove(id);
+        const removed = isResident ? service.store.sessions.remove(id) : service.threads.remove(id);
         void removed.then(() => deleted.resolve());
         return deleted.promise;
       };

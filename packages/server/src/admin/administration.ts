@@ -1,6 +1,6 @@
 // Assembles the admin service for the HTTP routes.
 
-import type { ConversationService } from "../core/ports/driving/services.ts";
+import type { ConversationService, ThreadService } from "../core/ports/driving/services.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import type { KeyService } from "../core/ports/driving/key-service.ts";
 import { listApps, type AdminAppsOptions } from "./apps.ts";
@@ -11,29 +11,27 @@ import { toAdminKey, toIssuedKey } from "./wire.ts";
 
 export interface AdministrationOptions extends OverviewOptions {
   readonly limits: AdminSessionsOptions["limits"];
-  readonly conversations: Pick<ConversationService, "messages" | "remove"> & {
-    /** Does nothing if the session does not exist; never creates one. */
-    interruptExisting(sessionId: string): Promise<void>;
-  };
+  readonly conversations: Pick<ConversationService, "interruptExisting">;
+  readonly threads: Pick<ThreadService, "messages" | "remove">;
   readonly catalog: AdminAppsOptions["catalog"];
   readonly tools: AdminAppsOptions["tools"];
   readonly keys: KeyService;
 }
 
 export function createAdministration(options: AdministrationOptions): AdminService {
-  const { conversations, catalog, tools, keys, limits } = options;
+  const { conversations, threads, catalog, tools, keys, limits } = options;
   const store = options.store.admin;
   const stored = { store, limits };
   return {
     overview: createOverview(options),
     sessions: (query) => listSessions(stored, query),
     session: (id, page) => seeSessionWithTurns(stored, id, page),
-    messages: (id, after, limit) => conversations.messages(id, after, limit),
+    messages: (id, after, limit) => threads.messages(id, after, limit),
     interrupt: async (id) => {
       await conversations.interruptExisting(id);
       return await seeSession(stored, id);
     },
-    remove: (id) => conversations.remove(id),
+    remove: (id) => threads.remove(id),
     apps: () => listApps({ store, catalog, keys, tools }),
     usage: (query) => reportUsage({ store }, query),
     latency: (query) => reportLatency({ store }, query),

@@ -343,7 +343,7 @@ describe("while a turn waits for a person", () => {
   it("a delete removes it with everything, and the next life knows nothing", async () => {
     await waiting();
     const [action] = await pending();
-    await service.conversations.remove(id);
+    await service.threads.remove(id);
     await expect(
       service.actions.decide(id, action!.id, { decision: "approve", result: null }),
     ).rejects.toMatchObject({ status: 404 });

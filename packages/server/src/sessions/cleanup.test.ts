@@ -94,8 +94,8 @@ describe("expiry", () => {
   });
 
   it.each([
-    ["get session", () => service.conversations.thread(id)],
-    ["list messages", () => service.conversations.messages(id, null, 10)],
+    ["get session", () => service.threads.get(id)],
+    ["list messages", () => service.threads.messages(id, null, 10)],
   ])(
     "counts %s as use, in memory and out of it, and notes it every five minutes at most",
     async (_what, ask) => {
@@ -116,8 +116,8 @@ describe("expiry", () => {
   );
 
   it.each([
-    ["get session", () => service.conversations.thread(id), "sessions.find"],
-    ["list messages", () => service.conversations.messages(id, null, 10), "sessions.messagePage"],
+    ["get session", () => service.threads.get(id), "sessions.find"],
+    ["list messages", () => service.threads.messages(id, null, 10), "sessions.messagePage"],
   ])(
     "answers %s with one read and no write if the store has its use noted lately",
     async (_what, ask, read) => {
@@ -211,8 +211,8 @@ describe("the cleanup", () => {
   });
 
   it("keeps the last events of a session, or those of 24 hours, whichever is more", async () => {
-    await service.conversations.create(id, "0xa", null);
-    for (let n = 1; n <= 30; n += 1) await service.conversations.rename(id, `title ${n}`);
+    await service.threads.create(id, "0xa", null);
+    for (let n = 1; n <= 30; n += 1) await service.threads.rename(id, `title ${n}`);
     const floor = async () => (await service.store.events.after(id, 0, 1))?.floor;
     await later(24 * HOUR - MINUTE);
     expect(await floor()).toBe(0);
@@ -266,7 +266,7 @@ describe("the cleanup", () => {
 
   it("goes by the store's clock, however wrong that of its own machine is", async () => {
     await service.snapshot(id);
-    for (let n = 1; n <= 30; n += 1) await service.conversations.rename(id, `title ${n}`);
+    for (let n = 1; n <= 30; n += 1) await service.threads.rename(id, `title ${n}`);
     const { store, registry, dispatcher, apps } = service;
     const clock = new ManualClock(service.clock.now() + 365 * 24 * HOUR);
     const events = { keepCount: 10, keepMs: HOUR };

@@ -151,7 +151,7 @@ describe("a chat", () => {
     await service.say(id, "hello", { publicKey: "first" });
     const snapshot = await service.say(id, "again", { publicKey: "second" });
     expect(snapshot.system_events.map(({ payload }) => payload["code"])).toEqual(["wallet_differs"]);
-    const page = await service.conversations.threads({
+    const page = await service.threads.list({
       publicKey: "first",
       opened: [],
       limit: 10,
@@ -259,7 +259,7 @@ describe("deleting", () => {
     const before = await service.say(id, "secret");
     const call = await service.model.next();
     call.say("streaming");
-    await service.conversations.remove(id);
+    await service.threads.remove(id);
     expect(call.options.abortSignal?.aborted).toBe(true);
     const fresh = await service.snapshot(id);
     expect(fresh.messages).toEqual([]);
@@ -271,8 +271,8 @@ describe("deleting", () => {
   it("makes those who wait for the session hear that it is gone", async () => {
     const waiting = service.say(id, "hello", { waitMs: 60_000 });
     await service.model.next();
-    await service.conversations.remove(id);
+    await service.threads.remove(id);
     await expect(waiting).rejects.toMatchObject({ status: 404, code: "session_deleted" });
-    await expect(service.conversations.thread(id)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.get(id)).rejects.toMatchObject({ status: 404 });
   });
 });

@@ -42,7 +42,7 @@ type SessionPosition = Pick<
 
 const NEVER = new AbortController().signal;
 
-export class Conversations {
+export class Conversations implements ConversationService {
   readonly #options: ConversationsOptions;
   readonly #answers: SettledAnswers;
 
@@ -52,14 +52,18 @@ export class Conversations {
   }
 
   async chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView> {
-    const { dispatcher, store } = this.#options;
+    const { dispatcher } = this.#options;
     const { sessionId, idempotencyKey: key } = request;
-    // What was accepted already adds nothing that waits.
-    const isRepeat = async () => key !== null && (await store.jobs.isKeyUsed(sessionId, key));
+    // A repeated chat adds no waiting turn.
+    const isRepeat = async () => key !== null && (await this.isRepeat(sessionId, key));
     if ((await dispatcher.isFull()) && !(await isRepeat())) throw tooManyWaiting();
     const app = this.#app(request.app);
     const session = await this.#accept(request, app, dispatcher.reserve(), admit);
     return await this.#answers.afterChange(session, request);
+  }
+
+  async isRepeat(sessionId: string, key: string): Promise<boolean> {
+    return await this.#options.store.jobs.isKeyUsed(sessionId, key);
   }
 
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView> {
@@ -92,12 +96,16 @@ export class Conversations {
     if (committed !== null) registry.settle(committed, askedAt);
   }
 
-  /** Makes the session exist; answers where it stands. */
-  async ensure(sessionId: string, admit: AdmitNewSession): Promise<SessionPosition> {
+  async ensure(sessionId: string, admit: AdmitNewSession): Promise<void> {
+    await this.#options.registry.get(sessionId, admit);
+  }
+
+  /** Creates the session if it does not exist, and returns the position of its event log. */
+  async ensurePosition(sessionId: string, admit: AdmitNewSession): Promise<SessionPosition> {
     return positionOf(await this.#options.registry.get(sessionId, admit));
   }
 
-  /** As `ensure`, `null` when there is no such session. */
+  /** Returns the position of the session's event log, or `null` if the session does not exist. */
   async position(sessionId: string): Promise<SessionPosition | null> {
     const session = await this.#options.registry.find(sessionId);
     return session === null ? null : positionOf(session);

@@ -35,13 +35,13 @@ const mergeState = (): Promise<unknown> => {
 
 const CHANGES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
   ["a message", "turns.chat", () => service.say(id, "again")],
-  ["a name", "sessions.rename", () => service.conversations.rename(id, "Mine")],
+  ["a name", "sessions.rename", () => service.threads.rename(id, "Mine")],
   ["user state", "sessions.open", mergeState],
-  ["a deletion", "sessions.remove", () => service.conversations.remove(id)],
+  ["a deletion", "sessions.remove", () => service.threads.remove(id)],
   [
     "a model",
     "sessions.setModel",
-    () => service.conversations.setModel({ ...WANTED, sessionId: id, rig: "demo/assistant" }, null),
+    () => service.models.setModel({ ...WANTED, sessionId: id, rig: "demo/assistant" }, null),
   ],
 ];
 
@@ -79,7 +79,7 @@ describe("a session in memory, when the answer of the store is lost after the co
   it("stays where it is when nothing was changed: without the store it is all there is to show", async () => {
     await talk();
     before = () => Promise.reject(new Unavailable(503, "store_unavailable", "Nothing was changed.", 1));
-    await expect(service.conversations.rename(id, "Mine")).rejects.toMatchObject({ status: 503 });
+    await expect(service.threads.rename(id, "Mine")).rejects.toMatchObject({ status: 503 });
     expect((await service.snapshot(id)).title).toBe("hello");
   });
 });

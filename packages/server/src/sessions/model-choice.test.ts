@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 const choose = (rig: string, utilityModel: string | null = null) =>
-  service.conversations.setModel({ ...NO_APP_NAMED, sessionId: id, rig, utilityModel }, null);
+  service.models.setModel({ ...NO_APP_NAMED, sessionId: id, rig, utilityModel }, null);
 
 describe("setting the model", () => {
   it("answers what is now in force, and whether it has created the session", async () => {
@@ -54,7 +54,7 @@ describe("setting the model", () => {
     service = await startService({ adjust: withApps("defi") });
     await service.say(id, "hello", { app: "defi" });
     const request = { ...NO_APP_NAMED, sessionId: id, app: "default", rig: MODEL, utilityModel: null };
-    await expect(service.conversations.setModel(request, null)).rejects.toMatchObject({
+    await expect(service.models.setModel(request, null)).rejects.toMatchObject({
       status: 409,
       code: "app_mismatch",
     });
@@ -65,7 +65,7 @@ describe("the list of models", () => {
   it("is the default App's where nothing says otherwise, and creates the session that is named", async () => {
     const models = [MODEL, "demo/assistant"];
     for (const sessionId of [null, id]) {
-      expect(await service.conversations.listModels({ ...NO_APP_NAMED, sessionId }, null)).toEqual(models);
+      expect(await service.models.listModels({ ...NO_APP_NAMED, sessionId }, null)).toEqual(models);
     }
     expect(await service.store.sessions.find(id)).toMatchObject({ app: null });
   });
@@ -74,7 +74,7 @@ describe("the list of models", () => {
     const refused = new Error("too many");
     const admit = { spelling: id, admit: () => Promise.reject(refused) };
     const request = { ...NO_APP_NAMED, sessionId: id };
-    await expect(service.conversations.listModels(request, admit)).rejects.toBe(refused);
+    await expect(service.models.listModels(request, admit)).rejects.toBe(refused);
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 });
@@ -102,7 +102,7 @@ describe("the App that a request about models is for", () => {
     "is %s for a session that belongs to none, and is asked about before anything is created",
     async (_, app, keyApp, expected) => {
       asked.length = 0;
-      await apps.conversations.listModels({ ...wanted(app, keyApp), sessionId: null }, null);
+      await apps.models.listModels({ ...wanted(app, keyApp), sessionId: null }, null);
       const forbidden = new Error("not for you");
       const refused = {
         ...wanted(app, keyApp),
@@ -111,31 +111,31 @@ describe("the App that a request about models is for", () => {
           throw forbidden;
         },
       };
-      await expect(apps.conversations.setModel({ ...refused, ...choice, sessionId: id }, null)).rejects.toBe(
+      await expect(apps.models.setModel({ ...refused, ...choice, sessionId: id }, null)).rejects.toBe(
         forbidden,
       );
-      const list = apps.conversations.listModels({ ...refused, sessionId: id }, null);
+      const list = apps.models.listModels({ ...refused, sessionId: id }, null);
       await expect(list).rejects.toBe(forbidden);
       expect(await apps.store.sessions.find(id)).toBeNull();
-      await apps.conversations.setModel({ ...wanted(app, keyApp), ...choice, sessionId: id }, null);
+      await apps.models.setModel({ ...wanted(app, keyApp), ...choice, sessionId: id }, null);
       expect(await apps.store.sessions.find(id)).toMatchObject({ app: null, modelApp: expected });
       expect(asked).toEqual(Array(4).fill(expected));
     },
   );
 
   it("is the session's once it belongs to one, also where it was only opened before", async () => {
-    await apps.conversations.create(id, null, null);
+    await apps.threads.create(id, null, null);
     expect(await apps.conversations.appOf(id)).toBe("default");
     await apps.say(id, "hello", { app: "defi" });
     asked.length = 0;
-    await apps.conversations.setModel({ ...wanted(null, "games"), ...choice, sessionId: id }, null);
+    await apps.models.setModel({ ...wanted(null, "games"), ...choice, sessionId: id }, null);
     const list = { ...wanted(null, "games"), sessionId: id };
-    expect(await apps.conversations.listModels(list, null)).toEqual([MODEL]);
+    expect(await apps.models.listModels(list, null)).toEqual([MODEL]);
     expect(asked).toEqual(["defi", "defi"]);
     for (const app of ["games", "default"]) {
-      const other = apps.conversations.setModel({ ...wanted(app, null), ...choice, sessionId: id }, null);
+      const other = apps.models.setModel({ ...wanted(app, null), ...choice, sessionId: id }, null);
       await expect(other).rejects.toMatchObject({ status: 409, code: "app_mismatch" });
-      const listed = apps.conversations.listModels({ ...wanted(app, null), sessionId: id }, null);
+      const listed = apps.models.listModels({ ...wanted(app, null), sessionId: id }, null);
       await expect(listed).rejects.toMatchObject({ status: 409, code: "app_mismatch" });
     }
   });
@@ -147,12 +147,12 @@ describe("the App that a request about models is for", () => {
       if (name === "games") throw forbidden;
     };
     const request = { app: "games", keyApp: null, authorize, sessionId: id };
-    await expect(apps.conversations.listModels(request, null)).rejects.toBe(forbidden);
+    await expect(apps.models.listModels(request, null)).rejects.toBe(forbidden);
   });
 
   it("may still be another one for the first chat, which drops the models that were chosen", async () => {
     const chosen = { rig: "demo/assistant", utilityModel: MODEL };
-    await apps.conversations.setModel({ ...wanted("default", null), ...chosen, sessionId: id }, null);
+    await apps.models.setModel({ ...wanted("default", null), ...chosen, sessionId: id }, null);
     expect(await apps.conversations.appOf(id)).toBe("default");
     await apps.say(id, "hello", { app: "defi" });
     (await apps.model.next()).say("hi").finish();

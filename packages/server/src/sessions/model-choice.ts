@@ -4,6 +4,7 @@ import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type {
   AdmitNewSession,
   ListModelsRequest,
+  ModelService,
   SetModelRequest,
   WantedApp,
 } from "../core/ports/driving/services.ts";
@@ -12,7 +13,7 @@ import { DEFAULT_APP } from "../core/session.ts";
 import type { Registry } from "./registry.ts";
 
 /** Which model a session talks to, and which ones there are (contract section 4). */
-export class ModelChoices {
+export class ModelChoices implements ModelService {
   readonly #store: Store;
   readonly #registry: Registry;
   readonly #apps: AppCatalog;

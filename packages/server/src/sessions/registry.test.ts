@@ -181,7 +181,7 @@ describe("the use of a session", () => {
   it("is noted by whatever changes the session", async () => {
     await service.snapshot(id);
     await service.clock.advance(4 * MINUTE);
-    await service.conversations.rename(id, "Mine");
+    await service.threads.rename(id, "Mine");
     await service.clock.advance(4 * MINUTE);
     calls = [];
     await service.snapshot(id);
@@ -286,14 +286,14 @@ describe("a session that was seen before it was deleted", () => {
 
   it("is not created again without asking who may", async () => {
     const seen = await seenNow();
-    await service.conversations.remove(id);
+    await service.threads.remove(id);
     await expect(stateOf(seen)).rejects.toMatchObject({ status: 429 });
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
   it("ends nothing of the life that has followed it", async () => {
     const seen = await seenNow();
-    await service.conversations.remove(id);
+    await service.threads.remove(id);
     await service.say(id, "two");
     const call = await service.model.next();
     const session = service.registry.inMemory(id)!;

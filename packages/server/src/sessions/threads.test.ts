@@ -21,36 +21,36 @@ const WALLET = "0xa";
 async function threadsOf(count: number, wallet = WALLET): Promise<string[]> {
   const ids = Array.from({ length: count }, newId);
   for (const one of ids) {
-    await service.conversations.create(one, wallet, null);
+    await service.threads.create(one, wallet, null);
     await service.clock.advance(1);
   }
   return ids;
 }
 
 const list = (limit: number, cursor: string | null = null) =>
-  service.conversations.threads({ publicKey: WALLET, opened: [], limit, cursor });
+  service.threads.list({ publicKey: WALLET, opened: [], limit, cursor });
 const idsOf = (page: Awaited<ReturnType<typeof list>>) => page.threads.map(({ session_id }) => session_id);
 
 describe("creating a session", () => {
   it("answers the same for one that exists, and binds the first wallet", async () => {
-    const first = await service.conversations.create(id, null, null);
+    const first = await service.threads.create(id, null, null);
     expect(first).toMatchObject({ session_id: id, title: "New Chat", app: "default" });
     expect(Thread.strict().parse(first)).toEqual(first);
-    expect(await service.conversations.create(id, null, null)).toEqual(first);
-    await service.conversations.create(id, WALLET, null);
+    expect(await service.threads.create(id, null, null)).toEqual(first);
+    await service.threads.create(id, WALLET, null);
     expect(idsOf(await list(10))).toEqual([id]);
-    expect(await service.conversations.create(id, WALLET, null)).toMatchObject({ session_id: id });
+    expect(await service.threads.create(id, WALLET, null)).toMatchObject({ session_id: id });
   });
 
   it("under another wallet than the bound one is a conflict that changes nothing", async () => {
-    await service.conversations.create(id, WALLET, null);
+    await service.threads.create(id, WALLET, null);
     const before = await service.snapshot(id);
-    await expect(service.conversations.create(id, "0xb", null)).rejects.toMatchObject({
+    await expect(service.threads.create(id, "0xb", null)).rejects.toMatchObject({
       status: 409,
       code: "wallet_mismatch",
     });
     expect(await service.snapshot(id)).toEqual(before);
-    const other = await service.conversations.threads({
+    const other = await service.threads.list({
       publicKey: "0xb",
       opened: [],
       limit: 10,
@@ -73,7 +73,7 @@ describe("the list of threads", () => {
   it("comes in pages that hold every thread once, also those of one millisecond", async () => {
     const ids = await threadsOf(4);
     for (const one of [newId(), newId(), newId()]) {
-      await service.conversations.create(one, WALLET, null);
+      await service.threads.create(one, WALLET, null);
       ids.push(one);
     }
     const pages: string[][] = [];
@@ -107,26 +107,26 @@ describe("the list of threads", () => {
       adjust: (config) => ({ ...config, server: { ...config.server, walletListing: "off" } }),
     });
     const query = { publicKey: WALLET, opened: [], limit: 10, cursor: null };
-    await expect(closed.conversations.threads(query)).rejects.toMatchObject({ status: 403 });
+    await expect(closed.threads.list(query)).rejects.toMatchObject({ status: 403 });
     await closed.close();
   });
 });
 
 describe("a thread", () => {
   it("is told by its id, and is never created by asking", async () => {
-    await expect(service.conversations.thread(id)).rejects.toMatchObject({ status: 404 });
-    await expect(service.conversations.rename(id, "x")).rejects.toMatchObject({ status: 404 });
-    await expect(service.conversations.remove(id)).rejects.toMatchObject({ status: 404 });
-    await expect(service.conversations.messages(id, null, 10)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.get(id)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.rename(id, "x")).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.remove(id)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.messages(id, null, 10)).rejects.toMatchObject({ status: 404 });
     expect(await service.store.sessions.find(id)).toBeNull();
   });
 
   it("is renamed whether it is in memory or not", async () => {
     await service.snapshot(id);
-    expect(await service.conversations.rename(id, "One")).toMatchObject({ title: "One" });
+    expect(await service.threads.rename(id, "One")).toMatchObject({ title: "One" });
     expect((await service.snapshot(id)).title).toBe("One");
     await service.evict();
-    await service.conversations.rename(id, "Two");
+    await service.threads.rename(id, "Two");
     expect(service.registry.inMemory(id)).toBeNull();
     expect((await service.snapshot(id)).title).toBe("Two");
   });
@@ -140,7 +140,7 @@ describe("a thread", () => {
     expect(await recordsOf(service, id, null, 1)).toEqual([records[0]]);
     expect(await recordsOf(service, id, records[0]!.id, 10)).toEqual([records[1]]);
     expect(await recordsOf(service, id, records[1]!.id, 10)).toEqual([]);
-    await expect(service.conversations.messages(id, newId(), 10)).rejects.toMatchObject({ status: 404 });
+    await expect(service.threads.messages(id, newId(), 10)).rejects.toMatchObject({ status: 404 });
   });
 });
 
@@ -162,7 +162,7 @@ describe("a page of records", () => {
     const pages: number[] = [];
     const seen = new Set<string>();
     for (let after: string | null = null; ; ) {
-      const { records, next } = await service.conversations.messages(id, after, 1000);
+      const { records, next } = await service.threads.messages(id, after, 1000);
       const portions = await Array.fromAsync(records);
       // What is in memory at a time: at most 32 KiB, and the record that goes beyond them.
       expect(Math.max(...portions.map(({ length }) => length))).toBe(1);
@@ -179,20 +179,20 @@ describe("a page of records", () => {
     await fill(4);
     const reads: string[] = [];
     before = (method) => void reads.push(method);
-    const { records } = await service.conversations.messages(id, null, 1000);
+    const { records } = await service.threads.messages(id, null, 1000);
     const iterator = records[Symbol.asyncIterator]();
     const messageReads = () => reads.filter((method) => method.startsWith("sessions.message"));
     expect(messageReads()).toEqual(["sessions.messagePage"]);
     await iterator.next();
     expect(messageReads()).toEqual(["sessions.messagePage", "sessions.messages"]);
-    await service.conversations.remove(id);
+    await service.threads.remove(id);
     await expect(iterator.next()).rejects.toMatchObject({ code: "not_found" });
   });
 });
 
 describe("the list of all threads", () => {
   const all = async (cursor: string | null = null): Promise<readonly (readonly Thread[])[]> =>
-    Array.fromAsync(await service.conversations.allThreads({ publicKey: WALLET, opened: [], cursor }));
+    Array.fromAsync(await service.threads.listAll({ publicKey: WALLET, opened: [], cursor }));
 
   it("has every thread, in portions, in the order of pages", async () => {
     const birth = { life: "life", model: "demo/assistant" };
@@ -214,12 +214,12 @@ describe("the list of all threads", () => {
 
   it("loses none that moves to the front while it is read, and shows none of another App", async () => {
     const ids = await threadsOf(150);
-    const portions = (
-      await service.conversations.allThreads({ publicKey: WALLET, opened: [], cursor: null })
-    )[Symbol.asyncIterator]();
+    const portions = (await service.threads.listAll({ publicKey: WALLET, opened: [], cursor: null }))[
+      Symbol.asyncIterator
+    ]();
     const shown = [...((await portions.next()).value as readonly Thread[])];
-    await service.conversations.rename(ids[0]!, "moved to the front");
-    await service.conversations.remove(ids[1]!);
+    await service.threads.rename(ids[0]!, "moved to the front");
+    await service.threads.remove(ids[1]!);
     await bindTo(service.store, ids[2]!, "defi");
     shown.push(...((await portions.next()).value as readonly Thread[]));
     expect((await portions.next()).done).toBe(true);
@@ -231,11 +231,11 @@ describe("the list of all threads", () => {
 describe("what is asked of a session under the App that was looked at", () => {
   const RENAMED = "Renamed by somebody else";
   const CASES: readonly (readonly [string, string, () => Promise<unknown>])[] = [
-    ["a look", "sessions.find", () => service.conversations.thread(id, ["default"])],
-    ["its messages", "sessions.messagePage", () => service.conversations.messages(id, null, 10, ["default"])],
-    ["a name", "sessions.rename", () => service.conversations.rename(id, RENAMED, ["default"])],
-    ["a deletion", "sessions.remove", () => service.conversations.remove(id, ["default"])],
-    ["a wallet", "sessions.open", () => service.conversations.create(id, "0xa", null, ["default"])],
+    ["a look", "sessions.find", () => service.threads.get(id, ["default"])],
+    ["its messages", "sessions.messagePage", () => service.threads.messages(id, null, 10, ["default"])],
+    ["a name", "sessions.rename", () => service.threads.rename(id, RENAMED, ["default"])],
+    ["a deletion", "sessions.remove", () => service.threads.remove(id, ["default"])],
+    ["a wallet", "sessions.open", () => service.threads.create(id, "0xa", null, ["default"])],
     ["an interrupt", "turns.interrupt", () => service.conversations.interrupt(id, null, ["default"])],
   ];
 
@@ -250,7 +250,7 @@ describe("what is asked of a session under the App that was looked at", () => {
       };
       await expect(ask()).rejects.toMatchObject({ status: 503, code: "app_changed" });
       expect(isFirst).toBe(false);
-      expect(await service.conversations.thread(id, ["defi"])).toMatchObject({
+      expect(await service.threads.get(id, ["defi"])).toMatchObject({
         title: "New Chat",
         app: "defi",
       });
@@ -269,9 +269,9 @@ describe("what is asked of a session under the App that was looked at", () => {
   it("is done where the App is the same, or none was named", async () => {
     await bindTo(service.store, id, "defi");
     expect(await recordsOf(service, id, null, 10, ["defi"])).toHaveLength(1);
-    expect(await service.conversations.rename(id, "Mine", ["defi"])).toMatchObject({ title: "Mine" });
-    expect(await service.conversations.rename(id, "Yours")).toMatchObject({ title: "Yours" });
-    await service.conversations.remove(id, ["defi"]);
-    await expect(service.conversations.thread(id, ["default"])).rejects.toMatchObject({ status: 404 });
+    expect(await service.threads.rename(id, "Mine", ["defi"])).toMatchObject({ title: "Mine" });
+    expect(await service.threads.rename(id, "Yours")).toMatchObject({ title: "Yours" });
+    await service.threads.remove(id, ["defi"]);
+    await expect(service.threads.get(id, ["default"])).rejects.toMatchObject({ status: 404 });
   });
 });

@@ -3,7 +3,12 @@
 import type { PersistedMessage, Thread } from "@colloquy/protocol";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import { toPersistedMessage } from "../core/message.ts";
-import type { AdmitNewSession, RecordPage, ThreadPage } from "../core/ports/driving/services.ts";
+import type {
+  AdmitNewSession,
+  RecordPage,
+  ThreadPage,
+  ThreadService,
+} from "../core/ports/driving/services.ts";
 import type { ThreadQuery } from "../core/ports/driven/session-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { appOf, countsAs, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
@@ -32,7 +37,7 @@ export interface ThreadsOptions {
   readonly walletListing: boolean;
 }
 
-export class Threads {
+export class Threads implements ThreadService {
   readonly #options: ThreadsOptions;
 
   constructor(options: ThreadsOptions) {
@@ -57,7 +62,7 @@ export class Threads {
     return toThread(record);
   }
 
-  async thread(sessionId: string, apps?: readonly string[]): Promise<Thread> {
+  async get(sessionId: string, apps?: readonly string[]): Promise<Thread> {
     const { registry, store } = this.#options;
     const record = await store.sessions.find(sessionId);
     if (record === null) throw unknownSession();
@@ -66,7 +71,7 @@ export class Threads {
     return toThread(record);
   }
 
-  async threads(query: ThreadSearch & { readonly limit: number }): Promise<ThreadPage> {
+  async list(query: ThreadSearch & { readonly limit: number }): Promise<ThreadPage> {
     const { limit } = query;
     // One more than asked for tells whether there is a next page.
     const records = await this.#options.store.sessions.list({ ...this.#query(query), limit: limit + 1 });
@@ -80,7 +85,7 @@ export class Threads {
    * Which threads are listed, and their order, is read at once: 8 bytes each. A cursor would lose threads that move to the front while
    * the client reads.
    */
-  async allThreads(query: ThreadSearch): Promise<AsyncIterable<readonly Thread[]>> {
+  async listAll(query: ThreadSearch): Promise<AsyncIterable<readonly Thread[]>> {
     const { sessions } = this.#options.store;
     const found = this.#query(query);
     const keys = await sessions.listKeys(found);

@@ -93,7 +93,7 @@ describe("a title", () => {
   it("that the user sets meanwhile wins", async () => {
     await service.say(id, "hello");
     const { titling } = await calls();
-    await service.conversations.rename(id, "Mine");
+    await service.threads.rename(id, "Mine");
     titling.say("Generated").finish();
     await service.pass(1_000);
     expect(await title()).toBe("Mine");
@@ -103,7 +103,7 @@ describe("a title", () => {
   it("of a life that is over does not reach the next one", async () => {
     await service.say(id, "the old life");
     const { titling } = await calls();
-    await service.conversations.remove(id);
+    await service.threads.remove(id);
     await service.snapshot(id);
     titling.say("Old").finish();
     await service.pass(1_000);

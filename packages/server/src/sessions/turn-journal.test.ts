@@ -192,11 +192,11 @@ describe("what a turn writes", () => {
     const first = one.service.registry.inMemory(one.id)!.head + 1;
     await Promise.all([
       result("b"),
-      one.service.conversations.rename(one.id, "Mine"),
+      one.service.threads.rename(one.id, "Mine"),
       one.service.say(one.id, "two"),
       result("a"),
       one.journal.complete(step(2, "done")),
-      one.service.conversations.rename(one.id, "Yours"),
+      one.service.threads.rename(one.id, "Yours"),
     ]);
     expect(numbers).toEqual(numbers.map((_, index) => first + index));
     // What is announced has been applied.
@@ -238,14 +238,14 @@ describe("what a turn writes", () => {
     expect(await one.journal.stepWithCalls(step(1, "x"), [], [])).toBe(false);
     expect(await one.journal.complete(step(1, "x"))).toBe(false);
     expect(await one.journal.fail({ code: "model_error", message: "m" })).toBe(false);
-    await one.service.conversations.remove(one.id);
+    await one.service.threads.remove(one.id);
     expect(await one.journal.complete(step(1, "x"))).toBe(false);
     await one.journal.open();
     expect(await one.service.store.sessions.find(one.id)).toBeNull();
   });
 
   it("says nothing into the next life of its session", async () => {
-    await one.service.conversations.remove(one.id);
+    await one.service.threads.remove(one.id);
     const fresh = await one.service.snapshot(one.id);
     one.journal.say("from the dead");
     await one.service.clock.advance(1_000);

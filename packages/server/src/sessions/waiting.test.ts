@@ -73,7 +73,7 @@ describe("a client that waits", () => {
     await service.say(id, "hello");
     const waiting = state({ waitMs: 60_000 });
     await until(() => service.registry.inMemory(id)?.hasWaiters === true);
-    const removed = service.conversations.remove(id);
+    const removed = service.threads.remove(id);
     const fresh = service.say(id, "new life");
     await removed;
     await expect(waiting).rejects.toMatchObject({ status: 404, code: "session_deleted" });

@@ -15,7 +15,7 @@ import type { Storage } from "./storage.ts";
 export interface AdminFoundations {
   readonly config: Config;
   readonly storage: Pick<Storage, "store" | "busServer">;
-  readonly parts: Pick<ServiceParts, "owner" | "gauges" | "conversations" | "apps" | "tools">;
+  readonly parts: Pick<ServiceParts, "owner" | "gauges" | "conversations" | "threads" | "apps" | "tools">;
   readonly readiness: Readiness;
   readonly clock: Clock;
 }
@@ -27,7 +27,7 @@ export function buildAdmin(
   const { adminKey: key, databaseUrl, limits } = config;
   if (key === null) return null;
   const { store, busServer: bus } = storage;
-  const { owner, gauges, conversations, apps: catalog, tools } = parts;
+  const { owner, gauges, conversations, threads, apps: catalog, tools } = parts;
   const service = createAdministration({
     version: manifest.version,
     node: owner,
@@ -39,6 +39,7 @@ export function buildAdmin(
     clock,
     limits,
     conversations,
+    threads,
     catalog,
     tools,
     keys: keysOf(base),

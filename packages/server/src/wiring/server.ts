@@ -80,11 +80,11 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     extraModels: overrides.models ?? {},
     vault,
   });
-  const { conversations, actions, feed: updates, keys, apps } = parts;
+  const { conversations, threads, models, actions, feed: updates, keys, apps } = parts;
   const secrets = createSecretService(apps, vault);
   const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });
   const http = buildHttp({
-    services: { conversations, actions, updates, readiness, keys, apps, secrets },
+    services: { conversations, threads, models, actions, updates, readiness, keys, apps, secrets },
     config: config.server,
     logger,
     register,

@@ -19,7 +19,6 @@ import type { ActionService } from "../core/ports/driving/services.ts";
 import type { SecretVault } from "../core/ports/driven/secret-vault.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { joinServices, type JoinedServices } from "./joined-services.ts";
 import { createOtherProcesses } from "./other-processes.ts";
 import { listenToOtherNodes } from "../sessions/other-nodes.ts";
 import { createServiceMetrics } from "./metrics.ts";
@@ -30,6 +29,8 @@ import { Conversations } from "../sessions/conversations.ts";
 import { Registry } from "../sessions/registry.ts";
 import type { Session } from "../sessions/session.ts";
 import { SessionCache } from "../sessions/session-cache.ts";
+import { ModelChoices } from "../sessions/model-choice.ts";
+import { Threads } from "../sessions/threads.ts";
 import { Titles } from "../sessions/titles.ts";
 import type { AppTools } from "../tools/registry.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
@@ -55,7 +56,9 @@ export interface Foundations {
 }
 
 export interface ServiceParts {
-  readonly conversations: JoinedServices;
+  readonly conversations: Conversations;
+  readonly threads: Threads;
+  readonly models: ModelChoices;
   readonly actions: ActionService;
   readonly apps: AppCatalog;
   readonly keys: AppKeys;
@@ -119,19 +122,31 @@ export function buildParts(base: Foundations): ServiceParts {
   const titles = buildTitles(foundations, assistant, registry);
   const { maxQueued, sessionBytes: maxMessageBytes } = config.limits;
   const used = { store, registry, dispatcher, running, titles, apps, clock, bus, versions };
-  const single = new Conversations({ ...used, limits: { maxQueued, maxMessageBytes } });
-  const feed = buildFeed(foundations, single, (id) => cache.peek(id) !== undefined);
+  const conversations = new Conversations({ ...used, limits: { maxQueued, maxMessageBytes } });
+  const feed = buildFeed(foundations, conversations, (id) => cache.peek(id) !== undefined);
   listenToOtherNodes({ bus, registry, running, dispatcher });
   const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
   const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, apps, events });
   const asking = { store: store.actions, registry, dispatcher };
   const actions = new Actions(asking);
   const actionExpiry = new ActionExpiry({ ...asking, clock, logger });
-  const conversations = joinServices({ config, store, single, registry, dispatcher, apps });
+  const walletListing = config.server.walletListing === "on";
+  const threads = new Threads({ store, registry, dispatcher, walletListing });
+  const choices = new ModelChoices(store, registry, apps);
   const keys = new CheckedKeys({ store: store.keys, clock, apps });
-  const stopWaiting = (): void => single.stopWaiting();
+  const stopWaiting = (): void => conversations.stopWaiting();
   const reload = createReload(config, { tools, apps, models });
-  const services = { conversations, actions, apps, keys, feed, reload, stopWaiting };
+  const services = {
+    conversations,
+    threads,
+    models: choices,
+    actions,
+    apps,
+    keys,
+    feed,
+    reload,
+    stopWaiting,
+  };
   const workers = { registry, dispatcher, leases, titles, cleanup, actionExpiry, tools };
   return { ...services, ...workers, bus, gauges, owner };
 }
@@ -179,7 +194,7 @@ function buildFeed(
     bus,
     events: store.events,
     clock,
-    ensure: (sessionId, admit) => conversations.ensure(sessionId, admit),
+    ensure: (sessionId, admit) => conversations.ensurePosition(sessionId, admit),
     read: (sessionId) => conversations.position(sessionId),
     isInMemory,
     touch: (used) => store.sessions.touch(used),

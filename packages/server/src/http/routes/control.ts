@@ -4,6 +4,7 @@ import { AppDescriptor, SetModelResult } from "../documented.ts";
 import { optionalSessionId, requiredSessionId } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { AppName, optional } from "../parameters.ts";
+import { DEFAULT_APP } from "../../core/session.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
 const TAGS = ["Control"];
@@ -45,7 +46,7 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
     },
     (request) => {
       const { rig, baml, app: name } = request.query;
-      return services.conversations.setModel(
+      return services.models.setModel(
         {
           sessionId: requiredSessionId(request.raw),
           app: name ?? null,
@@ -61,7 +62,7 @@ function setModel(app: HttpApp, { services, admission, access }: RouteParts): vo
 }
 
 function lists(app: HttpApp, { services, admission, access }: RouteParts): void {
-  const { conversations } = services;
+  const { apps, conversations } = services;
   app.get(
     "/api/control/models",
     {
@@ -82,7 +83,7 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
       ...access.ofModels({ changes: false }),
     },
     async (request, reply) => {
-      const models = await conversations.listModels(
+      const models = await services.models.listModels(
         {
           sessionId: optionalSessionId(request.raw),
           app: request.query.app ?? null,
@@ -113,7 +114,9 @@ function lists(app: HttpApp, { services, admission, access }: RouteParts): void 
     },
     async (request, reply) => {
       await conversations.ensure(requiredSessionId(request.raw), admission.newSession(request));
-      return reply.send([...conversations.listApps(access.opened(request))]);
+      return reply.send(
+        [DEFAULT_APP, ...access.opened(request)].flatMap((name) => apps.get(name)?.descriptor ?? []),
+      );
     },
   );
 }

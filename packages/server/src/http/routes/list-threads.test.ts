@@ -79,7 +79,7 @@ describe("GET /api/sessions", () => {
 
   it("creates nothing when the list is refused", async () => {
     const edge = testEdge();
-    edge.services.conversations.threads = () =>
+    edge.services.conversations.list = () =>
       Promise.reject(new ServiceError(403, "wallet_listing_off", "Send no list request to this server."));
     expectProblem(await edge.send("GET", LIST), 403, "wallet_listing_off");
     expect(edge.services.conversations.sessions.has(SESSION)).toBe(false);

@@ -54,7 +54,7 @@ export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
 }
 
 function createSession(app: HttpApp, { services, admission, access }: RouteParts): void {
-  const { conversations } = services;
+  const { threads } = services;
   app.post(
     "/api/sessions",
     {
@@ -73,14 +73,14 @@ function createSession(app: HttpApp, { services, admission, access }: RouteParts
       const sessionId = requiredSessionId(request.raw);
       const publicKey = request.body?.public_key ?? null;
       return access.underItsApp(request, sessionId, (apps) =>
-        conversations.create(sessionId, publicKey, admission.newSession(request), apps),
+        threads.create(sessionId, publicKey, admission.newSession(request), apps),
       );
     },
   );
 }
 
 function listThreads(app: HttpApp, { services, admission, access }: RouteParts): void {
-  const { conversations } = services;
+  const { conversations, threads } = services;
   app.get(
     "/api/sessions",
     {
@@ -106,11 +106,11 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
       const query = { publicKey, opened: access.opened(request), cursor: cursor ?? null };
       // First the list: a request that is refused creates nothing.
       if (limit === undefined) {
-        const threads = await conversations.allThreads(query);
+        const all = await threads.listAll(query);
         await conversations.ensure(sessionId, admission.newSession(request));
-        return sendArray(reply, threads);
+        return sendArray(reply, all);
       }
-      const page = await conversations.threads({ ...query, limit });
+      const page = await threads.list({ ...query, limit });
       await conversations.ensure(sessionId, admission.newSession(request));
       if (page.next !== null) {
         const next = { public_key: publicKey, limit: String(limit), cursor: page.next };
@@ -122,7 +122,7 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
 }
 
 function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
-  const { conversations } = services;
+  const { threads } = services;
   app.get(
     "/api/sessions/:id",
     {
@@ -138,7 +138,7 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
     },
     (request) => {
       const { id } = request.params;
-      return access.underItsApp(request, id, (apps) => conversations.thread(id, apps));
+      return access.underItsApp(request, id, (apps) => threads.get(id, apps));
     },
   );
 
@@ -165,16 +165,14 @@ function getAndMessages(app: HttpApp, { services, access }: RouteParts): void {
     async (request, reply) => {
       const { id } = request.params;
       const { after = null, limit = MESSAGES_MAX } = request.query;
-      const page = await access.underItsApp(request, id, (apps) =>
-        conversations.messages(id, after, limit, apps),
-      );
+      const page = await access.underItsApp(request, id, (apps) => threads.messages(id, after, limit, apps));
       return sendRecords(reply, `/api/sessions/${id}/messages`, limit, page);
     },
   );
 }
 
 function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
-  const { conversations } = services;
+  const { threads } = services;
   app.patch(
     "/api/sessions/:id",
     {
@@ -192,7 +190,7 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
     (request) => {
       const { id } = request.params;
       const { title } = request.body;
-      return access.underItsApp(request, id, (apps) => conversations.rename(id, title, apps));
+      return access.underItsApp(request, id, (apps) => threads.rename(id, title, apps));
     },
   );
 
@@ -212,7 +210,7 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
     },
     async (request) => {
       const { id } = request.params;
-      const spelling = await access.underItsApp(request, id, (apps) => conversations.remove(id, apps));
+      const spelling = await access.underItsApp(request, id, (apps) => threads.remove(id, apps));
       return { session_id: spelling, deleted: true as const };
     },
   );

@@ -28,8 +28,8 @@ export class InMemoryApps implements AppCatalog {
 
   get(name: string): AppDefinition | null {
     const requireKey = this.requireKey.get(name);
-    return requireKey === undefined
-      ? null
-      : ({ name, requireKey, rateLimits: this.rateLimits.get(name) ?? {} } as AppDefinition);
+    if (requireKey === undefined) return null;
+    const rateLimits = this.rateLimits.get(name) ?? {};
+    return { name, requireKey, rateLimits, descriptor: { name } } as AppDefinition;
   }
 }

@@ -10,11 +10,13 @@ import type {
   AdmitNewSession,
   ChatRequest,
   ConversationService,
+  ModelService,
   RecordPage,
   Services,
   SnapshotView,
   StateRequest,
   SetModelRequest,
+  ThreadService,
 } from "../../core/ports/driving/services.ts";
 import { InMemoryActions } from "./in-memory-actions.ts";
 import { InMemoryApps, InMemoryKeys } from "./in-memory-keys.ts";
@@ -23,7 +25,8 @@ import { InMemorySecrets } from "./in-memory-secrets.ts";
 import { InMemoryUpdates } from "./in-memory-updates.ts";
 import { EPOCH, keptSession, snapshotOf, type KeptSession } from "./kept-session.ts";
 
-export class InMemoryConversations implements ConversationService {
+/** The sessions of all three services that change or list them. */
+export class InMemoryConversations implements ConversationService, ThreadService, ModelService {
   readonly sessions = new Map<string, KeptSession>();
   /** The last request of each use case, as it arrived. */
   readonly last: { chat?: ChatRequest; state?: StateRequest; setModel?: object; threads?: object } = {};
@@ -90,10 +93,14 @@ export class InMemoryConversations implements ConversationService {
     return this.#view(id);
   }
 
+  async interruptExisting(): Promise<void> {
+    // Administration alone interrupts sessions whatever their App.
+  }
+
   async setModel(
-    request: Parameters<ConversationService["setModel"]>[0],
+    request: Parameters<ModelService["setModel"]>[0],
     admit: AdmitNewSession,
-  ): ReturnType<ConversationService["setModel"]> {
+  ): ReturnType<ModelService["setModel"]> {
     const app = this.#appFor(request);
     request.authorize(app);
     this.last.setModel = {
@@ -110,9 +117,9 @@ export class InMemoryConversations implements ConversationService {
   }
 
   async listModels(
-    request: Parameters<ConversationService["listModels"]>[0],
+    request: Parameters<ModelService["listModels"]>[0],
     admit: AdmitNewSession,
-  ): ReturnType<ConversationService["listModels"]> {
+  ): ReturnType<ModelService["listModels"]> {
     request.authorize(this.#appFor(request));
     if (request.sessionId !== null) await this.#make(request.sessionId, admit);
     return this.models;
@@ -129,17 +136,11 @@ export class InMemoryConversations implements ConversationService {
     await this.#make(id, admit);
   }
 
-  listApps(opened: readonly string[]): { name: string }[] {
-    return ["default", ...opened].map((name) => ({ name }));
-  }
-
-  async thread(id: string, apps?: readonly string[]): Promise<Thread> {
+  async get(id: string, apps?: readonly string[]): Promise<Thread> {
     return (await this.#under(apps, id)).thread;
   }
 
-  async threads(
-    query: Parameters<ConversationService["threads"]>[0],
-  ): ReturnType<ConversationService["threads"]> {
+  async list(query: Parameters<ThreadService["list"]>[0]): ReturnType<ThreadService["list"]> {
     this.last.threads = query;
     const all = [...this.sessions.values()].filter((session) => session.publicKey === query.publicKey);
     const from = query.cursor === null ? 0 : Number(query.cursor);
@@ -148,11 +149,9 @@ export class InMemoryConversations implements ConversationService {
     return { threads, next: end < all.length ? String(end) : null };
   }
 
-  async allThreads(
-    query: Parameters<ConversationService["allThreads"]>[0],
-  ): ReturnType<ConversationService["allThreads"]> {
+  async listAll(query: Parameters<ThreadService["listAll"]>[0]): ReturnType<ThreadService["listAll"]> {
     this.last.threads = query;
-    const { threads } = await this.threads({ ...query, limit: Number.POSITIVE_INFINITY });
+    const { threads } = await this.list({ ...query, limit: Number.POSITIVE_INFINITY });
     this.last.threads = query;
     return Readable.from([threads]);
   }
@@ -227,6 +226,8 @@ export class InMemoryConversations implements ConversationService {
 
 export interface InMemoryServices extends Services {
   readonly conversations: InMemoryConversations;
+  readonly threads: InMemoryConversations;
+  readonly models: InMemoryConversations;
   readonly actions: InMemoryActions;
   readonly updates: InMemoryUpdates;
   readonly readiness: InMemoryReadiness;
@@ -239,6 +240,8 @@ export function inMemoryServices(): InMemoryServices {
   const conversations = new InMemoryConversations();
   return {
     conversations,
+    threads: conversations,
+    models: conversations,
     actions: new InMemoryActions((id) => conversations.sessions.get(id)?.app ?? null),
     updates: new InMemoryUpdates(),
     readiness: new InMemoryReadiness(),

@@ -1,13 +1,6 @@
 // What routes may call. Requests arrive validated (ids in lower case, text clean); failures are thrown as ServiceError.
 
-import type {
-  Action,
-  AppDescriptor,
-  IncludeGroup,
-  PersistedMessage,
-  SetModelResult,
-  Thread,
-} from "@colloquy/protocol";
+import type { Action, IncludeGroup, PersistedMessage, SetModelResult, Thread } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../decisions/actions.ts";
 import type { JsonObject } from "../../json.ts";
 import type { AppKeys } from "./app-keys.ts";
@@ -106,44 +99,53 @@ export type Admit = () => void | Promise<void>;
 /** As `AdmitNewSession`, called before a session is changed. */
 export type AdmitChange = (() => void | Promise<void>) | null;
 
-/** Conversations: the use cases of the interface specification. */
+/**
+ * One conversation. Methods with `apps` throw `OtherApp`, and change nothing, if the session no longer belongs to one of the Apps for which
+ * access was granted.
+ */
 export interface ConversationService {
-  /** `apps`, here and below, are those that access was decided for: an OtherApp, and nothing done, when the session counts as none of them by then. */
-  create(
-    sessionId: string,
-    publicKey: string | null,
-    admit: AdmitNewSession,
-    apps?: readonly string[],
-  ): Promise<Thread>;
   chat(request: ChatRequest, admit: AdmitNewSession): Promise<SnapshotView>;
   /** Whether a chat of the session was accepted under this `Idempotency-Key`, so that `chat` would add nothing. Creates nothing. */
   isRepeat(sessionId: string, key: string): Promise<boolean>;
   /** Answers at once, without a promise, when the session is in memory and there is nothing to write or wait for. */
   state(request: StateRequest, admit: AdmitNewSession): SnapshotView | Promise<SnapshotView>;
   interrupt(sessionId: string, admit: AdmitNewSession, apps?: readonly string[]): Promise<SnapshotView>;
-  setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult>;
-  listModels(request: ListModelsRequest, admit: AdmitNewSession): Promise<readonly string[]>;
+  /** Interrupts whatever the App; does nothing if the session does not exist. */
+  interruptExisting(sessionId: string): Promise<void>;
   /** Makes the session exist; what every endpoint with a required session id does. */
   ensure(sessionId: string, admit: AdmitNewSession): Promise<void>;
-  /** The default App, and those of these names that are configured. */
-  listApps(opened: readonly string[]): readonly AppDescriptor[];
   /**
    * The App that a session counts as: `default` until it belongs to one, and where there is no such session. Answers its name at once,
    * without a promise, when the session is in memory and that is right. Creates nothing and notes no use.
    */
   appOf(sessionId: string): string | Promise<SessionApp>;
+}
 
-  thread(sessionId: string, apps?: readonly string[]): Promise<Thread>;
+/** Which model answers in a session. */
+export interface ModelService {
+  setModel(request: SetModelRequest, admit: AdmitNewSession): Promise<SetModelResult>;
+  listModels(request: ListModelsRequest, admit: AdmitNewSession): Promise<readonly string[]>;
+}
+
+/** The list of conversations, and the records of one; `apps` as in `ConversationService`. */
+export interface ThreadService {
+  create(
+    sessionId: string,
+    publicKey: string | null,
+    admit: AdmitNewSession,
+    apps?: readonly string[],
+  ): Promise<Thread>;
+  get(sessionId: string, apps?: readonly string[]): Promise<Thread>;
   /** `cursor` as an earlier page gave it; a foreign one is an InvalidRequest. */
-  threads(query: {
+  list(query: {
     readonly publicKey: string;
     /** Apps whose threads are listed beside those of the default one. */
     readonly opened: readonly string[];
     readonly limit: number;
     readonly cursor: string | null;
   }): Promise<ThreadPage>;
-  /** As `threads`, all from `cursor` on, in portions that are read as their reader goes on. */
-  allThreads(query: {
+  /** Like `list`, all from `cursor` on, read in portions while the caller iterates. */
+  listAll(query: {
     readonly publicKey: string;
     readonly opened: readonly string[];
     readonly cursor: string | null;
@@ -242,6 +244,8 @@ export interface Readiness {
 /** What routes are given by the composition root. */
 export interface Services {
   readonly conversations: ConversationService;
+  readonly threads: ThreadService;
+  readonly models: ModelService;
   readonly actions: ActionService;
   readonly updates: UpdateService;
   readonly readiness: Readiness;
