@@ -10,7 +10,7 @@ import type { Bus } from "../src/core/ports/driven/bus.ts";
 import type { Logger } from "../src/core/ports/driven/logger.ts";
 import type { SnapshotView, StreamSink } from "../src/core/ports/driving/services.ts";
 import type { Store } from "../src/core/ports/driven/store.ts";
-import { buildParts, type ServiceParts } from "../src/wiring/service-parts.ts";
+import { buildService, type Service } from "../src/wiring/service.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { interceptStore, type BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -23,7 +23,7 @@ const MAX_ROUNDS = 20_000;
 const EAGER_ROUNDS = 2_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-export interface TestService extends ServiceParts {
+export interface TestService extends Service {
   /** What it was started with. */
   readonly config: Config;
   readonly store: Store;
@@ -92,7 +92,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const register = new MetricsRegister();
   const bus = given?.bus ?? new InProcessBus(logger);
   const extraModels = { [MODEL]: model };
-  const parts = buildParts({ config, clock, logger, store, bus, isAlone, register, extraModels });
+  const parts = buildService({ config, clock, logger, store, bus, isAlone, register, extraModels });
   parts.leases.start();
   parts.actionExpiry.start();
   await parts.dispatcher.start();
@@ -109,7 +109,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     parts.registry.stop();
     await parts.cleanup.stop();
     await parts.actionExpiry.stop();
-    await parts.bus.close();
+    await parts.hub.close();
     await store.close();
   };
   return {

@@ -121,9 +121,9 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
     fault: "a node answers from memory and does not ask the store what others have committed",
     replacements: [
       {
-        file: "sessions/live-sessions.ts",
-        text: "if (session === undefined || catchUp === null) return session ?? null;",
-        by: "if (session === undefined || catchUp !== undefined) return session ?? null;",
+        file: "sessions/session-registry.ts",
+        text: "if (session === undefined || sync === null) return session ?? null;",
+        by: "if (session === undefined || sync !== undefined) return session ?? null;",
       },
     ],
   },

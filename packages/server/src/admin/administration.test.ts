@@ -17,7 +17,7 @@ beforeEach(async () => {
   const built = buildAdmin({
     config: { ...config, adminKey: new Hidden("administration-test-key-0123456789") },
     storage: { store, busServer: { kind: "in-process", check: null } },
-    parts: service,
+    service,
     readiness: createReadiness({ store, isAlone: true, clock }),
     clock,
   });

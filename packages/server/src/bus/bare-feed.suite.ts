@@ -1,18 +1,20 @@
 import { ManualClock } from "../../test/manual-clock.ts";
 import { RecordingSink } from "../../test/service.ts";
 import type { SessionNote } from "../core/ports/driven/bus.ts";
+import { ProcessEventHub } from "./event-hub.ts";
 import { Feed } from "./feed.ts";
 import { FakeEventLog, titled } from "./fake-event-log.suite.ts";
 import { InProcessBus } from "./in-process-bus.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
-import type { StreamPosition } from "./stream-position.ts";
+import type { StreamPosition } from "../core/ports/driven/event-hub.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Creates a feed whose bus, log and sessions the test controls. */
 export function bareFeed(options: { readonly max?: number | null } = {}) {
-  const bus = new InProcessBus(SILENT);
   const clock = new ManualClock();
+  const bus = new InProcessBus(SILENT);
+  const hub = new ProcessEventHub({ bus, clock, logger: SILENT, versions: null });
   const touched: (readonly { readonly id: string; readonly life: string }[])[] = [];
   const log = new FakeEventLog("a");
   const where = (): Promise<StreamPosition> =>
@@ -29,13 +31,17 @@ export function bareFeed(options: { readonly max?: number | null } = {}) {
     answer: (): ReturnType<typeof where> => where(),
   };
   const feed = new Feed({
-    bus,
+    hub,
     events: log,
     clock,
-    ensure: () => position.answer(),
-    read: () => where(),
-    isInMemory: () => true,
-    touch: (used) => Promise.resolve(void touched.push(used)),
+    positions: { ensurePosition: () => position.answer(), position: () => where() },
+    cache: { has: () => true },
+    sessions: {
+      touch: (used) => {
+        touched.push(used);
+        return Promise.resolve([]);
+      },
+    },
     maxStreamsPerSession: options.max ?? null,
   });
   const read = async (sessionId: string, lastEventId: string | null = null) => {

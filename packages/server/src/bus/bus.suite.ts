@@ -57,10 +57,10 @@ export function describeBus(name: string, open: (logger: Logger) => Bus): void {
       expect(received.notes).toHaveLength(9);
     });
 
-    it("does not ring in its own process", () => {
+    it("does not notify its own process of work", () => {
       const { bus } = busAndErrors();
       const received = new RecordingListener(bus);
-      bus.ring();
+      bus.notifyWork();
       expect(received.rings).toBe(0);
     });
 
@@ -83,7 +83,7 @@ export function describeBus(name: string, open: (logger: Logger) => Bus): void {
       const received = new RecordingListener(bus);
       await Promise.all([bus.close(), bus.close()]);
       bus.publish("x", DELETED);
-      bus.ring();
+      bus.notifyWork();
       const following = bus.follow("x");
       await following.ready;
       following.stop();

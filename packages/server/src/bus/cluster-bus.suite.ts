@@ -164,9 +164,9 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
 
     it("rings on every other node, but not on its own", async () => {
       const [here, elsewhere] = await Promise.all([node(), node()]);
-      here.bus.ring();
+      here.bus.notifyWork();
       await elsewhere.received.until(({ rings }) => rings === 1);
-      elsewhere.bus.ring();
+      elsewhere.bus.notifyWork();
       await here.received.until(({ rings }) => rings > 0);
       expect([here.received.rings, elsewhere.received.rings]).toEqual([1, 1]);
     });
@@ -270,7 +270,7 @@ export function describeClusterBus(name: string, start: () => Promise<Carrier>):
       expect(clock.timers).toBe(0);
       while ((await carrier.connections()) > 0);
       open.bus.publish(SESSION, eventsNote(2));
-      open.bus.ring();
+      open.bus.notifyWork();
       expect(open.received.notes).toHaveLength(2);
     });
 

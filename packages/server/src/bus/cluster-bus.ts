@@ -78,7 +78,7 @@ export class ClusterBus implements Bus {
     this.#send();
   }
 
-  ring(): void {
+  notifyWork(): void {
     if (this.#closed !== null) return;
     this.#broadcasts.add(WORK);
     this.#send();

@@ -5,7 +5,7 @@ import type { IncludeGroup, MessageDelta, NoticeCode, NoticeLevel, PendingAction
 import { actionNotice } from "../core/action.ts";
 import { formatEventId } from "../core/event-id.ts";
 import { projectEvent, type NumberedEvent } from "../core/session-event.ts";
-import type { StreamingText } from "./streaming-texts.ts";
+import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
 export const RETRY_TEXT = Buffer.from("retry: 2000\n\n");
 export const HEARTBEAT_TEXT = Buffer.from(": heartbeat\n\n");

@@ -5,7 +5,7 @@ import { appAfter, type NumberedEvent } from "../core/session-event.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { deltaText, eventText, wholeMessageText } from "./event-text.ts";
 import type { Channel, Subscriber } from "./subscriber.ts";
-import type { StreamingText } from "./streaming-texts.ts";
+import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
 export interface FeedChannel extends Channel {
   /** The newest known incarnation, to which `head` refers. */

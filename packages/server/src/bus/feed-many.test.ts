@@ -3,7 +3,7 @@ import { until } from "../../test/service.ts";
 import { bareFeed, numbersOf } from "./bare-feed.suite.ts";
 import { SlowSink } from "./fake-event-log.suite.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
-import type { StreamPosition } from "./stream-position.ts";
+import type { StreamPosition } from "../core/ports/driven/event-hub.ts";
 
 describe("head of a session's log", () => {
   it("ignores the head of an earlier incarnation", async () => {

@@ -174,7 +174,7 @@ describe("event stream", () => {
     const message = messages[1]!;
     const loaded = { messageId: message.id, text: "so far", answer: { message, index: 1 } };
     const session = service.registry.inMemory(id)!;
-    for (let n = 0; n < 2; n += 1) service.feed.recover(session, loaded);
+    for (let n = 0; n < 2; n += 1) service.hub.answerLoaded(session, loaded);
     expect(deltas(sink)).toEqual([
       [0, "so far, and more"],
       [0, "so far"],

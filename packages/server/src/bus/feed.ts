@@ -2,9 +2,16 @@
 // feed never touches a live session.
 
 import { tooManyStreams } from "../core/errors.ts";
-import type { Bus, Origin, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Origin, SessionNote } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
+import type {
+  EventHub,
+  LoadedSession,
+  StreamingText,
+  StreamPosition,
+} from "../core/ports/driven/event-hub.ts";
 import type { EventStore } from "../core/ports/driven/event-store.ts";
+import type { SessionStore } from "../core/ports/driven/session-store.ts";
 import type {
   AdmitNewSession,
   OpenStream,
@@ -24,23 +31,27 @@ import {
   type FeedChannel,
 } from "./feed-channel.ts";
 import { Subscriber } from "./subscriber.ts";
-import { resolveStart, type StreamPosition } from "./stream-position.ts";
+import { resolveStart } from "./stream-position.ts";
 import { StreamMaintenance } from "./stream-maintenance.ts";
-import { StreamingTexts, type StreamingText } from "./streaming-texts.ts";
+import { StreamingTexts } from "./streaming-texts.ts";
 import { TextRepair } from "./text-repair.ts";
 
+/** Finds the position of a session's event log. */
+interface Positions {
+  /** Creates the session if it does not exist. */
+  ensurePosition(sessionId: string, admit: AdmitNewSession): Promise<StreamPosition>;
+  /** Returns `null` if the session does not exist. */
+  position(sessionId: string): Promise<StreamPosition | null>;
+}
+
 export interface FeedOptions {
-  readonly bus: Bus;
+  readonly hub: EventHub;
   readonly events: EventStore;
+  readonly sessions: Pick<SessionStore, "touch">;
   readonly clock: Clock;
-  /** Creates the session if it does not exist, and returns the position of its log. */
-  readonly ensure: (sessionId: string, admit: AdmitNewSession) => Promise<StreamPosition>;
-  /** Returns the position of the session's log, or `null` if the session does not exist. */
-  readonly read: (sessionId: string) => Promise<StreamPosition | null>;
-  /** Returns true if the session is in memory. `release` is called when it is evicted. */
-  readonly isInMemory: (sessionId: string) => boolean;
-  /** Records that these sessions are in use. */
-  readonly touch: (used: readonly { readonly id: string; readonly life: string }[]) => Promise<unknown>;
+  readonly positions: Positions;
+  /** The sessions in memory. */
+  readonly cache: { has(sessionId: string): boolean };
   /** Maximum number of open streams of one session; `null` for no limit. */
   readonly maxStreamsPerSession: number | null;
 }
@@ -56,9 +67,14 @@ export class Feed implements UpdateService {
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    this.#stopListening = options.bus.listen({ onNote: (...args) => this.#take(...args) });
-    const { clock, touch } = options;
-    this.#maintenance = new StreamMaintenance({ channels: this.#channels, clock, touch });
+    const { clock, hub, sessions } = options;
+    this.#stopListening = hub.listen({
+      onNote: (...args) => this.#take(...args),
+      onEvicted: (sessionId) => this.#texts.release(sessionId),
+      onAnswerLoaded: (...args) => this.#recover(...args),
+      incarnationsOf: (sessionId) => this.#incarnationsOf(sessionId),
+    });
+    this.#maintenance = new StreamMaintenance({ channels: this.#channels, clock, sessions });
     const isBroken = (id: string): boolean => this.#channels.has(id) && this.#texts.hasGap(id);
     this.#repair = new TextRepair({ clock, read: (id) => this.#refresh(id), isBroken });
   }
@@ -74,7 +90,7 @@ export class Feed implements UpdateService {
    * Returns the session's incarnations with open streams, including older ones whose deletion was not
    * announced.
    */
-  incarnationsOf(sessionId: string): readonly string[] {
+  #incarnationsOf(sessionId: string): readonly string[] {
     const channel = this.#channels.get(sessionId);
     return channel === undefined ? [] : incarnationsOf(channel);
   }
@@ -86,10 +102,11 @@ export class Feed implements UpdateService {
 
   async open(request: StreamRequest, sink: StreamSink, admit: AdmitNewSession): Promise<OpenStream> {
     if (this.#stopped) return endWithRetry(sink);
+    const { positions } = this.#options;
     const channel = this.#join(request.sessionId);
     try {
       await channel.following.ready;
-      const position = await this.#options.ensure(request.sessionId, admit);
+      const position = await positions.ensurePosition(request.sessionId, admit);
       this.#applyPosition(channel, position);
       const { spelling, life } = position;
       const source: EventSource = { sessionId: request.sessionId, spelling, life };
@@ -136,7 +153,7 @@ export class Feed implements UpdateService {
    * Replaces the streaming text of a session that was loaded in the middle of an answer that this process
    * does not work on, for example after a crash. Subscribers receive the text of the snapshot.
    */
-  recover(session: StreamPosition & { readonly id: string }, streaming: StreamingText): void {
+  #recover(session: LoadedSession, streaming: StreamingText): void {
     if (!this.#texts.recover(session.id, session.life, { ...streaming, epoch: session.epoch })) return;
     const channel = this.#channels.get(session.id);
     if (channel === undefined || (channel.life === session.life && session.head < channel.head)) return;
@@ -145,14 +162,6 @@ export class Feed implements UpdateService {
     advanceHead(channel, session);
     this.#catchUp(channel);
     this.#sendText(channel);
-  }
-
-  /**
-   * Drops the text of a session that was evicted from memory. `recover` restores it when the session is
-   * loaded.
-   */
-  release(sessionId: string): void {
-    this.#texts.release(sessionId);
   }
 
   /** See `StreamMaintenance.noteUse`. */
@@ -179,7 +188,7 @@ export class Feed implements UpdateService {
         subscribers: new Set(),
         streams: 0,
         ended: new Set(),
-        following: this.#options.bus.follow(sessionId),
+        following: this.#options.hub.follow(sessionId),
         streaming: (life) => this.#texts.get(sessionId, life),
       };
       this.#channels.set(sessionId, channel);
@@ -195,7 +204,7 @@ export class Feed implements UpdateService {
     channel.following.stop();
     this.#channels.delete(channel.sessionId);
     // This node no longer receives notifications of the session, not even its deletion.
-    if (!this.#options.isInMemory(channel.sessionId)) this.#texts.release(channel.sessionId);
+    if (!this.#options.cache.has(channel.sessionId)) this.#texts.release(channel.sessionId);
   }
 
   #take(sessionId: string, note: SessionNote, origin: Origin): void {
@@ -223,7 +232,7 @@ export class Feed implements UpdateService {
 
   /** Reads the session from the store and sends its subscribers what they missed, if their keys allow it. */
   async #refresh(sessionId: string): Promise<boolean> {
-    const position = await this.#options.read(sessionId);
+    const position = await this.#options.positions.position(sessionId);
     const channel = this.#channels.get(sessionId);
     return position === null || channel === undefined || this.#applyPosition(channel, position);
   }

@@ -16,7 +16,7 @@ export class InProcessBus implements Bus {
     this.#listeners.note(sessionId, note, "here");
   }
 
-  ring(): void {
+  notifyWork(): void {
     // There are no other processes.
   }
 

@@ -1,12 +1,13 @@
-import type { BusListener, Origin, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Origin, SessionNote } from "../core/ports/driven/bus.ts";
+import type { HubListener, LoadedSession, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 
 /**
- * The bus listeners of this process. A listener that throws is logged and affects neither the others nor the
+ * The listeners of this process. A listener that throws is logged and affects neither the others nor the
  * publisher.
  */
 export class Listeners {
-  readonly #listeners = new Set<BusListener>();
+  readonly #listeners = new Set<HubListener>();
   readonly #logger: Logger;
 
   constructor(logger: Logger) {
@@ -14,7 +15,7 @@ export class Listeners {
   }
 
   /** Returns a function that removes the listener. */
-  add(listener: BusListener): () => void {
+  add(listener: HubListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -31,7 +32,20 @@ export class Listeners {
     this.#tell("resumed", (listener) => listener.onResumed?.());
   }
 
-  #tell(kind: string, call: (listener: BusListener) => void): void {
+  evicted(sessionId: string): void {
+    this.#tell("evicted", (listener) => listener.onEvicted?.(sessionId));
+  }
+
+  answerLoaded(session: LoadedSession, streaming: StreamingText): void {
+    this.#tell("answer loaded", (listener) => listener.onAnswerLoaded?.(session, streaming));
+  }
+
+  /** Returns each incarnation of the session that a listener knows, once. */
+  incarnationsOf(sessionId: string): ReadonlySet<string> {
+    return new Set([...this.#listeners].flatMap((listener) => listener.incarnationsOf?.(sessionId) ?? []));
+  }
+
+  #tell(kind: string, call: (listener: HubListener) => void): void {
     for (const listener of this.#listeners) {
       try {
         call(listener);

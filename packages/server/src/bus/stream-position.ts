@@ -1,24 +1,6 @@
-import type { PendingAction } from "@colloquy/protocol";
 import { parseEventId } from "../core/event-id.ts";
 import type { EventStore } from "../core/ports/driven/event-store.ts";
 import type { EventSource } from "./event-text.ts";
-import type { StreamingText } from "./streaming-texts.ts";
-
-/** The position of a session's event log, as its event streams need it. */
-export interface StreamPosition {
-  /** The session's id as events carry it. */
-  readonly spelling: string;
-  readonly life: string;
-  /** Sequence number of the last event. */
-  readonly head: number;
-  /** The App that the session belongs to. */
-  readonly app: string;
-  readonly epoch: number;
-  /** The agent message that streams, with its text at the time of the read. */
-  readonly streaming: StreamingText | null;
-  /** Actions that wait for a decision, oldest first. */
-  readonly pendingActions: readonly PendingAction[];
-}
 
 /**
  * Returns the sequence number after which a stream starts, or `null` if the client must fetch the snapshot

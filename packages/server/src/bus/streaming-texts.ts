@@ -1,14 +1,8 @@
 import type { PlacedMessage } from "../core/message.ts";
 import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
 type Delta = Extract<SessionNote, { kind: "delta" }>;
-
-export interface StreamingText {
-  readonly messageId: string;
-  readonly text: string;
-  /** The message as last committed or read; `text` replaces its content. */
-  readonly answer: PlacedMessage;
-}
 
 /** A text read from the store, with the session's epoch at that time. */
 export interface ReadText extends StreamingText {

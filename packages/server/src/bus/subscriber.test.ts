@@ -6,7 +6,7 @@ import { eventText } from "./event-text.ts";
 import { FakeEventLog, SlowSink, titled } from "./fake-event-log.suite.ts";
 import { MAX_UNDRAINED_BYTES, Subscriber, type Channel } from "./subscriber.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
-import type { StreamingText } from "./streaming-texts.ts";
+import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
 function streamingText(messageId: string, text: string): StreamingText {
   const created_at = "2026-01-01T00:00:00.000Z";

@@ -16,7 +16,7 @@ import {
   wholeMessageText,
   type EventSource,
 } from "./event-text.ts";
-import type { StreamingText } from "./streaming-texts.ts";
+import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 
 /** Maximum bytes of live events that a client may leave undrained (contract section 5). */
 export const MAX_UNDRAINED_BYTES = 256 * 1024;

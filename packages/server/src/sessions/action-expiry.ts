@@ -5,7 +5,7 @@ import type { ActionStore } from "../core/ports/driven/action-store.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
-import type { Registry } from "./registry.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 
 const EVERY_MS = 1_000;
 /** Sessions of one transaction: more of them wait for the next one, so that it never holds up those who talk. */
@@ -13,7 +13,7 @@ const PORTION = 64;
 
 export interface ActionExpiryOptions {
   readonly store: ActionStore;
-  readonly registry: Registry;
+  readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -66,16 +66,16 @@ export class ActionExpiry {
   /** Nobody knows whether what failed was stored: if it was, memory lacks it, and nobody has rung for the turns. */
   #makeUp(): void {
     this.#isFailing = false;
-    this.#options.registry.reloadAsking();
-    this.#options.dispatcher.ring();
+    this.#options.registry.invalidateWaiting();
+    this.#options.dispatcher.workArrived();
   }
 
   async #expireSome(): Promise<number> {
     const { store, registry, dispatcher } = this.#options;
     const expired = await store.expire(PORTION);
-    for (const committed of expired) registry.settle(committed);
+    for (const committed of expired) registry.apply(committed);
     const arrived = expired.reduce((sum, { outcome }) => sum + outcome.arrived, 0);
-    if (arrived > 0) dispatcher.ring(arrived);
+    if (arrived > 0) dispatcher.workArrived(arrived);
     return expired.length;
   }
 }

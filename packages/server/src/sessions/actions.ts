@@ -8,14 +8,14 @@ import type { ActionStore } from "../core/ports/driven/action-store.ts";
 import type { ActionService, AdmitNewSession } from "../core/ports/driving/services.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { otherApp } from "./other-app.ts";
-import type { Registry } from "./registry.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 
 /** Decided actions that a list holds beside those that are pending. */
 const LISTED = 100;
 
 export interface ActionsOptions {
   readonly store: ActionStore;
-  readonly registry: Registry;
+  readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
 }
 
@@ -40,14 +40,17 @@ export class Actions implements ActionService {
     apps?: readonly string[],
   ): Promise<Action> {
     const { store, registry, dispatcher } = this.#options;
-    const decision = registry.orReload(sessionId, store.decide(sessionId, actionId, answer, apps));
+    const decision = registry.invalidateOnUnknownOutcome(
+      sessionId,
+      store.decide(sessionId, actionId, answer, apps),
+    );
     // Perhaps it was stored: its turn, if it may go on, must not wait for somebody else to ring.
-    decision.catch(() => dispatcher.ring());
+    decision.catch(() => dispatcher.workArrived());
     const committed = await decision;
     if (committed === null) throw refusal({ kind: "unknown" });
-    const { outcome } = registry.settle(committed);
+    const { outcome } = registry.apply(committed);
     if (outcome.kind === "other_app") throw otherApp(registry, sessionId, apps);
-    if ("arrived" in outcome && outcome.arrived > 0) dispatcher.ring(outcome.arrived);
+    if ("arrived" in outcome && outcome.arrived > 0) dispatcher.workArrived(outcome.arrived);
     if (outcome.kind !== "decided") throw refusal(outcome);
     return toWireAction(outcome.action);
   }

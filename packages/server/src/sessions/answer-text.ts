@@ -1,14 +1,8 @@
 // The text of the answer that streams in a session: that of its finished steps, which is committed, and what follows of the current one.
 
-import { joinStepText, type PlacedMessage } from "../core/message.ts";
+import { joinStepText } from "../core/message.ts";
+import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { Snapshot } from "./snapshot.ts";
-
-/** An agent message that streams, and all its text. */
-export interface StreamingText {
-  readonly messageId: string;
-  readonly text: string;
-  readonly answer: PlacedMessage;
-}
 
 /** Text that was added to a message, `offset` characters behind its beginning. */
 export type Growth = Pick<StreamingText, "messageId" | "text"> & { readonly offset: number };

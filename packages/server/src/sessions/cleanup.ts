@@ -7,8 +7,8 @@ import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
-import { USE_NOTED_MS } from "./noted-use.ts";
-import type { Registry } from "./registry.ts";
+import { USE_NOTED_MS } from "./session.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 
 const EVERY_MS = 5 * 60_000;
 /** Of several processes on one store, one cleans up: less than the time between two looks, so that one alone does it at each of them. */
@@ -20,7 +20,7 @@ const COUNTED_PORTION = 50;
 
 export interface CleanupOptions {
   readonly store: Store;
-  readonly registry: Registry;
+  readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -111,7 +111,7 @@ export class Cleanup {
     if (others === undefined) throw new Error("The default App is missing from the catalog");
     const expired = await store.sessions.expire({ ...others, byApp, limit: PORTION });
     for (const { id, life } of expired) {
-      registry.forget(id, life);
+      registry.remove(id, life);
       dispatcher.abandon(id, life);
     }
     return expired.length;

@@ -19,14 +19,14 @@ import type { RunningTurns } from "../turns/running-turns.ts";
 import { chatInputOf, type SessionLimits } from "./chat-input.ts";
 import { chatRejection, tooManyWaiting } from "./chat-rejection.ts";
 import { otherApp } from "./other-app.ts";
-import type { Registry } from "./registry.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
 import { SettledAnswers, type SettledAnswersOptions } from "./settled-answers.ts";
 import type { Titles } from "./titles.ts";
 
 export interface ConversationsOptions extends SettledAnswersOptions {
   readonly store: Store;
-  readonly registry: Registry;
+  readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
   readonly running: RunningTurns;
   readonly titles: Titles;
@@ -92,8 +92,8 @@ export class Conversations implements ConversationService {
     const askedAt = registry.moment();
     const target = { id: sessionId, birth: null, load: false };
     const stopped = store.turns.interrupt(target, this.#streamed(sessionId));
-    const committed = await registry.orReload(sessionId, stopped);
-    if (committed !== null) registry.settle(committed, askedAt);
+    const committed = await registry.invalidateOnUnknownOutcome(sessionId, stopped);
+    if (committed !== null) registry.apply(committed, askedAt);
   }
 
   async ensure(sessionId: string, admit: AdmitNewSession): Promise<void> {
@@ -170,7 +170,7 @@ export class Conversations implements ConversationService {
       return settled.session;
     } catch (error) {
       // Nobody knows whether the turn was stored: if it waits, it must not wait for somebody else to ring.
-      if (outcome === null) this.#options.dispatcher.ring();
+      if (outcome === null) this.#options.dispatcher.workArrived();
       throw error;
     } finally {
       finishReservation(place, outcome);

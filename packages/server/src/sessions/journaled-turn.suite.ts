@@ -54,22 +54,22 @@ export class JournaledTurn {
   /** Takes the turn that may start, with a journal of its own. */
   async next(): Promise<void> {
     const [committed] = await this.service.store.turns.claim("me", [newId()], [], {});
-    const started = committed === undefined ? null : this.service.registry.settle(committed).outcome;
+    const started = committed === undefined ? null : this.service.registry.apply(committed).outcome;
     if (started === null) throw new Error("No turn could be claimed");
     this.turn = started;
     this.journal = this.journalOf(started);
   }
 
   journalOf(started: StartedTurn): StoredTurnJournal {
-    const { store, registry, bus, clock } = this.service;
+    const { store, registry, hub, clock } = this.service;
     return new StoredTurnJournal(started, {
       store: store.turns,
       registry,
-      bus,
+      hub,
       clock,
       logger: { debug() {}, info() {}, warn: (_fields, text) => void this.warnings.push(text), error() {} },
       signal: this.stop.signal,
-      onMore: () => void (this.more += 1),
+      queue: { workArrived: () => void (this.more += 1) },
     });
   }
 
@@ -103,7 +103,7 @@ export class JournaledTurn {
     const events = [
       { number: session.head + 1, event: { type: "message_updated", message: unknown } as const },
     ];
-    registry.settle({ outcome: "ok", session: record, created: false, events, loaded: null });
+    registry.apply({ outcome: "ok", session: record, created: false, events, loaded: null });
     if (registry.inMemory(this.id) !== null) throw new Error("The session was not replaced");
   }
 

@@ -10,15 +10,15 @@ import type {
 } from "../core/ports/driving/services.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import type { Registry } from "./registry.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 
 /** Which model a session talks to, and which ones there are (contract section 4). */
 export class ModelChoices implements ModelService {
   readonly #store: Store;
-  readonly #registry: Registry;
+  readonly #registry: SessionRegistry;
   readonly #apps: AppCatalog;
 
-  constructor(store: Store, registry: Registry, apps: AppCatalog) {
+  constructor(store: Store, registry: SessionRegistry, apps: AppCatalog) {
     this.#store = store;
     this.#registry = registry;
     this.#apps = apps;

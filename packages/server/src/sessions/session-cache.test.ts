@@ -2,25 +2,27 @@ import type { SystemEvent } from "@colloquy/protocol";
 import { describe, expect, it } from "vitest";
 import { newSession } from "../core/session.ts";
 import { Session } from "./session.ts";
-import { SessionCache } from "./session-cache.ts";
+import { SessionCache, SessionCreations, SessionLoads } from "./session-cache.ts";
 
 let now = 0;
-/** Ids of the sessions whose turn runs here. */
-const workedOn = new Set<string>();
-/** Ids of the sessions that were let go. */
+/** Keys of the sessions with a turn that runs here. */
+const workedOn = new Set<number>();
+let lastKey = 0;
+/** Ids of the evicted sessions. */
 const left: string[] = [];
-const cacheOf = (budget: number): SessionCache =>
-  new SessionCache(
-    budget,
-    1000,
-    () => now,
-    ({ id }) => workedOn.has(id),
-    ({ id }) => left.push(id),
-  );
+const cacheOf = (budgetBytes: number): SessionCache =>
+  new SessionCache({
+    budgetBytes,
+    idleMs: 1000,
+    clock: { monotonic: () => now },
+    running: { isRunning: (key) => workedOn.has(key) },
+    hub: { evicted: (id) => void left.push(id) },
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+  });
 
 function session(id: string, content: string | null, status: "complete" | "streaming" = "complete"): Session {
   const record = {
-    ...newSession(1, id, { life: "l", model: "m/m" }, 0),
+    ...newSession((lastKey += 1), id, { life: "l", model: "m/m" }, 0),
     status: status === "complete" ? ("idle" as const) : ("processing" as const),
     messageCount: content === null ? 0 : 1,
   };
@@ -53,8 +55,8 @@ const ASKED: SystemEvent = {
   payload: { id: "action" },
 };
 
-describe("the cache of live sessions", () => {
-  it("lets the least recently used go first when the budget is full", () => {
+describe("SessionCache", () => {
+  it("evicts the least recently used session when the budget is full", () => {
     const cache = cacheOf(50_000);
     for (const id of ["a", "b", "c"]) cache.put(session(id, "x".repeat(5_000)));
     cache.get("a");
@@ -63,17 +65,18 @@ describe("the cache of live sessions", () => {
     expect(cache.weight).toBeLessThanOrEqual(50_000);
   });
 
-  it("never lets a session go whose text streams here", () => {
+  it("never evicts a session whose text streams here", () => {
     const cache = cacheOf(10_000);
-    workedOn.add("works");
-    cache.put(session("works", "x".repeat(50_000), "streaming"));
+    const works = session("works", "x".repeat(50_000), "streaming");
+    workedOn.add(works.key);
+    cache.put(works);
     cache.put(session("other", "x".repeat(50_000)));
     expect(cache.get("works")).toBeDefined();
     expect(cache.get("other")).toBeUndefined();
     workedOn.clear();
   });
 
-  it("lets a session go whose text streams in another process, or it would stay for good", () => {
+  it("evicts a session whose text streams in another process", () => {
     const cache = cacheOf(1_000_000);
     cache.put(session("elsewhere", "so far", "streaming"));
     now += 1_001;
@@ -81,12 +84,12 @@ describe("the cache of live sessions", () => {
     expect(cache.size).toBe(0);
   });
 
-  it("lets a session go that waits for a person, but not while its turn still runs", () => {
+  it("evicts a session that waits for a person, but not while its turn still runs", () => {
     const cache = cacheOf(10_000);
     for (const id of ["waits", "runs"]) {
       const asking = session(id, "x".repeat(50_000), "streaming");
       asking.apply([{ number: 1, event: { type: "system_event", item: ASKED } }]);
-      if (id === "runs") workedOn.add(id);
+      if (id === "runs") workedOn.add(asking.key);
       cache.put(asking);
     }
     cache.put(session("other", "hello"));
@@ -98,7 +101,7 @@ describe("the cache of live sessions", () => {
     expect(cache.get("runs")).toBeUndefined();
   });
 
-  it("keeps conversations when a flood of empty sessions comes by", () => {
+  it("keeps conversations during a flood of empty sessions", () => {
     const cache = cacheOf(64 * 1024 * 1024);
     cache.put(session("talk", "hello"));
     for (let n = 0; n < 5_000; n += 1) cache.put(session(`empty ${n}`, null));
@@ -106,7 +109,7 @@ describe("the cache of live sessions", () => {
     expect(cache.size).toBeLessThan(2_100);
   });
 
-  it("drops what was not used for long, and only that", () => {
+  it("drops idle sessions only", () => {
     const cache = cacheOf(1_000_000);
     now = 0;
     cache.put(session("old", "hello"));
@@ -118,7 +121,7 @@ describe("the cache of live sessions", () => {
     expect(cache.get("new")).toBeDefined();
   });
 
-  it("says which ones it has let go of, and not which were deleted or weighed anew", () => {
+  it("reports evicted sessions, not deleted or updated ones", () => {
     left.length = 0;
     const cache = cacheOf(50_000);
     for (const id of ["a", "a", "b", "c", "d"]) cache.put(session(id, "x".repeat(5_000)));
@@ -127,5 +130,209 @@ describe("the cache of live sessions", () => {
     now += 1_001;
     cache.dropIdle();
     expect(left).toEqual(["a", "b", "d"]);
+  });
+});
+
+const ID = "one";
+const admits = async () => undefined;
+
+/** A loaded session, of which only the identity matters. */
+function loadedSession(name: string): Session {
+  return { id: name } as Session;
+}
+
+interface Work {
+  readonly kind: "find" | "open";
+  readonly answer: (loaded: Session | null) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** Loads that the test completes. `live` is the current session in memory. */
+function given() {
+  const loads: Work[] = [];
+  const memory = { live: null as Session | null, isThere: false };
+  const load = (_id: string, spelling: string | null) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Session | null>();
+    loads.push({ kind: spelling === null ? "find" : "open", answer: resolve, fail: reject });
+    return promise;
+  };
+  const creations = new SessionCreations(async () => memory.isThere);
+  const current = async () => memory.live;
+  const subject = new SessionLoads({ creations, current, load });
+  /** Waits until this many loads have begun, and returns the last of them. */
+  const begun = async (number: number): Promise<Work> => {
+    for (let turns = 0; turns < 100 && loads.length < number; turns += 1) await Promise.resolve();
+    const load = loads[number - 1];
+    if (load === undefined) throw new Error(`Load ${number} has not begun`);
+    return load;
+  };
+  const kinds = () => loads.map(({ kind }) => kind);
+  return { subject, memory, begun, kinds };
+}
+
+/** Lets everything go on that does not depend on a load. */
+async function drainMicrotasks(): Promise<void> {
+  for (let turns = 0; turns < 200; turns += 1) await Promise.resolve();
+}
+
+describe("SessionLoads", () => {
+  it("reads a session deleted meanwhile at most twice for any number of callers", async () => {
+    const { subject, begun, kinds } = given();
+    const refused = async () => {
+      throw new Error("may not create");
+    };
+    const all = Array.from({ length: 50 }, () => subject.load(ID, refused, true));
+    const ends = Promise.allSettled(all);
+    (await begun(1)).answer(null);
+    (await begun(2)).answer(null);
+    await drainMicrotasks();
+    expect(kinds()).toEqual(["find", "find"]);
+    expect((await ends).map(({ status }) => status)).toEqual(Array(50).fill("rejected"));
+  });
+
+  it("never answers from a load that began before the call", async () => {
+    const { subject, memory, begun, kinds } = given();
+    const first = subject.load(ID, admits, true);
+    const second = subject.load(ID, admits, true);
+    const [old, fresh] = [loadedSession("old"), loadedSession("fresh")];
+    (await begun(1)).answer(old);
+    expect(await first).toBe(old);
+    // What the first one has loaded is not right any more: nothing in memory is.
+    const load = await begun(2);
+    const third = subject.load(ID, admits, true);
+    load.answer(fresh);
+    expect(await second).toBe(fresh);
+    memory.live = loadedSession("newest");
+    (await begun(3)).answer(memory.live);
+    expect(await third).toBe(memory.live);
+    expect(kinds()).toEqual(["find", "find", "find"]);
+  });
+
+  it("takes a session from memory after the previous load put it there", async () => {
+    const { subject, memory, begun, kinds } = given();
+    const all = Array.from({ length: 5 }, () => subject.load(ID, admits, true));
+    memory.live = loadedSession("loaded");
+    (await begun(1)).answer(memory.live);
+    expect(new Set(await Promise.all(all))).toEqual(new Set([memory.live]));
+    expect(kinds()).toEqual(["find"]);
+  });
+
+  it("creates the session for a permitted caller that joined a load finding nothing", async () => {
+    const { subject, begun, kinds } = given();
+    const finders = Array.from({ length: 3 }, () => subject.load(ID, admits, true));
+    const opener = subject.load(ID, null, false);
+    const made = loadedSession("made");
+    (await begun(1)).answer(null);
+    // The load of all those who came meanwhile, so that nobody of them needs one more.
+    const second = await begun(2);
+    expect(second.kind).toBe("open");
+    second.answer(made);
+    expect(await opener).toBe(made);
+    expect(await Promise.all(finders.slice(1))).toEqual([made, made]);
+    // The first one has seen that it is not there, and asks whether he may create it.
+    (await begun(3)).answer(made);
+    expect(await finders[0]).toBe(made);
+    expect(kinds()).toEqual(["find", "open", "open"]);
+  });
+
+  it("creates the session for a caller that comes while the second load finds nothing", async () => {
+    const { subject, begun, kinds } = given();
+    const forbid = () => Promise.reject(new Error("may not create"));
+    const finders = Promise.allSettled([1, 2, 3].map(() => subject.load(ID, forbid, true)));
+    (await begun(1)).answer(null);
+    const second = await begun(2);
+    const opener = subject.load(ID, null, false);
+    second.answer(null);
+    await drainMicrotasks();
+    expect(kinds()).toEqual(["find", "find", "open"]);
+    const made = loadedSession("made");
+    (await begun(3)).answer(made);
+    expect(await opener).toBe(made);
+    expect((await finders).every(({ status }) => status === "rejected")).toBe(true);
+  });
+
+  it("rejects every waiting caller when a load fails, and loads again afterwards", async () => {
+    const { subject, begun, kinds } = given();
+    const all = Promise.allSettled([1, 2, 3].map(() => subject.load(ID, null, false)));
+    (await begun(1)).fail(new Error("away"));
+    expect((await all).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    const next = subject.load(ID, null, false);
+    const made = loadedSession("made");
+    (await begun(2)).answer(made);
+    expect(await next).toBe(made);
+    await drainMicrotasks();
+    expect(kinds()).toEqual(["open", "open"]);
+  });
+
+  it("loads different ids independently", async () => {
+    const { subject, begun } = given();
+    const one = subject.load(ID, null, false);
+    const other = subject.load("other", null, false);
+    const made = loadedSession("made");
+    (await begun(2)).answer(made);
+    expect(await other).toBe(made);
+    (await begun(1)).answer(made);
+    expect(await one).toBe(made);
+  });
+});
+
+describe("SessionCreations", () => {
+  const asked: string[] = [];
+  const yes = (who: string) => () => void asked.push(who);
+  const no = (who: string) => () => {
+    asked.push(who);
+    throw new Error(`${who} may not`);
+  };
+  /** A store in which `make` creates the session. */
+  function store() {
+    const made: string[] = [];
+    const looks: string[] = [];
+    const isThere = async (id: string) => {
+      looks.push(id);
+      return made.includes(id);
+    };
+    const make = (id: string) => async () => void made.push(id);
+    return { make, isThere, made, looks };
+  }
+
+  it("asks once for any number of concurrent callers", async () => {
+    asked.length = 0;
+    const { make, isThere, made, looks } = store();
+    const creations = new SessionCreations(isThere);
+    const all = ["a", "b", "c"].map((who) => creations.run("one", yes(who), make("one")));
+    await creations.run("other", yes("d"), make("other"));
+    expect(await Promise.all(all)).toHaveLength(3);
+    expect(asked).toEqual(["a", "d"]);
+    expect(looks).toEqual(["one", "other"]);
+    expect(made.toSorted()).toEqual(["one", "one", "one", "other"]);
+  });
+
+  it("asks the next caller after a refusal, and refuses no caller for another", async () => {
+    asked.length = 0;
+    const { make, isThere } = store();
+    const creations = new SessionCreations(isThere);
+    const admits = [no("a"), no("b"), yes("c"), no("d")];
+    const all = await Promise.allSettled(admits.map((admit) => creations.run("one", admit, make("one"))));
+    expect(all.map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled", "fulfilled"]);
+    expect(asked).toEqual(["a", "b", "c"]);
+  });
+
+  it("lets callers fail together when the store fails", async () => {
+    asked.length = 0;
+    const creations = new SessionCreations(async () => false);
+    const gate = Promise.withResolvers<never>();
+    let under = 0;
+    const fail = () => {
+      under += 1;
+      return under === 1 ? Promise.reject(new Error("away")) : gate.promise;
+    };
+    const all = ["a", "b", "c"].map((who) => creations.run("one", yes(who), fail));
+    await expect(all[0]).rejects.toThrow("away");
+    while (under < 3) await Promise.resolve();
+    gate.reject(new Error("away"));
+    expect((await Promise.allSettled(all)).map(({ status }) => status)).toEqual(Array(3).fill("rejected"));
+    // No state is left behind.
+    expect(await creations.run("one", yes("d"), async () => "made")).toBe("made");
+    expect(asked).toEqual(["a", "b", "c", "d"]);
   });
 });

@@ -1,11 +1,29 @@
-// Which sessions stay in memory. Least recently used first out, within a budget of bytes; sessions with nothing in them have a small
-// budget of their own, so that a million requests with random ids push no conversation out and cost bounded memory.
+// The sessions in memory, and how they get there: least recently used out first, within a budget of bytes; loads and creations of one id
+// are shared by concurrent callers.
 
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { EventHub } from "../core/ports/driven/event-hub.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { Committed } from "../core/ports/driven/session-store.ts";
+import type { Admit } from "../core/ports/driving/services.ts";
+import type { RunningTurns } from "../turns/running-turns.ts";
 import type { Session } from "./session.ts";
 
-/** Memory of a live session beside its snapshot's bytes, roughly. */
+/** Approximate memory of a session beside its snapshot's bytes. */
 const OVERHEAD_BYTES = 4096;
+/** Empty sessions have this budget of their own, so that a flood of requests with random ids evicts no conversation. */
 const MAX_EMPTY = 2048;
+
+export interface SessionCacheOptions {
+  /** Maximum bytes of the snapshots in memory, with overhead. */
+  readonly budgetBytes: number;
+  /** An unused session is evicted after this many milliseconds. */
+  readonly idleMs: number;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly running: Pick<RunningTurns, "isRunning">;
+  readonly hub: Pick<EventHub, "evicted">;
+  readonly logger: Logger;
+}
 
 interface Entry {
   readonly session: Session;
@@ -15,34 +33,16 @@ interface Entry {
 }
 
 export class SessionCache {
-  /** Both in the order of use, the longest unused first. */
+  readonly #options: SessionCacheOptions;
+  /** Both in the order of use, the least recently used first. */
   readonly #filled = new Map<string, Entry>();
   readonly #empty = new Map<string, Entry>();
-  readonly #budget: number;
-  readonly #idleMs: number;
-  readonly #monotonic: () => number;
-  readonly #isWorkedOn: (session: Session) => boolean;
-  readonly #onLeft: (session: Session) => void;
-  /** The entry that was used last is where it belongs: a Map copies itself every few times when entries move in it, which costs a poll. */
+  /** The most recently used entry need not move: a Map copies itself every few moves, which would slow down polling. */
   #newest: Entry | null = null;
   #weight = 0;
 
-  /**
-   * `budget` in bytes of snapshots; `idleMs` after which an unused session leaves; `isWorkedOn`: whether a turn of it runs here;
-   * `onLeft` hears of each session that was not deleted but let go.
-   */
-  constructor(
-    budget: number,
-    idleMs: number,
-    monotonic: () => number,
-    isWorkedOn: (session: Session) => boolean,
-    onLeft: (session: Session) => void,
-  ) {
-    this.#budget = budget;
-    this.#idleMs = idleMs;
-    this.#monotonic = monotonic;
-    this.#isWorkedOn = isWorkedOn;
-    this.#onLeft = onLeft;
+  constructor(options: SessionCacheOptions) {
+    this.#options = options;
   }
 
   get size(): number {
@@ -54,7 +54,11 @@ export class SessionCache {
     return this.#weight;
   }
 
-  /** The session without counting this as use. */
+  has(id: string): boolean {
+    return this.peek(id) !== undefined;
+  }
+
+  /** Returns the session without counting this as use. */
   peek(id: string): Session | undefined {
     return (this.#filled.get(id) ?? this.#empty.get(id))?.session;
   }
@@ -63,81 +67,252 @@ export class SessionCache {
     const filled = this.#filled.get(id);
     const entry = filled ?? this.#empty.get(id);
     if (entry === undefined) return undefined;
-    entry.usedAt = this.#monotonic();
+    entry.usedAt = this.#options.clock.monotonic();
     if (entry !== this.#newest) {
-      const place = filled === undefined ? this.#empty : this.#filled;
-      place.delete(id);
-      place.set(id, entry);
+      const entries = filled === undefined ? this.#empty : this.#filled;
+      entries.delete(id);
+      entries.set(id, entry);
       this.#newest = entry;
     }
     return entry.session;
   }
 
-  /** Puts a session in, or weighs it anew after it changed. */
+  /** Adds a session, or updates its weight after it changed. */
   put(session: Session): void {
     this.delete(session.id);
     const weight = session.weight + OVERHEAD_BYTES;
-    const entry = { session, weight, usedAt: this.#monotonic() };
+    const entry = { session, weight, usedAt: this.#options.clock.monotonic() };
     this.#weight += weight;
     (session.isEmpty ? this.#empty : this.#filled).set(session.id, entry);
     this.#newest = entry;
     this.#evict();
   }
 
+  /** Updates the weight of a session, unless another object has replaced it. */
+  weigh(session: Session): void {
+    if (this.peek(session.id) === session) this.put(session);
+  }
+
   delete(id: string): void {
-    for (const place of [this.#filled, this.#empty]) {
-      const entry = place.get(id);
+    for (const entries of [this.#filled, this.#empty]) {
+      const entry = entries.get(id);
       if (entry === undefined) continue;
-      place.delete(id);
+      entries.delete(id);
       if (entry === this.#newest) this.#newest = null;
       this.#weight -= entry.weight;
     }
   }
 
-  /** All that are in memory now; they may be deleted meanwhile. */
+  /** Applies a commit. Returns false, and drops the session, if the events do not follow what it knows. */
+  follow(session: Session, { session: record, events }: Committed<unknown>): boolean {
+    if (session.life !== record.life) session.end();
+    else if (session.apply(events)) return true;
+    else session.replace();
+    this.delete(record.id);
+    const short = { session: record.id.slice(0, 8) };
+    this.#options.logger.warn(short, "a session in memory fell behind its log; it is loaded again");
+    return false;
+  }
+
+  /** Drops a session that fell behind; the next caller loads it again. */
+  replace(session: Session): void {
+    if (this.peek(session.id) === session) this.delete(session.id);
+    session.replace();
+  }
+
+  /** Drops a deleted incarnation. */
+  end(id: string, life: string): void {
+    const session = this.peek(id);
+    if (session?.life !== life) return;
+    this.delete(id);
+    session.end();
+  }
+
+  /** Returns all sessions that are in memory now. */
   sessions(): readonly Session[] {
     return [...this.#filled.values(), ...this.#empty.values()].map(({ session }) => session);
   }
 
-  /** Lets go of what nobody used for long. */
+  /** Evicts sessions that were not used for `idleMs`. */
   dropIdle(): void {
-    const before = this.#monotonic() - this.#idleMs;
-    for (const place of [this.#filled, this.#empty]) {
-      for (const entry of place.values()) {
+    const before = this.#options.clock.monotonic() - this.#options.idleMs;
+    for (const entries of [this.#filled, this.#empty]) {
+      for (const entry of entries.values()) {
         if (entry.usedAt > before) break;
-        if (this.#mayLeave(entry.session)) this.#letGo(entry.session);
+        if (this.#isEvictable(entry.session)) this.#evictOne(entry.session);
       }
     }
   }
 
   #evict(): void {
-    for (const session of this.#leavers(this.#empty)) {
+    const { budgetBytes } = this.#options;
+    for (const session of this.#evictable(this.#empty)) {
       if (this.#empty.size <= MAX_EMPTY) break;
-      this.#letGo(session);
+      this.#evictOne(session);
     }
-    if (this.#weight <= this.#budget) return;
-    for (const place of [this.#empty, this.#filled]) {
-      for (const session of this.#leavers(place)) {
-        if (this.#weight <= this.#budget) return;
-        this.#letGo(session);
+    if (this.#weight <= budgetBytes) return;
+    for (const entries of [this.#empty, this.#filled]) {
+      for (const session of this.#evictable(entries)) {
+        if (this.#weight <= budgetBytes) return;
+        this.#evictOne(session);
       }
     }
   }
 
-  *#leavers(place: ReadonlyMap<string, Entry>): Generator<Session> {
-    for (const { session } of place.values()) if (this.#mayLeave(session)) yield session;
+  *#evictable(entries: ReadonlyMap<string, Entry>): Generator<Session> {
+    for (const { session } of entries.values()) if (this.#isEvictable(session)) yield session;
   }
 
-  #letGo(session: Session): void {
+  #evictOne(session: Session): void {
     this.delete(session.id);
-    this.#onLeft(session);
+    this.#options.hub.evicted(session.id);
   }
 
   /**
-   * Text that streams here is nowhere else, and a session that is waited for must be found by what it waits for. Where nobody here works on
-   * an answer, because it waits for a person or another process goes on with it, the store has all of it.
+   * Text that streams in this process is nowhere else, and requests wait on the session object. If no turn of the session runs here (it
+   * waits for a person, or another process runs it), the store has all of its text.
    */
-  #mayLeave(session: Session): boolean {
-    return !session.hasWaiters && !(session.isStreaming && this.#isWorkedOn(session));
+  #isEvictable(session: Session): boolean {
+    const isStreamingHere = session.isStreaming && this.#options.running.isRunning(session.key);
+    return !session.hasWaiters && !isStreamingHere;
+  }
+}
+
+/** Throws if a transaction that may create its session returned `null`, which would be a defect. */
+export function assertCreated<Created>(created: Created | null): Created {
+  if (created === null) throw new Error("A transaction that may create its session did not");
+  return created;
+}
+
+export interface SessionLoadsOptions {
+  readonly creations: Pick<SessionCreations, "run">;
+  /** Returns the session in memory if it is current. */
+  readonly current: (id: string) => Promise<Session | null>;
+  /** Loads the session. If it does not exist, creates it under `spelling`, or returns `null` if that is `null`. */
+  readonly load: (id: string, spelling: string | null) => Promise<Session | null>;
+}
+
+/** The callers that share one load. */
+interface Waiting {
+  /** Spelling of the id by the first caller who may create the session; `null` if none may. */
+  spelling: string | null;
+  readonly result: PromiseWithResolvers<Session | null>;
+}
+
+/**
+ * Loads a session once, however many callers ask. Callers that come during a load share the next one: the current load may have read the
+ * store before they asked.
+ */
+export class SessionLoads {
+  readonly #options: SessionLoadsOptions;
+  /** By the id of each session that is being loaded: the callers of its next load. */
+  readonly #underWay = new Map<string, Waiting | null>();
+
+  constructor(options: SessionLoadsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Loads the session, or creates it after `admit` allowed that. `existed`: the caller has just seen the session, so the check whether it
+   * exists is skipped unless it was deleted since.
+   */
+  async load(id: string, admit: Admit | null, existed: boolean, spelling: string = id): Promise<Session> {
+    const open = async () => assertCreated(await this.#join(id, spelling));
+    if (admit === null) return await open();
+    const found = existed ? await this.#join(id, null) : null;
+    return found ?? (await this.#options.creations.run(id, admit, open));
+  }
+
+  /** Joins the next load. Resolves with `null` if the session does not exist and no caller may create it. */
+  #join(id: string, spelling: string | null): Promise<Session | null> {
+    const isUnderWay = this.#underWay.has(id);
+    const waiting = this.#underWay.get(id) ?? { spelling: null, result: Promise.withResolvers() };
+    waiting.spelling ??= spelling;
+    this.#underWay.set(id, waiting);
+    if (!isUnderWay) void this.#loadUntilNobodyWaits(id, waiting);
+    return waiting.result.promise;
+  }
+
+  async #loadUntilNobodyWaits(id: string, first: Waiting): Promise<void> {
+    const { current, load } = this.#options;
+    this.#underWay.set(id, null);
+    await this.#pass(id, first, load(id, first.spelling));
+    for (let next = this.#next(id); next !== null; next = this.#next(id)) {
+      const { spelling } = next;
+      await this.#pass(
+        id,
+        next,
+        current(id).then((session) => session ?? load(id, spelling)),
+      );
+    }
+    this.#underWay.delete(id);
+  }
+
+  async #pass(id: string, { result }: Waiting, loading: Promise<Session | null>): Promise<void> {
+    try {
+      result.resolve(await loading);
+    } catch (error) {
+      result.reject(error);
+      // If the store is down, callers that came meanwhile need not wait for another time-out.
+      this.#next(id)?.result.reject(error);
+    }
+  }
+
+  /** Takes the callers of the next load; later callers wait for the load after it. */
+  #next(id: string): Waiting | null {
+    const next = this.#underWay.get(id) ?? null;
+    this.#underWay.set(id, null);
+    return next;
+  }
+}
+
+/**
+ * Asks one caller at a time for each id whether it may create the session, so that a burst of requests for one new session counts as one
+ * new session and reads the store once.
+ */
+export class SessionCreations {
+  readonly #exists: (id: string) => Promise<boolean>;
+  readonly #underWay = new Map<string, Promise<"created" | "refused" | "failed">>();
+
+  constructor(exists: (id: string) => Promise<boolean>) {
+    this.#exists = exists;
+  }
+
+  /**
+   * Runs `create` if the session exists or `admit` allows its creation. Concurrent callers wait: if the first one creates the session, the
+   * others are not asked; if it is refused, the next one is asked.
+   */
+  async run<Created>(id: string, admit: Admit, create: () => Promise<Created>): Promise<Created> {
+    for (let other = this.#underWay.get(id); other !== undefined; other = this.#underWay.get(id)) {
+      const end = await other;
+      if (end === "created") return await create();
+      // If the store is down, callers fail together instead of one time-out after the other.
+      if (end === "failed") return await this.#runAdmitted(id, admit, create);
+    }
+    return await this.#runFirst(id, admit, create);
+  }
+
+  async #runFirst<Created>(id: string, admit: Admit, create: () => Promise<Created>): Promise<Created> {
+    const { promise, resolve } = Promise.withResolvers<"created" | "refused" | "failed">();
+    this.#underWay.set(id, promise);
+    let end: "created" | "refused" | "failed" = "failed";
+    const admitNoted = async (): Promise<void> => {
+      end = "refused";
+      await admit();
+      end = "failed";
+    };
+    try {
+      const created = await this.#runAdmitted(id, admitNoted, create);
+      end = "created";
+      return created;
+    } finally {
+      this.#underWay.delete(id);
+      resolve(end);
+    }
+  }
+
+  async #runAdmitted<Created>(id: string, admit: Admit, create: () => Promise<Created>): Promise<Created> {
+    if (!(await this.#exists(id))) await admit();
+    return await create();
   }
 }

@@ -3,7 +3,7 @@ import { parse } from "../../test/service.ts";
 import type { StoredSession } from "../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { newSession } from "../core/session.ts";
-import { Session } from "./session.ts";
+import { momentOf, Session, USE_NOTED_MS } from "./session.ts";
 
 const RECORD = newSession(1, "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111", { life: "abc", model: "a/b" }, 0);
 const NEVER = new AbortController().signal;
@@ -132,16 +132,30 @@ describe("a live session", () => {
     });
   });
 
-  it("does not know when its use was noted before somebody here has done so, and then knows the last time", () => {
-    const session = new Session(stored({ updatedAt: 5 }));
-    expect(session.useNotedAt).toBeNull();
-    const [seventh, ninth] = [
-      { wall: 99, monotonic: 7 },
-      { wall: 9, monotonic: 9 },
-    ];
-    session.noteUse(ninth);
-    session.noteUse(seventh);
-    expect(session.useNotedAt).toBe(ninth);
+  describe("use", () => {
+    const at = (wall: number, monotonic: number) => ({ now: () => wall, monotonic: () => monotonic });
+    const WALL = 1_000_000_000;
+
+    it("is not recorded before this process recorded it", () => {
+      expect(new Session(stored({ updatedAt: 5 })).isUseNoted(at(5, 0))).toBe(false);
+    });
+
+    it("is recorded for five minutes on both clocks", () => {
+      const session = new Session(stored());
+      session.noteUse(momentOf(at(WALL, 500)));
+      expect(session.isUseNoted(at(WALL + USE_NOTED_MS - 1, 500 + USE_NOTED_MS - 1))).toBe(true);
+      // The wall clock was set back.
+      expect(session.isUseNoted(at(0, 500 + USE_NOTED_MS))).toBe(false);
+      // The machine was suspended.
+      expect(session.isUseNoted(at(WALL + USE_NOTED_MS, 501))).toBe(false);
+    });
+
+    it("keeps the latest time", () => {
+      const session = new Session(stored());
+      session.noteUse(momentOf(at(WALL, USE_NOTED_MS)));
+      session.noteUse(momentOf(at(WALL, 0)));
+      expect(session.isUseNoted(at(WALL, USE_NOTED_MS + 1))).toBe(true);
+    });
   });
 });
 

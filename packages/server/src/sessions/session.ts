@@ -3,17 +3,37 @@
 import type { PendingAction, ResolvedAction, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction } from "../core/action.ts";
 import type { StoredSession } from "../core/ports/driven/session-store.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { SnapshotView } from "../core/ports/driving/services.ts";
 import { toWireMessage } from "../core/message.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { appOf } from "../core/session.ts";
 import { mergeUserState } from "../core/user-state.ts";
-import { AnswerText, type Growth, type StreamingText } from "./answer-text.ts";
-import type { Moment } from "./noted-use.ts";
+import { AnswerText, type Growth } from "./answer-text.ts";
 import { Snapshot } from "./snapshot.ts";
 
 const MAX_EARLY = 1000;
+
+/**
+ * Use is recorded before the response if it was last recorded longer ago than this. Cleanup adds the same to every expiry, so it never
+ * removes a session that was used meanwhile.
+ */
+export const USE_NOTED_MS = 5 * 60_000;
+
+/**
+ * A time on both clocks of this process: the wall clock may be set back, the monotonic clock stands still while the machine is suspended.
+ * The store's clock is another machine's.
+ */
+export interface Moment {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+export function momentOf(clock: Pick<Clock, "now" | "monotonic">): Moment {
+  return { wall: clock.now(), monotonic: clock.monotonic() };
+}
 
 export class Session {
   readonly id: string;
@@ -91,12 +111,14 @@ export class Session {
     return this.#replaced;
   }
 
-  /** When its use was surely noted in the store last, or later; `null` where nobody here knows: loading it need not have noted it. */
-  get useNotedAt(): Moment | null {
-    return this.#useNotedAt;
+  /** Returns true if the store certainly recorded the session's use within the last `USE_NOTED_MS`. */
+  isUseNoted(clock: Pick<Clock, "now" | "monotonic">): boolean {
+    const noted = this.#useNotedAt;
+    if (noted === null || clock.monotonic() - noted.monotonic >= USE_NOTED_MS) return false;
+    return clock.now() - noted.wall < USE_NOTED_MS;
   }
 
-  /** `askedAt` is before whatever has noted it was asked for. */
+  /** `askedAt` is a time before the store was asked to record the use. */
   noteUse(askedAt: Moment): void {
     if (this.#useNotedAt === null || askedAt.monotonic > this.#useNotedAt.monotonic)
       this.#useNotedAt = askedAt;

@@ -1,19 +1,20 @@
 // Snapshots for whoever asked for one, or waits for a session to stop processing (`Prefer: wait`).
 
 import { NotFound, throwAfterCommit } from "../core/errors.ts";
-import type { Bus, Following } from "../core/ports/driven/bus.ts";
+import type { Following } from "../core/ports/driven/bus.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
+import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { SnapshotView } from "../core/ports/driving/services.ts";
 import type { RunningTurns } from "../turns/running-turns.ts";
-import type { Registry } from "./registry.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 import type { Session } from "./session.ts";
-import type { VersionReads } from "./version-reads.ts";
+import type { VersionReads } from "./replica-sync.ts";
 
 export interface SettledAnswersOptions {
-  readonly registry: Pick<Registry, "find">;
+  readonly registry: Pick<SessionRegistry, "find">;
   readonly running: Pick<RunningTurns, "isRunning">;
   readonly clock: Clock;
-  readonly bus: Pick<Bus, "follow">;
+  readonly hub: Pick<EventHub, "follow">;
   /** Where sessions stand that other processes change too; `null` where there are none. */
   readonly versions: Pick<VersionReads, "of"> | null;
 }
@@ -51,7 +52,7 @@ export class SettledAnswers {
     const timeOver = new AbortController();
     const timer = this.#options.clock.after(waitMs, () => timeOver.abort());
     const enough = AbortSignal.any([signal, timeOver.signal, this.#noWaiting.signal]);
-    const following = this.#options.bus.follow(sessionId);
+    const following = this.#options.hub.follow(sessionId);
     try {
       session = await this.#followed(following, session);
       while (session.isProcessing && !enough.aborted) {

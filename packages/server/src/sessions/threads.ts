@@ -14,7 +14,7 @@ import type { Store } from "../core/ports/driven/store.ts";
 import { appOf, countsAs, DEFAULT_APP, type SessionRecord } from "../core/session.ts";
 import type { Dispatcher } from "../turns/dispatcher.ts";
 import { otherApp } from "./other-app.ts";
-import type { Registry } from "./registry.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 
 /** Bytes of stored text that end a page of messages. */
 const PAGE_BYTES = 1024 * 1024;
@@ -31,7 +31,7 @@ interface ThreadSearch {
 
 export interface ThreadsOptions {
   readonly store: Store;
-  readonly registry: Registry;
+  readonly registry: SessionRegistry;
   readonly dispatcher: Dispatcher;
   /** Whether threads may be listed by wallet address, which is no secret. */
   readonly walletListing: boolean;
@@ -116,18 +116,24 @@ export class Threads implements ThreadService {
   async rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread> {
     const { registry, store } = this.#options;
     const askedAt = registry.moment();
-    const committed = await registry.orReload(sessionId, store.sessions.rename(sessionId, title, apps));
+    const committed = await registry.invalidateOnUnknownOutcome(
+      sessionId,
+      store.sessions.rename(sessionId, title, apps),
+    );
     if (committed === null) throw unknownSession();
     if (committed.outcome === "other_app") throw otherApp(registry, sessionId, apps);
-    return toThread(registry.settle(committed, askedAt).record);
+    return toThread(registry.apply(committed, askedAt).record);
   }
 
   async remove(sessionId: string, apps?: readonly string[]): Promise<string> {
     const { registry, store } = this.#options;
-    const removed = await registry.orReload(sessionId, store.sessions.remove(sessionId, apps));
+    const removed = await registry.invalidateOnUnknownOutcome(
+      sessionId,
+      store.sessions.remove(sessionId, apps),
+    );
     if (removed === null) throw unknownSession();
     if (removed === "other_app") throw otherApp(registry, sessionId, apps);
-    registry.forget(sessionId, removed.life);
+    registry.remove(sessionId, removed.life);
     this.#options.dispatcher.abandon(sessionId, removed.life);
     return removed.spelling;
   }

@@ -6,7 +6,7 @@ import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { JobStore, TitleJob } from "../core/ports/driven/job-store.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { Registry } from "./registry.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 import { cleanTitle, plainTitle } from "./title-text.ts";
 
 /**
@@ -23,7 +23,7 @@ const MAX_PENDING = 1_000;
 
 export interface TitlesOptions {
   readonly jobs: JobStore;
-  readonly registry: Registry;
+  readonly registry: SessionRegistry;
   readonly apps: AppCatalog;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -178,8 +178,11 @@ export class Titles {
     try {
       const { jobs, registry } = this.#options;
       const { sessionId, life } = job;
-      const committed = await registry.orReload(sessionId, jobs.finishTitle(sessionId, life, title));
-      if (committed !== null) registry.settle(committed);
+      const committed = await registry.invalidateOnUnknownOutcome(
+        sessionId,
+        jobs.finishTitle(sessionId, life, title),
+      );
+      if (committed !== null) registry.apply(committed);
     } catch (error) {
       this.#options.logger.warn({ err: error }, "a title was not stored; it will be tried again");
     } finally {

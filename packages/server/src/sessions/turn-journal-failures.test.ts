@@ -26,7 +26,7 @@ describe("a store that fails for a while", () => {
     const other = newId();
     await one.service.say(other, "hello");
     const started = (await one.service.store.turns.claim("me", [newId()], [], {}))[0]!.outcome!;
-    one.service.registry.forget(other, started.life);
+    one.service.registry.remove(other, started.life);
     one.before = failing("sessions.open", 2);
     const opened = one.journalOf(started).open();
     await one.service.clock.advance(200);

@@ -121,7 +121,7 @@ describe("text that streams", () => {
 
   it("is announced with its place in the message, a step's first text apart from the steps before", async () => {
     const deltas: unknown[] = [];
-    one.service.bus.listen({
+    one.service.hub.listen({
       onNote: (_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]),
     });
     one.journal.say("one");
@@ -137,7 +137,7 @@ describe("text that streams", () => {
 
   it("goes on at its place when its session was loaded again in the middle of it", async () => {
     const deltas: unknown[] = [];
-    one.service.bus.listen({
+    one.service.hub.listen({
       onNote: (_id, note) => note.kind === "delta" && deltas.push([note.offset, note.text]),
     });
     await one.journal.stepWithCalls(step(1, "one"), [], []);
@@ -180,7 +180,7 @@ describe("what a turn writes", () => {
     await one.journal.stepWithCalls(step(1, ""), [call("a"), call("b")], []);
     const numbers: number[] = [];
     const heads: number[] = [];
-    one.service.bus.listen({
+    one.service.hub.listen({
       onNote: (_id, note: SessionNote) => {
         if (note.kind !== "events") return;
         numbers.push(...note.events.map(({ number }) => number));

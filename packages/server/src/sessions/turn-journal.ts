@@ -6,28 +6,44 @@ import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
 import { joinStepText, type StepCall } from "../core/message.ts";
-import type { Bus } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Committed } from "../core/ports/driven/session-store.ts";
 import type { PastTurn, TurnStore } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
-import type { TurnJournal } from "../turns/journal.ts";
+import type { TurnJournal, TurnJournals, WorkQueue } from "../turns/journal.ts";
 import { checkpointAfter } from "./checkpoint-pace.ts";
-import type { Registry } from "./registry.ts";
+import type { SessionRegistry } from "./session-registry.ts";
 
 const FIRST_RETRY_MS = 200;
 const MAX_RETRY_MS = 5_000;
 
-export interface JournalOptions {
+export interface JournalsOptions {
   readonly store: TurnStore;
-  readonly registry: Registry;
-  readonly bus: Bus;
+  readonly registry: SessionRegistry;
+  readonly hub: Pick<EventHub, "publish">;
   readonly clock: Clock;
   readonly logger: Logger;
+}
+
+export class StoredTurnJournals implements TurnJournals {
+  readonly #options: JournalsOptions;
+
+  constructor(options: JournalsOptions) {
+    this.#options = options;
+  }
+
+  async open(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<StoredTurnJournal> {
+    const journal = new StoredTurnJournal(turn, { ...this.#options, signal, queue });
+    await journal.open();
+    return journal;
+  }
+}
+
+interface JournalOptions extends JournalsOptions {
   readonly signal: AbortSignal;
-  /** A turn of the session may be claimed now; `arrived` of them did not wait in the store before. */
-  readonly onMore: (arrived: number) => void;
+  readonly queue: WorkQueue;
 }
 
 export class StoredTurnJournal implements TurnJournal {
@@ -62,7 +78,7 @@ export class StoredTurnJournal implements TurnJournal {
   async open(): Promise<void> {
     const { registry } = this.#options;
     const { sessionId, life } = this.#turn;
-    if (registry.live(sessionId, life) !== null) return;
+    if (registry.ofIncarnation(sessionId, life) !== null) return;
     await this.#persist(
       () => registry.find(sessionId),
       () => undefined,
@@ -84,10 +100,10 @@ export class StoredTurnJournal implements TurnJournal {
     // What a turn says that has lost its right to run is nobody's any longer.
     if (this.#options.signal.aborted) return;
     const { sessionId, life, epoch, agentMessage } = this.#turn;
-    const session = this.#options.registry.live(sessionId, life);
+    const session = this.#options.registry.ofIncarnation(sessionId, life);
     const growth = session?.grow(agentMessage.id, this.#said, text) ?? null;
     if (growth !== null) {
-      this.#options.bus.publish(sessionId, { kind: "delta", life, epoch, ...growth });
+      this.#options.hub.publish(sessionId, { kind: "delta", life, epoch, ...growth });
     }
     this.#said += text;
     this.#unsaved += text;
@@ -104,12 +120,12 @@ export class StoredTurnJournal implements TurnJournal {
   }
 
   async wait(): Promise<boolean> {
-    const { store, registry, onMore } = this.#options;
+    const { store, registry, queue } = this.#options;
     const outcome = await this.#persist(
       () => store.wait(this.#turn),
-      (committed) => registry.settle(committed).outcome,
+      (committed) => registry.apply(committed).outcome,
     );
-    if (outcome === "runnable") onMore(1);
+    if (outcome === "runnable") queue.workArrived(1);
     return outcome !== null;
   }
 
@@ -117,8 +133,8 @@ export class StoredTurnJournal implements TurnJournal {
     // Progress is worth telling, not worth failing a turn for: what the store does not take is left out.
     const { store, registry } = this.#options;
     registry
-      .orReload(this.#turn.sessionId, store.toolProgress(this.#turn, callId, progress))
-      .then((committed) => committed !== null && registry.settle(committed))
+      .invalidateOnUnknownOutcome(this.#turn.sessionId, store.toolProgress(this.#turn, callId, progress))
+      .then((committed) => committed !== null && registry.apply(committed))
       .catch((error: unknown) =>
         this.#options.logger.warn({ err: error }, "a tool's progress was not stored"),
       );
@@ -151,14 +167,14 @@ export class StoredTurnJournal implements TurnJournal {
   async #end(operation: () => Promise<Committed<"ok"> | null>): Promise<boolean> {
     const record = await this.#persist(
       operation,
-      (committed) => this.#options.registry.settle(committed).record,
+      (committed) => this.#options.registry.apply(committed).record,
     );
-    if (record?.status === "processing") this.#options.onMore(0);
+    if (record?.status === "processing") this.#options.queue.workArrived(0);
     return record !== null;
   }
 
   async #write(operation: () => Promise<Committed<"ok"> | null>): Promise<boolean> {
-    return (await this.#persist(operation, (committed) => this.#options.registry.settle(committed))) !== null;
+    return (await this.#persist(operation, (committed) => this.#options.registry.apply(committed))) !== null;
   }
 
   /**
@@ -166,14 +182,14 @@ export class StoredTurnJournal implements TurnJournal {
    * that commits are announced in their order. Answers `null` when the turn is superseded or was stopped meanwhile.
    */
   async #persist<T, R>(operation: () => Promise<T | null>, take: (committed: T) => R): Promise<R | null> {
-    const { clock, signal, logger, registry, onMore } = this.#options;
+    const { clock, signal, logger, registry, queue } = this.#options;
     const { sessionId } = this.#turn;
     let hasFailed = false;
     for (let delay = FIRST_RETRY_MS; !signal.aborted; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
       try {
         // It may have been reloaded, and what streams is shown by a session in memory.
         if (hasFailed) await registry.find(sessionId);
-        const committed = await registry.orReload(sessionId, operation());
+        const committed = await registry.invalidateOnUnknownOutcome(sessionId, operation());
         if (committed === null) break;
         return take(committed);
       } catch (error) {
@@ -184,7 +200,7 @@ export class StoredTurnJournal implements TurnJournal {
       }
     }
     // The attempt before may have been stored, and then this turn or the next one may be claimed already.
-    if (hasFailed) onMore(0);
+    if (hasFailed) queue.workArrived(0);
     return null;
   }
 

@@ -43,7 +43,7 @@ describe("waiting turns", () => {
     expect(runs).toHaveLength(0);
     chat();
     await queue.commitAll();
-    for (let n = 0; n < 5; n += 1) dispatcher.ring();
+    for (let n = 0; n < 5; n += 1) dispatcher.workArrived();
     expect([clock.timers - idleTimers, running.free]).toEqual([1, 1]);
     await clock.advance(1_000);
     await queue.commitAll();
@@ -55,7 +55,7 @@ describe("waiting turns", () => {
     const { queue, runs, dispatcher } = await start({ total: 9, isAlone: false });
     await queue.commitAll();
     queue.waiting.push(...[1, 2, 3].map((number) => ({ number, provider: "p", since: 0 })));
-    dispatcher.ring(1);
+    dispatcher.workArrived(1);
     await queue.commitAll();
     expect(numbers(runs)).toEqual([1, 2, 3]);
   });

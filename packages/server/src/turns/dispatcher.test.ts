@@ -72,7 +72,7 @@ describe("chat", () => {
   it("starts at once during a claim of fewer turns than free slots, however many wait in their sessions", async () => {
     const { dispatcher, queue } = await start({ total: 100 });
     for (let n = 0; n < 500; n += 1) dispatcher.reserve().complete(null, "session");
-    dispatcher.ring(1);
+    dispatcher.workArrived(1);
     expect([queue.pending, dispatcher.waiting]).toEqual([1, 501]);
     expect(dispatcher.reserve().claim).not.toBeNull();
   });
@@ -82,7 +82,7 @@ describe("chat", () => {
     async (total) => {
       const { chat, queue, runs, dispatcher, running } = await start({ total });
       await queue.commitAll();
-      dispatcher.ring(1);
+      dispatcher.workArrived(1);
       expect([queue.pending, running.free]).toEqual([1, total - 1]);
       chat();
       await queue.commitAll();
@@ -156,14 +156,13 @@ describe("provider limit", () => {
 
 describe("running turn", () => {
   it("is aborted when its session reaches a later epoch or is deleted", async () => {
-    const { chat, queue, runs, dispatcher } = await start({ total: 3, honorsAbort: false });
+    const { chat, queue, runs, running, dispatcher } = await start({ total: 3, honorsAbort: false });
     for (let n = 0; n < 3; n += 1) chat();
     await queue.commitAll();
     const [first, second, third] = runs;
-    const session = (key: number, epoch: number) => ({ key, epoch }) as never;
-    dispatcher.supersede(session(1, 1));
+    running.supersede(1, 1);
     expect(first!.signal.aborted).toBe(false);
-    dispatcher.supersede(session(1, 7));
+    running.supersede(1, 7);
     expect(first!.signal.aborted).toBe(true);
     dispatcher.abandon(second!.turn.sessionId, "another life");
     expect(second!.signal.aborted).toBe(false);
@@ -210,7 +209,7 @@ describe("any interleaving", () => {
             else if (run !== undefined) {
               run.crash();
               queue.release(run.turn);
-              dispatcher.ring(1);
+              dispatcher.workArrived(1);
             }
             await new Promise((resolve) => setImmediate(resolve));
             expect(running.size).toBeLessThanOrEqual(total);

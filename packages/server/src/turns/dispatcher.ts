@@ -5,7 +5,6 @@
 import { randomUUID } from "node:crypto";
 import type { Timer } from "../core/ports/driven/clock.ts";
 import type { Committed } from "../core/ports/driven/session-store.ts";
-import type { SessionRecord } from "../core/session.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import type { DispatcherOptions, Reservation } from "./reservation.ts";
 import { handBack, HOLD_MS } from "./leases.ts";
@@ -60,7 +59,7 @@ export class Dispatcher {
     const { store, owner, isAlone } = this.#options;
     await store.releaseDeadLeases(isAlone ? owner : null);
     await this.#count.recount();
-    this.ring();
+    this.workArrived();
   }
 
   /** Reserves a slot for a chat's turn. The slot is returned unless the transaction starts the turn. */
@@ -76,8 +75,8 @@ export class Dispatcher {
         if (reserved === 0) this.#chatsWithoutSlot -= 1;
         if (started !== null) this.#start(started, askedAt);
         else running.unreserve(reserved);
-        if (waitingFor === "slot") return this.ring(1);
-        // Not claimable yet: the end of the previous turn rings.
+        if (waitingFor === "slot") return this.workArrived(1);
+        // Not claimable yet: the end of the previous turn triggers the claim.
         if (waitingFor === "session") this.#count.add(1);
         this.#claimFreed();
       },
@@ -94,22 +93,16 @@ export class Dispatcher {
    * already waiting one became runnable, and `null` if unknown. After the stop, it notifies other processes
    * instead.
    */
-  ring(arrived: number | null = null): void {
+  workArrived(arrived: number | null = null): void {
     this.#hasUnannouncedWork = true;
     this.#count.add(arrived ?? 0);
     this.#expect(arrived === null ? Number.POSITIVE_INFINITY : Math.max(1, arrived));
     if (this.#stopped) this.#notifyOthers();
   }
 
-  /** Like `ring`, for work announced by another process, so the others are not notified again. */
+  /** Like `workArrived`, for work announced by another process, so the others are not notified again. */
   claimAnnounced(): void {
     this.#expect(Number.POSITIVE_INFINITY);
-  }
-
-  /** Aborts a running turn whose epoch is older than the committed session's. */
-  supersede(session: SessionRecord): void {
-    const running = this.#options.running.ofSession(session.key);
-    if (running !== null && running.turn.epoch < session.epoch) running.controller.abort();
   }
 
   /** Aborts the turn of a deleted incarnation. */
@@ -132,7 +125,7 @@ export class Dispatcher {
       logger.error({ turns: running.size }, "turns did not stop after the abort; their leases will expire");
     await this.#claimed;
     await Promise.all([handBack(this.#stoppedTurns, this.#options), ...this.#handedBack]);
-    this.#options.notifyOthers();
+    this.#options.hub.notifyWork();
   }
 
   /** Returns true if a chat's turn may start at once, without taking a slot that an earlier turn needs. */
@@ -155,7 +148,7 @@ export class Dispatcher {
   }
 
   #notifyOthers(): void {
-    if (this.#hasUnannouncedWork) this.#options.notifyOthers();
+    if (this.#hasUnannouncedWork) this.#options.hub.notifyWork();
     this.#hasUnannouncedWork = false;
   }
 
@@ -177,7 +170,7 @@ export class Dispatcher {
         const ids = Array.from({ length: slots }, () => randomUUID());
         let claimed: readonly Committed<StartedTurn | null>[];
         try {
-          claimed = await store.claim(owner, ids, fullProviders, this.#options.models());
+          claimed = await store.claim(owner, ids, fullProviders, this.#models());
         } catch (error) {
           running.unreserve(slots);
           throw error;
@@ -206,18 +199,24 @@ export class Dispatcher {
     return isAlone ? expected : Math.max(1, expected);
   }
 
+  /** Returns the models of each App, the default first. */
+  #models(): Readonly<Record<string, readonly string[]>> {
+    const { apps } = this.#options;
+    return Object.fromEntries(apps.names().map((name) => [name, apps.get(name)?.models ?? []]));
+  }
+
   #claimLater(): void {
     this.#leftBehind = 0;
     this.#unclaimed = Number.POSITIVE_INFINITY;
     if (this.#stopped) return;
     this.#retry = this.#options.clock.after(RETRY_CLAIM_MS, () => {
       this.#retry = null;
-      this.ring();
+      this.workArrived();
     });
   }
 
   #take(claimed: readonly Committed<StartedTurn | null>[], slots: number, askedAt: number): void {
-    const { running, apply, logger } = this.#options;
+    const { running, registry, logger } = this.#options;
     const started = claimed.filter(({ outcome }) => outcome !== null).length;
     // If a claimed turn failed instead of starting, the session's next turn is runnable now.
     this.#unclaimed += claimed.length - started;
@@ -225,7 +224,7 @@ export class Dispatcher {
     running.unreserve(slots - started);
     for (const committed of claimed) {
       try {
-        apply(committed);
+        registry.apply(committed);
       } catch (error) {
         // This process owns the turn nevertheless, and the others of this claim.
         logger.error({ err: error }, "could not announce a claimed turn");
@@ -250,7 +249,7 @@ export class Dispatcher {
   /** Runs a turn. After a defect, it runs again when its lease expires, and fails after the last attempt. */
   async #run(running: RunningTurn): Promise<void> {
     try {
-      await this.#options.run(running.turn, running.controller.signal);
+      await this.#options.runner.run(running.turn, running.controller.signal, this);
       if (this.#stopped) this.#stoppedTurns.push(running.turn.epoch);
     } catch (error) {
       this.#options.logger.error(
@@ -258,7 +257,7 @@ export class Dispatcher {
         "a turn stopped on an unexpected error; it runs again when its lease expires",
       );
       // The turn may have ended in the store before the defect; then the session's next turn is runnable.
-      this.ring();
+      this.workArrived();
     } finally {
       this.#options.running.remove(running);
       this.#claimFreed();

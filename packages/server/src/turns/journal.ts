@@ -6,7 +6,18 @@ import type { ToolOutcomeInput } from "../core/decisions/turn-progress.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";
-import type { StepRecord, TurnFailure } from "../core/turn.ts";
+import type { StartedTurn, StepRecord, TurnFailure } from "../core/turn.ts";
+
+/** Told about turns in the store that may be claimed. */
+export interface WorkQueue {
+  /** `arrived` is the number of newly waiting turns: 0 if an already waiting one became runnable, `null` if unknown. */
+  workArrived(arrived: number | null): void;
+}
+
+export interface TurnJournals {
+  /** Opens a turn's journal; the session is in memory when this resolves. */
+  open(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<TurnJournal & { close(): void }>;
+}
 
 export interface TurnJournal {
   /**

@@ -2,12 +2,15 @@
 
 import type { ChatOutcome } from "../core/decisions/chat.ts";
 import type { TurnClaim } from "../core/decisions/turns.ts";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
+import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { Committed } from "../core/ports/driven/session-store.ts";
 import type { TurnStore } from "../core/ports/driven/turn-store.ts";
 import type { StartedTurn } from "../core/turn.ts";
 import type { RunningTurns } from "./running-turns.ts";
+import type { TurnRunner } from "./turn-runner.ts";
 
 /** What an accepted turn waits for: a free slot, or the session's previous turn. */
 export type WaitingFor = "slot" | "session";
@@ -34,14 +37,11 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly owner: string;
   readonly logger: Logger;
-  /** Runs a turn to its end; rejects on a defect. */
-  readonly run: (turn: StartedTurn, signal: AbortSignal) => Promise<void>;
-  /** Returns the models of each App, the default first. */
-  readonly models: () => Readonly<Record<string, readonly string[]>>;
-  /** Applies and announces a claim's commit. */
-  readonly apply: (committed: Committed<StartedTurn | null>) => void;
-  /** Notifies other processes of turns for which no slot is free here. */
-  readonly notifyOthers: () => void;
+  readonly runner: Pick<TurnRunner, "run">;
+  readonly apps: AppCatalog;
+  /** Applies and publishes the commit of a claim. */
+  readonly registry: { apply(committed: Committed<StartedTurn | null>): unknown };
+  readonly hub: Pick<EventHub, "notifyWork">;
   /** True if no other process takes or adds turns in the store. */
   readonly isAlone: boolean;
   /** Maximum turns waiting in the store; further chats are rejected. */

@@ -8,7 +8,7 @@ import { ModelCaller } from "./model-step.ts";
 import type { RunEnd } from "./run.ts";
 import { RecordingJournal } from "./testing/recording-journal.ts";
 import { startedTurn } from "./testing/started-turn.ts";
-import { createTurnRunner } from "./turn-runner.ts";
+import { TurnRunner } from "./turn-runner.ts";
 
 function prepare(turn = startedTurn({ app: "shop" })) {
   const clock = new ManualClock();
@@ -18,20 +18,27 @@ function prepare(turn = startedTurn({ app: "shop" })) {
   const warned: object[] = [];
   const shop = { instructions: "Sell shoes." } as AppDefinition;
   const apps: AppCatalog = { names: () => ["shop"], get: (name) => (name === "shop" ? shop : null) };
-  const runner = createTurnRunner({
+  const runner = new TurnRunner({
     apps,
     models: createModelCatalog({ providers: {}, clock, extraModels: { "test/scripted": model } }),
     caller: new ModelCaller(),
     tools: fixedTools({}),
     clock,
     limits: { turnMs: 1_000, idleMs: 1_000, maxSteps: 1, toolMs: 1_000, maxModelRetries: 0, actionMs: 1_000 },
-    openJournal: async () => journal,
-    onEnd: (end) => ends.push(end),
+    journals: { open: async () => journal },
+    hub: { follow: () => ({ ready: Promise.resolve(), stop: () => undefined }) },
+    metrics: { turnEnded: (end) => void ends.push(end), tokensUsed: () => undefined },
     logger: { debug() {}, info() {}, error() {}, warn: (fields) => void warned.push(fields) },
-    onUsage: () => undefined,
   });
   const signal = new AbortController().signal;
-  return { clock, model, journal, ends, warned, run: () => runner(turn, signal) };
+  return {
+    clock,
+    model,
+    journal,
+    ends,
+    warned,
+    run: () => runner.run(turn, signal, { workArrived: () => undefined }),
+  };
 }
 
 describe("turn runner", () => {

@@ -1,9 +1,10 @@
 // Runs acquired turns, each with its own journal.
 
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { EventHub } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { StartedTurn, TokenUsage, TurnFailure } from "../core/turn.ts";
-import type { TurnJournal } from "./journal.ts";
+import type { TurnJournals, WorkQueue } from "./journal.ts";
 import { runTurn, type RunEnd, type RunOptions } from "./run.ts";
 
 /**
@@ -15,34 +16,58 @@ const APP_GONE: TurnFailure = {
     "This assistant is no longer offered, so your message cannot be answered. Start a new conversation.",
 };
 
-export interface TurnRunnerOptions extends Omit<RunOptions, "instructions" | "signal" | "onFailure"> {
-  readonly apps: AppCatalog;
-  /** Opens a turn's journal; the session is in memory when it resolves. */
-  readonly openJournal: (turn: StartedTurn, signal: AbortSignal) => Promise<TurnJournal & { close(): void }>;
-  readonly onEnd: (end: RunEnd) => void;
+export interface TurnRunnerOptions
+  extends Pick<RunOptions, "models" | "caller" | "tools" | "clock" | "limits"> {
+  readonly apps: Pick<AppCatalog, "get">;
+  readonly journals: TurnJournals;
+  readonly hub: Pick<EventHub, "follow">;
   readonly logger: Logger;
-  readonly onUsage: (usage: TokenUsage) => void;
+  readonly metrics: { turnEnded(end: RunEnd): void; tokensUsed(usage: TokenUsage): void };
 }
 
-export function createTurnRunner(
-  options: TurnRunnerOptions,
-): (turn: StartedTurn, signal: AbortSignal) => Promise<void> {
-  return async (turn, signal) => {
-    const journal = await options.openJournal(turn, signal);
+export class TurnRunner {
+  readonly #options: TurnRunnerOptions;
+
+  constructor(options: TurnRunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Runs a turn to its end; rejects on a defect. `queue` is told about turns that may be claimed next. */
+  async run(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<void> {
+    // The node that runs a turn receives the notifications of its session.
+    const following = this.#options.hub.follow(turn.sessionId);
     try {
-      const app = options.apps.get(turn.app);
+      await this.#run(turn, signal, queue);
+    } finally {
+      following.stop();
+    }
+  }
+
+  async #run(turn: StartedTurn, signal: AbortSignal, queue: WorkQueue): Promise<void> {
+    const { apps, journals, logger, metrics } = this.#options;
+    const journal = await journals.open(turn, signal, queue);
+    try {
+      const app = apps.get(turn.app);
       if (app === null) {
-        options.onEnd((await journal.fail(APP_GONE)) ? "failed" : "stopped");
+        metrics.turnEnded((await journal.fail(APP_GONE)) ? "failed" : "stopped");
         return;
       }
       const { instructions } = app;
+      const onUsage = (usage: TokenUsage): void => metrics.tokensUsed(usage);
       const onFailure = (failed: StartedTurn, code: string, error: unknown): void =>
-        options.logger.warn(describeFailure(failed, code, error), "a turn failed");
-      options.onEnd(await runTurn(turn, journal, { ...options, instructions, signal, onFailure }));
+        logger.warn(describeFailure(failed, code, error), "a turn failed");
+      const end = await runTurn(turn, journal, {
+        ...this.#options,
+        instructions,
+        signal,
+        onUsage,
+        onFailure,
+      });
+      metrics.turnEnded(end);
     } finally {
       journal.close();
     }
-  };
+  }
 }
 
 /**

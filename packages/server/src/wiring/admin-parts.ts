@@ -9,13 +9,13 @@ import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { KeyService } from "../core/ports/driving/key-service.ts";
 import type { Readiness } from "../core/ports/driving/services.ts";
-import type { ServiceParts } from "./service-parts.ts";
+import type { Service } from "./service.ts";
 import type { Storage } from "./storage.ts";
 
 export interface AdminFoundations {
   readonly config: Config;
   readonly storage: Pick<Storage, "store" | "busServer">;
-  readonly parts: Pick<ServiceParts, "owner" | "gauges" | "conversations" | "threads" | "apps" | "tools">;
+  readonly service: Pick<Service, "owner" | "gauges" | "conversations" | "threads" | "apps" | "tools">;
   readonly readiness: Readiness;
   readonly clock: Clock;
 }
@@ -23,7 +23,7 @@ export interface AdminFoundations {
 export function buildAdmin(
   base: AdminFoundations,
 ): { readonly key: Hidden<string>; readonly service: AdminService } | null {
-  const { config, storage, parts, readiness, clock } = base;
+  const { config, storage, service: parts, readiness, clock } = base;
   const { adminKey: key, databaseUrl, limits } = config;
   if (key === null) return null;
   const { store, busServer: bus } = storage;
@@ -48,8 +48,8 @@ export function buildAdmin(
 }
 
 /** The Apps are those of the configuration that is in force at that moment. */
-function keysOf({ storage, parts, clock }: AdminFoundations): KeyService {
-  const now = () => new KeyAdministration({ store: storage.store.keys, clock, apps: parts.apps.names() });
+function keysOf({ storage, service, clock }: AdminFoundations): KeyService {
+  const now = () => new KeyAdministration({ store: storage.store.keys, clock, apps: service.apps.names() });
   return {
     create: (input) => now().create(input),
     list: () => now().list(),

@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
-import { createServiceMetrics } from "./metrics.ts";
+import { createTurnMetrics, registerGauges } from "./metrics.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 
 let service: TestService;
@@ -78,7 +78,8 @@ describe("the metrics of the service", () => {
   it("register themselves in the register that they are given", () => {
     const register = new Registry();
     const read = () => 1;
-    createServiceMetrics(register, {
+    createTurnMetrics(register);
+    registerGauges(register, {
       runningTurns: read,
       waitingTurns: read,
       liveSessions: read,

@@ -11,13 +11,13 @@ export interface ServiceGauges {
   readonly openStreams: () => number;
 }
 
-export interface ServiceMetrics {
+interface TurnMetrics {
   turnEnded(end: string): void;
   tokensUsed(usage: TokenUsage): void;
 }
 
-/** Registers the service's own metrics; gauges are read when they are scraped. */
-export function createServiceMetrics(register: Registry, gauges: ServiceGauges): ServiceMetrics {
+/** Registers gauges, which are read when they are scraped. */
+export function registerGauges(register: Registry, gauges: ServiceGauges): void {
   gauge(register, "colloquy_turns_running", "Turns that run in this process", gauges.runningTurns);
   gauge(
     register,
@@ -33,6 +33,10 @@ export function createServiceMetrics(register: Registry, gauges: ServiceGauges):
     gauges.snapshotBytes,
   );
   gauge(register, "colloquy_streams_open", "Open event streams", gauges.openStreams);
+}
+
+/** Registers the counters of turns. */
+export function createTurnMetrics(register: Registry): TurnMetrics {
   const turns = new Counter({
     name: "colloquy_turns_ended_total",
     help: "Runs of turns by how they ended: complete, failed, waiting for a person, or stopped by an interrupt, a delete or a lost lease",

@@ -18,7 +18,7 @@ import { masterKeySettings, openVault } from "./master-keys.ts";
 import { createBusMetrics, createLogMetrics } from "./metrics.ts";
 import { localAddress } from "./local-address.ts";
 import { createReadiness } from "./readiness.ts";
-import { buildParts, type ServiceParts } from "./service-parts.ts";
+import { buildService, type Service } from "./service.ts";
 import { aloneWith, openStorage } from "./storage.ts";
 import { forgetAddress, noteAddress } from "../store/sqlite/served-address.ts";
 
@@ -71,7 +71,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       : aloneWith(overrides.store, logger);
   const { store, rateCounters } = storage;
   const vault = openVault(masterKeySettings(config), store.secrets, logger);
-  const parts = buildParts({
+  const service = buildService({
     config,
     clock,
     logger,
@@ -80,7 +80,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     extraModels: overrides.models ?? {},
     vault,
   });
-  const { conversations, threads, models, actions, feed: updates, keys, apps } = parts;
+  const { conversations, threads, models, actions, feed: updates, keys, apps } = service;
   const secrets = createSecretService(apps, vault);
   const readiness = createReadiness({ store, isAlone: storage.isAlone, clock });
   const http = buildHttp({
@@ -90,7 +90,7 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
     register,
     clock,
     rateCounters,
-    admin: buildAdmin({ config, storage, parts, readiness, clock }),
+    admin: buildAdmin({ config, storage, service, readiness, clock }),
     consoleDirectory: CONSOLE_DIRECTORY,
   });
   const connections = new OpenConnections(http.server);
@@ -101,22 +101,22 @@ export async function buildServer(config: Config, overrides: ServerOverrides): P
       await vault.check();
       // First the port: a start that fails on it must not have taken up turns, which would count as one of their attempts.
       const url = await place.listen(http);
-      parts.leases.start();
-      parts.actionExpiry.start();
-      await parts.dispatcher.start();
+      service.leases.start();
+      service.actionExpiry.start();
+      await service.dispatcher.start();
       return { url };
     },
     async stop({ graceMs }) {
       readiness.stop();
-      await stopParts(parts, graceMs);
+      await stopService(service, graceMs);
       place.forget();
       await closeWithin(CLOSING_MS, http, connections, clock);
       stalled.stop();
       await rateCounters?.close();
       await store.close();
     },
-    cleanUp: () => parts.cleanup.run(),
-    reload: (next) => parts.reload(next),
+    cleanUp: () => service.cleanup.run(),
+    reload: (next) => service.reload(next),
   };
 }
 
@@ -139,17 +139,17 @@ function servedPlace({ server, databaseUrl }: Config, { store, isHidden = false 
 }
 
 /** Ends what works, then what it works with; requests are still answered. */
-async function stopParts(parts: ServiceParts, graceMs: number): Promise<void> {
-  parts.titles.stop();
-  parts.feed.stop();
-  await parts.dispatcher.stop(graceMs);
-  parts.stopWaiting();
-  parts.leases.stop();
-  parts.registry.stop();
-  await parts.cleanup.stop();
-  await parts.actionExpiry.stop();
-  await parts.tools.close();
-  await parts.bus.close();
+async function stopService(service: Service, graceMs: number): Promise<void> {
+  service.titles.stop();
+  service.feed.stop();
+  await service.dispatcher.stop(graceMs);
+  service.conversations.stopWaiting();
+  service.leases.stop();
+  service.registry.stop();
+  await service.cleanup.stop();
+  await service.actionExpiry.stop();
+  await service.tools.close();
+  await service.hub.close();
 }
 
 /**

@@ -85,14 +85,14 @@ async function claimAgo(code: ServiceCode, age: number): Promise<number> {
     clock,
     owner: "me",
     logger: SILENT,
-    run: () => new Promise(() => undefined),
-    models: () => ({}),
-    apply: () => undefined,
+    runner: { run: () => new Promise(() => undefined) },
+    apps: { names: () => [], get: () => null },
+    registry: { apply: () => undefined },
     maxWaiting: 10,
     isAlone: false,
-    notifyOthers: () => undefined,
+    hub: { notifyWork: () => undefined },
   });
-  dispatcher.ring();
+  dispatcher.workArrived();
   await clock.advance(age * UNIT_MS);
   answer.resolve([{ outcome: turn } as Committed<StartedTurn>]);
   await clock.advance(0);

@@ -58,25 +58,29 @@ export async function start(options: TrialOptions = {}): Promise<DispatcherTrial
     running,
     clock,
     owner: "me",
-    models: () => ({}),
+    apps: { names: () => [], get: () => null },
     logger,
-    run: (turn, signal) => {
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      if (options.honorsAbort ?? true) signal.addEventListener("abort", () => resolve());
-      const run = { turn, signal, end: resolve, crash: () => reject(new Error("defect")) };
-      runs.push(run);
-      return promise.finally(() => {
-        runs.splice(runs.indexOf(run), 1);
-        queue.end();
-      });
+    runner: {
+      run: (turn, signal) => {
+        const { promise, resolve, reject } = Promise.withResolvers<void>();
+        if (options.honorsAbort ?? true) signal.addEventListener("abort", () => resolve());
+        const run = { turn, signal, end: resolve, crash: () => reject(new Error("defect")) };
+        runs.push(run);
+        return promise.finally(() => {
+          runs.splice(runs.indexOf(run), 1);
+          queue.end();
+        });
+      },
     },
-    apply: ({ session }) => {
-      applied.push(session.key);
-      options.apply?.();
+    registry: {
+      apply: ({ session }) => {
+        applied.push(session.key);
+        options.apply?.();
+      },
     },
     maxWaiting: options.maxWaiting ?? 100,
     isAlone: options.isAlone ?? true,
-    notifyOthers: () => (called.count += 1),
+    hub: { notifyWork: () => void (called.count += 1) },
   });
   const started = dispatcher.start();
   await queue.commitAll();

@@ -30,7 +30,7 @@ export type Origin = "here" | "elsewhere";
 
 export interface BusListener {
   onNote(sessionId: string, note: SessionNote, origin: Origin): void;
-  /** Another process says that turns wait for whoever has room. */
+  /** Another process has turns for which no slot is free there. */
   onWork?(): void;
   /** Notes of other processes may have been lost until now: what is followed has to be looked up in the store. */
   onResumed?(): void;
@@ -46,8 +46,8 @@ export interface Following {
 export interface Bus {
   /** Tells every listener of this process before it returns, and those of the other processes that follow the session soon. Never throws. */
   publish(sessionId: string, note: SessionNote): void;
-  /** Tells the other processes that turns wait for whoever has room. Never throws. */
-  ring(): void;
+  /** Notifies the other processes of turns for which no slot is free here. Never throws. */
+  notifyWork(): void;
   /**
    * Calls the listener for each note: of this process all of them, of the others those of sessions that are followed here; in the order in
    * which one process published them. Answers how to stop.

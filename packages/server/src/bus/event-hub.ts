@@ -1,8 +1,10 @@
-// Makes a lossy bus complete: every two seconds it reads the versions of the followed sessions from the
-// store, so that changes whose notifications were lost arrive late instead of never.
+// The event hub of a process, over the bus to other nodes. Where other processes change the store too, it completes the lossy bus: every
+// two seconds it reads the versions of the followed sessions from the store, so that changes whose notifications were lost arrive late
+// instead of never.
 
-import type { Bus, BusListener, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Bus, Following, SessionNote } from "../core/ports/driven/bus.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import type { EventHub, HubListener, LoadedSession, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { Listeners } from "./listeners.ts";
@@ -11,51 +13,65 @@ const POLL_MS = 2_000;
 /** Sessions read at once. Other reads of the store wait behind one batch, not behind all of them. */
 const BATCH = 500;
 
-export interface PolledBusOptions {
+/** Reads where sessions stand in a store that other processes change too. */
+interface Versions {
+  /** Returns the session's version in the store, or `null` if it does not exist. */
+  of(sessionId: string): Promise<SessionVersion | null>;
+}
+
+export interface ProcessEventHubOptions {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Returns the session's version in the store, or `null` if it does not exist. */
-  readonly version: (sessionId: string) => Promise<SessionVersion | null>;
-  /** Returns the session's incarnations that this process knows. */
-  readonly incarnations: (sessionId: string) => readonly string[];
+  /** `null` if no other process changes the store: nothing is polled then. */
+  readonly versions: Versions | null;
 }
 
-export class PolledBus implements Bus {
-  readonly #options: PolledBusOptions;
+export class ProcessEventHub implements EventHub {
+  readonly #options: ProcessEventHubOptions;
   readonly #listeners: Listeners;
-  readonly #timer: Timer;
+  readonly #timer: Timer | null;
   /** Number of followers of each session. */
   readonly #followed = new Map<string, number>();
   #polling: Promise<void> | null = null;
   #isFailing = false;
   #closed = false;
 
-  constructor(options: PolledBusOptions) {
+  constructor(options: ProcessEventHubOptions) {
+    const { bus, clock, logger, versions } = options;
     this.#options = options;
-    this.#listeners = new Listeners(options.logger);
-    options.bus.listen({
+    this.#listeners = new Listeners(logger);
+    bus.listen({
       onNote: (...args) => this.#listeners.note(...args),
       onWork: () => this.#listeners.work(),
       onResumed: () => void this.poll(),
     });
-    this.#timer = options.clock.every(POLL_MS, () => void this.poll());
+    this.#timer = versions === null ? null : clock.every(POLL_MS, () => void this.poll());
   }
 
   publish(sessionId: string, note: SessionNote): void {
     this.#options.bus.publish(sessionId, note);
   }
 
-  ring(): void {
-    this.#options.bus.ring();
+  notifyWork(): void {
+    this.#options.bus.notifyWork();
   }
 
-  listen(listener: BusListener): () => void {
+  evicted(sessionId: string): void {
+    this.#listeners.evicted(sessionId);
+  }
+
+  answerLoaded(session: LoadedSession, streaming: StreamingText): void {
+    this.#listeners.answerLoaded(session, streaming);
+  }
+
+  listen(listener: HubListener): () => void {
     return this.#listeners.add(listener);
   }
 
   follow(sessionId: string): Following {
     const following = this.#options.bus.follow(sessionId);
+    if (this.#timer === null) return following;
     this.#followed.set(sessionId, (this.#followed.get(sessionId) ?? 0) + 1);
     let stopped = false;
     return {
@@ -73,26 +89,28 @@ export class PolledBus implements Bus {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#timer.stop();
+    this.#timer?.stop();
     await this.#polling;
     await this.#options.bus.close();
   }
 
   /** Polls now, or joins the poll under way. Never rejects. */
   async poll(): Promise<void> {
-    this.#polling ??= this.#poll().finally(() => {
+    const { versions } = this.#options;
+    if (versions === null) return;
+    this.#polling ??= this.#poll(versions).finally(() => {
       this.#polling = null;
     });
     await this.#polling;
   }
 
-  async #poll(): Promise<void> {
-    // A ring may have been lost, so turns may be waiting.
+  async #poll(versions: Versions): Promise<void> {
+    // A notification of waiting turns may have been lost.
     this.#listeners.work();
     try {
       const ids = [...this.#followed.keys()];
       for (let from = 0; from < ids.length && !this.#closed; from += BATCH) {
-        await Promise.all(ids.slice(from, from + BATCH).map((id) => this.#check(id)));
+        await Promise.all(ids.slice(from, from + BATCH).map((id) => this.#check(id, versions)));
       }
       this.#isFailing = false;
     } catch (error) {
@@ -105,11 +123,11 @@ export class PolledBus implements Bus {
     }
   }
 
-  async #check(id: string): Promise<void> {
+  async #check(id: string, versions: Versions): Promise<void> {
     // Take the known incarnations before reading: one that starts meanwhile may be missing in the result
     // without having ended.
-    const incarnations = new Set(this.#options.incarnations(id));
-    const version = await this.#options.version(id);
+    const incarnations = this.#listeners.incarnationsOf(id);
+    const version = await versions.of(id);
     if (this.#closed) return;
     for (const life of incarnations) {
       if (life !== version?.life) this.#listeners.note(id, { kind: "deleted", life }, "elsewhere");

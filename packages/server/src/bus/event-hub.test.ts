@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { until } from "../../test/service.ts";
 import type { Bus, BusListener, Following, SessionNote } from "../core/ports/driven/bus.ts";
+import type { LoadedSession, StreamingText } from "../core/ports/driven/event-hub.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
-import { PolledBus } from "./polled-bus.ts";
+import { ProcessEventHub } from "./event-hub.ts";
 
 const version = (id: string, life: string, head: number): SessionVersion => ({
   id,
@@ -23,7 +24,7 @@ class QuietBus implements Bus {
     // No other node exists.
   }
 
-  ring(): void {}
+  notifyWork(): void {}
 
   listen(listener: BusListener): () => void {
     this.others = listener;
@@ -51,7 +52,7 @@ let received: [string, SessionNote, string][];
 let work: number;
 let clock: ManualClock;
 let inner: QuietBus;
-let bus: PolledBus;
+let hub: ProcessEventHub;
 
 beforeEach(() => {
   asked = [];
@@ -62,30 +63,31 @@ beforeEach(() => {
   clock = new ManualClock();
   const logger = { debug() {}, info() {}, error() {}, warn: () => void (warnings += 1) };
   inner = new QuietBus();
-  bus = new PolledBus({
-    bus: inner,
-    clock,
-    logger,
-    version: (id) => {
+  const versions = {
+    of: (id: string) => {
       const answer = Promise.withResolvers<SessionVersion | null>();
       asked.push({ id, answer });
       return answer.promise;
     },
-    incarnations: (id) => incarnations[id] ?? [],
+  };
+  hub = new ProcessEventHub({ bus: inner, clock, logger, versions });
+  hub.listen({
+    onNote: (...note) => void received.push(note),
+    onWork: () => void (work += 1),
+    incarnationsOf: (id) => incarnations[id] ?? [],
   });
-  bus.listen({ onNote: (...note) => void received.push(note), onWork: () => void (work += 1) });
 });
 afterEach(async () => {
   for (const { answer } of asked) answer.resolve(null);
-  await bus.close();
+  await hub.close();
 });
 
 const kinds = () => received.map(([id, note]) => `${id} ${note.kind} ${note.life}`);
 
-describe("PolledBus", () => {
+describe("ProcessEventHub", () => {
   it("announces the heads of followed sessions and possible work every two seconds", async () => {
-    bus.follow("x");
-    const other = bus.follow("x");
+    hub.follow("x");
+    const other = hub.follow("x");
     await clock.advance(1_999);
     expect([asked.length, work]).toEqual([0, 0]);
     await clock.advance(1);
@@ -100,7 +102,7 @@ describe("PolledBus", () => {
   });
 
   it("reads nothing when no session is followed", async () => {
-    const following = bus.follow("x");
+    const following = hub.follow("x");
     following.stop();
     await clock.advance(2_000);
     expect(asked).toEqual([]);
@@ -109,7 +111,7 @@ describe("PolledBus", () => {
 
   it("announces each incarnation that is gone from the store as deleted, once", async () => {
     incarnations = { x: ["a", "b", "a"] };
-    bus.follow("x");
+    hub.follow("x");
     await clock.advance(2_000);
     asked[0]?.answer.resolve(version("x", "b", 1));
     await until(() => received.length > 1);
@@ -121,20 +123,20 @@ describe("PolledBus", () => {
   });
 
   it("does not announce an incarnation that started during the poll as deleted", async () => {
-    bus.follow("x");
+    hub.follow("x");
     await clock.advance(2_000);
     incarnations = { x: ["a"] };
     asked[0]?.answer.resolve(null);
-    await bus.poll();
+    await hub.poll();
     expect(kinds()).toEqual([]);
   });
 
   it("keeps polling after store failures, logs them once, and polls at once after a resume", async () => {
-    bus.follow("x");
+    hub.follow("x");
     for (let n = 0; n < 2; n += 1) {
       await clock.advance(2_000);
       asked[n]?.answer.reject(new Error("away"));
-      await bus.poll();
+      await hub.poll();
     }
     expect(warnings).toBe(1);
     inner.others?.onResumed?.();
@@ -144,7 +146,7 @@ describe("PolledBus", () => {
   });
 
   it("polls many sessions in batches", async () => {
-    for (let n = 0; n < 501; n += 1) bus.follow(String(n));
+    for (let n = 0; n < 501; n += 1) hub.follow(String(n));
     await clock.advance(2_000);
     expect(asked).toHaveLength(500);
     for (const { id, answer } of asked) answer.resolve(version(id, "a", 1));
@@ -153,11 +155,54 @@ describe("PolledBus", () => {
 
   it("announces nothing after it is closed", async () => {
     incarnations = { x: ["a"] };
-    bus.follow("x");
+    hub.follow("x");
     await clock.advance(2_000);
-    const closing = bus.close();
+    const closing = hub.close();
     asked[0]?.answer.resolve(null);
     await closing;
     expect(received).toEqual([]);
+  });
+
+  it("asks every listener for the incarnations it knows", async () => {
+    incarnations = { x: ["a"] };
+    hub.listen({ onNote: () => undefined, incarnationsOf: () => ["b"] });
+    hub.follow("x");
+    await clock.advance(2_000);
+    asked[0]?.answer.resolve(version("x", "b", 1));
+    await until(() => received.length > 1);
+    expect(kinds()).toEqual(["x deleted a", "x moved b"]);
+  });
+
+  it("polls nothing when no other process changes the store", async () => {
+    const alone = new ProcessEventHub({
+      bus: inner,
+      clock,
+      logger: { debug() {}, info() {}, warn() {}, error() {} },
+      versions: null,
+    });
+    alone.listen({ onNote: () => undefined, onWork: () => void (work += 10) });
+    alone.follow("x");
+    inner.others?.onResumed?.();
+    await clock.advance(2_000);
+    expect([asked.length, work]).toEqual([0, 1]);
+    await alone.close();
+  });
+
+  it("tells listeners of this process what was evicted and loaded, and survives one that throws", () => {
+    const told: string[] = [];
+    hub.listen({
+      onNote: () => undefined,
+      onEvicted: () => {
+        throw new Error("broken");
+      },
+    });
+    hub.listen({
+      onNote: () => undefined,
+      onEvicted: (id) => told.push(`evicted ${id}`),
+      onAnswerLoaded: ({ id }, { text }) => told.push(`loaded ${id} ${text}`),
+    });
+    hub.evicted("x");
+    hub.answerLoaded({ id: "y" } as LoadedSession, { text: "so far" } as StreamingText);
+    expect(told).toEqual(["evicted x", "loaded y so far"]);
   });
 });

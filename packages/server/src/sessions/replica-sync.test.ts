@@ -1,0 +1,392 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { until } from "../../test/service.ts";
+import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { HubListener } from "../core/ports/driven/event-hub.ts";
+import type { EventPage } from "../core/ports/driven/event-store.ts";
+import type { SessionVersion, StreamedText } from "../core/ports/driven/session-store.ts";
+import type { NumberedEvent } from "../core/session-event.ts";
+import { newSession } from "../core/session.ts";
+import { followOtherNodes, ReplicaSync, VersionReads } from "./replica-sync.ts";
+import { Session } from "./session.ts";
+
+const ID = "session";
+const LIFE = "a";
+
+/** The contents of the store and the calls it received; a gate delays its answers. */
+let log: NumberedEvent[];
+let floor: number;
+let life: string | null;
+let epoch: number;
+let streamed: { readonly text: string; readonly mark: string } | null;
+let asked: string[];
+let gate: Promise<void> | null;
+let isWorkedOn: boolean;
+let superseded: number[];
+let session: Session;
+let sync: ReplicaSync;
+
+const titled = (number: number): NumberedEvent => ({
+  number,
+  event: { type: "title_changed", new_title: `title ${number}` },
+});
+const message = (content: string, status: "streaming" | "complete" = "streaming") => ({
+  id: "m1",
+  sender: "agent" as const,
+  content,
+  created_at: "2026-01-01T00:00:00.000Z",
+  status,
+});
+const begun = (number: number): NumberedEvent => ({
+  number,
+  event: { type: "message_created", message: message("") },
+});
+const head = () => log.at(-1)?.number ?? 0;
+
+beforeEach(() => {
+  [log, floor, life, epoch, streamed] = [[], 0, LIFE, 1, null];
+  [asked, gate, isWorkedOn, superseded] = [[], null, false, []];
+  session = new Session({
+    session: newSession(1, ID, { life: LIFE, model: "m/m" }, 0),
+    messages: [],
+    systemEvents: [],
+    pendingActions: [],
+    checkpointed: "",
+  });
+  sync = new ReplicaSync({
+    versions: {
+      of: async (id): Promise<SessionVersion | null> => {
+        asked.push("version");
+        await gate;
+        if (life === null) return null;
+        return { id, life, app: null, head: head(), epoch, streamed: streamed?.mark ?? null };
+      },
+    },
+    events: {
+      after: async (_id, after, limit): Promise<EventPage | null> => {
+        asked.push(`events after ${after}`);
+        await gate;
+        if (life === null) return null;
+        const events = log.filter(({ number }) => number > Math.max(after, floor)).slice(0, limit);
+        return { life, head: head(), floor, events };
+      },
+    },
+    sessions: {
+      streamedText: async (): Promise<StreamedText | null> => {
+        asked.push("text");
+        await gate;
+        if (life === null) return null;
+        return { life, head: head(), epoch, text: streamed?.text ?? "", streamed: streamed?.mark ?? null };
+      },
+    },
+    running: {
+      isRunning: () => isWorkedOn,
+      supersede: (_key, newer) => void superseded.push(newer),
+    },
+  });
+});
+
+describe("ReplicaSync", () => {
+  it("reads only the version when nothing has changed", async () => {
+    expect(await sync.toNow(session)).toBe("current");
+    expect(asked).toEqual(["version"]);
+  });
+
+  it("reads no version that the caller has already seen", async () => {
+    const seen = { id: ID, life: LIFE, app: null, head: 1, epoch: 3, streamed: null };
+    log = [titled(1)];
+    expect(await sync.toNow(session, seen)).toBe("current");
+    expect([asked, session.head, superseded]).toEqual([["events after 0"], 1, [3]]);
+  });
+
+  it("ignores a seen version of another incarnation", async () => {
+    const seen = { id: ID, life: "b", app: null, head: 1, epoch: 3, streamed: null };
+    expect(await sync.toNow(session, seen)).toBe("current");
+    expect([asked, superseded]).toEqual([["version"], [1]]);
+    life = "b";
+    expect(await sync.toNow(session, seen)).toBe("gone");
+  });
+
+  it("reads missing events page by page, once for concurrent callers", async () => {
+    log = Array.from({ length: 450 }, (_, index) => titled(index + 1));
+    const both = [sync.toNow(session), sync.toNow(session)];
+    expect(await Promise.all(both)).toEqual(["current", "current"]);
+    expect(session.head).toBe(450);
+    expect(asked.filter((what) => what !== "version")).toEqual([
+      "events after 0",
+      "events after 200",
+      "events after 400",
+    ]);
+  });
+
+  it("reads again after a read that began too early", async () => {
+    log = [titled(1)];
+    const open = Promise.withResolvers<void>();
+    gate = open.promise;
+    const early = sync.toHead(session, 1);
+    const late = sync.toHead(session, 2);
+    gate = null;
+    log = [titled(1)];
+    open.resolve();
+    await early;
+    log.push(titled(2));
+    expect(await late).toBe(true);
+    expect(session.head).toBe(2);
+  });
+
+  it("applies commits of this process meanwhile in log order", async () => {
+    log = [titled(1), titled(2), titled(3)];
+    const open = Promise.withResolvers<void>();
+    gate = open.promise;
+    const reading = sync.toHead(session, 3);
+    // The own commit arrives before the others, and again in the page.
+    session.apply([titled(3)]);
+    expect([session.head, session.isBehind]).toEqual([0, true]);
+    open.resolve();
+    expect(await reading).toBe(true);
+    expect([session.head, session.isBehind]).toEqual([3, false]);
+    expect(session.view().length).toBeGreaterThan(0);
+  });
+
+  it("reports a deleted incarnation, and supersedes turns of older epochs", async () => {
+    epoch = 7;
+    await sync.toNow(session);
+    expect(superseded).toEqual([7]);
+    expect(session.epoch).toBe(7);
+    life = "b";
+    expect(await sync.toNow(session)).toBe("gone");
+    life = null;
+    expect(await sync.toNow(session)).toBe("gone");
+  });
+
+  it("reports a session as lost if its missing events are trimmed, too many, or do not fit", async () => {
+    log = [titled(1), titled(2), titled(3)];
+    floor = 1;
+    expect(await sync.toNow(session)).toBe("lost");
+    floor = 0;
+    log = Array.from({ length: 1_001 }, (_, index) => titled(index + 1));
+    expect(await sync.toHead(session, 1_001)).toBe(false);
+    const settled = { type: "message_completed", message: message("x", "complete") } as const;
+    log.push({ number: 1_002, event: settled });
+    expect(await sync.toHead(session, 1_002)).toBe(false);
+  });
+
+  it("rejects like the store for all callers, and reads again afterwards", async () => {
+    log = [titled(1)];
+    gate = Promise.reject(new Error("away"));
+    const both = [sync.toHead(session, 1), sync.toHead(session, 1)];
+    for (const one of await Promise.allSettled(both)) expect(one.status).toBe("rejected");
+    gate = null;
+    expect(await sync.toHead(session, 1)).toBe(true);
+  });
+});
+
+describe("text that streams in another process", () => {
+  const shown = () => session.streaming?.text;
+  beforeEach(() => {
+    log = [begun(1)];
+    streamed = { text: "one", mark: "1 0 3" };
+  });
+
+  it("is read only when it has changed", async () => {
+    await sync.toNow(session);
+    expect(shown()).toBe("one");
+    asked = [];
+    await sync.toNow(session);
+    expect(asked).toEqual(["version"]);
+    streamed = { text: "one two", mark: "1 3 7" };
+    await sync.toNow(session);
+    expect(shown()).toBe("one two");
+  });
+
+  it("is read for the next step even if that has the same length", async () => {
+    await sync.toNow(session);
+    log.push({ number: 2, event: { type: "message_updated", message: message("one") } });
+    streamed = { text: "two", mark: "1 0 3" };
+    await sync.toNow(session);
+    expect(shown()).toBe("one\n\ntwo");
+  });
+
+  it("may be shorter after another run of the turn began", async () => {
+    await sync.toNow(session);
+    epoch = 2;
+    log.push({ number: 2, event: { type: "message_updated", message: message("") } });
+    streamed = { text: "o", mark: "1 0 1" };
+    await sync.toNow(session);
+    expect(shown()).toBe("o");
+  });
+
+  it("is not read if the turn runs here", async () => {
+    isWorkedOn = true;
+    await sync.toNow(session);
+    expect(asked).not.toContain("text");
+    expect(shown()).toBe("");
+  });
+
+  it("is not shown if the turn started here during the read", async () => {
+    await sync.toNow(session);
+    streamed = { text: "one two", mark: "1 3 7" };
+    const open = Promise.withResolvers<void>();
+    const reading = sync.toNow(session);
+    gate = open.promise;
+    await until(() => asked.at(-1) === "text");
+    isWorkedOn = true;
+    open.resolve();
+    expect(await reading).toBe("current");
+    expect(shown()).toBe("one");
+  });
+
+  it("is read again if the session changed during the read", async () => {
+    await sync.toNow(session);
+    streamed = { text: "one two", mark: "1 3 7" };
+    const open = Promise.withResolvers<void>();
+    const reading = sync.toNow(session);
+    gate = open.promise;
+    await until(() => asked.at(-1) === "text");
+    gate = null;
+    log.push({ number: 2, event: { type: "message_completed", message: message("done", "complete") } });
+    streamed = null;
+    open.resolve();
+    expect(await reading).toBe("current");
+    expect([session.head, session.isStreaming]).toEqual([2, false]);
+  });
+});
+
+const version = (id: string, head: number): SessionVersion => ({
+  id,
+  life: "a",
+  app: null,
+  head,
+  epoch: 0,
+  streamed: null,
+});
+
+/** A store whose reads the test answers. */
+function gatedStore() {
+  const reads: {
+    readonly ids: readonly string[];
+    readonly answer: PromiseWithResolvers<SessionVersion[]>;
+  }[] = [];
+  const store = {
+    versions: async (ids: readonly string[]) => {
+      const answer = Promise.withResolvers<SessionVersion[]>();
+      reads.push({ ids, answer });
+      return await answer.promise;
+    },
+  };
+  return { versions: new VersionReads(store), reads };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe("VersionReads", () => {
+  it("batches concurrent requests", async () => {
+    const { versions, reads } = gatedStore();
+    const answers = [versions.of("x"), versions.of("y"), versions.of("x")];
+    await turn();
+    expect(reads.map(({ ids }) => ids)).toEqual([["x", "y"]]);
+    reads[0]!.answer.resolve([version("x", 7)]);
+    expect(await Promise.all(answers)).toEqual([version("x", 7), null, version("x", 7)]);
+  });
+
+  it("starts a new read for requests during a read", async () => {
+    const { versions, reads } = gatedStore();
+    const early = versions.of("x");
+    await turn();
+    const late = [versions.of("x"), versions.of("y")];
+    await turn();
+    expect(reads).toHaveLength(1);
+    reads[0]!.answer.resolve([version("x", 1)]);
+    expect(await early).toEqual(version("x", 1));
+    await turn();
+    expect(reads[1]!.ids).toEqual(["x", "y"]);
+    reads[1]!.answer.resolve([version("x", 2)]);
+    expect(await Promise.all(late)).toEqual([version("x", 2), null]);
+  });
+
+  it("rejects only the requests of a failed read", async () => {
+    const { versions, reads } = gatedStore();
+    const failing = versions.of("x");
+    await turn();
+    reads[0]!.answer.reject(new Error("away"));
+    await expect(failing).rejects.toThrow("away");
+    const next = versions.of("x");
+    await turn();
+    reads[1]!.answer.resolve([version("x", 3)]);
+    expect(await next).toEqual(version("x", 3));
+  });
+
+  it("limits the size of a batch", async () => {
+    const { versions, reads } = gatedStore();
+    const answers = Array.from({ length: 501 }, (_, n) => versions.of(String(n)));
+    await turn();
+    expect(reads[0]!.ids).toHaveLength(500);
+    reads[0]!.answer.resolve([]);
+    await turn();
+    expect(reads[1]!.ids).toHaveLength(1);
+    reads[1]!.answer.resolve([]);
+    expect(await Promise.all(answers)).toEqual(answers.map(() => null));
+  });
+});
+
+function listening() {
+  const done: string[] = [];
+  let listener: HubListener | null = null;
+  followOtherNodes({
+    hub: {
+      listen: (one) => {
+        listener = one;
+        return () => undefined;
+      },
+    },
+    registry: {
+      applyRemote: (id, note) => void done.push(`apply ${id} ${note.kind}`),
+      end: (id, life) => void done.push(`end ${id} ${life}`),
+      incarnationsOf: () => ["a"],
+    },
+    running: { abort: (id, life, below) => void done.push(`abort ${id} ${life} below ${below}`) },
+    dispatcher: {
+      abandon: (id, life) => void done.push(`abandon ${id} ${life}`),
+      claimAnnounced: () => void done.push("look"),
+    },
+  });
+  return {
+    done,
+    notify: (...args: Parameters<HubListener["onNote"]>) => listener?.onNote(...args),
+    incarnations: () => listener?.incarnationsOf?.("x"),
+    work: () => listener?.onWork?.(),
+  };
+}
+
+const EVENTS: SessionNote = { kind: "events", life: "a", epoch: 3, events: [] };
+
+describe("followOtherNodes", () => {
+  it("stops turns of older epochs before it applies the change", () => {
+    const { done, notify } = listening();
+    notify("x", EVENTS, "elsewhere");
+    notify("x", { kind: "moved", life: "a", epoch: 4, head: 9 }, "elsewhere");
+    expect(done).toEqual(["abort x a below 3", "apply x events", "abort x a below 4", "apply x moved"]);
+  });
+
+  it("ends a deleted session and its turn", () => {
+    const { done, notify } = listening();
+    notify("x", { kind: "deleted", life: "a" }, "elsewhere");
+    expect(done).toEqual(["end x a", "abandon x a"]);
+  });
+
+  it("ignores deltas and its own notifications", () => {
+    const { done, notify } = listening();
+    notify("x", { kind: "delta", life: "a", epoch: 1, messageId: "m", offset: 0, text: "t" }, "elsewhere");
+    notify("x", EVENTS, "here");
+    expect(done).toEqual([]);
+  });
+
+  it("claims announced work", () => {
+    const { done, work } = listening();
+    work();
+    expect(done).toEqual(["look"]);
+  });
+
+  it("tells the hub which incarnations are in memory", () => {
+    expect(listening().incarnations()).toEqual(["a"]);
+  });
+});

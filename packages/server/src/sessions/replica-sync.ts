@@ -1,0 +1,175 @@
+// Keeps the sessions in memory in step with other processes on the same store: notifications say what changed, and the version in the
+// store says whether memory is current. A process that is alone needs none of it.
+
+import type { SessionNote } from "../core/ports/driven/bus.ts";
+import type { EventHub } from "../core/ports/driven/event-hub.ts";
+import type { EventStore } from "../core/ports/driven/event-store.ts";
+import type { SessionStore, SessionVersion } from "../core/ports/driven/session-store.ts";
+import type { Dispatcher } from "../turns/dispatcher.ts";
+import type { RunningTurns } from "../turns/running-turns.ts";
+import type { Session } from "./session.ts";
+
+/** Events of one read, and reads of one catch-up. Beyond that, loading the session again is cheaper. */
+const PAGE = 200;
+const MAX_PAGES = 5;
+/** How often a session that changes while its text is read is checked again before it is loaded again. */
+const MAX_CHECKS = 3;
+/** Sessions of one version read. */
+const VERSIONS_AT_ONCE = 500;
+
+export interface ReplicaSyncOptions {
+  readonly versions: Pick<VersionReads, "of">;
+  readonly events: Pick<EventStore, "after">;
+  readonly sessions: Pick<SessionStore, "streamedText">;
+  readonly running: Pick<RunningTurns, "isRunning" | "supersede">;
+}
+
+/** `gone`: the incarnation was deleted; `lost`: the session must be loaded again. */
+export type SyncResult = "current" | "gone" | "lost";
+
+export class ReplicaSync {
+  readonly #options: ReplicaSyncOptions;
+  /** Reads under way, shared by concurrent callers. */
+  readonly #reading = new Map<Session, Promise<boolean>>();
+
+  constructor(options: ReplicaSyncOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Brings the session to where the store was at some time after this call, or when it was `seen`. A `seen` of another incarnation is
+   * ignored: it may be the one before. Rejects like the store.
+   */
+  async toNow(session: Session, seen: SessionVersion | null = null): Promise<SyncResult> {
+    for (let check = 0; check < MAX_CHECKS; check += 1) {
+      const known = check === 0 && seen?.life === session.life ? seen : null;
+      const version = known ?? (await this.#options.versions.of(session.id));
+      if (version === null || version.life !== session.life) return "gone";
+      session.noteEpoch(version.epoch);
+      this.#options.running.supersede(session.key, version.epoch);
+      if (!(await this.toHead(session, version.head))) return session.isGone ? "gone" : "lost";
+      if (await this.#readText(session, version)) return "current";
+    }
+    return "lost";
+  }
+
+  /** Applies the events up to number `head`. Returns false if the session must be loaded again. */
+  async toHead(session: Session, head: number): Promise<boolean> {
+    while (session.head < head) {
+      const joined = this.#reading.get(session);
+      const reading = joined ?? this.#readEvents(session, head).finally(() => this.#reading.delete(session));
+      if (joined === undefined) this.#reading.set(session, reading);
+      if (!(await reading)) return false;
+    }
+    return !session.isReplaced && !session.isGone;
+  }
+
+  async #readEvents(session: Session, head: number): Promise<boolean> {
+    for (let pages = 0; session.head < head; pages += 1) {
+      if (pages === MAX_PAGES || session.isReplaced || session.isGone) return false;
+      const before = session.head;
+      const page = await this.#options.events.after(session.id, before, PAGE);
+      if (page === null || page.life !== session.life) return false;
+      if (!session.apply(page.events)) return false;
+      // Also if the log was trimmed: the events that are left do not follow.
+      if (session.head === before) return false;
+    }
+    return true;
+  }
+
+  /** Reads the streaming text unless it is known. Returns false if the session changed meanwhile. */
+  async #readText(session: Session, version: SessionVersion): Promise<boolean> {
+    const { sessions, running } = this.#options;
+    // A turn that runs here has the newest text.
+    if (!session.isStreaming || running.isRunning(session.key)) return true;
+    if (session.textMark === markOf(version)) return true;
+    const read = await sessions.streamedText(session.id);
+    if (read === null || read.life !== session.life || read.head !== session.head) return false;
+    if (running.isRunning(session.key)) return true;
+    session.showStreamed(read.text, markOf(read));
+    return true;
+  }
+}
+
+/** Identifies one text of a session: each run of a turn begins its step's text again. */
+function markOf({ epoch, streamed }: Pick<SessionVersion, "epoch" | "streamed">): string {
+  return `${epoch} ${streamed ?? ""}`;
+}
+
+/**
+ * Reads versions of sessions. Requests that come during a read share the next one, so that many polls cost one statement at a time; no
+ * request gets the result of a read that began before it.
+ */
+export class VersionReads {
+  readonly #store: Pick<SessionStore, "versions">;
+  readonly #wanted = new Map<string, PromiseWithResolvers<SessionVersion | null>>();
+  #isReading = false;
+
+  constructor(store: Pick<SessionStore, "versions">) {
+    this.#store = store;
+  }
+
+  /** Returns `null` if the session does not exist. Rejects like the store. */
+  of(id: string): Promise<SessionVersion | null> {
+    let wanted = this.#wanted.get(id);
+    if (wanted === undefined) {
+      wanted = Promise.withResolvers();
+      this.#wanted.set(id, wanted);
+      if (!this.#isReading) void this.#readAll();
+    }
+    return wanted.promise;
+  }
+
+  async #readAll(): Promise<void> {
+    this.#isReading = true;
+    // Batch everything requested in this tick of the event loop.
+    await Promise.resolve();
+    while (this.#wanted.size > 0) {
+      const batch = new Map([...this.#wanted].slice(0, VERSIONS_AT_ONCE));
+      for (const id of batch.keys()) this.#wanted.delete(id);
+      try {
+        const versions = await this.#store.versions([...batch.keys()]);
+        for (const version of versions) batch.get(version.id)?.resolve(version);
+        for (const wanted of batch.values()) wanted.resolve(null);
+      } catch (error) {
+        for (const wanted of batch.values()) wanted.reject(error);
+      }
+    }
+    this.#isReading = false;
+  }
+}
+
+type RemoteChange = Exclude<SessionNote, { kind: "delta" }>;
+
+export interface OtherNodesParts {
+  readonly hub: Pick<EventHub, "listen">;
+  readonly registry: {
+    applyRemote(sessionId: string, note: Exclude<RemoteChange, { kind: "deleted" }>): void;
+    end(sessionId: string, life: string): void;
+    incarnationsOf(sessionId: string): readonly string[];
+  };
+  readonly running: Pick<RunningTurns, "abort">;
+  readonly dispatcher: Pick<Dispatcher, "abandon" | "claimAnnounced">;
+}
+
+/** Applies notifications of other nodes for as long as the hub is open, and stops turns that lost their right to run. */
+export function followOtherNodes({ hub, registry, running, dispatcher }: OtherNodesParts): void {
+  const take = (sessionId: string, note: RemoteChange): void => {
+    if (note.kind === "deleted") {
+      registry.end(sessionId, note.life);
+      dispatcher.abandon(sessionId, note.life);
+      return;
+    }
+    // First the turn: it must not add text behind the events of a newer epoch.
+    running.abort(sessionId, note.life, note.epoch);
+    registry.applyRemote(sessionId, note);
+  };
+  hub.listen({
+    onNote(sessionId, note, origin) {
+      // Snapshots read text that streams elsewhere from the store; subscribers get it from the feed.
+      if (origin === "elsewhere" && note.kind !== "delta") take(sessionId, note);
+    },
+    onWork: () => dispatcher.claimAnnounced(),
+    incarnationsOf: (sessionId) => registry.incarnationsOf(sessionId),
+  });
+}

@@ -1,0 +1,187 @@
+// The parts of a running service, constructed in the order of their dependencies; server.ts gives them their foundations, and starts and
+// stops them.
+
+import { randomUUID } from "node:crypto";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Registry as MetricsRegister } from "prom-client";
+import { createApps } from "../apps/app-catalog.ts";
+import { CheckedKeys } from "../apps/keys/checked-keys.ts";
+import { ProcessEventHub } from "../bus/event-hub.ts";
+import { Feed } from "../bus/feed.ts";
+import type { Config } from "../config/config.ts";
+import { restartWarnings } from "../config/restart.ts";
+import { isPublic } from "../core/loopback.ts";
+import type { AppCatalog } from "../core/ports/driven/apps.ts";
+import type { Bus } from "../core/ports/driven/bus.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
+import type { EventHub } from "../core/ports/driven/event-hub.ts";
+import type { Logger } from "../core/ports/driven/logger.ts";
+import type { ProcessGauges } from "../core/ports/driven/process-gauges.ts";
+import type { SecretVault } from "../core/ports/driven/secret-vault.ts";
+import type { Store } from "../core/ports/driven/store.ts";
+import type { AppKeys } from "../core/ports/driving/app-keys.ts";
+import { ActionExpiry } from "../sessions/action-expiry.ts";
+import { Actions } from "../sessions/actions.ts";
+import { Cleanup } from "../sessions/cleanup.ts";
+import { Conversations } from "../sessions/conversations.ts";
+import { ModelChoices } from "../sessions/model-choice.ts";
+import { followOtherNodes, ReplicaSync, VersionReads } from "../sessions/replica-sync.ts";
+import { SessionCache } from "../sessions/session-cache.ts";
+import { SessionRegistry } from "../sessions/session-registry.ts";
+import { Threads } from "../sessions/threads.ts";
+import { Titles } from "../sessions/titles.ts";
+import { StoredTurnJournals } from "../sessions/turn-journal.ts";
+import type { AppTools } from "../tools/registry.ts";
+import { Dispatcher } from "../turns/dispatcher.ts";
+import { Leases } from "../turns/leases.ts";
+import { ModelCaller } from "../turns/model-step.ts";
+import { RunningTurns, type SlotLimits } from "../turns/running-turns.ts";
+import { TurnRunner, type TurnRunnerOptions } from "../turns/turn-runner.ts";
+import { generateTitle } from "../turns/utility-model.ts";
+import { createModels, createTools, providersOf } from "./assistant.ts";
+import { createTurnMetrics, registerGauges } from "./metrics.ts";
+
+export interface Foundations {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly register: MetricsRegister;
+  /** True if no other process uses the store. */
+  readonly isAlone: boolean;
+  /** Models by rig, beside the configured ones. */
+  readonly extraModels: Readonly<Record<string, LanguageModelV4>>;
+  /** Absent if no secrets are stored. */
+  readonly vault?: SecretVault;
+}
+
+export interface Service {
+  readonly conversations: Conversations;
+  readonly threads: Threads;
+  readonly models: ModelChoices;
+  readonly actions: Actions;
+  readonly apps: AppCatalog;
+  readonly keys: AppKeys;
+  readonly feed: Feed;
+  readonly hub: EventHub;
+  readonly registry: SessionRegistry;
+  readonly dispatcher: Dispatcher;
+  readonly leases: Leases;
+  readonly titles: Titles;
+  readonly cleanup: Cleanup;
+  readonly actionExpiry: ActionExpiry;
+  readonly tools: AppTools;
+  readonly gauges: ProcessGauges;
+  /** Identifies this process as the owner of turns. */
+  readonly owner: string;
+  /**
+   * Replaces Apps, models and tools as a whole; running turns keep what they have. Returns warnings about changes that need a restart.
+   */
+  reload(config: Config): readonly string[];
+}
+
+export function buildService(base: Foundations): Service {
+  const { config, clock, logger, store, register } = base;
+  const apps = createApps(config.apps);
+  const models = createModels(config, clock, base.extraModels);
+  const tools = createTools(config, { clock, logger, vault: base.vault ?? null });
+  const caller = new ModelCaller();
+  const memory = buildMemory(base, apps);
+  const { versions, hub, running, cache, registry } = memory;
+  const { dispatcher, leases, owner } = buildTurns(base, memory, { apps, models, caller, tools });
+  const titles = new Titles({
+    jobs: store.jobs,
+    registry,
+    apps,
+    clock,
+    logger,
+    generate: (rig, message, signal) => generateTitle(models, caller, { rig, message, signal }),
+    failureCode: (error) => models.describeFailure(error).code,
+  });
+  const { maxQueued, sessionBytes: maxMessageBytes } = config.limits;
+  const limits = { maxQueued, maxMessageBytes };
+  const used = { store, registry, dispatcher, running, titles, apps, clock, hub, versions, limits };
+  const conversations = new Conversations(used);
+  const walletListing = config.server.walletListing === "on";
+  const threads = new Threads({ store, registry, dispatcher, walletListing });
+  const asking = { store: store.actions, registry, dispatcher };
+  const feed = buildFeed(base, hub, conversations, cache);
+  followOtherNodes({ hub, registry, running, dispatcher });
+  const events = { keepCount: config.retention.events, keepMs: config.retention.eventMs };
+  const cleanup = new Cleanup({ store, registry, dispatcher, clock, logger, apps, events });
+  const gauges = {
+    runningTurns: () => running.size,
+    waitingTurns: () => dispatcher.waiting,
+    liveSessions: () => cache.size,
+    snapshotBytes: () => cache.weight,
+    openStreams: () => feed.openStreams,
+  };
+  registerGauges(register, gauges);
+  const useCases = { conversations, threads, models: new ModelChoices(store, registry, apps), feed };
+  const workers = { hub, registry, dispatcher, leases, titles, cleanup, tools };
+  return {
+    ...useCases,
+    ...workers,
+    actions: new Actions(asking),
+    actionExpiry: new ActionExpiry({ ...asking, clock, logger }),
+    apps,
+    keys: new CheckedKeys({ store: store.keys, clock, apps }),
+    gauges,
+    owner,
+    reload(next) {
+      // First what may throw: then nothing is replaced.
+      tools.replace(next.apps);
+      apps.replace(next.apps);
+      models.replace(providersOf(next));
+      return restartWarnings(config, next);
+    },
+  };
+}
+
+/** The event hub, the turns that run here, and the sessions in memory. */
+function buildMemory({ config, clock, logger, store, bus, isAlone }: Foundations, apps: AppCatalog) {
+  const { events, sessions } = store;
+  const versions = isAlone ? null : new VersionReads(sessions);
+  const hub = new ProcessEventHub({ bus, clock, logger, versions });
+  const running = new RunningTurns(slotLimitsOf(config));
+  const { memoryBytes: budgetBytes, idleMemoryMs: idleMs } = config.limits;
+  const cache = new SessionCache({ budgetBytes, idleMs, clock, running, hub, logger });
+  const sync = versions === null ? null : new ReplicaSync({ versions, events, sessions, running });
+  const registry = new SessionRegistry({ store: sessions, hub, clock, cache, sync, running, apps });
+  return { versions, hub, running, cache, registry };
+}
+
+/** What runs turns, and decides which ones run here. */
+function buildTurns(
+  { config: { limits }, clock, logger, store, isAlone, register }: Foundations,
+  { hub, running, registry }: ReturnType<typeof buildMemory>,
+  assistant: Pick<TurnRunnerOptions, "models" | "caller" | "tools"> & { readonly apps: AppCatalog },
+) {
+  const owner = randomUUID();
+  const metrics = createTurnMetrics(register);
+  const journals = new StoredTurnJournals({ store: store.turns, registry, hub, clock, logger });
+  const runner = new TurnRunner({ ...assistant, clock, limits, logger, journals, hub, metrics });
+  const owned = { store: store.turns, running, clock, owner, logger, isAlone };
+  const { apps } = assistant;
+  const dispatcher = new Dispatcher({ ...owned, runner, apps, registry, hub, maxWaiting: limits.maxWaiting });
+  const leases = new Leases({ ...owned, onReleased: (count) => dispatcher.workArrived(count) });
+  return { dispatcher, leases, owner };
+}
+
+function buildFeed(
+  { store: { events, sessions }, clock, config: { server } }: Foundations,
+  hub: EventHub,
+  positions: Conversations,
+  cache: SessionCache,
+): Feed {
+  const maxStreamsPerSession = isPublic(server) ? server.rateLimits.streamsPerSession : null;
+  return new Feed({ hub, events, sessions, clock, positions, cache, maxStreamsPerSession });
+}
+
+function slotLimitsOf({ limits, providers }: Config): SlotLimits {
+  const byProvider = Object.entries(providers).flatMap(([name, { maxRunningTurns }]) =>
+    maxRunningTurns === undefined ? [] : [[name, maxRunningTurns] as const],
+  );
+  return { total: limits.maxRunning, byProvider: Object.fromEntries(byProvider) };
+}
