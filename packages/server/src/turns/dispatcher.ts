@@ -9,6 +9,12 @@ import type { StartedTurn } from "../core/turn.ts";
 import type { DispatcherOptions, Reservation } from "./reservation.ts";
 import { handBack, HOLD_MS } from "./leases.ts";
 import type { RunningTurn } from "./running-turns.ts";
+import {
+  Backlog,
+  nextDispatcherState,
+  type DispatcherState,
+  type DispatcherTrigger,
+} from "./dispatcher-state.ts";
 import { WaitingCount } from "./waiting-count.ts";
 
 const CLAIM_AT_ONCE = 64;
@@ -18,23 +24,11 @@ const STOPPING_MS = 5_000;
 
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  /**
-   * Upper bound of runnable turns in the store beyond the current claim; infinite if this process has not
-   * counted them.
-   */
-  #unclaimed = Number.POSITIVE_INFINITY;
-  /** True if work arrived since other processes were last notified. */
-  #hasUnannouncedWork = false;
-  /** True if the last claim skipped turns of full providers; they wait until one has capacity. */
-  #skippedProviders = false;
-  #claiming = false;
+  #state: DispatcherState = "idle";
+  readonly #backlog = new Backlog();
+  /** Resolves when the last claim has ended. */
   #claimed: Promise<void> = Promise.resolve();
-  /** Upper bound of runnable turns that the current claim leaves behind. */
-  #leftBehind = 0;
   #retry: Timer | null = null;
-  #stopped = false;
-  /** Chats in progress without a slot. Later chats must leave one free for each of them. */
-  #chatsWithoutSlot = 0;
   /** Turns acquired after the stop and being handed back. */
   readonly #handedBack: Promise<void>[] = [];
   /** Epochs of turns that ended without a defect after the stop. */
@@ -65,14 +59,15 @@ export class Dispatcher {
   /** Reserves a slot for a chat's turn. The slot is returned unless the transaction starts the turn. */
   reserve(): Reservation {
     const { running, clock, owner } = this.#options;
-    const reserved = this.#hasSlotForChat() ? running.reserve(1) : 0;
+    const mayStart = !this.#isStopped && this.#backlog.hasSlotForChat(running.free);
+    const reserved = mayStart ? running.reserve(1) : 0;
     const askedAt = clock.monotonic();
-    if (reserved === 0) this.#chatsWithoutSlot += 1;
+    if (reserved === 0) this.#backlog.chatsWithoutSlot += 1;
     return {
       claim: reserved === 0 ? null : { owner, agentMessageId: randomUUID() },
       fullProviders: running.fullProviders(reserved),
       complete: (started, waitingFor) => {
-        if (reserved === 0) this.#chatsWithoutSlot -= 1;
+        if (reserved === 0) this.#backlog.chatsWithoutSlot -= 1;
         if (started !== null) this.#start(started, askedAt);
         else running.unreserve(reserved);
         if (waitingFor === "slot") return this.workArrived(1);
@@ -94,10 +89,10 @@ export class Dispatcher {
    * instead.
    */
   workArrived(arrived: number | null = null): void {
-    this.#hasUnannouncedWork = true;
+    this.#backlog.isUnannounced = true;
     this.#count.add(arrived ?? 0);
     this.#expect(arrived === null ? Number.POSITIVE_INFINITY : Math.max(1, arrived));
-    if (this.#stopped) this.#notifyOthers();
+    if (this.#isStopped) this.#notifyOthers();
   }
 
   /** Like `workArrived`, for work announced by another process, so the others are not notified again. */
@@ -115,8 +110,7 @@ export class Dispatcher {
    * turn that ignores the abort is abandoned: another process takes it over when its lease expires.
    */
   async stop(graceMs: number): Promise<void> {
-    this.#stopped = true;
-    this.#retry?.stop();
+    this.#on("stop");
     const { running, clock, logger } = this.#options;
     if (graceMs > 0) await running.untilIdle(graceMs, clock);
     for (const { controller } of running.all()) controller.abort();
@@ -128,66 +122,88 @@ export class Dispatcher {
     this.#options.hub.notifyWork();
   }
 
-  /** Returns true if a chat's turn may start at once, without taking a slot that an earlier turn needs. */
-  #hasSlotForChat(): boolean {
-    return (
-      !this.#stopped &&
-      this.#options.running.free > this.#unclaimed + this.#leftBehind + this.#chatsWithoutSlot
-    );
+  get #isStopped(): boolean {
+    return this.#state === "stopping" || this.#state === "stopped";
+  }
+
+  /** Follows the table; entering a state starts what belongs to it. */
+  #on(trigger: DispatcherTrigger): void {
+    const before = this.#state;
+    const next = nextDispatcherState(before, trigger);
+    this.#state = next;
+    if (next === before) return;
+    if (before === "backing_off") this.#retry?.stop();
+    if (next === "claiming") this.#claimed = this.#claim();
+    if (next === "backing_off")
+      this.#retry = this.#options.clock.after(RETRY_CLAIM_MS, () => {
+        // Other processes may take what this one could not.
+        this.#backlog.isUnannounced = true;
+        this.#on("retry_due");
+      });
   }
 
   #expect(runnable: number): void {
-    this.#unclaimed += runnable;
-    if (!this.#claiming && !this.#stopped && this.#retry === null) this.#claimed = this.#claim();
+    this.#backlog.unclaimed += runnable;
+    this.#on("work");
   }
 
   /** Claims again after a slot or a provider became free. */
   #claimFreed(): void {
-    if (this.#skippedProviders) this.claimAnnounced();
-    else if (this.#unclaimed > 0) this.#expect(0);
+    if (this.#backlog.skippedProviders) this.claimAnnounced();
+    else if (this.#backlog.unclaimed > 0) this.#on("work");
   }
 
   #notifyOthers(): void {
-    if (this.#hasUnannouncedWork) this.#options.hub.notifyWork();
-    this.#hasUnannouncedWork = false;
+    if (this.#backlog.isUnannounced) this.#options.hub.notifyWork();
+    this.#backlog.isUnannounced = false;
   }
 
+  /** Claims until nothing is left, no slot is free, or the dispatcher stops. */
   async #claim(): Promise<void> {
-    const { store, running, owner, clock, logger } = this.#options;
-    this.#claiming = true;
+    const { running, logger } = this.#options;
+    const backlog = this.#backlog;
     try {
-      while (this.#unclaimed > 0 && !this.#stopped) {
-        const expected = this.#unclaimed;
+      while (backlog.unclaimed > 0 && this.#state === "claiming") {
+        const expected = backlog.unclaimed;
         const slots = running.reserve(running.limitsProviders ? 1 : Math.min(expected, CLAIM_AT_ONCE));
-        if (slots === 0) return this.#notifyOthers();
-        // At most all waiting turns; the count is never too low.
-        this.#leftBehind = Math.max(0, Math.min(expected, this.waiting) - slots);
-        this.#unclaimed = 0;
-        const askedAt = clock.monotonic();
-        const fullProviders = running.fullProviders(slots);
-        // Set before the query: a provider that becomes free meanwhile must trigger another claim.
-        this.#skippedProviders = fullProviders.length > 0;
-        const ids = Array.from({ length: slots }, () => randomUUID());
-        let claimed: readonly Committed<StartedTurn | null>[];
-        try {
-          claimed = await store.claim(owner, ids, fullProviders, this.#models());
-        } catch (error) {
-          running.unreserve(slots);
-          throw error;
+        if (slots === 0) {
+          this.#notifyOthers();
+          break;
         }
-        // Handle the result in the same tick: otherwise a deletion committed after the claim could be
-        // announced before it.
-        this.#take(claimed, slots, askedAt);
-        if (claimed.length === slots) this.#unclaimed += this.#beyond(expected - slots);
-        this.#leftBehind = 0;
-        if (claimed.length < slots) await this.#count.correct();
+        const claimed = await this.#claimInto(slots);
+        if (claimed === slots) backlog.unclaimed += this.#beyond(expected - slots);
+        backlog.leftBehind = 0;
+        if (claimed < slots) await this.#count.correct();
       }
     } catch (error) {
       logger.warn({ err: error }, "could not claim waiting turns; retrying");
-      this.#claimLater();
-    } finally {
-      this.#claiming = false;
+      backlog.forget();
+      this.#on("claim_failed");
+      return;
     }
+    // In the same tick as the last check of the loop: work that arrives later starts a new claim.
+    this.#on("claim_ended");
+  }
+
+  /** Claims turns into reserved slots and returns how many. */
+  async #claimInto(slots: number): Promise<number> {
+    const { store, running, owner, clock } = this.#options;
+    const askedAt = clock.monotonic();
+    const fullProviders = running.fullProviders(slots);
+    // Before the query: a provider that becomes free meanwhile must trigger another claim.
+    this.#backlog.beginClaim(slots, this.waiting, fullProviders.length > 0);
+    const ids = Array.from({ length: slots }, () => randomUUID());
+    let claimed: readonly Committed<StartedTurn | null>[];
+    try {
+      claimed = await store.claim(owner, ids, fullProviders, this.#models());
+    } catch (error) {
+      running.unreserve(slots);
+      throw error;
+    }
+    // Handle the result in the same tick: otherwise a deletion committed after the claim could be
+    // announced before it.
+    this.#take(claimed, slots, askedAt);
+    return claimed.length;
   }
 
   /**
@@ -205,21 +221,11 @@ export class Dispatcher {
     return Object.fromEntries(apps.names().map((name) => [name, apps.get(name)?.models ?? []]));
   }
 
-  #claimLater(): void {
-    this.#leftBehind = 0;
-    this.#unclaimed = Number.POSITIVE_INFINITY;
-    if (this.#stopped) return;
-    this.#retry = this.#options.clock.after(RETRY_CLAIM_MS, () => {
-      this.#retry = null;
-      this.workArrived();
-    });
-  }
-
   #take(claimed: readonly Committed<StartedTurn | null>[], slots: number, askedAt: number): void {
     const { running, registry, logger } = this.#options;
     const started = claimed.filter(({ outcome }) => outcome !== null).length;
     // If a claimed turn failed instead of starting, the session's next turn is runnable now.
-    this.#unclaimed += claimed.length - started;
+    this.#backlog.unclaimed += claimed.length - started;
     this.#count.take(claimed.length);
     running.unreserve(slots - started);
     for (const committed of claimed) {
@@ -236,7 +242,7 @@ export class Dispatcher {
   /** Runs a turn in a reserved slot, or hands it back after the stop. */
   #start(turn: StartedTurn, askedAt: number): void {
     const { running } = this.#options;
-    if (this.#stopped) {
+    if (this.#isStopped) {
       running.unreserve(1);
       this.#handedBack.push(handBack([turn.epoch], this.#options));
       return;
@@ -250,7 +256,7 @@ export class Dispatcher {
   async #run(running: RunningTurn): Promise<void> {
     try {
       await this.#options.runner.run(running.turn, running.controller.signal, this);
-      if (this.#stopped) this.#stoppedTurns.push(running.turn.epoch);
+      if (this.#isStopped) this.#stoppedTurns.push(running.turn.epoch);
     } catch (error) {
       this.#options.logger.error(
         { err: error, turn: running.turn.turn },

@@ -1,0 +1,100 @@
+// The dispatcher's claim of waiting turns as a table, complete by type.
+
+export type DispatcherState =
+  /** No claim is in progress. */
+  | "idle"
+  | "claiming"
+  /** The store failed; a timer starts the next claim. */
+  | "backing_off"
+  /** Told to stop during a claim, whose turns are handed back. */
+  | "stopping"
+  | "stopped";
+
+export type DispatcherTrigger =
+  /** Waiting turns may be claimable: some arrived, or a slot became free. */
+  | "work"
+  /** The claim found no more turns, or no more slots. */
+  | "claim_ended"
+  | "claim_failed"
+  | "retry_due"
+  | "stop";
+
+type Row = Readonly<Record<DispatcherTrigger, DispatcherState | "impossible">>;
+
+const NEXT: Readonly<Record<DispatcherState, Row>> = {
+  idle: {
+    work: "claiming",
+    claim_ended: "impossible",
+    claim_failed: "impossible",
+    retry_due: "impossible",
+    stop: "stopped",
+  },
+  claiming: {
+    // The claim in progress repeats until nothing is left.
+    work: "claiming",
+    claim_ended: "idle",
+    claim_failed: "backing_off",
+    retry_due: "impossible",
+    stop: "stopping",
+  },
+  backing_off: {
+    work: "backing_off",
+    claim_ended: "impossible",
+    claim_failed: "impossible",
+    retry_due: "claiming",
+    stop: "stopped",
+  },
+  stopping: {
+    work: "stopping",
+    claim_ended: "stopped",
+    claim_failed: "stopped",
+    retry_due: "impossible",
+    stop: "stopping",
+  },
+  stopped: {
+    work: "stopped",
+    claim_ended: "impossible",
+    claim_failed: "impossible",
+    retry_due: "impossible",
+    stop: "stopped",
+  },
+};
+
+/** Returns the state after `trigger`. Throws on a transition that the table calls impossible, which is a defect. */
+export function nextDispatcherState(state: DispatcherState, trigger: DispatcherTrigger): DispatcherState {
+  const next = NEXT[state][trigger];
+  if (next === "impossible") throw new Error(`A dispatcher that is ${state} cannot see "${trigger}"`);
+  return next;
+}
+
+/** What this process knows about runnable turns in the store. The bounds are never too low. */
+export class Backlog {
+  /** Upper bound of runnable turns beyond the current claim; infinite if this process has not counted them. */
+  unclaimed = Number.POSITIVE_INFINITY;
+  /** Upper bound of runnable turns that the current claim leaves behind. */
+  leftBehind = 0;
+  /** Chats in progress without a slot. Later chats must leave one free for each of them. */
+  chatsWithoutSlot = 0;
+  /** True if the last claim skipped turns of full providers; they wait until one has capacity. */
+  skippedProviders = false;
+  /** True if work arrived since other processes were last notified. */
+  isUnannounced = false;
+
+  /** Returns true if a chat's turn may take one of these free slots, without taking one that an earlier turn needs. */
+  hasSlotForChat(free: number): boolean {
+    return free > this.unclaimed + this.leftBehind + this.chatsWithoutSlot;
+  }
+
+  /** Begins a claim with these slots; `waiting` turns at most are in the store. */
+  beginClaim(slots: number, waiting: number, skipsProviders: boolean): void {
+    this.leftBehind = Math.max(0, Math.min(this.unclaimed, waiting) - slots);
+    this.unclaimed = 0;
+    this.skippedProviders = skipsProviders;
+  }
+
+  /** A claim failed, so that nothing is known about what it left. */
+  forget(): void {
+    this.leftBehind = 0;
+    this.unclaimed = Number.POSITIVE_INFINITY;
+  }
+}
