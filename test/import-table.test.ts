@@ -1,4 +1,4 @@
-// The table "Rooms" of docs/architecture.md, kept by reading every import. A new room is a new line here, on purpose.
+// The table "Rooms" of docs/architecture.md, checked by reading every import, and the absence of import cycles. A new room is a new line here, on purpose.
 
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -67,12 +67,13 @@ const KEPT: readonly Kept[] = [
   { what: /^(node:)?process$/, rooms: ["main.ts"], file: "tools/mcp/process-group.ts" },
 ];
 
+const COMMENT = /(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
 const IMPORT =
   /^[ \t]*(?:import|export)\s+(?<type>type\s)?(?:[^"'`;()]*?\sfrom\s+)?["'](?<from>[^"']+)["']|\bimport\(\s*["'](?<dynamic>[^"']+)["']/gm;
 
 /** What `source`, standing at `path` (from the repository's root, with slashes), does that the table forbids. */
 function violations(path: string, source: string): string[] {
-  const code = source.replaceAll(/(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm, "");
+  const code = source.replaceAll(COMMENT, "");
   const [, own = "", , room = ""] = path.split("/");
   const found = [...code.matchAll(IMPORT)].flatMap(({ groups }) => {
     const from = groups?.["from"] ?? groups?.["dynamic"] ?? "";
@@ -120,18 +121,73 @@ function wrongPackage(path: string, from: string, typeOnly: boolean): string | n
   return `only ${kept.rooms.join(" and ")} may`;
 }
 
+/** Returns the groups of files that import each other in a circle, types and dynamic imports included. */
+function cyclesIn(sources: ReadonlyMap<string, string>): string[][] {
+  const targets = new Map<string, string[]>();
+  for (const [path, source] of sources) targets.set(path, relativeTargets(path, source, sources));
+  const reachable = new Map<string, ReadonlySet<string>>();
+  for (const path of sources.keys()) reachable.set(path, reachableFrom(path, targets));
+  const seen = new Set<string>();
+  return [...sources.keys()].flatMap((path) => {
+    if (seen.has(path) || reachable.get(path)?.has(path) !== true) return [];
+    const group = [...sources.keys()].filter(
+      (other) => reachable.get(path)?.has(other) === true && reachable.get(other)?.has(path) === true,
+    );
+    for (const one of group) seen.add(one);
+    return [group];
+  });
+}
+
+function relativeTargets(path: string, source: string, sources: ReadonlyMap<string, string>): string[] {
+  const code = source.replaceAll(COMMENT, "");
+  return [...code.matchAll(IMPORT)].flatMap(({ groups }) => {
+    const from = groups?.["from"] ?? groups?.["dynamic"] ?? "";
+    const target = join(dirname(path), from).replaceAll(sep, "/");
+    return from.startsWith(".") && sources.has(target) ? [target] : [];
+  });
+}
+
+function reachableFrom(path: string, targets: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const open = [...(targets.get(path) ?? [])];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (reached.has(next)) continue;
+    reached.add(next);
+    open.push(...(targets.get(next) ?? []));
+  }
+  return reached;
+}
+
+const SOURCES: ReadonlyMap<string, string> = new Map(
+  globSync("packages/*/src/**/*.{ts,tsx}", { cwd: ROOT })
+    .filter((file) => !/\.(test|suite)\.tsx?$/.test(file))
+    .map((file) => [
+      relative(ROOT, join(ROOT, file)).replaceAll(sep, "/"),
+      readFileSync(join(ROOT, file), "utf8"),
+    ]),
+);
+
+describe("imports", () => {
+  it("form no cycle", () => {
+    expect(cyclesIn(SOURCES)).toEqual([]);
+  });
+
+  it("form a cycle through types and dynamic imports too", () => {
+    const sources = new Map([
+      ["p/a.ts", 'import type { B } from "./b.ts";'],
+      ["p/b.ts", 'const c = await import("./sub/c.ts");'],
+      ["p/sub/c.ts", 'export * from "../a.ts";'],
+      ["p/d.ts", 'import { a } from "./a.ts";'],
+    ]);
+    expect(cyclesIn(sources)).toEqual([["p/a.ts", "p/b.ts", "p/sub/c.ts"]]);
+  });
+});
+
 describe("the table of rooms", () => {
   it("is kept by every source file", () => {
-    const files = globSync("packages/*/src/**/*.{ts,tsx}", { cwd: ROOT }).filter(
-      (file) => !/\.(test|suite)\.tsx?$/.test(file),
-    );
+    const files = [...SOURCES];
     expect(files.length).toBeGreaterThan(10);
-    const found = files.flatMap((file) =>
-      violations(
-        relative(ROOT, join(ROOT, file)).replaceAll(sep, "/"),
-        readFileSync(join(ROOT, file), "utf8"),
-      ),
-    );
+    const found = files.flatMap(([path, source]) => violations(path, source));
     expect(found).toEqual([]);
   });
 

@@ -9,7 +9,7 @@ import { goTo } from "../shell/use-route.ts";
 import { TopBar } from "../shell/top-bar.tsx";
 import { useDocumentTitle } from "../shell/use-document-title.ts";
 import { Announcer } from "./announcer.tsx";
-import type { ChatPageProps } from "./chat-page.tsx";
+import type { ChatPageProps } from "./chat-page-props.ts";
 import { ConnectionBar } from "./connection-bar.tsx";
 import { failureOf, type Failure } from "./failure.ts";
 import { ModelPicker } from "./model-picker.tsx";

@@ -4,23 +4,19 @@ import { Suspense, useState, type ReactNode } from "react";
 import { Moment } from "../design/moment.tsx";
 import { ErrorBoundary } from "../shell/error-boundary.tsx";
 import { latePart } from "../shell/late-part.ts";
-import { isLine, type Series } from "./series.ts";
+import type { LineChartProps } from "./line-chart.tsx";
+import { dashOf, isLine } from "./series.ts";
 import type { Bucket } from "./time-range.ts";
 import { DataTable, type Column } from "./view-parts.tsx";
 import styles from "./operator.module.css";
 
-export interface ChartProps {
+interface ChartProps extends Omit<LineChartProps, "onPoint"> {
   /** What is shown, also the name of the table. */
   readonly title: string;
   /** What one sees in it, in a sentence. */
   readonly summary: string;
-  readonly bucket: Bucket;
-  /** Begins of the buckets, milliseconds since 1970. */
-  readonly starts: readonly number[];
-  readonly series: readonly Series[];
-  /** A value in words, and shorter for the axis. */
+  /** Formats a value in words. */
   readonly valueText: (value: number) => string;
-  readonly axisText: (value: number) => string;
 }
 
 /** The library that draws is loaded when there is something to draw. */
@@ -105,12 +101,6 @@ function Swatch({ at }: { readonly at: number }): ReactNode {
       <line x1="1" y1="4" x2="25" y2="4" strokeWidth="2.5" strokeDasharray={dashOf(at).join(" ")} />
     </svg>
   );
-}
-
-const DASHES = [[], [7, 3], [2, 3], [8, 3, 2, 3], [4, 4]] as const;
-
-export function dashOf(at: number): readonly number[] {
-  return DASHES[at % DASHES.length] ?? [];
 }
 
 /** Days are those of UTC, so they are named as there; what is shorter is told in the reader's own time. */

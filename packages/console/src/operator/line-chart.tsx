@@ -4,12 +4,19 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { useMediaQuery } from "../design/use-media-query.ts";
-import { dashOf, type ChartProps } from "./chart.tsx";
+import { dashOf, type Series } from "./series.ts";
+import type { Bucket } from "./time-range.ts";
 import { tickText } from "./tick-text.ts";
 
 const HEIGHT = 260;
 
-export interface LineChartProps extends Pick<ChartProps, "bucket" | "starts" | "series" | "axisText"> {
+export interface LineChartProps {
+  readonly bucket: Bucket;
+  /** Starts of the buckets, milliseconds since 1970. */
+  readonly starts: readonly number[];
+  readonly series: readonly Series[];
+  /** Formats a value briefly, for the axis. */
+  readonly axisText: (value: number) => string;
   /** Tells at which bucket the pointer is, `null` for none. */
   readonly onPoint: (index: number | null) => void;
 }

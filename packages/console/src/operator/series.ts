@@ -7,6 +7,13 @@ export interface Series {
   readonly values: readonly (number | null)[];
 }
 
+const DASHES = [[], [7, 3], [2, 3], [8, 3, 2, 3], [4, 4]] as const;
+
+/** Returns the dashes of a line, which distinguish it without colors. */
+export function dashOf(at: number): readonly number[] {
+  return DASHES[at % DASHES.length] ?? [];
+}
+
 /** Lines that can be told apart; what is beyond them is one line together. */
 export const MOST_SERIES = 5;
 export const REST_LABEL = "All others";

@@ -3,7 +3,7 @@
 
 import type { Administration, DatabaseNeed } from "../wiring/administration.ts";
 import type { Config } from "../config/config.ts";
-import type { Environment } from "../config/environment.ts";
+import type { Environment } from "../config/secret-variable.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { readSecret } from "../config/secret-variable.ts";
 import { harmlessJson } from "./harmless-text.ts";

@@ -10,10 +10,14 @@ import { parseMasterKeys } from "../core/master-key.ts";
 import { isGuessable } from "./guessable.ts";
 import { nearestName, suggestion } from "./nearest-name.ts";
 import type { ConfigProblem } from "./problem.ts";
-import { fileVariable, readSecret, variableText, type VariableReading } from "./secret-variable.ts";
+import {
+  fileVariable,
+  readSecret,
+  variableText,
+  type Environment,
+  type VariableReading,
+} from "./secret-variable.ts";
 import { parseDatabaseUrl, parseNatsUrl, plainTextWarnings } from "./server-urls.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Secrets, which can also be read from a file, such as the one that `COLLOQUY_ADMIN_KEY_FILE` names. */
 const SECRET_VARIABLES = [

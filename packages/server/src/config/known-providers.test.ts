@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Environment } from "./environment.ts";
+import type { Environment } from "./secret-variable.ts";
 import { useConfigDirectory } from "./testing/config-directory.ts";
 
 const { write, loaded, problems } = useConfigDirectory();

@@ -5,7 +5,6 @@ import {
   exposureProblems,
   readEnvironment,
   unknownVariables,
-  type Environment,
   type EnvironmentReading,
 } from "./environment.ts";
 import { ConfigFile } from "./file-schema.ts";
@@ -14,6 +13,7 @@ import type { ConfigProblem } from "./problem.ts";
 import { readProviders, type Provider, type ProviderReading } from "./providers.ts";
 import { readConfigFile, type FileReading } from "./read-file.ts";
 import { describeIssues, findPrototypeKeys } from "./schema-problems.ts";
+import type { Environment } from "./secret-variable.ts";
 import { createSecrets } from "./secrets.ts";
 import { isPublic } from "../core/loopback.ts";
 import { DEFAULT_RATE_LIMITS } from "../core/rate-limits.ts";

@@ -1,11 +1,10 @@
 // `{{env.NAME}}` is filled in when the file is read; `{{secret.NAME}}` stays until a tool call fills in the user's value.
 // Problems never quote the value of a placeholder.
 
-import type { Environment } from "./environment.ts";
 import type { Findings } from "./findings.ts";
 import { suggestion } from "./nearest-name.ts";
 import { HEADER_VALUE_RULE, isHeaderValue } from "./schema-parts.ts";
-import { readSecret } from "./secret-variable.ts";
+import { readSecret, type Environment } from "./secret-variable.ts";
 
 /** A likely placeholder without two braces on each side. Matched after complete placeholders are removed. */
 const MALFORMED = /\{\s*(?:env|secret)\s*\.|(?:env|secret)\s*\.\s*\w+\s*\}/;

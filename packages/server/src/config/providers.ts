@@ -2,7 +2,6 @@
 
 import { z } from "zod";
 import { PROVIDER_KINDS, type ProviderConfig, type ProviderKind } from "./config.ts";
-import type { Environment } from "./environment.ts";
 import { ProviderSection } from "./file-schema.ts";
 import type { Findings } from "./findings.ts";
 import { DEMO_PROVIDER, KNOWN_PROVIDERS } from "./known-providers.ts";
@@ -10,7 +9,7 @@ import { fillHeaders } from "./placeholders.ts";
 import type { ConfigProblem } from "./problem.ts";
 import { BASE_URL_RULE, isBaseURL } from "./schema-parts.ts";
 import type { ProviderSecrets } from "./secrets.ts";
-import { readSecret } from "./secret-variable.ts";
+import { readSecret, type Environment } from "./secret-variable.ts";
 
 export interface Provider {
   readonly name: string;

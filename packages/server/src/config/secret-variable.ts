@@ -2,7 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { pathFailure } from "../core/path-failure.ts";
-import type { Environment } from "./environment.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 const ADVICE = "Name a file that the user of the service may read, or unset it.";
 

@@ -8,7 +8,7 @@ import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
 import { openAdministration } from "../wiring/administration.ts";
 import { recordedRun } from "../cli/testing/recorded-run.ts";
-import type { Environment } from "../config/environment.ts";
+import type { Environment } from "../config/secret-variable.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { UNFINISHED_MOVE } from "../store/migrations.ts";
 import { openPostgresStore } from "../store/postgres/open.ts";

@@ -4,7 +4,7 @@
 import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import type { Environment } from "../../config/environment.ts";
+import type { Environment } from "../../config/secret-variable.ts";
 import { CommandFailure } from "../command.ts";
 import { pathFailure } from "../../core/path-failure.ts";
 

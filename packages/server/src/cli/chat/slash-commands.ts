@@ -1,19 +1,35 @@
 // Commands that begin with a slash are handled here and not sent to the assistant.
 
+import type { LiveSession } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
 import { nearestName } from "../../config/nearest-name.ts";
 import { harmlessLine } from "../harmless-text.ts";
 import type { RememberedThread } from "./remembered-threads.ts";
 import { isSessionNotFound } from "../service-url.ts";
 import { truncateToWidth } from "../text-width.ts";
-import { forgetThread } from "./chat-context.ts";
-import type { Conversation } from "./conversation.ts";
+import { forgetThread, type ChatContext } from "./chat-context.ts";
+import type { Tone } from "./transcript.ts";
+
+/** The conversation that a command works on. */
+export interface SlashCommandTarget {
+  readonly context: ChatContext;
+  readonly session: LiveSession;
+  /** Ids in the most recently shown list; `null` if none was shown. */
+  listedIds: readonly string[] | null;
+  readonly columns: number;
+  say(tone: Tone | null, text: string): void;
+  /** Resolves with `null` after a failure, which it shows. */
+  try<Result>(request: (signal: AbortSignal) => Promise<Result>): Promise<Result | null>;
+  until(condition: () => boolean): Promise<void>;
+  open(session: LiveSession): Promise<void>;
+  leave(): void;
+}
 
 interface SlashCommand {
   readonly name: string;
   readonly parameter: string;
   readonly about: string;
-  run(conversation: Conversation, parameter: string): Promise<void> | void;
+  run(conversation: SlashCommandTarget, parameter: string): Promise<void> | void;
 }
 
 const COMMANDS: readonly SlashCommand[] = [
@@ -33,7 +49,7 @@ const COMMANDS: readonly SlashCommand[] = [
 const LISTED = 20;
 const NUMBER_WIDTH = 5;
 
-export async function runSlashCommand(conversation: Conversation, line: string): Promise<void> {
+export async function runSlashCommand(conversation: SlashCommandTarget, line: string): Promise<void> {
   const [, name = "", parameter = ""] = /^\/(\S*)\s*(.*)$/s.exec(line.trim()) ?? [];
   const command = COMMANDS.find((one) => one.name === name);
   if (command !== undefined) return await command.run(conversation, parameter);
@@ -45,7 +61,7 @@ export async function runSlashCommand(conversation: Conversation, line: string):
   conversation.say("warning", `Unknown command /${harmlessLine(name)}. ${meant}`);
 }
 
-async function model(conversation: Conversation, rig: string): Promise<void> {
+async function model(conversation: SlashCommandTarget, rig: string): Promise<void> {
   const { session } = conversation;
   if (rig !== "") {
     const chosen = await conversation.try((signal) => session.setModel(rig, { signal }));
@@ -59,7 +75,7 @@ async function model(conversation: Conversation, rig: string): Promise<void> {
     conversation.say(null, `${name === current ? "*" : " "} ${harmlessLine(name)}`);
 }
 
-async function threadsOf(conversation: Conversation): Promise<readonly RememberedThread[]> {
+async function threadsOf(conversation: SlashCommandTarget): Promise<readonly RememberedThread[]> {
   const { publicKey, client, serviceName: service, threads } = conversation.context;
   if (publicKey === null) return await threads.list(service);
   const page = await conversation.try((signal) => client.listThreads(publicKey, { limit: 200, signal }));
@@ -72,7 +88,7 @@ async function threadsOf(conversation: Conversation): Promise<readonly Remembere
   }));
 }
 
-async function listThreads(conversation: Conversation): Promise<void> {
+async function listThreads(conversation: SlashCommandTarget): Promise<void> {
   const threads = await threadsOf(conversation);
   conversation.listedIds = threads.map(({ session_id: id }) => id);
   if (threads.length === 0) return conversation.say("quiet", "There are no conversations yet.");
@@ -88,7 +104,7 @@ async function listThreads(conversation: Conversation): Promise<void> {
   conversation.say("quiet", "Type /open and a number to continue one.");
 }
 
-async function openThread(conversation: Conversation, which: string): Promise<void> {
+async function openThread(conversation: SlashCommandTarget, which: string): Promise<void> {
   const { client } = conversation.context;
   const numbered = /^\d{1,3}$/.test(which) ? await numberedId(conversation, Number(which)) : undefined;
   const id = numbered ?? parseSessionId(which);
@@ -104,12 +120,12 @@ async function openThread(conversation: Conversation, which: string): Promise<vo
 }
 
 /** Resolves a number in the list on the screen, which may have changed since, or in a fresh list if none was shown. */
-async function numberedId(conversation: Conversation, number: number): Promise<string | undefined> {
+async function numberedId(conversation: SlashCommandTarget, number: number): Promise<string | undefined> {
   conversation.listedIds ??= (await threadsOf(conversation)).map(({ session_id: id }) => id);
   return conversation.listedIds[number - 1];
 }
 
-async function beginNew(conversation: Conversation): Promise<void> {
+async function beginNew(conversation: SlashCommandTarget): Promise<void> {
   const rig = conversation.session.getSnapshot()?.model;
   const session = conversation.context.client.session();
   await conversation.open(session);
@@ -118,7 +134,7 @@ async function beginNew(conversation: Conversation): Promise<void> {
   if (rig !== undefined && rig !== session.getSnapshot()?.model) await model(conversation, rig);
 }
 
-async function rename(conversation: Conversation, title: string): Promise<void> {
+async function rename(conversation: SlashCommandTarget, title: string): Promise<void> {
   if (title === "") return conversation.say("warning", "/title takes the new name.");
   const named = await conversation.try((signal) => conversation.session.rename(title, { signal }));
   if (named === null) return;
@@ -127,7 +143,7 @@ async function rename(conversation: Conversation, title: string): Promise<void> 
   conversation.say("quiet", `Renamed to ${harmlessLine(named.title)}.`);
 }
 
-function help(conversation: Conversation): void {
+function help(conversation: SlashCommandTarget): void {
   for (const { name, parameter, about } of COMMANDS) {
     const usage = `/${name} ${parameter}`.trimEnd();
     conversation.say(

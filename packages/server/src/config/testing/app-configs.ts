@@ -2,7 +2,7 @@
 
 import type { AppSettings } from "../../core/app-settings.ts";
 import type { Config } from "../config.ts";
-import type { Environment } from "../environment.ts";
+import type { Environment } from "../secret-variable.ts";
 import type { LoadedConfig } from "../load-config.ts";
 import { formatProblems } from "../problem.ts";
 import { problemTexts, useConfigDirectory } from "./config-directory.ts";

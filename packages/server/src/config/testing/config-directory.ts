@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { Config } from "../config.ts";
-import type { Environment } from "../environment.ts";
+import type { Environment } from "../secret-variable.ts";
 import { type LoadedConfig, loadConfig } from "../load-config.ts";
 import { formatProblems } from "../problem.ts";
 

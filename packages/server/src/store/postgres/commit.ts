@@ -2,9 +2,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { storeUnavailable, storeUncertain } from "../unavailable.ts";
-import type { Connection } from "./connections.ts";
 import { isAnswer, isRefusal } from "./failures.ts";
-import { prepare, send } from "./statement.ts";
+import { prepare, send, type Connection } from "./statement.ts";
 
 /** How a transaction is found again. */
 export interface TransactionName {

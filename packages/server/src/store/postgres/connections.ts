@@ -1,13 +1,12 @@
 // The pool of connections: bounded, with a limit on every wait, so that a database that is down or silent is an error and never a hang.
 
-import { Pool, types, type PoolClient } from "pg";
+import { Pool, types } from "pg";
 import { commit, readBack, type TransactionName } from "./commit.ts";
 import { concernsAll, connectionLost } from "./failures.ts";
-import { send } from "./statement.ts";
+import { send, type Connection } from "./statement.ts";
 import { together } from "./together.ts";
 
-/** One connection. Statements that are not awaited one by one travel together. */
-export type Connection = Pick<PoolClient, "query">;
+export type { Connection } from "./statement.ts";
 
 export interface ConnectionOptions {
   /** As PostgreSQL writes it: `postgres://user:password@host:port/database`. */

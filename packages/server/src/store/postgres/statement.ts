@@ -1,9 +1,11 @@
 // Statements by a name of their own, which a connection prepares when it first meets them.
 
 import { createHash } from "node:crypto";
-import { Client, type QueryConfig, type QueryResult } from "pg";
-import type { Connection } from "./connections.ts";
+import { Client, type PoolClient, type QueryConfig, type QueryResult } from "pg";
 import { connectionLost } from "./failures.ts";
+
+/** One connection. Statements that are not awaited one by one travel together. */
+export type Connection = Pick<PoolClient, "query">;
 
 export type Value = string | number | null | readonly (string | number | null)[];
 
