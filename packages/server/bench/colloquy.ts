@@ -4,7 +4,7 @@
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "../src/config/load-config.ts";
-import type { Config, LimitsConfig } from "../src/config/config.ts";
+import type { Config } from "../src/config/config.ts";
 import { createSystemClock } from "../src/wiring/clock.ts";
 import type { Clock } from "../src/core/ports/driven/clock.ts";
 import { createLog } from "../src/wiring/logging.ts";
@@ -17,7 +17,7 @@ import { serveRole, settledMemory } from "./role.ts";
 export interface ColloquyInput {
   /** Where it keeps its data. */
   readonly directory: string;
-  readonly limits?: Partial<LimitsConfig>;
+  readonly limits?: Partial<Config["limits"]>;
   /** What it has in common with other nodes; `null` and absent for SQLite. */
   readonly shared?: { readonly databaseUrl: string; readonly natsUrl: string | null } | null;
 }
@@ -112,7 +112,7 @@ async function sayPaced(
 }
 
 /** Titles come from the demo model: its plain fallback, which costs no call. */
-function benchConfig(config: Config, limits: Partial<LimitsConfig>): Config {
+function benchConfig(config: Config, limits: Partial<Config["limits"]>): Config {
   const byDefault = config.apps["default"];
   if (byDefault === undefined) throw new Error("The configuration has no default App");
   const app = {

@@ -1,8 +1,10 @@
 // Schema of one App in the configuration file. Patterns have no flags, because the JSON Schema generated from
-// them (json-schema.ts) supports none. Checks across settings are in app-tools.ts and models.ts.
+// them supports none. Checks across settings are in app-tools.ts and apps.ts.
 
+import type { InferToolInput, InferToolOutput, Tool } from "ai";
 import { z } from "zod";
 import type { ApprovalRule, OwnTool } from "../core/app-settings.ts";
+import type { ToolContext as Context } from "../core/ports/driven/tool.ts";
 import {
   APP_RATE_LIMITS,
   BASE_URL_RULE,
@@ -31,13 +33,27 @@ const NOT_A_TOOL =
   "must be true for a built-in tool, or a tool made with tool() of the AI SDK that has inputSchema and execute";
 const NOT_A_RULE = 'must be "always", "never", or in a TypeScript or JavaScript file a function of the input';
 
-/** A value of `tools` when `tools` is an object. */
-export const ToolValue = z.custom<true | OwnTool>((value) => value === true || isOwnTool(value), NOT_A_TOOL);
+/**
+ * Context of a custom tool, passed to `execute` beside its input: `execute: async (input, { context }) => …`.
+ * `context.secret("NAME")` returns the user's value for a slot, `context.progress(value)` reports progress to the user,
+ * `context.callId` stays the same when a call is repeated, and `context.turn` identifies the turn.
+ */
+export type ToolContext = { readonly [Key in keyof Context]: Context[Key] };
+
+/** A tool made with `tool()` of the AI SDK. The context type parameter gives `execute` its typed context. */
+export type ConfiguredTool = OwnTool | Tool<InferToolInput<Tool>, InferToolOutput<Tool>, ToolContext>;
+
+/** A value of `tools` when `tools` is an object. Its metadata describes what a JSON file can hold. */
+export const ToolValue: z.ZodType<true | OwnTool, true | ConfiguredTool> = z
+  .custom<true | OwnTool>((value) => value === true || isOwnTool(value), NOT_A_TOOL)
+  .meta({ const: true });
 /** A value of `approvals`. */
-export const ApprovalValue = z.custom<ApprovalRule>(
-  (value) => value === "always" || value === "never" || typeof value === "function",
-  NOT_A_RULE,
-);
+export const ApprovalValue = z
+  .custom<ApprovalRule>(
+    (value) => value === "always" || value === "never" || typeof value === "function",
+    NOT_A_RULE,
+  )
+  .meta({ enum: ["always", "never"] });
 
 export const SlotSection = z.strictObject({
   name: z
@@ -45,56 +61,147 @@ export const SlotSection = z.strictObject({
     .regex(
       /^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/,
       "must be a name of at most 64 letters, digits and _, such as API_KEY",
-    ),
-  description: text,
-  required: z.boolean().optional(),
+    )
+    .describe('Name for `{{secret.NAME}}` and `context.secret("NAME")`: at most 64 letters, digits and `_`.'),
+  description: text.describe("Explanation of the secret, for the user."),
+  required: z
+    .boolean()
+    .default(true)
+    .describe("Whether the App is useless without the secret. Clients show it to the user."),
 });
 
-export const McpSection = z.union([
-  z.strictObject({
-    url: z.string().refine(isServerURL, SERVER_URL_RULE).meta({ pattern: "^https?://" }),
-    headers: headers.optional(),
-  }),
-  z.strictObject({
-    command: text,
-    args: z.array(z.string()).optional(),
-    env: z
-      .record(
-        z.string().regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, "must be the name of an environment variable"),
-        z.string(),
-      )
-      .optional(),
-  }),
-]);
+const McpUrlSection = z.strictObject({
+  url: z
+    .string()
+    .refine(isServerURL, SERVER_URL_RULE)
+    .meta({ pattern: "^https?://" })
+    .describe("URL of a Streamable HTTP server, without a key; put keys in `headers`."),
+  headers: headers
+    .optional()
+    .describe("Header fields sent with each request, only to the host of `url`. May have placeholders."),
+});
+
+const McpCommandSection = z.strictObject({
+  command: text.describe("Program to start, in place of `url`."),
+  args: z
+    .array(z.string())
+    .optional()
+    .describe("Its arguments. No placeholders: every user of the machine can see them."),
+  env: z
+    .record(
+      z.string().regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, "must be the name of an environment variable"),
+      z.string(),
+    )
+    .optional()
+    .describe(
+      "Its environment. It inherits nothing from the service beyond what the platform needs. May have `{{env.NAME}}`.",
+    ),
+});
+
+export const McpSection = z.union([McpUrlSection, McpCommandSection]);
 
 export const OpenApiSection = z.strictObject({
-  document: text,
-  baseURL: z.string().refine(isBaseURL, BASE_URL_RULE).meta({ pattern: "^https?://" }).optional(),
-  operations: z.array(text).min(1).optional(),
-  headers: headers.optional(),
+  document: text.describe(
+    "OpenAPI document: a path relative to the directory of the configuration file, or an http or https URL.",
+  ),
+  baseURL: z
+    .string()
+    .refine(isBaseURL, BASE_URL_RULE)
+    .meta({ pattern: "^https?://" })
+    .optional()
+    .describe(
+      "Base URL of the service; defaults to the first server of the document. `http` reaches only loopback and private addresses, because calls may carry keys; the same holds for `document`.",
+    ),
+  operations: z.array(text).min(1).optional().describe("Operation ids that become tools; defaults to all."),
+  headers: headers
+    .optional()
+    .describe("Header fields sent with each call, only to the host of the service. May have placeholders."),
 });
 
 export const WalletSection = z.union([
   z.boolean(),
-  z.strictObject({ chains: z.array(z.int().min(1)).min(1) }),
+  z.strictObject({
+    chains: z.array(z.int().min(1)).min(1).describe("Chain ids; the first is the default."),
+  }),
 ]);
 
+const HOUR = 60 * 60 * 1000;
+
+const ExpirySection = z.strictObject({
+  emptyMs: period
+    .default(HOUR)
+    .describe("How long an empty session is kept after its last use, with or without a wallet."),
+  unboundMs: period
+    .default(30 * 24 * HOUR)
+    .describe("How long a session without a wallet is kept after its last use."),
+});
+
 export const AppSection = z.strictObject({
-  description: text.optional(),
-  models: z.array(rig).min(1).optional(),
-  utilityModel: rig.optional(),
-  instructions: text.optional(),
-  tools: z.union([z.array(z.enum(BUILT_IN_TOOLS)), z.record(toolName, ToolValue)]).optional(),
-  mcp: z.record(serverName, McpSection).optional(),
-  openapi: z.record(serverName, OpenApiSection).optional(),
-  wallet: WalletSection.optional(),
-  effects: z.record(toolName, z.enum(["read", "idempotent", "unsafe"])).optional(),
-  approvals: z.record(toolName, ApprovalValue).optional(),
-  secrets: z.array(SlotSection).optional(),
-  requireKey: z.enum(["chat", "all"]).optional(),
-  onBusy: z.enum(["enqueue", "reject", "interrupt"]).optional(),
-  rateLimits: z.strictObject(APP_RATE_LIMITS).optional(),
-  expiry: z.strictObject({ emptyMs: period.optional(), unboundMs: period.optional() }).optional(),
+  description: text.optional().describe("Description of the App, for readers of the file."),
+  models: z
+    .array(rig)
+    .min(1)
+    .optional()
+    .describe(
+      "Models that a session may use, as `provider/model`; the first is the default. Defaults to one model of each known provider whose key is set, then `demo/assistant`.",
+    ),
+  utilityModel: rig.optional().describe("Model for titles; defaults to the first of `models`."),
+  instructions: text.optional().describe("System prompt of every conversation."),
+  tools: z
+    .union([z.array(z.enum(BUILT_IN_TOOLS)), z.record(toolName, ToolValue)])
+    .default([...DEFAULT_TOOLS])
+    .describe(
+      "Tools of the assistant: a list of built-in tools, or an object of names with `true` (built-in) or a custom tool. `[]` for none.",
+    ),
+  mcp: z
+    .record(serverName, McpSection)
+    .optional()
+    .describe("MCP servers by name. Their tools are called `NAME_tool`."),
+  openapi: z
+    .record(serverName, OpenApiSection)
+    .optional()
+    .describe(
+      "HTTP services by name, described by an OpenAPI document. Their operations become tools called `NAME_operation`.",
+    ),
+  wallet: WalletSection.default(false).describe(
+    'Wallet tools: `true` for all chains of the file, the one with the smallest id being the default, or `{ "chains": [8453, 1] }` for some, the first being the default.',
+  ),
+  effects: z
+    .record(toolName, z.enum(["read", "idempotent", "unsafe"]))
+    .optional()
+    .describe(
+      "Effect of a repeated call, by tool name: none (`read`), the same (`idempotent`) or a new one (`unsafe`). After a crash only the first two run again. Defaults to what the tool declares, else `unsafe`.",
+    ),
+  approvals: z
+    .record(toolName, ApprovalValue)
+    .optional()
+    .describe(
+      "Whether a person must approve calls, by tool name: `always`, `never` (the default), or in a TypeScript or JavaScript file a function of the input and the turn that returns `true` for yes. If it throws, approval is required.",
+    ),
+  secrets: z
+    .array(SlotSection)
+    .default([])
+    .describe("Secrets that users of the App may set. Tools use them; nobody can read them."),
+  requireKey: z
+    .enum(["chat", "all"])
+    .default("chat")
+    .describe(
+      "Requests that need the App's key: `chat` (chat, set model and lists) or `all` (everything about its sessions). Not for `default`.",
+    ),
+  onBusy: z
+    .enum(["enqueue", "reject", "interrupt"])
+    .default("enqueue")
+    .describe(
+      "What happens to a message during a running turn: `enqueue` it, `reject` it with 409, or `interrupt` the turn.",
+    ),
+  rateLimits: z
+    .strictObject(APP_RATE_LIMITS)
+    .partial()
+    .default({})
+    .describe("Rate limits for clients of this App, in place of the general ones."),
+  expiry: ExpirySection.prefault({}).describe(
+    "How long a session is kept after its last use. An open event stream counts as use. A session that is bound to a wallet and not empty is kept forever.",
+  ),
 });
 
 export type AppSection = z.infer<typeof AppSection>;

@@ -9,9 +9,6 @@ import { readTools, type ToolReader } from "./app-tools.ts";
 import { checkRigs, defaultRigs } from "./models.ts";
 import type { Provider } from "./providers.ts";
 
-const HOUR = 60 * 60 * 1000;
-const EXPIRY: AppSettings["expiry"] = { emptyMs: HOUR, unboundMs: 30 * 24 * HOUR };
-
 /** Checks that need the tools' runtime, passed in by the caller. They never reject. */
 export interface Inspections {
   /** Returns the problems of an OpenAPI document file, with paths relative to its section. */
@@ -61,25 +58,24 @@ export async function readApps(section: unknown, reader: AppReader): Promise<App
   return tools;
 }
 
-/** Fills in the defaults of a valid App section. */
+/** Returns the settings of a valid App section. */
 export function completeApp(
   section: AppSection,
   tools: ToolSettings,
   providers: ReadonlyMap<string, Provider>,
 ): AppSettings {
   const models = section.models ?? defaultRigs(providers);
-  const { emptyMs = EXPIRY.emptyMs, unboundMs = EXPIRY.unboundMs } = section.expiry ?? {};
   return {
     description: section.description ?? null,
     models,
     utilityModel: section.utilityModel ?? models[0] ?? "demo/assistant",
     instructions: section.instructions ?? null,
     tools,
-    onBusy: section.onBusy ?? "enqueue",
-    expiry: { emptyMs, unboundMs },
-    secrets: (section.secrets ?? []).map(({ required = true, ...slot }) => ({ ...slot, required })),
-    requireKey: section.requireKey ?? "chat",
-    rateLimits: section.rateLimits ?? {},
+    onBusy: section.onBusy,
+    expiry: section.expiry,
+    secrets: section.secrets,
+    requireKey: section.requireKey,
+    rateLimits: section.rateLimits,
   };
 }
 

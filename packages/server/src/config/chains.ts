@@ -8,8 +8,6 @@ import { isServerURL, SERVER_URL_RULE } from "./schema-parts.ts";
 /** Chains by id, in file order. `null` marks an invalid section, so that Apps may still refer to the chain. */
 export type ChainReading = ReadonlyMap<string, ChainSettings | null>;
 
-const ETHER = { symbol: "ETH", decimals: 18 };
-
 /** Reads the unvalidated `chains` section; the schema validates its shape separately. */
 export function readChains(section: unknown, filling: Filling): ChainReading {
   const entries = z.record(z.string(), z.unknown()).safeParse(section).data ?? {};
@@ -33,7 +31,7 @@ function readChain(id: string, entry: unknown, filling: Filling): ChainSettings 
     id: Number(id),
     name: chain.name,
     rpcURL: new Hidden(rpcURL),
-    currency: chain.currency ?? ETHER,
+    currency: chain.currency,
     contracts: chain.contracts === undefined ? null : Object.fromEntries(contracts),
   };
 }

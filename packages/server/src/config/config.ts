@@ -1,14 +1,15 @@
 // The effective configuration from environment and file: validated, complete, frozen. Times are in milliseconds.
 
+import type { z } from "zod";
 import type { AppSettings } from "../core/app-settings.ts";
 import type { Hidden } from "../core/hidden.ts";
 import type { RateLimits } from "../core/rate-limits.ts";
+import type { LimitsSection, PROVIDER_KINDS, ProviderSection, RetentionSection } from "./file-schema.ts";
 import type { Secrets } from "./secrets.ts";
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export const PROVIDER_KINDS = ["demo", "openai", "anthropic", "google", "openai-compatible"] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 export interface Config {
@@ -17,8 +18,8 @@ export interface Config {
   readonly apps: Readonly<Record<string, AppSettings>>;
   /** By the part of a rig before `/`. Includes every provider that an App's rigs name. */
   readonly providers: Readonly<Record<string, ProviderConfig>>;
-  readonly limits: LimitsConfig;
-  readonly retention: RetentionConfig;
+  readonly limits: Readonly<z.output<typeof LimitsSection>>;
+  readonly retention: Readonly<z.output<typeof RetentionSection>>;
   /** Never printed or serialized. */
   readonly secrets: Secrets;
   /** `COLLOQUY_SECRET_KEY`, which encrypts clients' secrets; `null` if it is not set. */
@@ -54,45 +55,8 @@ export interface ServerConfig {
 }
 
 /** Provider settings; its API key and headers are in `Config.secrets`. */
-export interface ProviderConfig {
+export interface ProviderConfig extends Pick<Section, "baseURL" | "maxRunningTurns" | "contextWindow"> {
   readonly kind: ProviderKind;
-  /** Base URL; required for `openai-compatible`, otherwise defaults to the provider's own. */
-  readonly baseURL?: string;
-  /** Maximum concurrent turns of this process on the provider; defaults to `limits.maxRunning`. */
-  readonly maxRunningTurns?: number;
-  /** Context window in tokens, prompt and answer together; defaults to the known size of each model. */
-  readonly contextWindow?: number;
 }
 
-export interface LimitsConfig {
-  /** Maximum duration of a turn, excluding time spent waiting for a decision. */
-  readonly turnMs: number;
-  /** A turn fails after this long without text or a tool result. */
-  readonly idleMs: number;
-  /** Maximum steps of a turn. */
-  readonly maxSteps: number;
-  /** Maximum duration of a tool call. */
-  readonly toolMs: number;
-  /** Maximum messages of a session queued behind the running turn. */
-  readonly maxQueued: number;
-  /** UTF-8 bytes of messages in a session beyond which chats are rejected. */
-  readonly sessionBytes: number;
-  /** Maximum concurrent turns of this process. */
-  readonly maxRunning: number;
-  /** Waiting turns in the store beyond which chats are rejected with 503. */
-  readonly maxWaiting: number;
-  /** Memory for the snapshots of live sessions, in bytes. */
-  readonly memoryBytes: number;
-  /** Idle time after which a session is evicted from memory. */
-  readonly idleMemoryMs: number;
-  /** Maximum retries of a model call whose failure the provider marks as retryable. */
-  readonly maxModelRetries: number;
-  /** Time limit for deciding an action, after which it counts as denied. */
-  readonly actionMs: number;
-}
-
-/** A session keeps its last `events` events or those younger than `eventMs`, whichever is more. */
-export interface RetentionConfig {
-  readonly events: number;
-  readonly eventMs: number;
-}
+type Section = Readonly<z.output<typeof ProviderSection>>;

@@ -58,6 +58,11 @@ it("accepts a configuration with all settings in both the types and the schema",
   expect(Object.keys(defineConfig(parsed).apps ?? {})).toEqual(["default", "trips"]);
 });
 
+it("accepts constants, whose objects and lists are read-only", () => {
+  const models = ["demo/assistant"] as const;
+  expect(defineConfig({ apps: { a: { models } } } as const).apps?.["a"]?.models).toBe(models);
+});
+
 it("can be imported by a configuration file in a clone that Node runs directly", async () => {
   const directory = await mkdtemp(join(tmpdir(), "colloquy-define-"));
   try {

@@ -2,15 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { VARIABLES } from "./environment.ts";
-import { AppSection, BUILT_IN_TOOLS, McpSection, OpenApiSection, SlotSection } from "./app-schema.ts";
-import {
-  ChainSection,
-  ConfigFile,
-  LimitsSection,
-  ProviderSection,
-  RateLimitsSection,
-  RetentionSection,
-} from "./file-schema.ts";
+import { BUILT_IN_TOOLS } from "./app-schema.ts";
 import { KNOWN_PROVIDERS } from "./known-providers.ts";
 
 const ADDRESSES = KNOWN_PROVIDERS.flatMap(({ address }) => address?.variable ?? []);
@@ -23,23 +15,8 @@ it("lists exactly the known variables in example.env", () => {
   expect(listed.toSorted()).toEqual([...VARIABLES, ...keys, ...ADDRESSES].toSorted());
 });
 
-it("explains every variable and setting in docs/configuration.md", () => {
+it("explains every variable and built-in tool in docs/configuration.md", () => {
   const text = readFileSync(join(ROOT, "docs", "configuration.md"), "utf8");
-  const [mcpByAddress, mcpByCommand] = McpSection.options;
-  const sections = [
-    ConfigFile,
-    AppSection,
-    SlotSection,
-    mcpByAddress,
-    mcpByCommand,
-    OpenApiSection,
-    ChainSection,
-    ProviderSection,
-    LimitsSection,
-    RateLimitsSection,
-    RetentionSection,
-  ];
-  const settings = [...sections.flatMap(({ shape }) => Object.keys(shape)), ...BUILT_IN_TOOLS];
-  const names = [...VARIABLES, ...ADDRESSES, ...settings];
+  const names = [...VARIABLES, ...ADDRESSES, ...BUILT_IN_TOOLS];
   expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });

@@ -4,7 +4,7 @@
 
 import { z } from "zod";
 import { AppSection } from "./app-schema.ts";
-import { PROVIDER_KINDS } from "./config.ts";
+import { DEFAULT_RATE_LIMITS } from "../core/rate-limits.ts";
 import {
   APP_RATE_LIMITS,
   BASE_URL_RULE,
@@ -18,95 +18,218 @@ import {
   timer,
 } from "./schema-parts.ts";
 
+export const PROVIDER_KINDS = ["demo", "openai", "anthropic", "google", "openai-compatible"] as const;
+
 export const ProviderSection = z.strictObject({
-  kind: z.enum(PROVIDER_KINDS).optional(),
-  baseURL: z.string().refine(isBaseURL, BASE_URL_RULE).meta({ pattern: "^https?://" }).optional(),
+  kind: z
+    .enum(PROVIDER_KINDS)
+    .optional()
+    .describe(
+      "API of the provider: `openai`, `anthropic`, `google`, `demo` or `openai-compatible` (Ollama, vLLM, LM Studio, a gateway). Optional if the provider has the name of a kind.",
+    ),
+  baseURL: z
+    .string()
+    .refine(isBaseURL, BASE_URL_RULE)
+    .meta({ pattern: "^https?://" })
+    .optional()
+    .describe(
+      "Base URL of its API, without `/chat/completions`. Required for `openai-compatible`. Defaults to the provider's own, or to the one in its variable such as `OPENAI_BASE_URL`; with `apiKeyEnv` that variable is ignored, so that no key is sent to a URL it is not meant for.",
+    ),
   apiKeyEnv: z
     .string()
     .regex(/^[a-zA-Z_][a-zA-Z0-9_]*$/, "must be the name of an environment variable, not a key")
-    .optional(),
-  headers: headers.optional(),
-  maxRunningTurns: count(1, 100_000).optional(),
-  contextWindow: count(1_000, 100_000_000).optional(),
+    .optional()
+    .describe(
+      "Name of the environment variable that holds its key. Defaults to the usual variable of a known provider; `openai-compatible` may have none.",
+    ),
+  headers: headers
+    .optional()
+    .describe("Header fields sent with every request; never printed. May have `{{env.NAME}}`."),
+  maxRunningTurns: count(1, 100_000)
+    .optional()
+    .describe("Maximum concurrent turns of this process on the provider; defaults to `limits.maxRunning`."),
+  contextWindow: count(1_000, 100_000_000)
+    .optional()
+    .describe(
+      "Context window of its models in tokens, prompt and answer together; history is cut to it. Defaults to the known size of each model, and to 8,192 for an unknown model of an `openai-compatible` server.",
+    ),
+});
+
+const CurrencySection = z.strictObject({
+  symbol: text.describe("Symbol, such as ETH."),
+  decimals: count(0, 36).describe("Number of decimals, such as 18."),
+});
+
+const ContractSection = z.strictObject({
+  address: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hexadecimal digits")
+    .describe("Its address: 0x and 40 hexadecimal digits."),
+  blockCreated: z.int().min(0).optional().describe("The block that created it."),
 });
 
 export const ChainSection = z.strictObject({
-  name: text,
-  /** May begin with a placeholder, so chains.ts validates the URL after filling it in. */
-  rpcURL: text,
-  currency: z.strictObject({ symbol: text, decimals: count(0, 36) }).optional(),
+  name: text.describe("Display name."),
+  // May begin with a placeholder, so chains.ts validates the URL after filling it in.
+  rpcURL: text.describe("URL of its JSON-RPC server; never printed. May have `{{env.NAME}}`."),
+  currency: CurrencySection.default({ symbol: "ETH", decimals: 18 }).describe("Native currency."),
   contracts: z
     .record(
       z.string().regex(/^[a-zA-Z][a-zA-Z0-9]{0,63}$/, "must be viem's name for a contract"),
-      z.strictObject({
-        address: z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hexadecimal digits"),
-        blockCreated: z.int().min(0).optional(),
-      }),
+      ContractSection,
     )
-    .optional(),
+    .optional()
+    .describe(
+      'Contracts at nonstandard addresses, for test chains: `{ "address", "blockCreated"? }` by viem\'s name for them.',
+    ),
 });
+
+const MINUTE = 60 * 1000;
+const MIB = 1024 * 1024;
 
 export const LimitsSection = z.strictObject({
-  turnMs: timer.optional(),
-  idleMs: timer.optional(),
-  maxSteps: count(1, 1000).optional(),
-  toolMs: timer.optional(),
-  maxQueued: count(0, 1000).optional(),
-  sessionBytes: count(64 * 1024, 1024 * 1024 * 1024).optional(),
-  maxRunning: count(1, 100_000).optional(),
-  maxWaiting: count(1, 10_000_000).optional(),
-  memoryBytes: count(1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
-  idleMemoryMs: timer.optional(),
-  maxModelRetries: count(0, 20).optional(),
-  actionMs: timer.optional(),
+  turnMs: timer
+    .default(10 * MINUTE)
+    .describe(
+      "Maximum duration of a turn over all its restarts, excluding time spent waiting for a person. After a killed process, up to 10 seconds until another one takes over count too.",
+    ),
+  idleMs: timer.default(5 * MINUTE).describe("A turn fails after this long without text or a tool result."),
+  maxSteps: count(1, 1000)
+    .default(20)
+    .describe(
+      "Maximum model calls of a turn. Each may make up to 128 tool calls; further ones are not made.",
+    ),
+  toolMs: timer.default(MINUTE).describe("Maximum duration of a tool call."),
+  maxQueued: count(0, 1000)
+    .default(10)
+    .describe("Maximum messages of a session queued behind the running turn; beyond it chats get 429."),
+  sessionBytes: count(64 * 1024, 1024 * MIB)
+    .default(16 * MIB)
+    .describe(
+      "Maximum bytes of messages in a session, as JSON in a snapshot; beyond it chats get 409 `session_full`.",
+    ),
+  maxRunning: count(1, 100_000)
+    .default(256)
+    .describe("Maximum concurrent turns of the process; others wait in the store."),
+  maxWaiting: count(1, 10_000_000)
+    .default(10_000)
+    .describe(
+      "Maximum waiting turns, excluding those behind a turn that waits for a person; beyond it chats get 503 with `Retry-After`.",
+    ),
+  memoryBytes: count(MIB, Number.MAX_SAFE_INTEGER)
+    .default(256 * MIB)
+    .describe("Memory for the snapshots of live sessions; the least recently used are evicted first."),
+  idleMemoryMs: timer
+    .default(30 * MINUTE)
+    .describe("Idle time after which a session is evicted from memory. Clients do not notice."),
+  maxModelRetries: count(0, 20)
+    .default(3)
+    .describe(
+      "Maximum retries of a model call whose failure the provider marks as retryable, after its `Retry-After` or else after 1, 2, 4 … seconds.",
+    ),
+  actionMs: timer
+    .default(10 * MINUTE)
+    .describe("Time limit for a person to decide an action; then it counts as denied."),
 });
 
+const RATES = DEFAULT_RATE_LIMITS;
+
 export const RateLimitsSection = z.strictObject({
-  ...APP_RATE_LIMITS,
-  newSessionsPerMinute: rate.optional(),
-  readsPerMinute: rate.optional(),
-  sessionReadsPerMinute: rate.optional(),
-  writesPerMinute: rate.optional(),
-  sessionWritesPerMinute: rate.optional(),
-  streamsPerAddress: rate.optional(),
-  streamsPerSession: rate.optional(),
-  connectionsPerAddress: rate.optional(),
+  chatsPerMinute: APP_RATE_LIMITS.chatsPerMinute.default(RATES.chatsPerMinute),
+  keyChatsPerMinute: APP_RATE_LIMITS.keyChatsPerMinute.default(RATES.keyChatsPerMinute),
+  newSessionsPerMinute: rate
+    .default(RATES.newSessionsPerMinute)
+    .describe(
+      "New sessions a minute per address. With an App key behind a trusted proxy: per `client_id`, and a hundred times the number per key.",
+    ),
+  readsPerMinute: rate
+    .default(RATES.readsPerMinute)
+    .describe("Requests of any kind under `/api` a minute per address and process, without administration."),
+  sessionReadsPerMinute: rate
+    .default(RATES.sessionReadsPerMinute)
+    .describe("Requests of any kind a minute per session and process."),
+  writesPerMinute: rate
+    .default(RATES.writesPerMinute)
+    .describe(
+      "Write requests a minute per address, without messages and secrets: create, rename, delete, interrupt, set model, decide, and changes of `user_state`.",
+    ),
+  sessionWritesPerMinute: rate
+    .default(RATES.sessionWritesPerMinute)
+    .describe("Write requests a minute per session, without messages and secrets."),
+  streamsPerAddress: rate
+    .default(RATES.streamsPerAddress)
+    .describe(
+      "Maximum open event streams per address. With an App key behind a trusted proxy: a hundred times the number per key.",
+    ),
+  streamsPerSession: rate
+    .default(RATES.streamsPerSession)
+    .describe("Maximum open event streams per session."),
+  connectionsPerAddress: rate
+    .default(RATES.connectionsPerAddress)
+    .describe(
+      "Maximum open connections per address and process. Connections of trusted proxies do not count.",
+    ),
 });
 
 export const RetentionSection = z.strictObject({
-  events: count(1, 1_000_000).optional(),
-  eventMs: period.optional(),
+  events: count(1, 1_000_000).default(1000).describe("Number of events."),
+  eventMs: period.default(24 * 60 * MINUTE).describe("Age of events."),
+});
+
+export const CorsSection = z.strictObject({
+  origins: z
+    .array(
+      z
+        .string()
+        .refine(
+          isOrigin,
+          "must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com, or * for any",
+        ),
+    )
+    .describe(
+      "Origins whose pages may call the service, such as `https://app.example.com`, or `*` for any. Its own origin may always, and on a loopback address every loopback origin.",
+    ),
 });
 
 export const ConfigFile = z.strictObject({
-  $schema: z.string().optional(),
-  apps: z.record(shortName, AppSection).optional(),
-  providers: z.record(shortName, ProviderSection).optional(),
+  $schema: z.string().optional().describe("URL of the JSON Schema of this file, for editors."),
+  apps: z
+    .record(shortName, AppSection)
+    .optional()
+    .describe(
+      "Apps by name. Each has its own models, tools, keys and secrets. `default` always exists and needs no key.",
+    ),
+  providers: z
+    .record(shortName, ProviderSection)
+    .optional()
+    .describe(
+      "Model providers by name, the part of a model before the slash. openai, anthropic, google and demo need no entry.",
+    ),
   chains: z
     .record(
       z.string().regex(/^[1-9][0-9]{0,14}$/, "must be the number of a chain, such as 1 for Ethereum"),
       ChainSection,
     )
-    .optional(),
-  cors: z
-    .strictObject({
-      origins: z.array(
-        z
-          .string()
-          .refine(
-            isOrigin,
-            "must be an origin as browsers send it: scheme, host and port alone, such as https://app.example.com, or * for any",
-          ),
-      ),
-    })
-    .optional(),
-  walletListing: z.enum(["on", "off"]).optional(),
-  limits: LimitsSection.optional(),
-  rateLimits: RateLimitsSection.optional(),
-  retention: RetentionSection.optional(),
+    .optional()
+    .describe("Blockchains for wallet tools, by chain id."),
+  cors: CorsSection.default({ origins: [] }).describe("Cross-origin access (CORS)."),
+  walletListing: z
+    .enum(["on", "off"])
+    .default("on")
+    .describe(
+      "Whether the threads of a wallet can be listed; `off` rejects the request with 403. Wallet addresses are public: whoever can reach the service can list and open the threads of any address.",
+    ),
+  limits: LimitsSection.prefault({}).describe("Limits of turns, tools, memory and queues."),
+  rateLimits: RateLimitsSection.prefault({}).describe(
+    "Rate limits for clients, enforced if the service is public.",
+  ),
+  retention: RetentionSection.prefault({}).describe(
+    "A session keeps its last `events` events or those younger than `eventMs`, whichever is more, but at most 8 MiB of them.",
+  ),
 });
 
-export type ConfigFile = z.infer<typeof ConfigFile>;
+/** A valid file with its defaults filled in. */
+export type ConfigFile = z.output<typeof ConfigFile>;
 
 function isOrigin(value: string): boolean {
   if (value === "*") return true;

@@ -1,35 +1,114 @@
+// The JSON Schema for editors and the tables of docs/configuration.md are generated from the schema of the file.
+// `vitest run packages/server/src/config/json-schema.test.ts -u` updates both.
+
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { createSchemaCheck } from "../tools/input-check.ts";
-import { renderJsonSchema } from "./json-schema.ts";
+import { AppSection, McpSection, OpenApiSection, SlotSection } from "./app-schema.ts";
+import {
+  ChainSection,
+  ConfigFile,
+  CorsSection,
+  LimitsSection,
+  ProviderSection,
+  RateLimitsSection,
+  RetentionSection,
+} from "./file-schema.ts";
 import { loadConfig } from "./load-config.ts";
 
 const PUBLISHED = join(import.meta.dirname, "../../colloquy.schema.json");
+const REFERENCE = join(import.meta.dirname, "../../../../docs/configuration.md");
+
+const schema = z.toJSONSchema(ConfigFile, { target: "draft-7", io: "input", unrepresentable: "any" });
+/** Identifies the schema independently of where a copy is stored. */
+const $id = "urn:colloquy:configuration";
+const published = { $schema: schema.$schema, $id, title: "Configuration of Colloquy", ...schema };
 
 let directory = "";
-let rendered = "";
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "colloquy-schema-"));
-  rendered = renderJsonSchema(await readFile(join(import.meta.dirname, "define-config.ts"), "utf8"));
 });
 
 afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-it("matches the published JSON Schema (update it with vitest run -u)", async () => {
-  await expect(rendered).toMatchFileSnapshot(PUBLISHED);
+it("matches the published JSON Schema", async () => {
+  // The formatter of the repository puts lists of words on one line.
+  const words = /\[\n\s+("[^"]*"(?:,\n\s+"[^"]*")*)\n\s+\]/g;
+  const text = JSON.stringify(published, null, 2).replaceAll(
+    words,
+    (_, list: string) => `[${list.replaceAll(/\n\s+/g, " ")}]`,
+  );
+  await expect(`${text}\n`).toMatchFileSnapshot(PUBLISHED);
 });
 
+/** The sections that have a table of their own in the reference, by the name in its marker. */
+const SECTIONS: Readonly<Record<string, readonly z.ZodObject[]>> = {
+  file: [ConfigFile],
+  apps: [AppSection],
+  secrets: [SlotSection],
+  expiry: [AppSection.shape.expiry.unwrap()],
+  mcp: McpSection.options,
+  openapi: [OpenApiSection],
+  chains: [ChainSection],
+  providers: [ProviderSection],
+  cors: [CorsSection],
+  limits: [LimitsSection],
+  rateLimits: [RateLimitsSection],
+  retention: [RetentionSection],
+};
+
+it("matches the tables of docs/configuration.md", async () => {
+  const page = await readFile(REFERENCE, "utf8");
+  const found = new Set<string>();
+  const rendered = page.replaceAll(
+    /(<!-- settings: (\w+) -->\n)[^]*?(\n<!-- end -->)/g,
+    (_, start: string, name: string, end: string) => {
+      found.add(name);
+      return `${start}${settingsTable(SECTIONS[name] ?? [])}${end}`;
+    },
+  );
+  expect([...found].toSorted()).toEqual(Object.keys(SECTIONS).toSorted());
+  await expect(rendered).toMatchFileSnapshot(REFERENCE);
+});
+
+type Setting = { readonly description?: string; readonly default?: unknown };
+
+function settingsTable(sections: readonly z.ZodObject[]): string {
+  const rows = sections.flatMap((section) => {
+    const { properties } = z.toJSONSchema(section, { io: "input", unrepresentable: "any" });
+    return Object.entries(properties ?? {}).map(([name, setting]) => {
+      const { default: value, description = "" } = setting as Setting;
+      return `| \`${name}\` | ${defaultText(name, value)} | ${description} |`;
+    });
+  });
+  return ["| Setting | Default | Meaning |", "|---|---|---|", ...rows].join("\n");
+}
+
+const UNITS = { Ms: [86_400_000, "d", 3_600_000, "h", 60_000, "min", 1000, "s"], Bytes: [2 ** 20, "MiB"] };
+
+function defaultText(name: string, value: unknown): string {
+  if (value === undefined || (typeof value === "object" && Object.keys(Object(value)).length === 0))
+    return "–";
+  if (typeof value !== "number") return `\`${JSON.stringify(value)}\``;
+  const units = Object.entries(UNITS).find(([ending]) => name.endsWith(ending))?.[1] ?? [];
+  for (let index = 0; index < units.length; index += 2) {
+    const [size, unit] = [Number(units[index]), units[index + 1]];
+    if (value % size === 0) return `${value.toLocaleString("en")} (${value / size} ${unit})`;
+  }
+  return value.toLocaleString("en");
+}
+
 it("has an $id that other schemas can refer to", () => {
-  expect(JSON.parse(rendered)).toMatchObject({ $id: "urn:colloquy:configuration" });
+  expect(published).toMatchObject({ $id: "urn:colloquy:configuration" });
 });
 
 it("describes every setting", () => {
-  const schema = JSON.parse(rendered) as unknown;
   const found: string[] = [];
   const walk = (node: unknown, path: string): void => {
     if (typeof node !== "object" || node === null) return;
@@ -105,6 +184,6 @@ describe("the JSON Schema and the loader agree", () => {
 async function verdicts(content: unknown) {
   await writeFile(join(directory, "colloquy.config.json"), JSON.stringify(content));
   const { ok } = await loadConfig({ environment: {}, workingDirectory: directory });
-  const findIssues = createSchemaCheck(JSON.parse(rendered) as object, "draft-7");
+  const findIssues = createSchemaCheck(published, "draft-7");
   return { loader: ok, schema: findIssues(content) === null };
 }

@@ -1,6 +1,7 @@
+import { AppSection } from "./app-schema.ts";
 import { type AppTools, completeApp, type Inspections, readApps } from "./apps.ts";
 import { readChains } from "./chains.ts";
-import type { Config, LimitsConfig, RetentionConfig } from "./config.ts";
+import type { Config } from "./config.ts";
 import {
   exposureProblems,
   readEnvironment,
@@ -16,7 +17,6 @@ import { describeIssues, findPrototypeKeys } from "./schema-problems.ts";
 import type { Environment } from "./secret-variable.ts";
 import { createSecrets } from "./secrets.ts";
 import { isPublic } from "../core/loopback.ts";
-import { DEFAULT_RATE_LIMITS } from "../core/rate-limits.ts";
 
 export type LoadedConfig =
   | {
@@ -32,24 +32,7 @@ export type LoadedConfig =
       readonly warnings: readonly string[];
     };
 
-const DAY = 24 * 60 * 60 * 1000;
-
-const LIMITS: LimitsConfig = {
-  turnMs: 10 * 60 * 1000,
-  idleMs: 5 * 60 * 1000,
-  maxSteps: 20,
-  toolMs: 60 * 1000,
-  maxQueued: 10,
-  sessionBytes: 16 * 1024 * 1024,
-  maxRunning: 256,
-  maxWaiting: 10_000,
-  memoryBytes: 256 * 1024 * 1024,
-  idleMemoryMs: 30 * 60 * 1000,
-  maxModelRetries: 3,
-  actionMs: 10 * 60 * 1000,
-};
 const FILE_GONE = "no longer exists. Put it back and reload; to run without a file, restart the service.";
-const RETENTION: RetentionConfig = { events: 1000, eventMs: DAY };
 
 /**
  * Returns the frozen configuration from environment and file, or all problems of both (contract sections 4 and 7).
@@ -130,22 +113,24 @@ async function checkFile(
 
 function complete(environment: EnvironmentReading, content: ConfigFile, checked: CheckedFile): Config {
   const { providers, tools } = checked;
-  const walletListing = content.walletListing ?? "on";
   const apps = [...tools].map(
     ([name, settings]) =>
-      [name, completeApp(content.apps?.[name] ?? {}, settings, providers.providers)] as const,
+      [
+        name,
+        completeApp(content.apps?.[name] ?? AppSection.parse({}), settings, providers.providers),
+      ] as const,
   );
   return {
     server: {
       ...environment.settings,
-      corsOrigins: content.cors?.origins ?? [],
-      walletListing,
-      rateLimits: { ...DEFAULT_RATE_LIMITS, ...defined(content.rateLimits) },
+      corsOrigins: content.cors.origins,
+      walletListing: content.walletListing,
+      rateLimits: content.rateLimits,
     },
     apps: Object.fromEntries(apps),
     providers: Object.fromEntries(usable(providers).map(({ name, config }) => [name, config])),
-    limits: { ...LIMITS, ...defined(content.limits) },
-    retention: { ...RETENTION, ...defined(content.retention) },
+    limits: content.limits,
+    retention: content.retention,
     secrets: createSecrets(Object.fromEntries(usable(providers).map(({ name, secrets }) => [name, secrets]))),
     secretKey: environment.secretKey,
     databaseUrl: environment.databaseUrl,
@@ -172,14 +157,6 @@ function exposureWarnings({ server }: Config): readonly string[] {
 function field(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   return (value as Readonly<Record<string, unknown>>)[name];
-}
-
-type Defined<Section> = { [Key in keyof Section]?: Exclude<Section[Key], undefined> };
-
-/** Returns the section without undefined settings, so that it can be spread over the defaults. */
-function defined<Section extends object>(section: Section | undefined): Defined<Section> {
-  const entries = Object.entries(section ?? {}).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as Defined<Section>;
 }
 
 /** Freezes everything except `excluded`: objects of the file that change at run time, such as zod schemas. */

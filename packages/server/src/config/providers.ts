@@ -1,8 +1,8 @@
 // Reads the providers and their keys: the known ones, and those that the configuration file adds or changes.
 
 import { z } from "zod";
-import { PROVIDER_KINDS, type ProviderConfig, type ProviderKind } from "./config.ts";
-import { ProviderSection } from "./file-schema.ts";
+import type { ProviderConfig, ProviderKind } from "./config.ts";
+import { PROVIDER_KINDS, ProviderSection } from "./file-schema.ts";
 import type { Findings } from "./findings.ts";
 import { DEMO_PROVIDER, KNOWN_PROVIDERS } from "./known-providers.ts";
 import { fillHeaders } from "./placeholders.ts";

@@ -36,7 +36,15 @@ export function count(least: number, most: number): z.ZodInt {
 
 /** A limit of `rateLimits`. There is no "unlimited"; use a number that is never reached. */
 export const rate = count(1, 1_000_000_000);
-export const APP_RATE_LIMITS = { chatsPerMinute: rate.optional(), keyChatsPerMinute: rate.optional() };
+/** Rate limits that an App may have of its own. */
+export const APP_RATE_LIMITS = {
+  chatsPerMinute: rate.describe(
+    "Messages a minute per address or App key; behind a trusted proxy per `client_id` of an App key, or else per session. Requests about secrets and repeated requests have the same limit each.",
+  ),
+  keyChatsPerMinute: rate.describe(
+    "Messages a minute per App key behind a trusted proxy, over all its clients and sessions.",
+  ),
+};
 
 export const timer = count(1, LONGEST_TIMER);
 export const period = count(1, 100 * 365 * DAY);

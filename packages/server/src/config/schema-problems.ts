@@ -184,11 +184,11 @@ function optionAt(schema: z.ZodType, path: readonly PropertyKey[], index: number
 function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): unknown {
   let here: unknown = schema;
   for (const key of path) {
-    here = optionsOf(withoutOptional(here))
+    here = optionsOf(withoutDefault(here))
       .map((form) => partAt(form, key))
       .find((part) => part !== undefined);
   }
-  return withoutOptional(here);
+  return withoutDefault(here);
 }
 
 function partAt(schema: unknown, key: PropertyKey): unknown {
@@ -197,6 +197,8 @@ function partAt(schema: unknown, key: PropertyKey): unknown {
   return schema instanceof z.ZodArray ? schema.element : undefined;
 }
 
-function withoutOptional(schema: unknown): unknown {
-  return schema instanceof z.ZodOptional ? withoutOptional(schema.unwrap()) : schema;
+function withoutDefault(schema: unknown): unknown {
+  const isWrapped =
+    schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault;
+  return isWrapped ? withoutDefault(schema.unwrap()) : schema;
 }
