@@ -1,8 +1,18 @@
-// A line editor with history on a shared screen: the line can be hidden for other output and shown again unchanged.
+// A line editor with history on a shared screen: the line can be hidden for other output and shown again unchanged. node:readline
+// parses the keys and edits the line. While no line is edited, keys are buffered; only Ctrl-C and Ctrl-Z act at once.
 
-import { EventEmitter } from "node:events";
-import { clearScreenDown, createInterface, cursorTo, type Interface, moveCursor } from "node:readline";
-import { inLine, type KeyReader, typedText } from "./key-reader.ts";
+import {
+  clearScreenDown,
+  createInterface,
+  cursorTo,
+  type Interface,
+  type Key,
+  moveCursor,
+} from "node:readline";
+import { PassThrough } from "node:stream";
+
+/** Represents a line end within an edited line. */
+const LINE_END_SIGN = "\u2424";
 
 export type Entry =
   | { readonly kind: "line"; readonly text: string }
@@ -20,23 +30,56 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
+export interface LineEditorOptions {
+  /** Ctrl-C while no line is edited. */
+  readonly onInterrupt: () => void;
+  readonly onSuspend: () => void;
+}
+
+/** A key, or text to insert literally. */
+type Typed = { readonly character: string | undefined; readonly key: Key } | { readonly text: string };
+
 interface Asked extends Question {
   readonly answer: (entry: Entry) => void;
 }
 
 export class LineEditor {
-  readonly #keys: KeyReader;
   readonly #output: NodeJS.WriteStream;
+  readonly #options: LineEditorOptions;
   #history: string[] = [];
   #asked: Asked | null = null;
-  #shown: { readonly edited: Interface; readonly end: () => void } | null = null;
+  #shown: Interface | null = null;
   /** Content of hidden lines, by `isMessage`. */
   readonly #kept = new Map<boolean, string>();
+  /** Input that no line has received yet. */
+  readonly #waiting: Typed[] = [];
+  /** Text of an unfinished paste; `null` outside a paste. */
+  #pasted: string | null = null;
 
-  constructor(keys: KeyReader, output: NodeJS.WriteStream) {
-    this.#keys = keys;
+  constructor(output: NodeJS.WriteStream, options: LineEditorOptions) {
     this.#output = output;
+    this.#options = options;
   }
+
+  /** Handles a `keypress` event of the input. A paste is one piece of text, even if it has several lines. */
+  readonly take = (character: string | undefined, key: Key): void => {
+    const { name, sequence = "", ctrl = false, meta = false } = key;
+    if (this.#pasted !== null) {
+      if (name !== "paste-end") {
+        this.#pasted += sequence;
+        return;
+      }
+      this.#waiting.push({ text: inLine(this.#pasted) });
+      this.#pasted = null;
+    } else if (name === "paste-start") this.#pasted = "";
+    else if (ctrl && name === "z") this.#options.onSuspend();
+    else if (ctrl && name === "c" && this.#shown === null) {
+      this.#waiting.length = 0;
+      this.#options.onInterrupt();
+    } else if (meta && (name === "return" || name === "enter")) this.#waiting.push({ text: LINE_END_SIGN });
+    else this.#waiting.push({ character, key });
+    this.#deliver();
+  };
 
   /** Asks one question at a time. */
   async ask(question: Question): Promise<Entry> {
@@ -50,7 +93,7 @@ export class LineEditor {
     this.#asked = { ...question, answer: resolve };
     if (!question.isMessage) {
       // Input from before the question appeared must not answer it.
-      this.#keys.forget();
+      this.#waiting.length = 0;
       this.#kept.delete(false);
     }
     this.show();
@@ -67,7 +110,7 @@ export class LineEditor {
   hide(): void {
     const asked = this.#asked;
     if (this.#shown === null || asked === null) return;
-    const { edited } = this.#shown;
+    const edited = this.#shown;
     this.#kept.set(asked.isMessage, edited.line);
     moveCursor(this.#output, 0, -edited.getCursorPos().rows);
     cursorTo(this.#output, 0);
@@ -79,12 +122,12 @@ export class LineEditor {
   show(): void {
     const asked = this.#asked;
     if (this.#shown !== null || asked === null || asked.signal.aborted) return;
-    const input = new EventEmitter();
     const edited = createInterface({
-      input: Object.assign(input, { resume() {}, pause() {} }) as unknown as NodeJS.ReadableStream,
+      // `take` receives the keys.
+      input: new PassThrough(),
       output: this.#output,
       terminal: true,
-      history: [...this.#history],
+      history: asked.isMessage ? [...this.#history] : [],
       historySize: asked.isMessage ? 500 : 0,
       removeHistoryDuplicates: true,
       prompt: asked.prompt,
@@ -93,18 +136,25 @@ export class LineEditor {
     edited.on("line", (line) => this.#entered(asked, line));
     edited.on("SIGINT", () => this.#interrupted(asked, edited));
     edited.on("close", () => this.#leave({ kind: "end" }));
-    const end = this.#keys.edit({
-      onKeys: (text) => void input.emit("data", Buffer.from(text)),
-      onText: (text) => edited.write(text),
-    });
-    this.#shown = { edited, end };
+    this.#shown = edited;
     edited.prompt();
     const kept = this.#kept.get(asked.isMessage) ?? "";
     if (kept !== "") edited.write(inLine(kept));
+    this.#deliver();
+  }
+
+  /** Delivers key by key, because each may end the line. */
+  #deliver(): void {
+    while (this.#shown !== null) {
+      const typed = this.#waiting.shift();
+      if (typed === undefined) return;
+      if ("text" in typed) this.#shown.write(typed.text);
+      else this.#shown.write(typed.character, typed.key);
+    }
   }
 
   #entered(asked: Asked, line: string): void {
-    const text = typedText(line);
+    const text = line.replaceAll(LINE_END_SIGN, "\n");
     if (asked.isMessage && line.trim() !== "") {
       this.#history = [line, ...this.#history.filter((other) => other !== line)].slice(0, 500);
     }
@@ -133,7 +183,13 @@ export class LineEditor {
     const shown = this.#shown;
     // Clear this first, because `close` triggers our own listener.
     this.#shown = null;
-    shown?.end();
-    shown?.edited.close();
+    shown?.close();
   }
+}
+
+/** Returns the text for an edited line: with signs for line ends and without control characters. */
+function inLine(text: string): string {
+  return text
+    .replaceAll(/\r\n|\r|\n/g, LINE_END_SIGN)
+    .replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, "");
 }

@@ -1,7 +1,7 @@
 // Puts the terminal into raw mode for a conversation and restores it afterwards.
 
+import { emitKeypressEvents } from "node:readline";
 import type { ExitCode, HostProcess } from "../command.ts";
-import { KeyReader } from "./key-reader.ts";
 import { LineEditor } from "./line-editor.ts";
 
 export interface TerminalListener {
@@ -20,20 +20,22 @@ const STOP_TIMEOUT_MS = 200;
 export class Terminal {
   readonly editor: LineEditor;
   readonly #host: HostProcess;
-  readonly #keys: KeyReader;
   readonly #listener: TerminalListener;
 
   constructor(host: HostProcess, listener: TerminalListener) {
     this.#host = host;
     this.#listener = listener;
-    this.#keys = new KeyReader({ onInterrupt: listener.onInterrupt, onSuspend: () => this.#suspend() });
-    this.editor = new LineEditor(this.#keys, host.stdout);
+    this.editor = new LineEditor(host.stdout, {
+      onInterrupt: listener.onInterrupt,
+      onSuspend: () => this.#suspend(),
+    });
   }
 
   open(): void {
     const { stdin } = this.#host;
     this.#enterRawMode();
-    stdin.on("data", this.#keys.take);
+    emitKeypressEvents(stdin);
+    stdin.on("keypress", this.editor.take);
     stdin.on("end", this.#onGone);
     stdin.on("error", this.#onGone);
     // Never removed, because the last write may fail after `close`.
@@ -47,7 +49,7 @@ export class Terminal {
   /** Restores the terminal. */
   close(): void {
     const { stdin } = this.#host;
-    stdin.off("data", this.#keys.take);
+    stdin.off("keypress", this.editor.take);
     stdin.off("end", this.#onGone);
     stdin.off("error", this.#onGone);
     this.#host.off("SIGINT", this.#onSignal);
