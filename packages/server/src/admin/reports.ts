@@ -1,11 +1,15 @@
 // Reports computed from stored turns. They read a limited number of turns in batches, so that they do not block others.
 
-import type { AdminLatency, AdminUsage } from "@colloquy/protocol";
+import type {
+  AdminLatency,
+  AdminUsage,
+  AdminUsageRow,
+  AdminLatencyRow,
+  AdminPercentiles,
+} from "@colloquy/protocol";
 import { InvalidRequest } from "../core/errors.ts";
 import type { ReportQuery } from "../core/ports/driving/admin-service.ts";
 import type { AdminStore, EndedTurn, EndPlace } from "../core/ports/driven/admin-store.ts";
-import { LatencyTally } from "./latency-tally.ts";
-import { UsageTally } from "./usage-tally.ts";
 import { timeOrNull, timeText } from "./wire.ts";
 
 /** Maximum turns that a report reads, newest first. */
@@ -94,4 +98,86 @@ async function timeOf(
     throw new InvalidRequest("range_too_long", detail);
   }
   return { from: start, to: end };
+}
+
+/** Sums up the usage of turns by time, App and model. */
+class UsageTally {
+  readonly #bucketMs: number;
+  readonly #rows = new Map<string, AdminUsageRow>();
+
+  constructor(bucketMs: number) {
+    this.#bucketMs = bucketMs;
+  }
+
+  add(turn: EndedTurn): void {
+    const row = this.#rowOf(turn);
+    row.messages += turn.hasAnswer ? 2 : 1;
+    row.turns += 1;
+    row.failed_turns += turn.state === "failed" ? 1 : 0;
+    row.input_tokens += turn.inputTokens;
+    row.output_tokens += turn.outputTokens;
+  }
+
+  /** Returns rows, oldest first, then by App and model. */
+  rows(): AdminUsageRow[] {
+    return [...this.#rows].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([, row]) => row);
+  }
+
+  #rowOf({ endedAt, app, model }: EndedTurn): AdminUsageRow {
+    const at = timeText(Math.floor(endedAt / this.#bucketMs) * this.#bucketMs);
+    // Names contain no control characters, so sorting these keys sorts by time, App and model.
+    const key = [at, app, model ?? ""].join("\u0000");
+    const known = this.#rows.get(key);
+    if (known !== undefined) return known;
+    const row = { at, app, model, messages: 0, turns: 0, failed_turns: 0, input_tokens: 0, output_tokens: 0 };
+    this.#rows.set(key, row);
+    return row;
+  }
+}
+
+interface Times {
+  readonly total: number[];
+  readonly running: number[];
+  readonly place: number[];
+}
+
+/** Durations of turns, by end time. Keeps three numbers per turn, so callers must limit the number of turns. */
+class LatencyTally {
+  readonly #bucketMs: number;
+  readonly #buckets = new Map<number, Times>();
+
+  constructor(bucketMs: number) {
+    this.#bucketMs = bucketMs;
+  }
+
+  add({ state, enqueuedAt, startedAt, endedAt, ranMs }: EndedTurn): void {
+    // The duration of an interrupted turn depends on the person who interrupted it.
+    if (state !== "complete" && state !== "failed") return;
+    const at = Math.floor(endedAt / this.#bucketMs) * this.#bucketMs;
+    const times = this.#buckets.get(at) ?? { total: [], running: [], place: [] };
+    this.#buckets.set(at, times);
+    times.total.push(endedAt - enqueuedAt);
+    times.running.push(ranMs);
+    if (startedAt !== null) times.place.push(startedAt - enqueuedAt);
+  }
+
+  /** Returns rows, oldest first. */
+  rows(): AdminLatencyRow[] {
+    return [...this.#buckets]
+      .toSorted(([left], [right]) => left - right)
+      .map(([at, { total, running, place }]) => ({
+        at: timeText(at),
+        turns: total.length,
+        total_ms: percentiles(total),
+        running_ms: percentiles(running),
+        place_ms: place.length === 0 ? null : percentiles(place),
+      }));
+  }
+}
+
+/** Nearest-rank percentiles: each value is the duration of a turn. Negative durations of a clock set back count as 0. */
+function percentiles(times: readonly number[]): AdminPercentiles {
+  const sorted = Float64Array.from(times, (time) => Math.max(0, time)).toSorted();
+  const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
 }

@@ -4,7 +4,6 @@ import { formatProblems } from "../config/problem.ts";
 import { InvalidRequest } from "../core/errors.ts";
 import { NoDatabase } from "../core/no-database.ts";
 import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
-import { parseDuration } from "./duration.ts";
 
 type Keys = ReturnType<Administration["keys"]>;
 type IssuedKey = Awaited<ReturnType<Keys["create"]>>;
@@ -178,4 +177,24 @@ function parseLife(text: string): number {
 function asWrongArgument(error: unknown): never {
   if (error instanceof InvalidRequest) throw new CommandFailure(`Colloquy: ${error.detail}`, 2);
   throw error;
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 60 * 60_000,
+  d: 24 * 60 * 60_000,
+  w: 7 * 24 * 60 * 60_000,
+};
+
+/** Parses a duration option such as `90d`, `24h` or `0s` into milliseconds. Throws `InvalidArgumentError`. */
+function parseDuration(text: string): number {
+  const { count, unit } = /^(?<count>\d{1,5})(?<unit>[smhdw])$/.exec(text)?.groups ?? {};
+  const milliseconds = unit === undefined ? undefined : UNITS[unit];
+  if (milliseconds === undefined) {
+    throw new InvalidArgumentError(
+      "It must be a number and a unit (s, m, h, d or w), for example 90d or 24h.",
+    );
+  }
+  return Number(count) * milliseconds;
 }

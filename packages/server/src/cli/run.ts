@@ -1,12 +1,12 @@
 // The command line: all commands, help, and exit codes of failures.
 
 import { Command, CommanderError } from "commander";
-import { ServiceError } from "../core/errors.ts";
 import { ColloquyError } from "@colloquy/client";
+import { ServiceError } from "../core/errors.ts";
+import { formatProblems } from "../config/problem.ts";
 import { addChatCommand } from "./chat/chat-command.ts";
-import { addCheckCommand } from "./check.ts";
-import { CommandFailure, type CommandParts, type ExitCode } from "./command.ts";
-import { addCompletionCommand } from "./completion/completion-command.ts";
+import { CommandFailure, type CommandParts, type ExitCode, printJson, printLine } from "./command.ts";
+import { addCompletionCommand } from "./completion.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addExportCommand } from "./export.ts";
 import { harmlessLine, harmlessText } from "./harmless-text.ts";
@@ -15,7 +15,6 @@ import { addKeysCommand } from "./keys.ts";
 import { addMigrateCommand } from "./migrate.ts";
 import { addSecretsCommand } from "./secrets.ts";
 import { addSessionsCommand } from "./sessions/sessions-command.ts";
-import { addServeCommand } from "./serve.ts";
 
 /** Adds a command to the program. The command passes an exit code of its own to `finish`. */
 type AddCommand = (program: Command, parts: CommandParts, finish: (code: ExitCode) => void) => void;
@@ -94,4 +93,51 @@ function explain(error: unknown, { errors }: CommandParts): ExitCode {
   const reason = error instanceof ServiceError ? error.detail : String(error);
   errors.write(`Colloquy: ${harmlessText(reason.replace(/^Error: /, ""))}\n`);
   return 1;
+}
+
+function addServeCommand(program: Command, parts: CommandParts, finish: (code: ExitCode) => void): void {
+  program
+    .command("serve")
+    .description("start the service")
+    .addHelpText(
+      "after",
+      `
+Example:
+  PORT=9000 colloquy serve
+
+The log goes to standard output. SIGTERM and Ctrl-C shut the service down gracefully; SIGHUP reloads the configuration file.`,
+    )
+    .action(async () => finish(await parts.serve()));
+}
+
+function addCheckCommand(program: Command, parts: CommandParts, finish: (code: ExitCode) => void): void {
+  program
+    .command("check")
+    .description("validate the configuration without starting the service")
+    .option("--json", "print one JSON document: { ok, problems, warnings }")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  colloquy check
+  COLLOQUY_CONFIG=staging.json colloquy check --json
+
+Exits with 0 if the configuration is valid, with 2 if it is not. Writes nothing and prints no keys.`,
+    )
+    .action(async ({ json = false }: { readonly json?: boolean }) => finish(await check(parts, json)));
+}
+
+async function check(parts: CommandParts, json: boolean): Promise<ExitCode> {
+  const loaded = await parts.loadConfig();
+  const problems = loaded.ok ? [] : loaded.problems;
+  const { warnings } = loaded;
+  if (json) {
+    printJson(parts, { ok: loaded.ok, problems, warnings });
+    return loaded.ok ? 0 : 2;
+  }
+  for (const warning of warnings) parts.errors.write(`Warning: ${warning}\n`);
+  if (!loaded.ok) throw new CommandFailure(formatProblems(loaded.problems), 2);
+  const { source } = loaded;
+  printLine(parts, `The configuration is valid${source === null ? " (there is no file)" : `: ${source}`}.`);
+  return 0;
 }

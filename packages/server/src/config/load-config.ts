@@ -1,3 +1,4 @@
+import { isPublic } from "../core/loopback.ts";
 import { AppSection } from "./app-schema.ts";
 import { type AppTools, completeApp, type Inspections, readApps } from "./apps.ts";
 import { readChains } from "./chains.ts";
@@ -9,14 +10,12 @@ import {
   type EnvironmentReading,
 } from "./environment.ts";
 import { ConfigFile } from "./file-schema.ts";
-import { Findings } from "./findings.ts";
-import type { ConfigProblem } from "./problem.ts";
+import { Findings, type ConfigProblem } from "./problem.ts";
 import { readProviders, type Provider, type ProviderReading } from "./providers.ts";
 import { readConfigFile, type FileReading } from "./read-file.ts";
 import { describeIssues, findPrototypeKeys } from "./schema-problems.ts";
 import type { Environment } from "./secret-variable.ts";
 import { createSecrets } from "./secrets.ts";
-import { isPublic } from "../core/loopback.ts";
 
 export type LoadedConfig =
   | {

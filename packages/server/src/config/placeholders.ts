@@ -1,7 +1,7 @@
 // `{{env.NAME}}` is filled in when the file is read; `{{secret.NAME}}` stays until a tool call fills in the user's value.
 // Problems never quote the value of a placeholder.
 
-import type { Findings } from "./findings.ts";
+import type { Findings } from "./problem.ts";
 import { suggestion } from "./nearest-name.ts";
 import { HEADER_VALUE_RULE, isHeaderValue } from "./schema-parts.ts";
 import { readSecret, type Environment } from "./secret-variable.ts";

@@ -3,10 +3,9 @@
 import { z } from "zod";
 import type { ProviderConfig, ProviderKind } from "./config.ts";
 import { PROVIDER_KINDS, ProviderSection } from "./file-schema.ts";
-import type { Findings } from "./findings.ts";
+import type { Findings, ConfigProblem } from "./problem.ts";
 import { DEMO_PROVIDER, KNOWN_PROVIDERS } from "./known-providers.ts";
 import { fillHeaders } from "./placeholders.ts";
-import type { ConfigProblem } from "./problem.ts";
 import { BASE_URL_RULE, isBaseURL } from "./schema-parts.ts";
 import type { ProviderSecrets } from "./secrets.ts";
 import { readSecret, type Environment } from "./secret-variable.ts";

@@ -3,12 +3,11 @@
 
 import { access, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
+import { registerHooks } from "node:module";
+import { pathToFileURL } from "node:url";
 import { pathFailure } from "../core/path-failure.ts";
-import { brokenParts } from "./broken-parts.ts";
-import { importFresh } from "./import-fresh.ts";
-import { locateJsonError } from "./json-error.ts";
-import { type ConfigProblem, formatPath } from "./problem.ts";
 import { findRepeatedNames, type RepeatedName } from "../core/repeated-names.ts";
+import { type ConfigProblem, formatPath } from "./problem.ts";
 
 /** In order of precedence; the first that exists is used. */
 const FILE_NAMES = ["colloquy.config.ts", "colloquy.config.js", "colloquy.config.json"] as const;
@@ -192,4 +191,119 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+// A configuration module may contain getters that throw. Reading each property once here reports the error with
+// its path instead of crashing the service.
+
+interface BrokenPart {
+  readonly path: readonly PropertyKey[];
+  readonly error: unknown;
+}
+
+/** Returns every property in the plain objects and arrays of `content` that throws when read. Skips class instances. */
+function brokenParts(content: unknown): readonly BrokenPart[] {
+  const broken: BrokenPart[] = [];
+  const seen = new Set<unknown>();
+  const visit = (value: unknown, path: readonly PropertyKey[]): void => {
+    if (typeof value !== "object" || value === null || seen.has(value)) return;
+    seen.add(value);
+    for (const key of keysOf(value, path, broken)) {
+      const place = [...path, Array.isArray(value) ? Number(key) : key];
+      try {
+        visit((value as Readonly<Record<string, unknown>>)[key], place);
+      } catch (error) {
+        broken.push({ path: place, error });
+      }
+    }
+  };
+  visit(content, []);
+  return broken;
+}
+
+function keysOf(value: object, path: readonly PropertyKey[], broken: BrokenPart[]): readonly string[] {
+  try {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    const isPlain = Array.isArray(value) || prototype === null || prototype === Object.prototype;
+    return isPlain ? Object.keys(value) : [];
+  } catch (error) {
+    broken.push({ path, error });
+    return [];
+  }
+}
+
+// Node caches imported modules by URL. A reload gives the configuration and all files that it imports by a relative
+// path new URLs, so that edits in any of them take effect. Packages stay cached. Imports that run later, inside a
+// function, are not reloaded.
+
+const RELOAD_PARAMETER = "colloquy-reading";
+
+/** Imports the module at `path`. A new number in `reading` bypasses the module cache; use 0 for the first import. */
+async function importFresh(path: string, reading: number): Promise<{ readonly default?: unknown }> {
+  const url = pathToFileURL(path);
+  if (reading === 0) return (await import(url.href)) as { readonly default?: unknown };
+  url.searchParams.set(RELOAD_PARAMETER, String(reading));
+  const hooks = registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const resolved = nextResolve(specifier, context);
+      const isOfReading =
+        URL.parse(context.parentURL ?? "")?.searchParams.get(RELOAD_PARAMETER) === String(reading);
+      if (!isOfReading || !/^(?:\.{0,2}\/|file:)/.test(specifier)) return resolved;
+      const target = new URL(resolved.url);
+      target.searchParams.set(RELOAD_PARAMETER, String(reading));
+      return { ...resolved, url: target.href };
+    },
+  });
+  try {
+    return (await import(url.href)) as { readonly default?: unknown };
+  } finally {
+    hooks.deregister();
+  }
+}
+
+/** A JSON syntax error; line and column count from 1. The message never quotes the text, which may contain a key. */
+export interface JsonError {
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
+/** Locates the error that `JSON.parse` threw for `text`. */
+export function locateJsonError(text: string, error: unknown): JsonError {
+  const description = error instanceof Error ? error.message : String(error);
+  const position = positionOf(text, description);
+  const before = text.slice(0, position).split("\n");
+  return {
+    line: before.length,
+    column: (before.at(-1) ?? "").length + 1,
+    message: description
+      .replace(/, (?:\.\.\.)?"[\s\S]*$/, "")
+      .replace(/(?: in JSON)?(?: at position \d+[\s\S]*)?$/, "")
+      .replace("JSON input", "the file")
+      .replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1)),
+  };
+}
+
+function positionOf(text: string, description: string): number {
+  const named = /at position (\d+)/.exec(description)?.[1];
+  if (named !== undefined) return Number(named);
+  if (description.startsWith("Unexpected end")) return text.length;
+  // V8 reports no position for an unexpected token, so bisect: a prefix that ends before the token fails with an
+  // unexpected end instead.
+  let [valid, invalid] = [0, text.length];
+  while (invalid - valid > 1) {
+    const middle = Math.floor((valid + invalid) / 2);
+    if (hasUnexpectedToken(text.slice(0, middle))) invalid = middle;
+    else valid = middle;
+  }
+  return valid;
+}
+
+function hasUnexpectedToken(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return false;
+  } catch (error) {
+    return error instanceof Error && error.message.startsWith("Unexpected token");
+  }
 }

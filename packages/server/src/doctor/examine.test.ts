@@ -15,7 +15,7 @@ import { openPostgresStore } from "../store/postgres/open.ts";
 import { refusingToStart } from "../store/postgres/start-refusal.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { spaceFinding } from "./data-directory.ts";
+import { spaceFinding } from "./examine.ts";
 import { findingsOf } from "./database.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,13 +1,16 @@
 // Checks everything that the service needs and says what to fix. Changes nothing; a server may be running.
 
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { open, rm, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { createSystemClock } from "../wiring/clock.ts";
 import type { Config } from "../config/config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { keyRingOf, masterKeySettings } from "../wiring/master-keys.ts";
 import { examineBus } from "./bus.ts";
-import { examineDataDirectory } from "./data-directory.ts";
 import { type ExaminedDatabase, examinePostgres, examineSqlite } from "./database.ts";
-import { broken, type Finding, ok, skipped, warning } from "./finding.ts";
+import { broken, type Finding, ok, skipped, warning, failed } from "./finding.ts";
 import { examineKeys } from "./keys.ts";
 
 export async function examine(loaded: LoadedConfig): Promise<readonly Finding[]> {
@@ -47,4 +50,52 @@ async function examineServices(config: Config): Promise<readonly Finding[]> {
 async function keysFinding(config: Config, { secretsByKey }: ExaminedDatabase): Promise<Finding> {
   const hasSlots = Object.values(config.apps).some(({ secrets }) => secrets.length > 0);
   return await examineKeys({ ring: keyRingOf(masterKeySettings(config)), secretsByKey, hasSlots });
+}
+
+const ABOUT = "data directory";
+const MEBIBYTE = 1024 * 1024;
+/** Free space that a busy hour may use up. */
+const LOW_BYTES = 1024 * MEBIBYTE;
+const FULL_BYTES = 64 * MEBIBYTE;
+
+/** Checks write access and free space. Removes its test file. */
+async function examineDataDirectory(directory: string): Promise<Finding> {
+  const place = nearestExisting(directory);
+  try {
+    await tryToWrite(place);
+    const { bavail, bsize } = await statfs(place);
+    return spaceFinding(directory, bavail * bsize);
+  } catch (error) {
+    const mend = `Give the user of the service write access, or choose another directory with COLLOQUY_DATA_DIR.`;
+    return failed(ABOUT, `${directory} cannot be written to`, error, mend);
+  }
+}
+
+/** `free` is in bytes. */
+export function spaceFinding(directory: string, free: number): Finding {
+  const found = `${directory} can be written to, with ${Math.floor(free / MEBIBYTE)} MiB free.`;
+  const mend = "Free space on its disk: when it is full, chats are rejected with 507, and nothing is lost.";
+  if (free < FULL_BYTES) return broken(ABOUT, found, mend);
+  return free < LOW_BYTES ? warning(ABOUT, found, mend) : ok(ABOUT, found);
+}
+
+async function tryToWrite(directory: string): Promise<void> {
+  const path = join(directory, `.colloquy-doctor-${randomUUID()}`);
+  try {
+    const file = await open(path, "wx", 0o600);
+    try {
+      await file.writeFile("written by colloquy doctor\n");
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+function nearestExisting(directory: string): string {
+  return existsSync(directory) || directory === dirname(directory)
+    ? directory
+    : nearestExisting(dirname(directory));
 }

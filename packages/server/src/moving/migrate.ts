@@ -1,9 +1,16 @@
 // Copies a store from one database to another, page by page, without changing the source. Servers refuse to start on the
 // target until all rows are copied and verified.
 
-import type { Extract, Table, TableReader, TableRow, TableStore } from "../core/ports/driven/table-store.ts";
+import { z } from "zod";
+import type {
+  Extract,
+  Table,
+  TableReader,
+  TableRow,
+  TableStore,
+  TableWriter,
+} from "../core/ports/driven/table-store.ts";
 import { type DatabaseAddress, isSameDatabase, withTables } from "./database-address.ts";
-import { type MoveProgress, NO_ROWS, readProgress, writeProgress } from "./move-progress.ts";
 import { keyOf, movedTables, onTheWay } from "./moved-tables.ts";
 import { compareTable, type ComparedTable, PART } from "./verification.ts";
 
@@ -214,4 +221,51 @@ function refuseDifferences({ from, to, outcome, tables }: MoveReport): void {
       ? "It was moved here before, and one of the two has been used since. Nothing was changed. Move into an empty database."
       : "One of them was changed after it was copied. No server starts on the target before it is right; begin anew with --restart.";
   throw new Error(`What is in ${to} differs from ${from}:\n${list.join("\n")}\n${why}`);
+}
+
+// Progress of a move. It is stored in the target and updated in the transaction that writes the rows, so that both survive
+// a crash or neither does.
+
+const cell = z.union([z.string(), z.number(), z.null()]);
+const tableProgress = z.object({
+  /** Key of the last written row; `null` if there is none. */
+  after: z.array(cell).nullable(),
+  rows: z.number(),
+  isDone: z.boolean(),
+});
+const moveProgress = z.object({
+  /** The place of the source. */
+  from: z.string(),
+  tables: z.record(z.string(), tableProgress),
+});
+
+type MoveProgress = z.infer<typeof moveProgress>;
+
+const NO_ROWS: { after: TableRow | null; rows: number; isDone: boolean } = {
+  after: null,
+  rows: 0,
+  isDone: false,
+};
+
+interface KnownMove {
+  readonly progress: MoveProgress;
+  readonly isFinished: boolean;
+}
+
+/** Returns the recorded move into this database; `null` if there is none. */
+async function readProgress(target: TableStore): Promise<KnownMove | null> {
+  const note = await target.read((reader) => reader.moveNote());
+  if (note === null) return null;
+  const parsed = moveProgress.safeParse(JSON.parse(note.text));
+  if (!parsed.success) {
+    throw new Error(
+      `${target.place} is the target of a move by another version of Colloquy. Finish it with that one.`,
+    );
+  }
+  return { progress: parsed.data, isFinished: note.isFinished };
+}
+
+/** Runs in the transaction of `writer`. */
+function writeProgress(writer: TableWriter, progress: MoveProgress, isFinished: boolean): Promise<void> {
+  return writer.noteMove({ isFinished, text: JSON.stringify(progress) });
 }

@@ -1,19 +1,19 @@
 // `colloquy chat`: parses the options and opens the service and the session. conversation.ts handles an interactive
 // terminal, answer-once.ts a single question.
 
+import { homedir } from "node:os";
+import { text } from "node:stream/consumers";
 import { type ClientOptions, createClient } from "@colloquy/client";
 import { parseSessionId } from "@colloquy/protocol";
 import type { Command } from "commander";
-import { homedir } from "node:os";
 import { formatProblems } from "../../config/problem.ts";
 import { parsePublicKey } from "../../core/wallet.ts";
 import { CommandFailure, type CommandParts, type ExitCode, readKey, type LocalService } from "../command.ts";
-import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
 import { baseUrl, describeConnectionError } from "../service-url.ts";
+import { RememberedThreads, threadsFile } from "./remembered-threads.ts";
 import { answerOnce } from "./answer-once.ts";
 import { Conversation } from "./conversation.ts";
 import { chosenSession, type ChatContext, localServiceName } from "./chat-context.ts";
-import { readPiped } from "./piped-text.ts";
 
 interface ChatOptions {
   readonly url?: string;
@@ -142,4 +142,22 @@ async function openService(
   };
   const service = await openLocalService(config, { onFatal, processId: parts.host.pid });
   return { service, name: localServiceName(config) };
+}
+
+/** Above the service's limit; stops reading a large file that was piped in by mistake. Bytes. */
+const MAX_BYTES = 1_000_000;
+
+/** Reads all piped input and removes a trailing line end. */
+async function readPiped(input: NodeJS.ReadableStream): Promise<string> {
+  let length = 0;
+  async function* limited(): AsyncGenerator<Buffer> {
+    for await (const chunk of input) {
+      const bytes = Buffer.from(chunk);
+      length += bytes.length;
+      if (length > MAX_BYTES)
+        throw new CommandFailure("Colloquy: The piped input is longer than a message may be. Shorten it.");
+      yield bytes;
+    }
+  }
+  return (await text(limited())).replace(/\r?\n$/, "");
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { locateJsonError } from "./json-error.ts";
+import { locateJsonError } from "./read-file.ts";
 
 function located(text: string): string {
   try {

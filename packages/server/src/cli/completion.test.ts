@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { isWithout } from "../../../test/programs.ts";
-import { recordedRun } from "../testing/recorded-run.ts";
+import { isWithout } from "../../test/programs.ts";
+import { recordedRun } from "./testing/recorded-run.ts";
 
 const run = promisify(execFile);
 
