@@ -119,7 +119,7 @@ describe("check", () => {
     expect(JSON.parse(broken.output)).toEqual({
       ok: false,
       problems: [
-        { source: "colloquy.config.json", place: "limits.maxSteps", message: "must be at least 1." },
+        { source: "colloquy.config.json", location: "limits.maxSteps", message: "must be at least 1." },
       ],
       warnings: [],
     });

@@ -39,7 +39,7 @@ describe("MCP servers", () => {
     }
   });
 
-  it("reports each invalid setting with its place and without keys", async () => {
+  it("reports each invalid setting with its location and without keys", async () => {
     const found = await problems(
       {
         secrets: [{ name: "TOKEN", description: "x" }],
@@ -171,7 +171,7 @@ describe("OpenAPI services", () => {
     );
   });
 
-  it("reports each invalid setting with its place", async () => {
+  it("reports each invalid setting with its location", async () => {
     const found = await problems({
       mcp: { twice: { command: "x" } },
       openapi: {

@@ -62,7 +62,7 @@ describe("tools", () => {
          approvals: { a: true },
        } } };`,
     );
-    expect(result.ok ? [] : result.problems.map(({ place }) => place)).toEqual([
+    expect(result.ok ? [] : result.problems.map(({ location }) => location)).toEqual([
       "apps.defi.approvals.a",
       "apps.defi.tools.a",
       "apps.defi.tools.b",
@@ -98,8 +98,8 @@ describe("tools", () => {
       wallet: true,
       approvals: { calculater: "always", search_web: "always", wallet_balance: "always" },
     };
-    const places = (await problems(section)).map((problem) => problem.split(":")[0]);
-    expect(new Set(places)).toEqual(new Set(["mcp.search", "tools[0]", "wallet"]));
+    const settings = (await problems(section)).map((problem) => problem.split(":")[0]);
+    expect(new Set(settings)).toEqual(new Set(["mcp.search", "tools[0]", "wallet"]));
   });
 
   it("rejects unknown values of effects and approvals", async () => {

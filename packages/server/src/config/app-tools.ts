@@ -202,11 +202,11 @@ function readWallet(section: unknown, { path, chains, findings }: ToolReader): W
   }
   const ids = wallet === true ? [...chains.keys()] : wallet.chains.map(String);
   for (const [index, id] of ids.entries()) {
-    const place = [...path, "wallet", "chains", index];
+    const location = [...path, "wallet", "chains", index];
     if (!chains.has(id)) {
-      findings.problem(place, `${id} is not configured.${suggestion(id, [...chains.keys()])}`);
+      findings.problem(location, `${id} is not configured.${suggestion(id, [...chains.keys()])}`);
     } else if (ids.indexOf(id) < index) {
-      findings.problem(place, `${id} is in the list already.`);
+      findings.problem(location, `${id} is in the list already.`);
     }
   }
   return { chains: ids.flatMap((id) => chains.get(id) ?? []) };

@@ -59,7 +59,7 @@ describe("Apps", () => {
 
   it("rejects __proto__ as a name", async () => {
     const result = await load('{"apps":{"__proto__":{"models":["a/b"]}}}');
-    expect(result.ok ? [] : result.problems).toMatchObject([{ place: "apps.__proto__" }]);
+    expect(result.ok ? [] : result.problems).toMatchObject([{ location: "apps.__proto__" }]);
     expect((await accepted({ apps: { constructor: {} } })).apps["constructor"]?.requireKey).toBe("chat");
   });
 });
@@ -72,5 +72,5 @@ it("fills in environment variables in the headers of a provider", async () => {
   );
   expect(config.secrets.provider("a").headers).toEqual({ "X-Key": "sk-1" });
   const result = await load({ providers: { a: { ...provider, headers: { "X-Key": "{{secret.A}}" } } } });
-  expect(result.ok ? [] : result.problems).toMatchObject([{ place: "providers.a.headers.X-Key" }]);
+  expect(result.ok ? [] : result.problems).toMatchObject([{ location: "providers.a.headers.X-Key" }]);
 });

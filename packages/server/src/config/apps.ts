@@ -103,15 +103,15 @@ async function checkDocuments(
   for (const [name, service] of Object.entries(openapi)) {
     const { document } = service;
     if (URL.canParse(document)) continue;
-    const place = [...path, "openapi", name];
+    const location = [...path, "openapi", name];
     try {
       await access(document);
     } catch {
-      findings.problem([...place, "document"], `There is no file at ${document}.`);
+      findings.problem([...location, "document"], `There is no file at ${document}.`);
       continue;
     }
     for (const inspected of (await inspections?.document(service)) ?? []) {
-      const where = [...place, ...inspected.path];
+      const where = [...location, ...inspected.path];
       if (inspected.isWarning) findings.warn(where, inspected.message);
       else findings.problem(where, inspected.message);
     }
@@ -153,15 +153,15 @@ function checkRigs(
   const rigs = [
     ...models.map((rig, index) => ({
       rig,
-      place: ["models", index],
+      location: ["models", index],
       isDuplicate: models.indexOf(rig) < index,
     })),
-    { rig: utilityModel, place: ["utilityModel"], isDuplicate: false },
+    { rig: utilityModel, location: ["utilityModel"], isDuplicate: false },
   ];
-  for (const { rig, place, isDuplicate } of rigs) {
+  for (const { rig, location, isDuplicate } of rigs) {
     if (typeof rig !== "string" || !rig.includes("/")) continue;
     const message = isDuplicate ? `"${rig}" is in the list already.` : providerProblem(rig, providers);
-    if (message !== null) findings.problem([...path, ...place], message);
+    if (message !== null) findings.problem([...path, ...location], message);
   }
 }
 

@@ -7,7 +7,7 @@ import { useConfigDirectory } from "./testing/config-directory.ts";
 const { write, load, problems, warnings } = useConfigDirectory();
 
 describe("problems", () => {
-  it("reports all problems of environment and file at once, each with its place", async () => {
+  it("reports all problems of environment and file at once, each with its location", async () => {
     await write("colloquy.config.json", {
       apps: {
         default: {
@@ -96,7 +96,7 @@ describe("problems", () => {
     ]);
   });
 
-  it("formats problems as sentences with file and place", async () => {
+  it("formats problems as sentences with file and location", async () => {
     await write("colloquy.config.json", { limits: { maxSteps: 0 } });
     const result = await load({ PORT: "-1" });
     expect(result.ok ? "" : formatProblems(result.problems)).toBe(

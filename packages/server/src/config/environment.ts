@@ -71,7 +71,7 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
     if ("text" in reading && reading.text === "") return fallback;
     const parsed = "problem" in reading ? reading : parse(reading.text);
     if ("value" in parsed) return parsed.value;
-    problems.push({ source: "environment", place: name, message: parsed.problem });
+    problems.push({ source: "environment", location: name, message: parsed.problem });
     return fallback;
   };
   const read = <Value>(name: string, fallback: Value, parse: (text: string) => Parsed<Value>): Value =>
@@ -98,7 +98,8 @@ export function readEnvironment(environment: Environment, workingDirectory: stri
     logLevel: read<LogLevel>("COLLOQUY_LOG_LEVEL", "info", parseLogLevel),
   };
   const databaseUrl = secret("COLLOQUY_DATABASE_URL", parseDatabaseUrl);
-  const hasDatabase = databaseUrl !== null || problems.some(({ place }) => place === "COLLOQUY_DATABASE_URL");
+  const hasDatabase =
+    databaseUrl !== null || problems.some(({ location }) => location === "COLLOQUY_DATABASE_URL");
   const natsUrl = secret("COLLOQUY_NATS_URL", (text) =>
     hasDatabase ? parseNatsUrl(text) : { problem: NATS_WITHOUT_DATABASE },
   );
@@ -141,7 +142,7 @@ export function exposureProblems(settings: EnvironmentSettings): readonly Config
   const message =
     `must list the host names that clients use, because HOST=${host} can be reached from other machines and ` +
     `COLLOQUY_TRUSTED_PROXIES names no proxy. Add this line, with further names separated by commas: COLLOQUY_ALLOWED_HOSTS=${name}`;
-  return [{ source: "environment", place: "COLLOQUY_ALLOWED_HOSTS", message }];
+  return [{ source: "environment", location: "COLLOQUY_ALLOWED_HOSTS", message }];
 }
 
 /** The parsed value of a variable, or a sentence that says what is wrong with it. */

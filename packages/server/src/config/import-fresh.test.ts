@@ -34,7 +34,8 @@ async function instructions(reading: number): Promise<string | null | undefined>
   child.stdin.write(String(reading));
   const [answer] = (await once(child.stdout, "data")) as [Buffer];
   const loaded = JSON.parse(String(answer)) as LoadedConfig;
-  if (!loaded.ok) throw new Error(loaded.problems.map(({ place, message }) => `${place}: ${message}`).join());
+  if (!loaded.ok)
+    throw new Error(loaded.problems.map(({ location, message }) => `${location}: ${message}`).join());
   return loaded.config.apps["default"]?.instructions;
 }
 

@@ -218,7 +218,7 @@ describe("a file", () => {
     expect(Object.keys((await loaded({ COLLOQUY_CONFIG: "a.mjs" })).apps)).toEqual(["default", "shop"]);
   });
 
-  it("is reported with each place of a getter that throws", async () => {
+  it("is reported with each location of a getter that throws", async () => {
     const getter = 'get tools() { throw new Error("ha"); }';
     await write(
       "a.mjs",

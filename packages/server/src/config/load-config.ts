@@ -55,7 +55,7 @@ export async function loadConfig(input: {
   const problems = [
     ...environment.problems,
     ...exposureProblems(environment.settings),
-    ...(gone === null ? [] : [{ source: gone, place: "", message: FILE_GONE }]),
+    ...(gone === null ? [] : [{ source: gone, location: "", message: FILE_GONE }]),
     ...file.problems,
     ...checked.problems,
   ];

@@ -58,11 +58,11 @@ export function fillHeaders(
   filling: Filling,
 ): Readonly<Record<string, string>> {
   const filled = Object.entries(headers ?? {}).map(([name, value]) => {
-    const place = [...path, name];
-    const whole = fillPlaceholders(value, place, filling);
+    const location = [...path, name];
+    const whole = fillPlaceholders(value, location, filling);
     // The schema validated the text of the file, but the value of a variable may contain anything.
     if (isHeaderValue(value) && !isHeaderValue(whole)) {
-      filling.findings.problem(place, `after filling in the placeholders, ${HEADER_VALUE_RULE}.`);
+      filling.findings.problem(location, `after filling in the placeholders, ${HEADER_VALUE_RULE}.`);
     }
     return [name, whole] as const;
   });

@@ -1,10 +1,10 @@
-// Configuration problems, formatted for people: all of them at once, each with its place.
+// Configuration problems, formatted for people: all of them at once, each with its location.
 
 export interface ConfigProblem {
   /** `environment`, or the name of the configuration file. */
   readonly source: string;
-  /** A variable, or a path such as `apps.default.models[1]`; empty for the file as a whole. */
-  readonly place: string;
+  /** A variable, a path such as `apps.default.models[1]`, or line and column; empty for the file as a whole. */
+  readonly location: string;
   /** A sentence that says what to do. */
   readonly message: string;
 }
@@ -23,8 +23,8 @@ export function formatPath(path: readonly PropertyKey[]): string {
 /** Formats problems for a terminal: their number, then one line for each. */
 export function formatProblems(problems: readonly ConfigProblem[]): string {
   const count = problems.length === 1 ? "one problem" : `${problems.length} problems`;
-  const lines = problems.map(({ source, place, message }) => {
-    const where = [source === "environment" ? "" : source, place].filter((part) => part !== "").join(", ");
+  const lines = problems.map(({ source, location, message }) => {
+    const where = [source === "environment" ? "" : source, location].filter((part) => part !== "").join(", ");
     return `  - ${where}: ${message}`;
   });
   return [`Colloquy cannot start: the configuration has ${count}.`, ...lines].join("\n");
@@ -43,7 +43,7 @@ export class Findings {
   }
 
   problem(path: readonly PropertyKey[], message: string): void {
-    this.problems.push({ source: this.#source, place: formatPath(path), message });
+    this.problems.push({ source: this.#source, location: formatPath(path), message });
   }
 
   warn(path: readonly PropertyKey[], message: string): void {

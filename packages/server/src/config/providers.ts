@@ -104,9 +104,9 @@ function usualBaseURL(kind: ProviderKind, section: Section, environment: Environ
 
 /** Returns the problems with keys that are read from files. */
 function keyProblems(variables: readonly string[], environment: Environment): readonly ConfigProblem[] {
-  return [...new Set(variables)].flatMap((place) => {
-    const reading = readSecret(environment, place);
-    return "problem" in reading ? [{ source: "environment", place, message: reading.problem }] : [];
+  return [...new Set(variables)].flatMap((location) => {
+    const reading = readSecret(environment, location);
+    return "problem" in reading ? [{ source: "environment", location, message: reading.problem }] : [];
   });
 }
 
@@ -121,7 +121,9 @@ function baseURLProblems(
     const isUsed = [...providers.values()].some(
       ({ config, unusable }) => config.kind === name && config.baseURL === named && unusable === null,
     );
-    return isUsed ? [{ source: "environment", place: address.variable, message: `${BASE_URL_RULE}.` }] : [];
+    return isUsed
+      ? [{ source: "environment", location: address.variable, message: `${BASE_URL_RULE}.` }]
+      : [];
   });
 }
 

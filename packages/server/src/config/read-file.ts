@@ -52,11 +52,11 @@ export async function readConfigFile(
 
 async function readOne(path: string, reading: number, warnings: readonly string[]): Promise<FileReading> {
   const source = basename(path);
-  const failed = (place: string, message: string): FileReading => ({
+  const failed = (location: string, message: string): FileReading => ({
     source,
     directory: dirname(path),
     content: undefined,
-    problems: [{ source, place, message }],
+    problems: [{ source, location, message }],
     warnings,
   });
   const extension = extname(path);
@@ -75,31 +75,31 @@ async function readOne(path: string, reading: number, warnings: readonly string[
       extension === ".json"
         ? await readJson(path)
         : { content: await readModule(path, reading), repeated: [] };
-    const broken = brokenParts(content).map(({ path: place, error }) => ({
+    const broken = brokenParts(content).map(({ path: location, error }) => ({
       source,
-      place: formatPath(place),
+      location: formatPath(location),
       message: `cannot be read: ${describeImportError(error, path).message}`,
     }));
     if (broken.length > 0) return { ...failed("", ""), problems: broken };
     const problems = repeated.map(({ path, first, again }) => ({
       source,
-      place: formatPath(path),
+      location: formatPath(path),
       message: `is defined in ${first}, and again in ${again}; only the last one would count. Keep one of them.`,
     }));
     return { source, directory: dirname(path), content, problems, warnings };
   } catch (error) {
-    if (error instanceof Unreadable) return failed(error.place, error.message);
-    const { place, message } = describeImportError(error, path);
-    return failed(place, message);
+    if (error instanceof Unreadable) return failed(error.location, error.message);
+    const { location, message } = describeImportError(error, path);
+    return failed(location, message);
   }
 }
 
 class Unreadable extends Error {
-  readonly place: string;
+  readonly location: string;
 
-  constructor(place: string, message: string) {
+  constructor(location: string, message: string) {
     super(message);
-    this.place = place;
+    this.location = location;
   }
 }
 
@@ -149,14 +149,14 @@ async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
 function describeImportError(
   error: unknown,
   path: string,
-): { readonly place: string; readonly message: string } {
+): { readonly location: string; readonly message: string } {
   if (!(error instanceof Error))
-    return { place: "", message: "threw a value that is not an Error while loading." };
+    return { location: "", message: "threw a value that is not an Error while loading." };
   const position = positionIn(error.stack ?? "", path);
   const [line, column] = [position?.[1], position?.[2]];
-  const place =
+  const location =
     line === undefined ? "" : column === undefined ? `line ${line}` : `line ${line}, column ${column}`;
-  return { place, message: `${error.name}: ${withoutSource(error)}.` };
+  return { location, message: `${error.name}: ${withoutSource(error)}.` };
 }
 
 /** Errors of the JavaScript engine may quote source text, which may contain a key. Errors that the file throws itself are shown. */
@@ -209,11 +209,11 @@ function brokenParts(content: unknown): readonly BrokenPart[] {
     if (typeof value !== "object" || value === null || seen.has(value)) return;
     seen.add(value);
     for (const key of keysOf(value, path, broken)) {
-      const place = [...path, Array.isArray(value) ? Number(key) : key];
+      const location = [...path, Array.isArray(value) ? Number(key) : key];
       try {
-        visit((value as Readonly<Record<string, unknown>>)[key], place);
+        visit((value as Readonly<Record<string, unknown>>)[key], location);
       } catch (error) {
-        broken.push({ path: place, error });
+        broken.push({ path: location, error });
       }
     }
   };

@@ -16,11 +16,11 @@ it("warns of each setting that needs a restart, and of none that a reload applie
     apps: { ...config.apps, more: config.apps["default"]! },
   };
   expect(restartWarnings(config, config)).toEqual([]);
-  const places = ["cors.origins", "walletListing", "limits.maxSteps", "retention.eventMs"];
+  const settings = ["cors.origins", "walletListing", "limits.maxSteps", "retention.eventMs"];
   expect(restartWarnings(config, next)).toEqual(
-    [...places, "providers.openai.maxRunningTurns"].map(
-      (place) =>
-        `${place} has changed. Restart the service to apply it; until then the old value stays in force.`,
+    [...settings, "providers.openai.maxRunningTurns"].map(
+      (setting) =>
+        `${setting} has changed. Restart the service to apply it; until then the old value stays in force.`,
     ),
   );
 });

@@ -7,15 +7,15 @@ const FILE_NAMES: Readonly<Record<string, string>> = { corsOrigins: "cors.origin
 
 /** Returns a warning for each setting of `next` that differs from `started` and needs a restart to take effect. */
 export function restartWarnings(started: Config, next: Config): readonly string[] {
-  const places = [
+  const settings = [
     ...differences(started.server, next.server).map((name) => FILE_NAMES[name] ?? name),
     ...differences(started.limits, next.limits).map((name) => `limits.${name}`),
     ...differences(started.retention, next.retention).map((name) => `retention.${name}`),
     ...differences(turnSlots(started), turnSlots(next)).map((name) => `providers.${name}.maxRunningTurns`),
   ];
-  return places.map(
-    (place) =>
-      `${place} has changed. Restart the service to apply it; until then the old value stays in force.`,
+  return settings.map(
+    (setting) =>
+      `${setting} has changed. Restart the service to apply it; until then the old value stays in force.`,
   );
 }
 

@@ -16,13 +16,13 @@ export function findPrototypeKeys(
   if (typeof content !== "object" || content === null) return [];
   const isRecord = schemaAt(schema, path) instanceof z.ZodRecord;
   return Object.entries(content).flatMap(([key, value]) => {
-    const place = [...path, Array.isArray(content) ? Number(key) : key];
-    if (key !== "__proto__") return findPrototypeKeys(source, schema, value, place);
-    return isRecord ? [{ source, place: formatPath(place), message: "is not allowed as a name." }] : [];
+    const location = [...path, Array.isArray(content) ? Number(key) : key];
+    if (key !== "__proto__") return findPrototypeKeys(source, schema, value, location);
+    return isRecord ? [{ source, location: formatPath(location), message: "is not allowed as a name." }] : [];
   });
 }
 
-/** Returns one problem for each place and each unknown key. */
+/** Returns one problem for each setting and each unknown key. */
 export function describeIssues(source: string, schema: z.ZodType, issues: readonly Issue[]): ConfigProblem[] {
   return issues
     .filter((issue, index) => !issues.slice(index + 1).some((later) => isNarrower(later, issue)))
@@ -40,18 +40,18 @@ function describeIssue(source: string, schema: z.ZodType, issue: Issue): ConfigP
     const known = keysAt(schema, issue.path, issue.input);
     return issue.keys.map((key) => ({
       source,
-      place: formatPath([...issue.path, key]),
+      location: formatPath([...issue.path, key]),
       message: `is not a known setting.${suggestion(key, known)}`,
     }));
   }
   if (issue.code !== "invalid_union")
-    return [{ source, place: formatPath(issue.path), message: sentence(issue) }];
+    return [{ source, location: formatPath(issue.path), message: sentence(issue) }];
   const branch = chosenBranch(issue);
-  if (typeof branch === "string") return [{ source, place: formatPath(issue.path), message: branch }];
+  if (typeof branch === "string") return [{ source, location: formatPath(issue.path), message: branch }];
   const inner = optionAt(schema, issue.path, branch.index);
-  return describeIssues("", inner, branch.issues).map(({ place, message }) => ({
+  return describeIssues("", inner, branch.issues).map(({ location, message }) => ({
     source,
-    place: joinPlaces(formatPath(issue.path), place),
+    location: joinLocations(formatPath(issue.path), location),
     message,
   }));
 }
@@ -89,7 +89,7 @@ function mistakes(issues: readonly Issue[]): number {
   );
 }
 
-function joinPlaces(outer: string, inner: string): string {
+function joinLocations(outer: string, inner: string): string {
   return inner === "" || inner.startsWith("[") ? `${outer}${inner}` : `${outer}.${inner}`;
 }
 

@@ -18,8 +18,8 @@ export async function examine(loaded: LoadedConfig): Promise<readonly Finding[]>
     warning("configuration", text, "docs/configuration.md explains every setting."),
   );
   if (!loaded.ok) {
-    const problems = loaded.problems.map(({ source, place, message }) => {
-      const where = [source, place].filter((part) => part !== "").join(", ");
+    const problems = loaded.problems.map(({ source, location, message }) => {
+      const where = [source, location].filter((part) => part !== "").join(", ");
       return broken("configuration", `${where} is wrong.`, message);
     });
     const rest = ["data directory", "database", "bus", "keys"];

@@ -70,14 +70,14 @@ describe("a document that is a file", () => {
     expect(await inspect(SHOP, { baseURL: null })).toMatchObject([{ path: ["baseURL"], isWarning: false }]);
   });
 
-  it("is told of by its place in the configuration", async () => {
+  it("is reported with its location in the configuration", async () => {
     await inspect(SHOP);
     const openapi = { o: { document: "./shop.json", baseURL: "https://shop.test", operations: ["charge"] } };
     await writeFile(join(folder, "colloquy.config.json"), JSON.stringify({ apps: { default: { openapi } } }));
     const loaded = await loadConfig({ environment: {}, workingDirectory: folder, inspections });
     expect(loaded).toMatchObject({
       ok: false,
-      problems: [{ place: "apps.default.openapi.o.operations[0]" }],
+      problems: [{ location: "apps.default.openapi.o.operations[0]" }],
     });
   });
 });
@@ -105,13 +105,13 @@ describe("an own tool", () => {
     expect(await inspections.ownTool("work", made)).toBeNull();
   });
 
-  it("is told of by its place in the configuration", async () => {
+  it("is reported with its location in the configuration", async () => {
     await writeFile(
       join(folder, "colloquy.config.mjs"),
       `export default { apps: { default: { tools: { work: { inputSchema: { type: "object" }, execute() {} } } } } };`,
     );
     const environment = { COLLOQUY_CONFIG: join(folder, "colloquy.config.mjs") };
     const loaded = await loadConfig({ environment, workingDirectory: folder, inspections });
-    expect(loaded).toMatchObject({ ok: false, problems: [{ place: "apps.default.tools.work" }] });
+    expect(loaded).toMatchObject({ ok: false, problems: [{ location: "apps.default.tools.work" }] });
   });
 });

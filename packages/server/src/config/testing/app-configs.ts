@@ -18,7 +18,7 @@ export interface AppConfigs {
   readonly accepted: (content: unknown, environment?: Environment) => Promise<Config>;
   /** Loads the App `defi` with this section; throws if there are problems. */
   readonly app: (section: unknown, environment?: Environment, chains?: unknown) => Promise<AppSettings>;
-  /** Returns the problems of the App `defi` as `place: message`, without the prefix `apps.defi.`. */
+  /** Returns the problems of the App `defi` as `location: message`, without the prefix `apps.defi.`. */
   readonly problems: (section: unknown, environment?: Environment) => Promise<readonly string[]>;
   readonly warnings: (section: unknown, environment?: Environment) => Promise<readonly string[]>;
 }

@@ -17,7 +17,7 @@ export interface ConfigDirectory {
   readonly load: (environment?: Environment) => Promise<LoadedConfig>;
   /** Throws if there are problems. */
   readonly loaded: (environment?: Environment) => Promise<Config>;
-  /** Returns the problems as `place: message`. */
+  /** Returns the problems as `location: message`. */
   readonly problems: (environment?: Environment) => Promise<readonly string[]>;
   /** Throws if there are problems. */
   readonly warnings: (environment?: Environment) => Promise<readonly string[]>;
@@ -46,7 +46,7 @@ export function useConfigDirectory(): ConfigDirectory {
   };
 }
 
-/** Returns the problems of a result as `place: message`. */
+/** Returns the problems of a result as `location: message`. */
 export function problemTexts(result: LoadedConfig): string[] {
-  return result.ok ? [] : result.problems.map(({ place, message }) => `${place}: ${message}`);
+  return result.ok ? [] : result.problems.map(({ location, message }) => `${location}: ${message}`);
 }
