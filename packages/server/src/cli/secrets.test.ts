@@ -60,7 +60,7 @@ describe("secrets rotate-master", () => {
     const { code, output, errors } = await run([]);
     expect({ code, errors }).toEqual({ code: 0, errors: "" });
     expect(output).toMatch(
-      /^Done: 2 secrets sealed anew, all of them now by the master key [0-9a-f]{16}\.\n/,
+      /^The rotation is complete: 2 secrets encrypted with the new master key [0-9a-f]{16}\.\n/,
     );
     const after = await readFile(join(directory, "secret.key"), "utf8");
     expect(after).not.toBe(before);
@@ -111,8 +111,8 @@ describe("secrets rotate-master", () => {
     for (const printed of [first.output, first.errors, output]) expect(printed).not.toContain(KEY);
     const second = await run([], next);
     expect(second).toMatchObject({ code: 0, errors: "" });
-    expect(second.output).toContain("2 secrets sealed anew");
-    expect(second.output).toContain("Now set COLLOQUY_SECRET_KEY to the first of its keys alone");
+    expect(second.output).toContain("2 secrets encrypted with the new master key");
+    expect(second.output).toContain("Now set COLLOQUY_SECRET_KEY to the first of its keys only");
     expect(await opened(next.split(",")[0] ?? "")).toEqual({ A: "hunter22", B: "hunter33" });
   });
 
@@ -127,7 +127,7 @@ describe("secrets rotate-master", () => {
     expect(code).toBe(1);
     expect(output).toContain("The old key is kept.");
     expect(errors).toMatch(
-      /1 secret cannot be opened[\s\S]*App defi, client web-1, slot A[\s\S]*--discard-unreadable/,
+      /1 secret cannot be decrypted[\s\S]*App defi, client web-1, slot A[\s\S]*--discard-unreadable/,
     );
     const asJson = await run(["--json"]);
     expect(asJson.code).toBe(1);
@@ -135,7 +135,9 @@ describe("secrets rotate-master", () => {
       outcome: "unreadable",
       unreadable: [{ app: "defi", client_id: "web-1", name: "A" }],
     });
-    expect((await run(["--discard-unreadable"])).output).toContain("1 secret removed that no key opened");
+    expect((await run(["--discard-unreadable"])).output).toContain(
+      "1 secret removed that no key could decrypt",
+    );
     expect(await opened(null)).toEqual({ B: "hunter33" });
   });
 

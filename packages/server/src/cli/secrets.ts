@@ -55,8 +55,8 @@ function asJson(rotation: Rotation): object {
     }
     case "unreadable": {
       const { outcome, keyId, resealed, unreadable } = rotation;
-      const places = unreadable.map(({ app, clientId, name }) => ({ app, client_id: clientId, name }));
-      return { outcome, key_id: keyId, resealed, unreadable: places };
+      const slots = unreadable.map(({ app, clientId, name }) => ({ app, client_id: clientId, name }));
+      return { outcome, key_id: keyId, resealed, unreadable: slots };
     }
     case "key_needed":
       return { outcome: rotation.outcome, new_key: newKeyOf(rotation) };
@@ -69,23 +69,23 @@ function describe(rotation: Rotation): string {
   switch (rotation.outcome) {
     case "done": {
       const { keyId, resealed, discarded, resumed, given } = rotation;
-      const begun = resumed ? "The rotation that was begun before is done" : "Done";
-      const removed = discarded === 0 ? "" : `, ${counted(discarded)} removed that no key opened`;
+      const done = resumed ? "The interrupted rotation is complete" : "The rotation is complete";
+      const removed = discarded === 0 ? "" : `, ${counted(discarded)} removed that no key could decrypt`;
       const next = given
-        ? "Now set COLLOQUY_SECRET_KEY to the first of its keys alone, and restart every server."
-        : "The old key is gone from the key file. Backups from before need it: keep it as long as them, somewhere else.";
-      return `${begun}: ${counted(resealed)} sealed anew, all of them now by the master key ${keyId}${removed}.\n${next}`;
+        ? "Now set COLLOQUY_SECRET_KEY to the first of its keys only, and restart every server."
+        : "The old key is no longer in the key file. Older backups need it: keep it elsewhere as long as you keep them.";
+      return `${done}: ${counted(resealed)} encrypted with the new master key ${keyId}${removed}.\n${next}`;
     }
     case "unreadable":
-      return `${counted(rotation.resealed)} sealed anew by the master key ${rotation.keyId}. The old key is kept.`;
+      return `${counted(rotation.resealed)} encrypted with the new master key ${rotation.keyId}. The old key is kept.`;
     case "key_needed":
-      return `COLLOQUY_SECRET_KEY holds one key. Put this new key and a comma before it, leave the old key behind them, and restart every server:
+      return `COLLOQUY_SECRET_KEY holds one key. Insert this new key and a comma before it, and restart every server:
 
   ${newKeyOf(rotation)}
 
-Then run colloquy secrets rotate-master again, with the same variable.`;
+Then run colloquy secrets rotate-master again, with the same value.`;
     case "no_key":
-      return "There is nothing to rotate: no secret was ever set here, so there is no master key yet.";
+      return "There is nothing to rotate: no secret has been set yet, so there is no master key.";
   }
 }
 
@@ -98,9 +98,9 @@ function explainUnreadable({ unreadable }: Extract<Rotation, { readonly outcome:
   const list = unreadable.map(
     ({ app, clientId, name }) => `  - App ${app}, client ${clientId}, slot ${name}`,
   );
-  return `${counted(unreadable.length)} cannot be opened, because somebody has changed the store:
+  return `${counted(unreadable.length)} cannot be decrypted, because the store was changed:
 ${list.join("\n")}
-Let their owners set them again and run this once more, or remove them with --discard-unreadable.`;
+Let their owners set them again and repeat the command, or remove them with --discard-unreadable.`;
 }
 
 function counted(secrets: number): string {

@@ -2,8 +2,15 @@
 
 import type { Table, TableReader, TableRow, TableStore, Where } from "../core/ports/driven/table-store.ts";
 import { cellOf } from "./moved-tables.ts";
-import { FORMAT, FORMAT_VERSION, JSON_COLUMNS, type Kind, KINDS, WORKED_OUT } from "./session-format.ts";
-import { rowsOf } from "./verification.ts";
+import {
+  FORMAT,
+  FORMAT_VERSION,
+  JSON_COLUMNS,
+  type Kind,
+  KINDS,
+  COMPUTED_COLUMNS,
+} from "./session-format.ts";
+import { readRows } from "./verification.ts";
 
 /**
  * Writes the matching sessions from one consistent snapshot, oldest first; writes nothing if there are none. `write`
@@ -22,7 +29,7 @@ export async function exportSessions(
   };
   return await store.read(async (reader) => {
     const sessions = tableOf(store, "sessions");
-    for await (const session of rowsOf(reader, sessions, where)) {
+    for await (const session of readRows(reader, sessions, where)) {
       if (counts.lines === 0) {
         const exportedAt = new Date(at).toISOString();
         await writeLine({ format: FORMAT, version: FORMAT_VERSION, exported_at: exportedAt });
@@ -48,7 +55,7 @@ async function exportSession(
   for (const [kind, { table: name }] of Object.entries(KINDS)) {
     if (kind === "session") continue;
     const table = tableOf(store, name);
-    for await (const row of rowsOf(reader, table, { column: "session_key", value: key })) {
+    for await (const row of readRows(reader, table, { column: "session_key", value: key })) {
       await writeLine(lineOf(kind as Kind, table, row));
       lines += 1;
     }
@@ -57,7 +64,7 @@ async function exportSession(
 }
 
 function lineOf(kind: Kind, table: Table, row: TableRow): object {
-  const left = WORKED_OUT[table.name] ?? ["session_key"];
+  const left = COMPUTED_COLUMNS[table.name] ?? ["session_key"];
   const cells = table.columns.flatMap(({ name }, index) => {
     if (left.includes(name)) return [];
     const cell = row[index] ?? null;

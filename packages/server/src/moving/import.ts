@@ -7,9 +7,15 @@ import type { Cell, Table, TableRow, TableStore, TableWriter } from "../core/por
 import { toMessage } from "../store/rows.ts";
 import { tableOf } from "./export.ts";
 import { cellOf } from "./moved-tables.ts";
-import { linesOf, type LineOf, openTurns, type SessionBundle } from "./session-bundle.ts";
+import {
+  linesOf,
+  type LineOf,
+  openTurns,
+  type SessionBundle,
+  readSessions,
+  type ReadSession,
+} from "./session-reader.ts";
 import { JSON_COLUMNS, type Kind, KINDS } from "./session-format.ts";
-import { readSessions, type ReadSession } from "./session-reader.ts";
 
 export interface ImportedSession {
   /** `null` if the line with the id is invalid. */
@@ -148,13 +154,13 @@ function turnCells(bundle: SessionBundle, turn: LineOf<"turn">): Readonly<Record
 function rowOf(table: Table, cells: Readonly<Record<string, unknown>>): TableRow {
   return table.columns.map(({ name }): Cell => {
     const cell = cells[name];
-    if (cell === undefined) throw new Error(`An export has nothing for the column ${name} of ${table.name}`);
+    if (cell === undefined) throw new Error(`An export has no value for the column ${name} of ${table.name}`);
     if (JSON_COLUMNS.has(`${table.name}.${name}`)) return jsonText(table, name, cell);
     return cell as Cell;
   });
 }
 
-/** `null` is no value where the column may be empty, else the JSON of that name. */
+/** In an optional column `null` is SQL NULL, otherwise it is JSON. */
 function jsonText(table: Table, column: string, value: unknown): Cell {
   const isOptional = table.columns.some(({ name, isOptional }) => name === column && isOptional);
   return value === null && isOptional ? null : JSON.stringify(value);

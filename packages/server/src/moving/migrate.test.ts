@@ -38,9 +38,9 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     return migrate({ from, to, restart: false, at: clock.now(), onStep: () => undefined, ...more });
   }
 
-  /** Runs a statement on the database itself, at once. */
+  /** Runs a statement on the database. */
   function tamper(address: DatabaseAddress, statement: string): void {
-    if (address.kind !== "sqlite") throw new Error("Only SQLite answers at once");
+    if (address.kind !== "sqlite") throw new Error("Use tamperThere for PostgreSQL");
     const database = new DatabaseSync(join(address.directory, "colloquy.db"));
     database.exec(statement);
     database.close();
@@ -73,7 +73,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
   });
 
   it.each([["PostgreSQL"], ["SQLite"]])(
-    "lets turns that ran go on in %s, under keys and epochs that were never used",
+    "continues running turns on %s with new keys and epochs",
     async (to) => {
       const from = to === "SQLite" ? await postgres() : sqlite("from");
       const goal = to === "SQLite" ? sqlite("to") : await postgres();
@@ -105,7 +105,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       const textOf = (address: DatabaseAddress) =>
         address.kind === "sqlite" ? `sqlite:${address.directory}` : address.url;
       for (let kills = 0; kills < 5; kills += 1) {
-        // Each goes nine steps further than the one before; the last ones are killed while they compare.
+        // Each run gets nine steps further than the one before; the last ones are killed while they compare.
         const child = promisify(execFile)(process.execPath, [PROCESS, textOf(from), textOf(goal), "9"]);
         await expect(child).rejects.toMatchObject({ signal: "SIGKILL", stderr: "" });
         await expect(withStore(goal, () => Promise.resolve())).rejects.toThrow(/moved into this database/);
@@ -122,7 +122,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
   it.each([
     ["a changed text", "UPDATE messages SET content = 'x' WHERE position = 1", "messages"],
     ["a missing row", "DELETE FROM app_keys", "app_keys"],
-    ["a row too much", "INSERT INTO title_jobs VALUES (99999, 0)", "title_jobs"],
+    ["an extra row", "INSERT INTO title_jobs VALUES (99999, 0)", "title_jobs"],
   ])("finds %s, and leaves the target closed", async (_what, statement, table) => {
     const [from, to] = [await postgres(), sqlite("to")];
     await withStore(from, (store) => fillStore(store));
@@ -134,7 +134,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
         tamper(to, statement);
       },
     });
-    const difference = `differs from postgres:.*\n  - ${table}: \\d+ rows there, \\d+ here, the first difference at`;
+    const difference = `differs from postgres:.*\n  - ${table}: \\d+ rows in the source, \\d+ in the target; first difference at`;
     await expect(moved).rejects.toThrow(new RegExp(difference));
     await expect(withStore(to, () => Promise.resolve())).rejects.toThrow(/moved into this database/);
     await expect(run(from, to)).rejects.toThrow(new RegExp(difference));
@@ -146,11 +146,13 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
     const [from, to, other] = [sqlite("from"), await postgres(), sqlite("other")];
     const { done } = await withStore(from, (store) => fillStore(store));
     await withStore(other, (store) => store.sessions.open(target(randomUUID()), NOTHING));
-    await expect(run(from, other)).rejects.toThrow(/not empty: there are rows in its table sessions/);
+    await expect(run(from, other)).rejects.toThrow(/not empty: its table sessions has rows/);
     await expect(run(from, other, { restart: true })).rejects.toThrow(/not empty/);
     await run(from, to);
     await withStore(to, (store) => store.sessions.rename(done, "Used"));
-    await expect(run(from, to)).rejects.toThrow(/moved here before, and one of the two has been used since/);
+    await expect(run(from, to)).rejects.toThrow(
+      /An earlier move was complete, and one of the databases has been used since/,
+    );
     await expect(run(from, to, { restart: true })).rejects.toThrow(/used since/);
   });
 
@@ -175,7 +177,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       throw new Error("stopped");
     };
     await expect(run(other, to, { onStep: stop })).rejects.toThrow("stopped");
-    await expect(run(from, to)).rejects.toThrow(/unfinished move from sqlite:.*other\. Run that one again/);
+    await expect(run(from, to)).rejects.toThrow(/unfinished move from sqlite:.*other\. Run that move again/);
     await expect(run(from, to, { restart: true })).resolves.toMatchObject({ outcome: "moved" });
   });
 
@@ -187,9 +189,9 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       await expect(run(from, goal)).rejects.toThrow(/from is in use by a Colloquy server/);
     });
     await withStore(killed, (store) => fillStore(store));
-    // The node was killed: its connection is gone, its lease is not.
+    // The node was killed: its connection is closed, but its lease has not expired.
     await tamperThere(killed, "UPDATE leases SET expires_at = 9999999999999");
-    // PostgreSQL may need seconds to see that a node is gone, so each of these waits for that.
+    // PostgreSQL may need seconds to notice that a node is gone; each of these waits for it.
     const refused = (one: DatabaseAddress, another: DatabaseAddress) =>
       expect(run(one, another)).rejects.toThrow(/in use by a Colloquy server. Stop every node/);
     await withStore(source, (reading) =>
@@ -212,7 +214,7 @@ describe.skipIf(await isWithoutPostgres())("migrate", () => {
       const isDone = await access(from, "source", (source) =>
         source.read((reader) =>
           access(to, "target", async (target) => {
-            // Every run does seven things to the target, and is cut off before the next one.
+            // Every run is cut off after seven changes of the target.
             const move = { source, reader, target: stoppingAfter(7, target) };
             const moved = moveTables(move, { restart: false, rowsAtOnce: 3, onStep: () => undefined });
             return await moved.then(
@@ -237,9 +239,9 @@ type Work = (store: TableStore) => Promise<boolean>;
 
 class Stopped extends Error {}
 
-/** Lets so many things be done to the tables, and nothing more. Reading costs nothing. */
-function stoppingAfter(things: number, store: TableStore): TableStore {
-  let left = things;
+/** Allows this many changes, then throws `Stopped`. Reads do not count. */
+function stoppingAfter(changes: number, store: TableStore): TableStore {
+  let left = changes;
   const count = (): void => {
     if (left === 0) throw new Stopped();
     left -= 1;

@@ -11,8 +11,8 @@ import type {
   TableWriter,
 } from "../core/ports/driven/table-store.ts";
 import { type DatabaseAddress, isSameDatabase, withTables } from "./database-address.ts";
-import { keyOf, movedTables, onTheWay } from "./moved-tables.ts";
-import { compareTable, type ComparedTable, PART } from "./verification.ts";
+import { keyOf, movedTables, convertRow } from "./moved-tables.ts";
+import { compareTable, type ComparedTable, PAGE } from "./verification.ts";
 
 export interface MoveStep {
   readonly phase: "copy" | "verify";
@@ -71,24 +71,24 @@ export async function moveTables(
   { source, reader, target }: Move,
   options: Omit<MoveOptions, "from" | "to" | "at">,
 ): Promise<MoveReport> {
-  const { restart, rowsAtOnce = PART.rows, onStep } = options;
+  const { restart, rowsAtOnce = PAGE.rows, onStep } = options;
   const tables = movedTables(source, target);
   const { progress, outcome } = await begin(source.place, target, tables, restart);
   let total = 0;
   for (const table of tables) total += await reader.count(table);
-  const tell = (phase: MoveStep["phase"]) => (table: string, done: number) =>
+  const report = (phase: MoveStep["phase"]) => (table: string, done: number) =>
     onStep({ phase, table, done, total });
   if (outcome !== "before") {
-    await copy(reader, target, tables, progress, { ...PART, rows: rowsAtOnce }, tell("copy"));
+    await copy(reader, target, tables, progress, { ...PAGE, rows: rowsAtOnce }, report("copy"));
   }
-  const compared = await compare(reader, target, tables, tell("verify"));
-  const report: MoveReport = { from: source.place, to: target.place, outcome, tables: compared };
-  refuseDifferences(report);
+  const compared = await compare(reader, target, tables, report("verify"));
+  const result: MoveReport = { from: source.place, to: target.place, outcome, tables: compared };
+  refuseDifferences(result);
   if (outcome !== "before") {
     await target.change((writer) => writeProgress(writer, progress, true));
     await target.tidy();
   }
-  return report;
+  return result;
 }
 
 /** Marks an empty target as closed to servers, or returns the progress of the same unfinished move. */
@@ -102,7 +102,7 @@ async function begin(
   const isOurs = known?.progress.from === from;
   if (known?.isFinished === false && !isOurs && !restart) {
     throw new Error(
-      `${target.place} is the target of an unfinished move from ${known.progress.from}. Run that one again, or give up what it has moved with --restart.`,
+      `${target.place} is the target of an unfinished move from ${known.progress.from}. Run that move again, or discard what it has copied with --restart.`,
     );
   }
   if (known?.isFinished === false && !restart) return { progress: known.progress, outcome: "resumed" };
@@ -118,7 +118,7 @@ async function begin(
   if (filled !== null && known !== null && isOurs) return { progress, outcome: "before" };
   if (filled !== null) {
     throw new Error(
-      `${target.place} is not empty: there are rows in its table ${filled}. Move into an empty database, or an empty directory.`,
+      `${target.place} is not empty: its table ${filled} has rows. Move into an empty database, or an empty directory.`,
     );
   }
   await target.change((writer) => writeProgress(writer, progress, false));
@@ -159,12 +159,12 @@ async function copy(
     let state = progress.tables[table.name] ?? { ...NO_ROWS, after: null };
     while (!state.isDone) {
       const rows = await source.extract(table, { ...part, after: state.after });
-      state = stateBehind(table, state, rows);
+      state = stateAfter(table, state, rows);
       progress.tables[table.name] = state;
       await target.change(async (writer) => {
         await writer.insert(
           table,
-          rows.map((row) => onTheWay(table, row)),
+          rows.map((row) => convertRow(table, row)),
         );
         await writeProgress(writer, progress, false);
       });
@@ -178,7 +178,7 @@ async function copy(
   });
 }
 
-function stateBehind(
+function stateAfter(
   table: Table,
   state: MoveProgress["tables"][string],
   rows: readonly TableRow[],
@@ -198,9 +198,9 @@ async function compare(
   return await target.read(async (reader) => {
     const compared: ComparedTable[] = [];
     for (const table of tables) {
-      const onRow = (rows: number): void => {
-        done += rows;
-        if (done % PART.rows === 0) onRows(table.name, done);
+      const onRow = (): void => {
+        done += 1;
+        if (done % PAGE.rows === 0) onRows(table.name, done);
       };
       compared.push(await compareTable(table, source, reader, onRow));
       onRows(table.name, done);
@@ -214,13 +214,13 @@ function refuseDifferences({ from, to, outcome, tables }: MoveReport): void {
   if (different.length === 0) return;
   const list = different.map(
     ({ table, source, target, firstDifference }) =>
-      `  - ${table}: ${source.rows} rows there, ${target.rows} here, the first difference at ${JSON.stringify(firstDifference)}`,
+      `  - ${table}: ${source.rows} rows in the source, ${target.rows} in the target; first difference at ${JSON.stringify(firstDifference)}`,
   );
   const why =
     outcome === "before"
-      ? "It was moved here before, and one of the two has been used since. Nothing was changed. Move into an empty database."
-      : "One of them was changed after it was copied. No server starts on the target before it is right; begin anew with --restart.";
-  throw new Error(`What is in ${to} differs from ${from}:\n${list.join("\n")}\n${why}`);
+      ? "An earlier move was complete, and one of the databases has been used since. Nothing was changed. Move into an empty database."
+      : "One of them was changed after it was copied. Servers refuse to start on the target. Start over with --restart.";
+  throw new Error(`${to} differs from ${from}:\n${list.join("\n")}\n${why}`);
 }
 
 // Progress of a move. It is stored in the target and updated in the transaction that writes the rows, so that both survive
@@ -234,7 +234,7 @@ const tableProgress = z.object({
   isDone: z.boolean(),
 });
 const moveProgress = z.object({
-  /** The place of the source. */
+  /** Name of the source, as `TableStore.place`. */
   from: z.string(),
   tables: z.record(z.string(), tableProgress),
 });
@@ -254,15 +254,15 @@ interface KnownMove {
 
 /** Returns the recorded move into this database; `null` if there is none. */
 async function readProgress(target: TableStore): Promise<KnownMove | null> {
-  const note = await target.read((reader) => reader.moveNote());
-  if (note === null) return null;
-  const parsed = moveProgress.safeParse(JSON.parse(note.text));
+  const record = await target.read((reader) => reader.moveNote());
+  if (record === null) return null;
+  const parsed = moveProgress.safeParse(JSON.parse(record.text));
   if (!parsed.success) {
     throw new Error(
-      `${target.place} is the target of a move by another version of Colloquy. Finish it with that one.`,
+      `${target.place} is the target of a move by another version of Colloquy. Finish it with that version.`,
     );
   }
-  return { progress: parsed.data, isFinished: note.isFinished };
+  return { progress: parsed.data, isFinished: record.isFinished };
 }
 
 /** Runs in the transaction of `writer`. */

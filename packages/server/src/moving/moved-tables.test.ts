@@ -8,7 +8,7 @@ import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
 import type { TableStore } from "../core/ports/driven/table-store.ts";
 import { withTables } from "./database-address.ts";
-import { LEFT_BEHIND, movedTables, onTheWay } from "./moved-tables.ts";
+import { NOT_MOVED, movedTables, convertRow } from "./moved-tables.ts";
 
 describe.skipIf(await isWithoutPostgres())("the tables of both databases", () => {
   const server = usePostgres();
@@ -33,7 +33,7 @@ describe.skipIf(await isWithoutPostgres())("the tables of both databases", () =>
     const [left, right] = await on((...stores) => Promise.resolve(stores.map(shapeOf)));
     expect(left).toEqual(right);
     expect(left?.every(({ key }) => key.length > 0)).toBe(true);
-    expect(left?.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(LEFT_BEHIND)));
+    expect(left?.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(NOT_MOVED)));
   });
 
   it("are empty in a new database; tables that a migration fills are not moved", async () => {
@@ -65,7 +65,7 @@ describe.skipIf(await isWithoutPostgres())("the tables of both databases", () =>
         table.name === "messages" ? { ...table, columns: table.columns.slice(1) } : table,
       );
       expect(() => movedTables(sqlite, { ...postgres, tables })).toThrow(
-        /no place for messages.session_key \(number\)/,
+        /no column for messages.session_key \(number\)/,
       );
       return Promise.resolve();
     });
@@ -77,12 +77,12 @@ describe.skipIf(await isWithoutPostgres())("the tables of both databases", () =>
     const rowOf = (cells: Readonly<Record<string, string | number | null>>) =>
       table.columns.map(({ name }) => cells[name] ?? null);
     const running = { state: "running", ended_at: null, runnable: 0 };
-    expect(onTheWay(table, rowOf(running))).toEqual(rowOf({ ...running, runnable: 1 }));
+    expect(convertRow(table, rowOf(running))).toEqual(rowOf({ ...running, runnable: 1 }));
     for (const other of [
       { ...running, state: "waiting" },
       { ...running, state: "complete", ended_at: 5 },
     ]) {
-      expect(onTheWay(table, rowOf(other))).toEqual(rowOf(other));
+      expect(convertRow(table, rowOf(other))).toEqual(rowOf(other));
     }
   });
 });

@@ -3,9 +3,9 @@
 import type { Cell, Table, TableRow, TableStore } from "../core/ports/driven/table-store.ts";
 
 /** Tables that are not moved, with the reason. */
-export const LEFT_BEHIND: Readonly<Record<string, string>> = {
-  leases: "nobody works there yet: turns that ran may be started by whoever comes first",
-  duties: "what a node does every so often is due at once where none has been",
+export const NOT_MOVED: Readonly<Record<string, string>> = {
+  leases: "no process works on the target yet; the first one claims the running turns",
+  duties: "periodic work is due at once on a new database",
 };
 
 /**
@@ -13,20 +13,20 @@ export const LEFT_BEHIND: Readonly<Record<string, string>> = {
  * be lost.
  */
 export function movedTables(source: TableStore, target: TableStore): readonly Table[] {
-  const moved = source.tables.filter(({ name }) => !(name in LEFT_BEHIND));
+  const moved = source.tables.filter(({ name }) => !(name in NOT_MOVED));
   const [left, right] = [shapeOf(moved), shapeOf(target.tables)];
   const missing = left.filter((column) => !right.includes(column));
   if (missing.length > 0) {
     throw new Error(
-      `${target.place} has no place for ${missing.join(", ")}, which is in ${source.place}. ` +
-        "Another version of Colloquy has been at one of them: move with the newer version, into an empty database.",
+      `${target.place} has no column for ${missing.join(", ")} of ${source.place}. ` +
+        "Another version of Colloquy created one of them: move with the newer version, into an empty database.",
     );
   }
   return moved;
 }
 
 /** Converts a row for the other database. */
-export function onTheWay(table: Table, row: TableRow): TableRow {
+export function convertRow(table: Table, row: TableRow): TableRow {
   if (table.name !== "turns") return row;
   // The lease is not moved, and its owner is stopped.
   return cellOf(table, row, "state") === "running" && cellOf(table, row, "ended_at") === null

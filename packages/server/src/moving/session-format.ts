@@ -1,5 +1,5 @@
-// The lines of an export, version 1 (docs/moving.md). A line is one row of one table, with the names of its columns; what is JSON in the
-// store is JSON in the line. What the importing store gives out or works out by itself is left out.
+// The lines of an export, version 1 (docs/moving.md). A line is one row of one table, keyed by column; JSON columns are JSON
+// in the line. Columns that the importing store assigns or computes are omitted.
 
 import {
   MessageStatus,
@@ -32,11 +32,11 @@ const StoredCall = ToolCall.extend({
 
 const SessionLine = z.strictObject({
   kind: z.literal("session"),
-  id: z.string().refine((id) => parseSessionId(id) === id, "is no session id in lower case"),
-  // Exports of versions before have none.
+  id: z.string().refine((id) => parseSessionId(id) === id, "must be a session id in lower case"),
+  // Missing in exports of earlier versions.
   spelling: z
     .string()
-    .refine((text) => parseSessionId(text) !== null, "is no session id")
+    .refine((text) => parseSessionId(text) !== null, "must be a session id")
     .nullable()
     .default(null),
   app: word.nullable(),
@@ -45,12 +45,12 @@ const SessionLine = z.strictObject({
   status: SessionStatus,
   model: word,
   model_chosen: flag,
-  // Exports of versions before have none.
+  // Missing in exports of earlier versions.
   model_app: word.nullable().default(null),
   utility_model: word.nullable(),
   public_key: z
     .string()
-    .refine((key) => parsePublicKey(key) === key, "is no wallet address as the service keeps it")
+    .refine((key) => parsePublicKey(key) === key, "must be a wallet address in lower case")
     .nullable(),
   user_state: z.record(z.string(), z.json()).nullable(),
   head: count,
@@ -82,7 +82,7 @@ const TurnLine = z.strictObject({
   attempts: z.int(),
   steps: count,
   ran_ms: count,
-  // Exports of versions before have neither.
+  // Missing in exports of earlier versions.
   model: word.nullable().default(null),
   started_at: time.nullable().default(null),
   client_id: z.string().nullable(),
@@ -143,10 +143,10 @@ const IdempotencyKeyLine = z.strictObject({
 
 const TitleJobLine = z.strictObject({ kind: z.literal("title_job"), due_at: time });
 
-/** Behind the last line of a session: how many there were, so that a file that was cut off is noticed. */
+/** Ends a session with its number of lines, so that a truncated file is detected. */
 export const EndLine = z.strictObject({ kind: z.literal("end"), id: z.string(), lines: count });
 
-/** Kinds of lines and the tables that they are rows of, in the order in which they are written. */
+/** Kinds of lines and their tables, in the order of an export. */
 export const KINDS = {
   session: { table: "sessions", line: SessionLine },
   message: { table: "messages", line: MessageLine },
@@ -174,14 +174,14 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   "actions.result",
 ]);
 
-/** Columns that are not exported: the importing store gives them out or works them out. */
-export const WORKED_OUT: Readonly<Record<string, readonly string[]>> = {
+/** Columns that are not exported, because the importing store assigns or computes them. */
+export const COMPUTED_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   sessions: ["key", "life", "event_floor", "message_bytes", "event_bytes", "epoch", "used_at", "retention"],
   turns: ["session_key", "attempt_at", "epoch", "runnable", "behind_waiting"],
 };
 
-/** Tables with rows of sessions that are not exported, and why. */
+/** Tables of sessions that are not exported, with the reason. */
 export const NOT_EXPORTED: Readonly<Record<string, string>> = {
-  events: "an imported session begins a new life, which no reader has a place in",
-  leases: "nobody works on it there yet",
+  events: "an imported session starts a new incarnation, so no subscriber can resume in it",
+  leases: "no process works on the imported session yet",
 };

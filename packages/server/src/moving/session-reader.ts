@@ -2,7 +2,6 @@
 
 import { z } from "zod";
 import { isCleanText } from "../core/text.ts";
-import { problemOf, type LineOf, type SessionBundle } from "./session-bundle.ts";
 import { EndLine, FORMAT, FORMAT_VERSION, Header, type Kind, KINDS } from "./session-format.ts";
 
 /** A session, or the reason why it cannot be imported. `id` is `null` if the line with the id is invalid. */
@@ -57,7 +56,7 @@ export async function* readSessions(lines: AsyncIterable<string>): AsyncGenerato
     yield { id: null, line: number + 1, problem };
   }
   if (number === 0)
-    throw new Error("The input is empty. An export begins with a line that states its format.");
+    throw new Error("The input is empty. An export starts with a line that states its format.");
   return undefined;
 }
 
@@ -65,7 +64,9 @@ function readHeader(text: string): void {
   const parsed = parse(text);
   const header = Header.safeParse("value" in parsed ? parsed.value : null);
   if (!header.success) {
-    throw new Error(`Line 1 is not that of an export: it has to have "format": "${FORMAT}" and a version.`);
+    throw new Error(
+      `Line 1 is not the first line of an export: it needs "format": "${FORMAT}" and a version.`,
+    );
   }
   if (header.data.version !== FORMAT_VERSION) {
     throw new Error(
@@ -74,7 +75,7 @@ function readHeader(text: string): void {
   }
 }
 
-/** What a line makes of the session that is being read, `null` for none. */
+/** Adds a line to the current session, or returns the complete or refused session. */
 function take(
   current: Collected | null,
   parsed: Parsed,
@@ -89,13 +90,13 @@ function take(
   if (!isKind(kind)) return refused(`has the unknown kind "${kind}"`);
   const checked = KINDS[kind].line.safeParse(value);
   if (!checked.success) return refused(explain(checked.error));
+  // Keeps the input itself, because JSON columns keep the order of their names; `data` adds columns that older exports lack.
+  const row = { ...checked.data, ...value };
   if (current === null) {
-    const session = value as unknown as LineOf<"session">;
+    const session = row as LineOf<"session">;
     return { collected: { session, firstLine: line, lines: new Map(), count: 1 } };
   }
   const ofKind = current.lines.get(kind);
-  // As it came, for what is JSON keeps the order of its names, with what exports of versions before do not have.
-  const row = { ...checked.data, ...value };
   if (ofKind === undefined) current.lines.set(kind, [row]);
   else ofKind.push(row);
   current.count += 1;
@@ -132,7 +133,7 @@ function parse(text: string): Parsed {
     return isObject ? { value: value as Record<string, unknown> } : { problem: "must be a JSON object" };
   } catch (error) {
     if (error instanceof UncleanText)
-      return { problem: "has text with NUL or a lone surrogate, which no store keeps" };
+      return { problem: "has text with NUL or a lone surrogate, which cannot be stored" };
     return { problem: "must be valid JSON" };
   }
 }
@@ -142,9 +143,138 @@ class UncleanText extends Error {}
 function explain(error: z.ZodError): string {
   const [issue] = error.issues;
   const place = issue === undefined || issue.path.length === 0 ? "" : `${z.core.toDotPath(issue.path)}: `;
-  return `${place}${issue?.message ?? "is not as it should be"}`;
+  return `${place}${issue?.message ?? "is invalid"}`;
 }
 
 function isKind(kind: string): kind is Kind {
   return Object.hasOwn(KINDS, kind);
+}
+
+// A session read from an export, and the check that its lines form a valid session.
+
+export type LineOf<Of extends Kind> = z.infer<(typeof KINDS)[Of]["line"]>;
+
+export interface SessionBundle {
+  readonly session: LineOf<"session">;
+  /** The lines of each other kind, in file order. */
+  readonly lines: ReadonlyMap<Kind, readonly object[]>;
+}
+
+export function linesOf<Of extends Kind>({ lines }: SessionBundle, kind: Of): readonly LineOf<Of>[] {
+  return (lines.get(kind) ?? []) as readonly LineOf<Of>[];
+}
+
+/** Turns that have not ended, in their order. */
+export function openTurns(bundle: SessionBundle): readonly LineOf<"turn">[] {
+  return linesOf(bundle, "turn")
+    .filter(({ ended_at }) => ended_at === null)
+    .toSorted((left, right) => left.number - right.number);
+}
+
+/** Returns what is wrong with the session as a whole; `null` if it is valid. */
+function problemOf(bundle: SessionBundle): string | null {
+  return (
+    doubleProblem(bundle) ??
+    numberedProblem(bundle) ??
+    messageProblem(bundle) ??
+    turnProblem(bundle) ??
+    openTurnProblem(bundle) ??
+    referenceProblem(bundle)
+  );
+}
+
+/** Columns that are unique among the lines of a kind. */
+const IDENTITIES: { readonly [Of in Kind]?: readonly (readonly (keyof LineOf<Of>)[])[] } = {
+  step: [["turn", "number"]],
+  checkpoint: [["turn", "offset"]],
+  system_event: [["number"]],
+  action: [["number"], ["id"]],
+  idempotency_key: [["key"]],
+  title_job: [["kind"]],
+};
+
+function doubleProblem({ lines }: SessionBundle): string | null {
+  for (const [kind, identities] of Object.entries(IDENTITIES)) {
+    for (const names of identities) {
+      const seen = new Set<string>();
+      for (const line of lines.get(kind as Kind) ?? []) {
+        const identity = names.map((name) => String(Reflect.get(line, name))).join(", ");
+        if (seen.has(identity))
+          return `it has two lines of kind ${kind} with the same ${names.join(" and ")}`;
+        seen.add(identity);
+      }
+    }
+  }
+  return null;
+}
+
+function numberedProblem(bundle: SessionBundle): string | null {
+  const { message_count, turn_count } = bundle.session;
+  const positions = linesOf(bundle, "message").map(({ position }) => position);
+  if (!counts(positions, message_count)) {
+    return `its messages are not numbered 1 to ${message_count}, as message_count says`;
+  }
+  const numbers = linesOf(bundle, "turn").map(({ number }) => number);
+  return counts(numbers, turn_count)
+    ? null
+    : `its turns are not numbered 1 to ${turn_count}, as turn_count says`;
+}
+
+function messageProblem(bundle: SessionBundle): string | null {
+  const { turn_count } = bundle.session;
+  const lost = linesOf(bundle, "message").find(({ turn }) => turn > turn_count);
+  return lost === undefined
+    ? null
+    : `message ${lost.position} belongs to turn ${lost.turn}, which does not exist`;
+}
+
+function turnProblem(bundle: SessionBundle): string | null {
+  const roles = new Map(
+    linesOf(bundle, "message").map(({ position, role, turn }) => [position, { role, turn }]),
+  );
+  for (const { number, state, user_position, agent_position, ended_at } of linesOf(bundle, "turn")) {
+    const [user, agent] = [roles.get(user_position), roles.get(agent_position ?? 0)];
+    if (user?.role !== "user" || user.turn !== number) return `turn ${number} has no user message`;
+    if (agent_position !== null && (agent?.role !== "assistant" || agent.turn !== number)) {
+      return `turn ${number} has no agent message at position ${agent_position}`;
+    }
+    const isOpen = state === "queued" || state === "running" || state === "waiting";
+    if (isOpen !== (ended_at === null)) return `turn ${number} is ${state}, but its ended_at says otherwise`;
+    if ((state === "running" || state === "waiting") && agent_position === null) {
+      return `turn ${number} is ${state} without an agent message`;
+    }
+  }
+  return null;
+}
+
+function openTurnProblem(bundle: SessionBundle): string | null {
+  const [first, ...others] = openTurns(bundle);
+  if ((bundle.session.status === "processing") !== (first !== undefined)) {
+    return `its status is ${bundle.session.status}, but its turns say otherwise`;
+  }
+  const second = others.find(({ state }) => state !== "queued");
+  return second === undefined ? null : `turn ${second.number} is ${second.state} behind another open turn`;
+}
+
+function referenceProblem(bundle: SessionBundle): string | null {
+  const { id, spelling, head, turn_count } = bundle.session;
+  if (spelling !== null && spelling.toLowerCase() !== id)
+    return `it has the spelling ${spelling} of another id`;
+  for (const kind of ["step", "checkpoint", "action", "idempotency_key"] as const) {
+    const lost = linesOf(bundle, kind).find(({ turn }) => turn > turn_count);
+    if (lost !== undefined) return `a line of kind ${kind} names turn ${lost.turn}, which does not exist`;
+  }
+  const beyond = [...linesOf(bundle, "system_event"), ...linesOf(bundle, "action")].find(
+    ({ number }) => number > head,
+  );
+  if (beyond !== undefined) return `a ${beyond.kind} has number ${beyond.number}, beyond the head ${head}`;
+  const open = new Set(openTurns(bundle).map(({ number }) => number));
+  const lost = linesOf(bundle, "action").find(({ status, turn }) => status === "pending" && !open.has(turn));
+  return lost === undefined ? null : `the action ${lost.id} is pending, but its turn has ended`;
+}
+
+/** Returns true if these are the numbers from 1 to `count`, each once. */
+function counts(numbers: readonly number[], count: number): boolean {
+  const found = new Set(numbers);
+  return numbers.length === count && found.size === count && numbers.every((number) => number <= count);
 }

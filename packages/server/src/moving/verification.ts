@@ -2,10 +2,10 @@
 
 import { createHash } from "node:crypto";
 import type { Table, TableReader, TableRow } from "../core/ports/driven/table-store.ts";
-import { keyOf, onTheWay } from "./moved-tables.ts";
+import { keyOf, convertRow } from "./moved-tables.ts";
 
 /** Maximum rows, and approximate characters, per read. A move holds a few times this in memory. */
-export const PART = { rows: 1000, characters: 2_000_000 } as const;
+export const PAGE = { rows: 1000, characters: 2_000_000 } as const;
 
 /** Row count and checksum of a table on one side. */
 export interface TableSum {
@@ -22,30 +22,30 @@ export interface ComparedTable {
   readonly firstDifference: TableRow | null;
 }
 
-/** `source` as it should have arrived, and `target` as it is. `onRows` hears how many rows of the source were compared since the last time. */
+/** Compares the converted rows of the source with the target. Calls `onRow` after each row of the source. */
 export async function compareTable(
   table: Table,
   source: TableReader,
   target: TableReader,
-  onRows: (rows: number) => void,
+  onRow: () => void,
 ): Promise<ComparedTable> {
-  const [sent, arrived] = [rowsOf(source, table), rowsOf(target, table)];
-  const [sentSum, arrivedSum] = [createSum(), createSum()];
+  const [sourceRows, targetRows] = [readRows(source, table), readRows(target, table)];
+  const [sourceSum, targetSum] = [createSum(), createSum()];
   let firstDifference: TableRow | null = null;
   for (;;) {
-    const [left, right] = [await sent.next(), await arrived.next()];
+    const [left, right] = [await sourceRows.next(), await targetRows.next()];
     if (left.done === true && right.done === true) break;
-    const expected = left.done === true ? null : onTheWay(table, left.value);
+    const expected = left.done === true ? null : convertRow(table, left.value);
     const found = right.done === true ? null : right.value;
-    const [leftText, rightText] = [sentSum.add(expected), arrivedSum.add(found)];
+    const [leftText, rightText] = [sourceSum.add(expected), targetSum.add(found)];
     if (leftText !== rightText) firstDifference ??= keyOf(table, expected ?? found ?? []);
-    if (expected !== null) onRows(1);
+    if (expected !== null) onRow();
   }
-  return { table: table.name, source: sentSum.end(), target: arrivedSum.end(), firstDifference };
+  return { table: table.name, source: sourceSum.end(), target: targetSum.end(), firstDifference };
 }
 
 /** Iterates over all rows of a table, one page in memory at a time. */
-export async function* rowsOf(
+export async function* readRows(
   reader: TableReader,
   table: Table,
   where?: { readonly column: string; readonly value: string | number },
@@ -53,7 +53,7 @@ export async function* rowsOf(
   let after: TableRow | null = null;
   for (;;) {
     const rows: readonly TableRow[] = await reader.extract(table, {
-      ...PART,
+      ...PAGE,
       after,
       ...(where && { where }),
     });
