@@ -144,10 +144,10 @@ export const RateLimitsSection = z.strictObject({
     ),
   readsPerMinute: rate
     .default(RATES.readsPerMinute)
-    .describe("Requests of any kind under `/api` a minute per address and process, without administration."),
+    .describe("Requests of any kind under `/api` a minute per process and address, without administration."),
   sessionReadsPerMinute: rate
     .default(RATES.sessionReadsPerMinute)
-    .describe("Requests of any kind a minute per session and process."),
+    .describe("Requests of any kind a minute per process and session."),
   writesPerMinute: rate
     .default(RATES.writesPerMinute)
     .describe(
@@ -167,7 +167,7 @@ export const RateLimitsSection = z.strictObject({
   connectionsPerAddress: rate
     .default(RATES.connectionsPerAddress)
     .describe(
-      "Maximum open connections per address and process. Connections of trusted proxies do not count.",
+      "Maximum open connections per process and address. Connections of trusted proxies do not count.",
     ),
 });
 
