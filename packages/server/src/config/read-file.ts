@@ -75,12 +75,11 @@ async function readOne(path: string, reading: number, warnings: readonly string[
       extension === ".json"
         ? await readJson(path)
         : { content: await readModule(path, reading), repeated: [] };
-    const broken = brokenParts(content).map(({ path: location, error }) => ({
-      source,
-      location: formatPath(location),
-      message: `cannot be read: ${describeImportError(error, path).message}`,
-    }));
-    if (broken.length > 0) return { ...failed("", ""), problems: broken };
+    try {
+      readAll(content);
+    } catch (error) {
+      return failed("", `cannot be read: ${describeImportError(error, path).message}`);
+    }
     const problems = repeated.map(({ path, first, again }) => ({
       source,
       location: formatPath(path),
@@ -193,43 +192,13 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-// A configuration module may contain getters that throw. Reading each property once here reports the error with
-// its path instead of crashing the service.
-
-interface BrokenPart {
-  readonly path: readonly PropertyKey[];
-  readonly error: unknown;
-}
-
-/** Returns every property in the plain objects and arrays of `content` that throws when read. Skips class instances. */
-function brokenParts(content: unknown): readonly BrokenPart[] {
-  const broken: BrokenPart[] = [];
-  const seen = new Set<unknown>();
-  const visit = (value: unknown, path: readonly PropertyKey[]): void => {
-    if (typeof value !== "object" || value === null || seen.has(value)) return;
-    seen.add(value);
-    for (const key of keysOf(value, path, broken)) {
-      const location = [...path, Array.isArray(value) ? Number(key) : key];
-      try {
-        visit((value as Readonly<Record<string, unknown>>)[key], location);
-      } catch (error) {
-        broken.push({ path: location, error });
-      }
-    }
-  };
-  visit(content, []);
-  return broken;
-}
-
-function keysOf(value: object, path: readonly PropertyKey[], broken: BrokenPart[]): readonly string[] {
-  try {
-    const prototype: unknown = Object.getPrototypeOf(value);
-    const isPlain = Array.isArray(value) || prototype === null || prototype === Object.prototype;
-    return isPlain ? Object.keys(value) : [];
-  } catch (error) {
-    broken.push({ path, error });
-    return [];
-  }
+/** Reads every property, so that a getter or proxy that throws becomes a problem of the file instead of a crash later. */
+function readAll(value: unknown, seen = new Set<unknown>()): void {
+  if (typeof value !== "object" || value === null || seen.has(value)) return;
+  seen.add(value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const isPlain = Array.isArray(value) || prototype === null || prototype === Object.prototype;
+  if (isPlain) for (const part of Object.values(value)) readAll(part, seen);
 }
 
 // Node caches imported modules by URL. A reload gives the configuration and all files that it imports by a relative

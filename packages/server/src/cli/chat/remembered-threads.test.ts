@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -76,44 +76,6 @@ describe("remembered threads", () => {
     await writeFile(path, '{"service":"half\nnull\n[]\n{"session_id":7}\n', { flag: "a" });
     await threads.remember(thread("two"));
     expect(await ids()).toEqual(["two", "one"]);
-  });
-
-  it("are compacted to the latest 500 above 2,000 lines", async () => {
-    const lines = Array.from({ length: 2_000 }, (_, index) => JSON.stringify(thread(`old-${index}`)));
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, `${lines.join("\n")}\n`);
-    await threads.remember(thread("new"));
-    expect((await readFile(path, "utf8")).trimEnd().split("\n")).toHaveLength(500);
-    expect((await ids()).slice(0, 2)).toEqual(["new", "old-1999"]);
-    expect((await stat(path)).mode & 0o777).toBe(0o600);
-  });
-
-  it("are complete when several terminals write during compaction", async () => {
-    const lines = Array.from({ length: 2_000 }, (_, index) => JSON.stringify(thread(`old-${index}`)));
-    await mkdir(dirname(path), { recursive: true });
-    for (let round = 0; round < 5; round += 1) {
-      await writeFile(path, `${lines.join("\n")}\n`);
-      const others = Array.from({ length: 20 }, (_, index) => thread(`other-${index}`));
-      await Promise.all(others.map((one) => new RememberedThreads(path).remember(one)));
-      const kept = new Set(await ids());
-      expect(others.filter(({ session_id }) => !kept.has(session_id))).toEqual([]);
-      expect(kept.size).toBeLessThan(700);
-      expect(await readdir(dirname(path))).toEqual(["threads.jsonl"]);
-    }
-  });
-
-  it("are not compacted while another terminal does, unless its temporary file is stale", async () => {
-    const lines = Array.from({ length: 2_000 }, (_, index) => JSON.stringify(thread(`old-${index}`)));
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, `${lines.join("\n")}\n`);
-    await writeFile(`${path}.new`, "");
-    await threads.remember(thread("one"));
-    expect(await ids()).toHaveLength(2_001);
-    await utimes(`${path}.new`, 0, 0);
-    await threads.remember(thread("two"));
-    await threads.remember(thread("three"));
-    expect((await ids()).slice(0, 4)).toEqual(["three", "two", "one", "old-1999"]);
-    expect(await ids()).toHaveLength(500);
   });
 
   it("are forgotten only for their own service", async () => {
