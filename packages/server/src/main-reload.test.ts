@@ -51,7 +51,7 @@ describe("the first SIGHUP", () => {
   it("when the file has gone leaves the old configuration in force, and the next file is read", async () => {
     await remove();
     const find = hangUp();
-    await find(/"source":"colloquy.config.json","place":"","msg":"no longer exists/);
+    await find(/"source":"colloquy.config.json","location":"","msg":"no longer exists/);
     await find(/"msg":"the configuration was not taken over: the old one stays in force"/);
     await write(text({ default: {}, books: {} }));
     const [taken] = await hangUp()(/"apps":\["default","books"\],"msg":"the configuration was taken over"/);
@@ -103,8 +103,8 @@ describe("SIGHUP", () => {
     await write(text({ default: { models: ["gone/x"], colour: "blue" } }));
     const find = hangUp();
     await find(/"problems":2,"msg":"the configuration was not taken over: the old one stays in force"/);
-    await find(/"place":"apps.default.colour"/);
-    await find(/"place":"apps.default.models\[0\]"/);
+    await find(/"location":"apps.default.colour"/);
+    await find(/"location":"apps.default.models\[0\]"/);
     expect(await models()).toEqual(["demo/assistant"]);
     await takenOver({ default: {}, shop: {} });
   });
