@@ -207,7 +207,8 @@ async function reload(started: Starting, log: Log, inForce: InForce): Promise<vo
     const { server } = await started;
     const loaded = await readConfig(inForce.reading, inForce.source);
     if (!loaded.ok) {
-      for (const { source, location, message } of loaded.problems) log.logger.error({ source, location }, message);
+      for (const { source, location, message } of loaded.problems)
+        log.logger.error({ source, location }, message);
       log.logger.error(
         { problems: loaded.problems.length },
         "the configuration was not taken over: the old one stays in force",
