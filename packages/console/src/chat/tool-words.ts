@@ -3,7 +3,7 @@ import type { ToolCallStatus } from "@colloquy/client";
 /** How a call goes, as a person sees it. */
 export type CallLook = ToolCallStatus | "asking" | "denied" | "unanswered";
 
-/** What the service says as the result of a call that it did not make (core/decisions/actions.ts of the server; the test beside this holds them together). */
+/** What the service says as the result of a call that it did not make (core/commands/actions.ts of the server; the test beside this holds them together). */
 const NOT_MADE: ReadonlyMap<unknown, CallLook> = new Map([
   ["The user denied this call.", "denied"],
   ["The user did not answer in time, so this call was not made.", "unanswered"],

@@ -1,7 +1,7 @@
 // An App as the operator describes it: checked and complete. What the configuration makes, and what apps/ and tools/ work from.
 
 import type { SecretSlot } from "@colloquy/protocol";
-import type { OnBusy } from "./decisions/chat.ts";
+import type { OnBusy } from "./commands/chat.ts";
 import type { Hidden } from "./hidden.ts";
 import type { JsonObject } from "./json.ts";
 import type { AppRateLimits } from "./rate-limits.ts";

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { ChatInput } from "../core/decisions/chat.ts";
+import type { ChatInput } from "../core/commands/chat.ts";
 import type { AppDefinition } from "../core/ports/driven/apps.ts";
 import type { ChatRequest } from "../core/ports/driving/services.ts";
 

@@ -1,4 +1,4 @@
-import type { ChatRejection } from "../core/decisions/chat.ts";
+import type { ChatRejection } from "../core/commands/chat.ts";
 import { Conflict, InvalidRequest, ServiceError, Unavailable } from "../core/errors.ts";
 
 /** What a client is told of a chat that was not taken, and what to do about it. */

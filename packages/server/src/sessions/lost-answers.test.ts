@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { losingAnswerOf, type BeforeCall } from "../../test/intercepted-store.ts";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
 import { Unavailable } from "../core/errors.ts";
-import { call, step } from "../core/decisions/decided-session.suite.ts";
+import { call, step } from "../core/commands/decided-session.suite.ts";
 import { JournaledTurn } from "./journaled-turn.suite.ts";
 
 const WANTED = { app: null, keyApp: null, authorize: () => undefined, utilityModel: null };

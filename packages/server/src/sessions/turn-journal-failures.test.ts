@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lines, newId } from "../../test/service.ts";
 import type { StartedTurn } from "../core/turn.ts";
-import { call, step } from "../core/decisions/decided-session.suite.ts";
+import { call, step } from "../core/commands/decided-session.suite.ts";
 import { failing, fullDisk, JournaledTurn } from "./journaled-turn.suite.ts";
 
 let one: JournaledTurn;

@@ -1,7 +1,7 @@
 // The dispatcher's options, and the slot reservation of a chat.
 
-import type { ChatOutcome } from "../core/decisions/chat.ts";
-import type { TurnClaim } from "../core/decisions/turns.ts";
+import type { ChatOutcome } from "../core/commands/chat.ts";
+import type { TurnClaim } from "../core/commands/turns.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { EventHub } from "../core/ports/driven/event-hub.ts";

@@ -4,7 +4,7 @@
 import type { MessageRecord } from "../../src/core/message.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
 import type { OpenTurn, TurnRecord } from "../../src/core/turn.ts";
-import type { SessionDraft } from "../../src/core/decisions/draft.ts";
+import type { SessionDraft } from "../../src/core/commands/draft.ts";
 import { UNIT_MS } from "./owner-clock.ts";
 import type { ServiceCode } from "./service-code.ts";
 import { packDatabase } from "./state-text.ts";

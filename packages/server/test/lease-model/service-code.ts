@@ -2,10 +2,10 @@
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type * as draft from "../../src/core/decisions/draft.ts";
-import type * as interrupt from "../../src/core/decisions/interrupt.ts";
-import type * as turnProgress from "../../src/core/decisions/turn-progress.ts";
-import type * as turns from "../../src/core/decisions/turns.ts";
+import type * as draft from "../../src/core/commands/draft.ts";
+import type * as interrupt from "../../src/core/commands/interrupt.ts";
+import type * as turnProgress from "../../src/core/commands/turn-progress.ts";
+import type * as turns from "../../src/core/commands/turns.ts";
 import type * as session from "../../src/core/session.ts";
 import type * as turn from "../../src/core/turn.ts";
 import type * as dispatcher from "../../src/turns/dispatcher.ts";
@@ -13,10 +13,10 @@ import type * as leases from "../../src/turns/leases.ts";
 import type * as runningTurns from "../../src/turns/running-turns.ts";
 
 interface Modules {
-  readonly "core/decisions/draft.ts": typeof draft;
-  readonly "core/decisions/interrupt.ts": typeof interrupt;
-  readonly "core/decisions/turn-progress.ts": typeof turnProgress;
-  readonly "core/decisions/turns.ts": typeof turns;
+  readonly "core/commands/draft.ts": typeof draft;
+  readonly "core/commands/interrupt.ts": typeof interrupt;
+  readonly "core/commands/turn-progress.ts": typeof turnProgress;
+  readonly "core/commands/turns.ts": typeof turns;
   readonly "core/session.ts": typeof session;
   readonly "core/turn.ts": typeof turn;
   readonly "turns/dispatcher.ts": typeof dispatcher;
@@ -31,10 +31,10 @@ export async function loadServiceCode(sources: string) {
   const load = async <Name extends keyof Modules>(name: Name): Promise<Modules[Name]> =>
     (await import(pathToFileURL(join(sources, name)).href)) as Modules[Name];
   return {
-    ...(await load("core/decisions/draft.ts")),
-    ...(await load("core/decisions/interrupt.ts")),
-    ...(await load("core/decisions/turn-progress.ts")),
-    ...(await load("core/decisions/turns.ts")),
+    ...(await load("core/commands/draft.ts")),
+    ...(await load("core/commands/interrupt.ts")),
+    ...(await load("core/commands/turn-progress.ts")),
+    ...(await load("core/commands/turns.ts")),
     ...(await load("core/session.ts")),
     ...(await load("core/turn.ts")),
     ...(await load("turns/dispatcher.ts")),

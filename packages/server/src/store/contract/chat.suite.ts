@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { IDEMPOTENCY_KEPT_MS } from "../../core/decisions/chat.ts";
+import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
 import { toWireMessage } from "../../core/message.ts";
 import { givenStore, type OpenStore } from "./given-store.suite.ts";
 import {

@@ -2,9 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import type { AskedAction } from "../../core/action.ts";
-import type { ChatInput } from "../../core/decisions/chat.ts";
-import { plainChat } from "../../core/decisions/plain-chat.suite.ts";
-import type { TurnClaim } from "../../core/decisions/turns.ts";
+import type { ChatInput } from "../../core/commands/chat.ts";
+import { plainChat } from "../../core/commands/plain-chat.suite.ts";
+import type { TurnClaim } from "../../core/commands/turns.ts";
 import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
 import type { SessionTarget, StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { Store } from "../../core/ports/driven/store.ts";

@@ -1,4 +1,4 @@
-import { decideAction, decideExpiry, fateOfAction } from "../../core/decisions/actions.ts";
+import { decideAction, decideExpiry, actionDisposition } from "../../core/commands/actions.ts";
 import type { ActionStore } from "../../core/ports/driven/action-store.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
@@ -40,7 +40,7 @@ export function actionsOf(calls: Calls): ActionStore {
           at,
           { id: sessionId, birth: null, load: false },
           (draft, state) => decideAction(draft, state.openTurns(), state.action(actionId), given, apps),
-          fateOfAction,
+          actionDisposition,
         ),
       ),
     isAnyDue: () =>

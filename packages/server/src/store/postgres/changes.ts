@@ -1,8 +1,8 @@
 // What the calls of one transaction have changed, row by row, until it is written all at once: a row that two calls change is written once.
 
 import type { ActionRecord } from "../../core/action.ts";
-import type { SessionDraft } from "../../core/decisions/draft.ts";
-import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
+import type { SessionDraft } from "../../core/commands/draft.ts";
+import { TITLE_LEASE_MS } from "../../core/commands/settings.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import { LEASE_MS, type StepRecord, type TurnRecord } from "../../core/turn.ts";
 import type { Row } from "./bulk.ts";

@@ -1,9 +1,9 @@
 // What can still be answered while nothing can be written: a session that is opened or used and does not change, only that its use cannot be
 // noted (as store/sqlite/full-disk.ts).
 
-import { SessionDraft } from "../../core/decisions/draft.ts";
-import { fateOf } from "../../core/decisions/fate.ts";
-import { decideOpen } from "../../core/decisions/settings.ts";
+import { SessionDraft } from "../../core/commands/draft.ts";
+import { dispositionOf } from "../../core/commands/disposition.ts";
+import { decideOpen } from "../../core/commands/settings.ts";
 import { Unavailable } from "../../core/errors.ts";
 import type { SessionStore } from "../../core/ports/driven/session-store.ts";
 import type { SessionRow } from "../rows.ts";
@@ -43,7 +43,7 @@ export async function openWithoutWriting(
     });
     const outcome = decideOpen(draft, input, apps);
     if (outcome === "ok" && draft.session !== session) throw error;
-    const loaded = target.load && fateOf(outcome) !== "hidden" ? state.load() : null;
+    const loaded = target.load && dispositionOf(outcome) !== "hidden" ? state.load() : null;
     return { outcome, session, created: false, events: [], loaded };
   });
 }

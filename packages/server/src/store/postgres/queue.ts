@@ -1,9 +1,9 @@
 // Turns that wait, and the leases of those that run.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { availableModel } from "../../core/decisions/available-model.ts";
-import { ranUnder } from "../../core/decisions/run-time.ts";
-import { decideClaim } from "../../core/decisions/turns.ts";
+import { availableModel } from "../../core/commands/available-model.ts";
+import { ranUnder } from "../../core/commands/run-time.ts";
+import { decideClaim } from "../../core/commands/turns.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import { providerOf } from "../../core/rig.ts";

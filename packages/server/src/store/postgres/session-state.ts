@@ -2,9 +2,9 @@
 // session in one transaction see each other.
 
 import type { ActionRecord } from "../../core/action.ts";
-import type { ChatFacts, IdempotencyKey } from "../../core/decisions/chat.ts";
-import type { SessionDraft } from "../../core/decisions/draft.ts";
-import type { PartialText } from "../../core/decisions/interrupt.ts";
+import type { ChatFacts, IdempotencyKey } from "../../core/commands/chat.ts";
+import type { SessionDraft } from "../../core/commands/draft.ts";
+import type { PartialText } from "../../core/commands/interrupt.ts";
 import { joinStepText, waitsForPerson, type MessageRecord } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";

@@ -1,5 +1,5 @@
-import { fateOf } from "../../core/decisions/fate.ts";
-import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
+import { dispositionOf } from "../../core/commands/disposition.ts";
+import { decideModel, decideOpen, decideRename } from "../../core/commands/settings.ts";
 import {
   MESSAGE_PORTION_BYTES,
   type SessionStore,
@@ -37,11 +37,11 @@ export function sessionsOf(calls: Calls): SessionStore {
     ...listWith(calls),
     rename: (id, title, apps) =>
       calls.change(id, {}, (transaction, at) =>
-        transaction.change(at, existing(id), (draft) => decideRename(draft, title, apps), fateOf),
+        transaction.change(at, existing(id), (draft) => decideRename(draft, title, apps), dispositionOf),
       ),
     setModel: (target, choice) =>
       calls.change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
-        transaction.change(at, target, (draft) => decideModel(draft, choice), fateOf),
+        transaction.change(at, target, (draft) => decideModel(draft, choice), dispositionOf),
       ),
     remove: (id, apps) =>
       calls.alone(ofSession(id), async (connection, _at, patience) => {
@@ -93,7 +93,7 @@ function openWith(calls: Calls): SessionStore["open"] {
   return (target, input, apps) =>
     calls
       .change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
-        transaction.change(at, target, (draft) => decideOpen(draft, input, apps), fateOf),
+        transaction.change(at, target, (draft) => decideOpen(draft, input, apps), dispositionOf),
       )
       .catch((error: unknown) => openWithoutWriting(calls, [target, input, apps], error));
 }

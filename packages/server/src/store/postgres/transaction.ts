@@ -1,9 +1,9 @@
 // One transaction from beginning to end: lock the sessions, read what is to be known of them, decide call by call, write everything at once.
 // What every method that changes a session has in common.
 
-import { SessionDraft } from "../../core/decisions/draft.ts";
-import type { Fate } from "../../core/decisions/fate.ts";
-import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
+import { SessionDraft } from "../../core/commands/draft.ts";
+import type { Disposition } from "../../core/commands/disposition.ts";
+import { turnThatWrites } from "../../core/commands/turn-progress.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { Committed, SessionTarget } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionRecord } from "../../core/session.ts";
@@ -89,13 +89,13 @@ export class Transaction {
 
   /**
    * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. The outcome is answered
-   * whatever its fate.
+   * whatever its disposition.
    */
   change<Outcome>(
     at: number,
     { id, birth, load }: SessionTarget,
     decide: (draft: SessionDraft, state: SessionState) => Outcome,
-    fateOf: (outcome: Outcome) => Fate = () => "kept",
+    dispositionOf: (outcome: Outcome) => Disposition = () => "commit",
   ): Committed<Outcome> | null {
     const known = this.byId(id);
     const state =
@@ -103,9 +103,9 @@ export class Transaction {
     if (state === null) return null;
     const draft = this.draft(state, at);
     const outcome = decide(draft, state);
-    const fate = fateOf(outcome);
-    if (fate !== "kept") {
-      const loaded = load && known !== null && fate === "void" ? state.load() : null;
+    const disposition = dispositionOf(outcome);
+    if (disposition !== "commit") {
+      const loaded = load && known !== null && disposition === "void" ? state.load() : null;
       return { outcome, session: state.session, created: false, events: [], loaded };
     }
     const committed = this.keep(state, draft, outcome);

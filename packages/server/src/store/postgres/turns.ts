@@ -1,7 +1,7 @@
-import { decideWait } from "../../core/decisions/asking.ts";
-import { decideChat, fateOfChat } from "../../core/decisions/chat.ts";
-import { fateOf } from "../../core/decisions/fate.ts";
-import { decideInterrupt } from "../../core/decisions/interrupt.ts";
+import { decideWait } from "../../core/commands/asking.ts";
+import { decideChat, chatDisposition } from "../../core/commands/chat.ts";
+import { dispositionOf } from "../../core/commands/disposition.ts";
+import { decideInterrupt } from "../../core/commands/interrupt.ts";
 import {
   decideFailure,
   decideLastStep,
@@ -9,7 +9,7 @@ import {
   decideStepWithCalls,
   decideToolProgress,
   decideToolResult,
-} from "../../core/decisions/turn-progress.ts";
+} from "../../core/commands/turn-progress.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { Calls } from "./calls.ts";
 import { historyWith } from "./history.ts";
@@ -29,7 +29,7 @@ export function turnsOf(calls: Calls, claimAgainMs?: number): TurnStore {
             target,
             (draft, state) =>
               decideInterrupt(draft, state.openTurns(), [streamed, state.checkpointed()], apps),
-            fateOf,
+            dispositionOf,
           ),
       ),
     ...queueOf(calls, claimAgainMs),
@@ -64,7 +64,7 @@ function chatWith(calls: Calls): TurnStore["chat"] {
           const previous = state.usedKey(idempotency);
           return decideChat(draft, { openTurns, waits, interrupted, previous }, input);
         },
-        fateOfChat,
+        chatDisposition,
       );
       if (committed === null) return null;
       const { outcome } = committed;

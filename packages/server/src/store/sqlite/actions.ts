@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { decideAction, decideExpiry, fateOfAction } from "../../core/decisions/actions.ts";
+import { decideAction, decideExpiry, actionDisposition } from "../../core/commands/actions.ts";
 import type { ActionStore } from "../../core/ports/driven/action-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { toAction, type ActionRow } from "../rows.ts";
@@ -39,7 +39,7 @@ export function prepareActions(database: DatabaseSync, transaction: Transaction)
           const action = row === undefined ? null : toAction(row);
           return decideAction(draft, facts.openTurns(draft.session), action, given, apps);
         },
-        fateOfAction,
+        actionDisposition,
       ),
     isAnyDue: (at) => due.get(at, 1) !== undefined,
     expire: (at, limit) =>

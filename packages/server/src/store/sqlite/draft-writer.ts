@@ -1,8 +1,8 @@
 // Writes what a decision left in its draft, in the transaction that is under way.
 
 import type { DatabaseSync } from "node:sqlite";
-import type { SessionDraft } from "../../core/decisions/draft.ts";
-import { TITLE_LEASE_MS } from "../../core/decisions/settings.ts";
+import type { SessionDraft } from "../../core/commands/draft.ts";
+import { TITLE_LEASE_MS } from "../../core/commands/settings.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";

@@ -2,8 +2,8 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import type { ActionRecord } from "../../core/action.ts";
-import type { ChatFacts } from "../../core/decisions/chat.ts";
-import type { PartialText } from "../../core/decisions/interrupt.ts";
+import type { ChatFacts } from "../../core/commands/chat.ts";
+import type { PartialText } from "../../core/commands/interrupt.ts";
 import { joinStepText, waitsForPerson } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";

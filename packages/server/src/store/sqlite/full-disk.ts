@@ -1,8 +1,8 @@
 // What can still be answered while nothing can be written: reads go on, also those that would note a use on the way.
 
 import type { DatabaseSync } from "node:sqlite";
-import { fateOf } from "../../core/decisions/fate.ts";
-import { decideOpen } from "../../core/decisions/settings.ts";
+import { dispositionOf } from "../../core/commands/disposition.ts";
+import { decideOpen } from "../../core/commands/settings.ts";
 import type { SessionStore } from "../../core/ports/driven/session-store.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./statement.ts";
@@ -34,7 +34,7 @@ export function prepareAnswersWithoutWriting(
       const change = draft(session, at);
       const outcome = decideOpen(change, input, apps);
       if (outcome === "ok" && change.session !== session) return null;
-      const loaded = target.load && fateOf(outcome) !== "hidden" ? facts.load(session) : null;
+      const loaded = target.load && dispositionOf(outcome) !== "hidden" ? facts.load(session) : null;
       return { value: { outcome, session, created: false, events: [], loaded } };
     },
     "sessions.touch": (_at, used) => ({

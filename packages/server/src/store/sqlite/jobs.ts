@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { IDEMPOTENCY_KEPT_MS } from "../../core/decisions/chat.ts";
-import { decideGeneratedTitle } from "../../core/decisions/settings.ts";
+import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
+import { decideGeneratedTitle } from "../../core/commands/settings.ts";
 import type { JobStore } from "../../core/ports/driven/job-store.ts";
 import { appOf } from "../../core/session.ts";
 import type { TitleRow } from "../rows.ts";

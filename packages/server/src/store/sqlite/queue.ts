@@ -1,9 +1,9 @@
 // Turns that wait, and the leases of those that run.
 
 import type { DatabaseSync } from "node:sqlite";
-import { availableModel } from "../../core/decisions/available-model.ts";
-import { ranUnder } from "../../core/decisions/run-time.ts";
-import { decideClaim } from "../../core/decisions/turns.ts";
+import { availableModel } from "../../core/commands/available-model.ts";
+import { ranUnder } from "../../core/commands/run-time.ts";
+import { decideClaim } from "../../core/commands/turns.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import { providerOf } from "../../core/rig.ts";
 import { appOf } from "../../core/session.ts";

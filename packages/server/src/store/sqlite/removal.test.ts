@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DatabaseSync } from "node:sqlite";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
-import type { ChatOutcome } from "../../core/decisions/chat.ts";
+import type { ChatOutcome } from "../../core/commands/chat.ts";
 import {
   askOf,
   callOf,

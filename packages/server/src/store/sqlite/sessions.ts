@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { fateOf } from "../../core/decisions/fate.ts";
-import { decideModel, decideOpen, decideRename } from "../../core/decisions/settings.ts";
+import { dispositionOf } from "../../core/commands/disposition.ts";
+import { decideModel, decideOpen, decideRename } from "../../core/commands/settings.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import {
   MESSAGE_PORTION_BYTES,
@@ -30,7 +30,8 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
   );
   const existing = (id: string) => ({ id, birth: null, load: false });
   return {
-    open: (at, target, input, apps) => change(at, target, (draft) => decideOpen(draft, input, apps), fateOf),
+    open: (at, target, input, apps) =>
+      change(at, target, (draft) => decideOpen(draft, input, apps), dispositionOf),
     find: (at, id) => {
       const row = facts.sessionRow(id);
       return row === undefined ? null : { ...toSession(row), ...toSessionUse(row, at) };
@@ -38,8 +39,9 @@ export function prepareSessions(database: DatabaseSync, transaction: Transaction
     ...prepareVersions(database, transaction),
     ...prepareList(database),
     rename: (at, id, title, apps) =>
-      change(at, existing(id), (draft) => decideRename(draft, title, apps), fateOf),
-    setModel: (at, target, choice) => change(at, target, (draft) => decideModel(draft, choice), fateOf),
+      change(at, existing(id), (draft) => decideRename(draft, title, apps), dispositionOf),
+    setModel: (at, target, choice) =>
+      change(at, target, (draft) => decideModel(draft, choice), dispositionOf),
     remove: (_at, id, apps) => {
       const session = facts.sessionById(id);
       if (session === null) return null;

@@ -2,9 +2,9 @@
 // session has in common.
 
 import type { DatabaseSync } from "node:sqlite";
-import { SessionDraft } from "../../core/decisions/draft.ts";
-import type { Fate } from "../../core/decisions/fate.ts";
-import { turnThatWrites } from "../../core/decisions/turn-progress.ts";
+import { SessionDraft } from "../../core/commands/draft.ts";
+import type { Disposition } from "../../core/commands/disposition.ts";
+import { turnThatWrites } from "../../core/commands/turn-progress.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { Committed, SessionTarget, StoredSession } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionRecord } from "../../core/session.ts";
@@ -28,13 +28,13 @@ export interface Transaction {
   undone(): void;
   /**
    * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. The outcome
-   * is answered whatever its fate.
+   * is answered whatever its disposition.
    */
   change<Outcome>(
     at: number,
     target: SessionTarget,
     decide: (draft: SessionDraft) => Outcome,
-    fateOf?: (outcome: Outcome) => Fate,
+    dispositionOf?: (outcome: Outcome) => Disposition,
   ): Committed<Outcome> | null;
   /** Changes a session for a turn of it; `null`, with nothing changed, when that turn may no longer write. */
   changeForTurn(
@@ -75,16 +75,16 @@ export function prepareTransaction(database: DatabaseSync, isAlone = false): Tra
     draft,
     write,
     undone: () => keys.undone(),
-    change: (at, target, decide, fateOf = () => "kept") => {
+    change: (at, target, decide, dispositionOf = () => "commit") => {
       const { id, birth, load } = target;
       const before = facts.sessionById(id);
       const session = before ?? (birth === null ? null : newSession(keys.take(), id, birth, at));
       if (session === null) return null;
       const change = draft(session, at);
       const outcome = decide(change);
-      const fate = fateOf(outcome);
-      if (fate !== "kept") {
-        const loaded = load && before !== null && fate === "void" ? facts.load(before) : null;
+      const disposition = dispositionOf(outcome);
+      if (disposition !== "commit") {
+        const loaded = load && before !== null && disposition === "void" ? facts.load(before) : null;
         return { outcome, session, created: false, events: [], loaded };
       }
       write(before, change);

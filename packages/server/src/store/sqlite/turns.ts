@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
-import { decideWait } from "../../core/decisions/asking.ts";
-import { decideChat, fateOfChat } from "../../core/decisions/chat.ts";
-import { fateOf } from "../../core/decisions/fate.ts";
-import { decideInterrupt } from "../../core/decisions/interrupt.ts";
+import { decideWait } from "../../core/commands/asking.ts";
+import { decideChat, chatDisposition } from "../../core/commands/chat.ts";
+import { dispositionOf } from "../../core/commands/disposition.ts";
+import { decideInterrupt } from "../../core/commands/interrupt.ts";
 import {
   decideFailure,
   decideLastStep,
@@ -10,7 +10,7 @@ import {
   decideStepWithCalls,
   decideToolProgress,
   decideToolResult,
-} from "../../core/decisions/turn-progress.ts";
+} from "../../core/commands/turn-progress.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import type { StepRecord } from "../../core/turn.ts";
@@ -34,7 +34,7 @@ export function prepareTurns(database: DatabaseSync, transaction: Transaction): 
           const texts = [streamed, facts.checkpointed(openTurns, draft.session)];
           return decideInterrupt(draft, openTurns, texts, apps);
         },
-        fateOf,
+        dispositionOf,
       ),
     ...prepareQueue(database, transaction),
     history: prepareHistory(database, transaction),
@@ -67,7 +67,7 @@ function prepareChat(database: DatabaseSync, { facts, change }: Transaction): Sy
         const before = idempotency === null ? null : (previous.get(session.key, idempotency.key) ?? null);
         return decideChat(draft, { openTurns, waits, interrupted, previous: before }, input);
       },
-      fateOfChat,
+      chatDisposition,
     );
     if (committed === null) return null;
     const { outcome, session } = committed;

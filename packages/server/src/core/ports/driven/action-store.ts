@@ -1,7 +1,7 @@
 // Actions that wait for a person, in the store. One method is one transaction. They are asked with `TurnStore.stepWithCalls`.
 
 import type { ActionRecord } from "../../action.ts";
-import type { ActionAnswer, ActionOutcome } from "../../decisions/actions.ts";
+import type { ActionAnswer, ActionOutcome } from "../../commands/actions.ts";
 import type { Committed } from "./session-store.ts";
 
 /** An expiry has happened. */

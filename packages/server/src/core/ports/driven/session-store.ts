@@ -5,7 +5,7 @@
 import type { ActionRecord } from "../../action.ts";
 import type { JsonObject } from "../../json.ts";
 import type { MessageRecord } from "../../message.ts";
-import type { ModelChoice } from "../../decisions/settings.ts";
+import type { ModelChoice } from "../../commands/settings.ts";
 import type { NumberedEvent } from "../../session-event.ts";
 import type { SessionBirth, SessionRecord } from "../../session.ts";
 import type { SystemEventRecord } from "../../system-event.ts";
@@ -40,7 +40,7 @@ export interface Committed<Outcome> {
   readonly created: boolean;
   /** The events it appended, in order; a reader who has all before them applies them. */
   readonly events: readonly NumberedEvent[];
-  /** The session after the transaction, when `load` asked for it; never one of another App than was asked under (`core/decisions/fate.ts`). */
+  /** The session after the transaction, when `load` asked for it; never one of another App than was asked under (`core/commands/disposition.ts`). */
   readonly loaded: StoredSession | null;
 }
 

@@ -3,9 +3,9 @@
 // session was deleted, its lease has run out, or another owner has taken it over.
 
 import type { AskedAction } from "../../action.ts";
-import type { ChatInput, ChatOutcome } from "../../decisions/chat.ts";
-import type { PartialText } from "../../decisions/interrupt.ts";
-import type { ToolOutcomeInput } from "../../decisions/turn-progress.ts";
+import type { ChatInput, ChatOutcome } from "../../commands/chat.ts";
+import type { PartialText } from "../../commands/interrupt.ts";
+import type { ToolOutcomeInput } from "../../commands/turn-progress.ts";
 import type { JsonValue } from "../../json.ts";
 import type { MessageRecord, StepCall } from "../../message.ts";
 import type { StartedTurn, StepRecord, TurnFailure, TurnIdentity, TurnState } from "../../turn.ts";

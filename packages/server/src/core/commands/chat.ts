@@ -4,7 +4,7 @@ import type { OpenTurn, StartedTurn } from "../turn.ts";
 import { mergeUserState, userStateFits } from "../user-state.ts";
 import { useAvailableModel } from "./available-model.ts";
 import type { SessionDraft } from "./draft.ts";
-import { fateOf, type Fate } from "./fate.ts";
+import { dispositionOf, type Disposition } from "./disposition.ts";
 import { interruptOpenTurns, type PartialText } from "./interrupt.ts";
 import { enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
 
@@ -81,7 +81,7 @@ export type ChatOutcome =
   | { readonly kind: "replayed"; readonly turn: number }
   | { readonly kind: "rejected"; readonly reason: ChatRejection };
 
-/** A message arrives. A rejected one must leave no trace: `fateOfChat`. */
+/** A message arrives. A rejected one must leave no trace: `chatDisposition`. */
 export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInput): ChatOutcome {
   const { openTurns, interrupted, previous } = facts;
   // Before anything else, a replay too: what follows answers with the session, and the caller has shown a key for this App at most.
@@ -127,8 +127,8 @@ export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInp
   return { kind: "accepted", turn: open.turn.number, started, runnable, wantsTitle: draft.wantsTitle };
 }
 
-export function fateOfChat(outcome: ChatOutcome): Fate {
-  return outcome.kind === "rejected" ? fateOf(outcome.reason) : "kept";
+export function chatDisposition(outcome: ChatOutcome): Disposition {
+  return outcome.kind === "rejected" ? dispositionOf(outcome.reason) : "commit";
 }
 
 /** Binds the first wallet; a chat under another one goes on under the first, with a notice (contract section 4). */

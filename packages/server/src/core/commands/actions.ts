@@ -8,7 +8,7 @@ import { countsAs } from "../session.ts";
 import type { OpenTurn } from "../turn.ts";
 import { resumeTurn } from "./asking.ts";
 import type { SessionDraft } from "./draft.ts";
-import { fateOf, type Fate } from "./fate.ts";
+import { dispositionOf, type Disposition } from "./disposition.ts";
 import { decideToolResults, type ToolOutcomeInput } from "./turn-progress.ts";
 
 /** What a person says. */
@@ -43,7 +43,7 @@ const EXPECTED: Readonly<Record<ActionKind, string>> = {
 };
 
 /**
- * A person decides; `action` is `null` when the session has none of that id. Whether it leaves a trace: `fateOfAction`. `apps` as `countsAs` has
+ * A person decides; `action` is `null` when the session has none of that id. Whether it leaves a trace: `actionDisposition`. `apps` as `countsAs` has
  * them.
  */
 export function decideAction(
@@ -71,8 +71,8 @@ export function decideAction(
   return { kind: "decided", action: resolved, arrived };
 }
 
-export function fateOfAction({ kind }: ActionOutcome): Fate {
-  return kind === "decided" || kind === "expired" ? "kept" : fateOf(kind);
+export function actionDisposition({ kind }: ActionOutcome): Disposition {
+  return kind === "decided" || kind === "expired" ? "commit" : dispositionOf(kind);
 }
 
 /** Everything of the session that is due counts as denied. Answers how many turns wait for the service because of it. */
