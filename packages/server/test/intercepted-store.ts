@@ -3,7 +3,7 @@
 import { OutcomeUnknown } from "../src/core/errors.ts";
 import type { Store } from "../src/core/ports/driven/store.ts";
 
-/** Called before each call, as `sessions.open`. The call is made when the promise resolves, and fails as it rejects or throws. */
+/** Called before each call: with the kind of a command or selection, such as `chat`, or a method, such as `sessions.find`. The call is made when the promise resolves, and fails as it rejects or throws. */
 export type BeforeCall = (method: string, parameters: readonly unknown[]) => Promise<void> | undefined;
 
 export function interceptStore(store: Store, before: BeforeCall): Store {
@@ -11,19 +11,14 @@ export function interceptStore(store: Store, before: BeforeCall): Store {
     new Proxy(aggregate, {
       get: (target, key) => {
         const method = Reflect.get(target, key) as (...parameters: unknown[]) => Promise<unknown>;
-        return (...parameters: unknown[]): Promise<unknown> => {
-          try {
-            const held = before(`${name}.${String(key)}`, parameters);
-            return held === undefined
-              ? method(...parameters)
-              : held.then(async () => await method(...parameters));
-          } catch (error) {
-            return Promise.reject(error);
-          }
-        };
+        return (...parameters: unknown[]): Promise<unknown> =>
+          interceptedCall(before, `${name}.${String(key)}`, parameters, () => method(...parameters));
       },
     });
   return {
+    execute: (command) => interceptedCall(before, command.kind, [command], () => store.execute(command)),
+    executeEach: (selection) =>
+      interceptedCall(before, selection.kind, [selection], () => store.executeEach(selection)),
     sessions: intercept("sessions", store.sessions),
     turns: intercept("turns", store.turns),
     actions: intercept("actions", store.actions),
@@ -35,6 +30,20 @@ export function interceptStore(store: Store, before: BeforeCall): Store {
     probe: () => store.probe(),
     close: () => store.close(),
   };
+}
+
+function interceptedCall<Answer>(
+  before: BeforeCall,
+  name: string,
+  parameters: readonly unknown[],
+  call: () => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    const held = before(name, parameters);
+    return held === undefined ? call() : held.then(call);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 /** Lets the answer of the next call of a method be lost: what it asks for is committed, and whoever called hears that nobody knows. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DENIED, EXPIRED } from "../../../server/src/core/commands/actions.ts";
+import { DENIED, EXPIRED } from "../../../server/src/core/commands/asking.ts";
 import { lookOf, progressText } from "./tool-words.ts";
 
 it.each<[unknown, string]>([

@@ -2,7 +2,7 @@
 
 import type { Action } from "@colloquy/protocol";
 import { toWireAction } from "../core/action.ts";
-import type { ActionAnswer, ActionOutcome } from "../core/commands/actions.ts";
+import type { ActionAnswer, ActionOutcome } from "../core/commands/resolve-action.ts";
 import { Conflict, InvalidRequest, NotFound, ServiceError } from "../core/errors.ts";
 import type { ActionStore } from "../core/ports/driven/action-store.ts";
 import type { ActionService, AdmitNewSession } from "../core/ports/driving/services.ts";

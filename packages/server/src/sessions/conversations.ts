@@ -1,7 +1,7 @@
 // The use cases of one conversation: chat, state, interrupt, and making a session exist.
 
 import type { ChatOutcome } from "../core/commands/chat.ts";
-import type { PartialText } from "../core/commands/interrupt.ts";
+import type { PartialText } from "../core/commands/command.ts";
 import { AppGone } from "../core/errors.ts";
 import type { AppCatalog, AppDefinition } from "../core/ports/driven/apps.ts";
 import type {

@@ -1,7 +1,7 @@
 // Titles, generated from a session's first message beside its turn. The job is in the store since the chat's own transaction, so that
 // a crash costs a title some seconds, not for good.
 
-import { TITLE_LEASE_MS } from "../core/commands/settings.ts";
+import { TITLE_LEASE_MS } from "../core/commands/finish-title.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
 import type { JobStore, TitleJob } from "../core/ports/driven/job-store.ts";

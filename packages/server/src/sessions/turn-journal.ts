@@ -2,7 +2,7 @@
 // other commit; its text is shown at once and checkpointed soon after.
 
 import type { AskedAction } from "../core/action.ts";
-import type { ToolOutcomeInput } from "../core/commands/turn-progress.ts";
+import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import { ServiceError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
 import { joinStepText, type StepCall } from "../core/message.ts";

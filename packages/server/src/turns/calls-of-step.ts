@@ -1,4 +1,4 @@
-import { TOO_MANY_CALLS } from "../core/commands/turn-progress.ts";
+import { TOO_MANY_CALLS } from "../core/commands/step-with-calls.ts";
 import type { StepCall } from "../core/message.ts";
 import type { TurnTools } from "../core/ports/driven/tool.ts";
 import type { ModelStep } from "./model-step.ts";

@@ -2,7 +2,7 @@
 // that the turn may no longer write (interrupted, deleted, taken over) and must stop silently.
 
 import type { AskedAction } from "../core/action.ts";
-import type { ToolOutcomeInput } from "../core/commands/turn-progress.ts";
+import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { StepCall } from "../core/message.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { run, until } from "../../test/run-trial.ts";
-import { TOO_MANY_CALLS } from "../core/commands/turn-progress.ts";
+import { TOO_MANY_CALLS } from "../core/commands/step-with-calls.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
 import { MAX_CALLS } from "../core/turn.ts";

@@ -1,4 +1,4 @@
-import type { ToolOutcomeInput } from "../core/commands/turn-progress.ts";
+import type { ToolOutcomeInput } from "../core/commands/tool-calls.ts";
 import type { JsonValue } from "../core/json.ts";
 import { needsIntent, type StepCall, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";

@@ -4,7 +4,9 @@
 import type { MessageRecord } from "../../src/core/message.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
 import type { OpenTurn, TurnRecord } from "../../src/core/turn.ts";
+import type { StoredFacts } from "../../src/core/commands/command.ts";
 import type { SessionDraft } from "../../src/core/commands/draft.ts";
+import type { SessionCommand } from "../../src/core/commands/index.ts";
 import { UNIT_MS } from "./owner-clock.ts";
 import type { ServiceCode } from "./service-code.ts";
 import { packDatabase } from "./state-text.ts";
@@ -35,6 +37,8 @@ export interface Decided {
 /** Any number that is high enough for older ones. */
 const EPOCH = 100;
 const MODEL = "demo/assistant";
+const SESSION = "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111";
+const EXISTING = { session: SESSION, birth: null, load: false };
 
 export class DatabaseDecisions {
   readonly #code: ServiceCode;
@@ -51,42 +55,53 @@ export class DatabaseDecisions {
   claim(database: Database, owner: Owner): Decided {
     if (!database.runnable) return { database, isRaised: false, isTaken: false };
     return this.#once(`claim ${owner}`, database, (draft, open) => {
-      const claim = { owner, agentMessageId: "agent" };
-      return this.#code.decideClaim(draft, [open], open, claim, [MODEL]) !== null;
+      const claim = {
+        turn: 1,
+        owner,
+        agentMessageId: "agent",
+        fullProviders: [],
+        models: { default: [MODEL] },
+      };
+      const command = { kind: "claimTurn", target: EXISTING, input: claim } as const;
+      return this.#decide(command, database, draft, open)?.outcome !== null;
     });
   }
 
   interrupt(database: Database): Decided {
     return this.#once("interrupt", database, (draft, open) => {
-      this.#code.decideInterrupt(draft, [open], [null]);
-      return true;
+      const command = { kind: "interrupt", target: EXISTING, input: { streamed: null } } as const;
+      return this.#decide(command, database, draft, open) !== null;
     });
   }
 
   /** A write of the turn, under the session's epoch or an old one. */
   write(database: Database, kind: WriteKind, isOld: boolean): Decided {
     return this.#once(`${kind} ${isOld}`, database, (draft, open) => {
-      const { turnThatWrites, decideLastStep, decideStepWithCalls, NO_USAGE } = this.#code;
-      const { session } = draft;
-      const open_ = database.turn === "ended" ? [] : [open];
-      const identity = {
-        sessionId: session.id,
-        sessionKey: session.key,
-        turn: 1,
-        epoch: isOld ? EPOCH - 1 : EPOCH,
-      };
-      const { lease } = database;
-      const held = lease === null ? null : { takenAt: null, expiresAt: draft.at + lease.left };
-      const writes = turnThatWrites(session, open_, identity, { lease: held, at: draft.at });
-      if (writes === null) return false;
+      const { id: sessionId, key: sessionKey } = draft.session;
+      const target = { turn: { sessionId, sessionKey, turn: 1, epoch: isOld ? EPOCH - 1 : EPOCH } };
       const number = kind === "step" ? 1 : 2;
       // The primary key of a turn's steps.
       if (number <= database.steps) return false;
-      const step = { number, text: "", parts: [], usage: NO_USAGE, finishReason: "stop" };
-      if (kind === "step") decideStepWithCalls(draft, writes, step, [], []);
-      else decideLastStep(draft, open_, writes, step);
-      return true;
+      const step = { number, text: "", parts: [], usage: this.#code.NO_USAGE, finishReason: "stop" };
+      const command =
+        kind === "step"
+          ? ({ kind: "stepWithCalls", target, input: { step, calls: [], asked: [] } } as const)
+          : ({ kind: "complete", target, input: { step } } as const);
+      return this.#decide(command, database, draft, open) !== null;
     });
+  }
+
+  #decide(command: SessionCommand, { turn, lease }: Database, draft: SessionDraft, open: OpenTurn) {
+    const openTurns = turn === "ended" ? [] : [open];
+    const facts: StoredFacts = {
+      turnCount: () => ({ openTurns: openTurns.length, waits: false }),
+      openTurns: () => openTurns,
+      checkpointed: () => null,
+      idempotencyKey: () => null,
+      action: () => null,
+      lease: () => (lease === null ? null : { takenAt: null, expiresAt: draft.at + lease.left }),
+    };
+    return this.#code.decideCommand(command, draft, facts, draft.at);
   }
 
   /** The same question to the same database is decided once. */
@@ -110,12 +125,7 @@ export class DatabaseDecisions {
   }
 
   #session(database: Database): SessionRecord {
-    const born = this.#code.newSession(
-      7,
-      "8f14e45f-ceea-467f-a0e6-b6f3c6a7d111",
-      { life: "a", model: MODEL },
-      0,
-    );
+    const born = this.#code.newSession(7, SESSION, { life: "a", model: MODEL }, 0);
     const status = database.turn === "ended" ? "idle" : "processing";
     return { ...born, status, messageCount: 2, turnCount: 1, epoch: EPOCH };
   }

@@ -47,7 +47,7 @@ describe("the protocol of leases and epochs", { timeout: 180_000 }, () => {
 describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
   it("writes whose epoch nobody checks", async () => {
     const { broken } = await explorePlanted({
-      file: "core/commands/turn-progress.ts",
+      file: "core/commands/fence.ts",
       text: "if (session.key !== identity.sessionKey || session.epoch !== identity.epoch) return null;",
       by: "if (session.key !== identity.sessionKey) return null;",
     });
@@ -57,7 +57,7 @@ describe("a fault that is planted is found:", { timeout: 180_000 }, () => {
 
   it("writes whose lease nobody checks", async () => {
     const { broken } = await explorePlanted({
-      file: "core/commands/turn-progress.ts",
+      file: "core/commands/fence.ts",
       text: "lease === null || lease.expiresAt <= at ? null",
       by: "lease === null ? null",
     });

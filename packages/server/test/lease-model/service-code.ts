@@ -2,10 +2,8 @@
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type * as decideCommand from "../../src/core/commands/decide-command.ts";
 import type * as draft from "../../src/core/commands/draft.ts";
-import type * as interrupt from "../../src/core/commands/interrupt.ts";
-import type * as turnProgress from "../../src/core/commands/turn-progress.ts";
-import type * as turns from "../../src/core/commands/turns.ts";
 import type * as session from "../../src/core/session.ts";
 import type * as turn from "../../src/core/turn.ts";
 import type * as dispatcher from "../../src/turns/dispatcher.ts";
@@ -13,10 +11,8 @@ import type * as leases from "../../src/turns/leases.ts";
 import type * as runningTurns from "../../src/turns/running-turns.ts";
 
 interface Modules {
+  readonly "core/commands/decide-command.ts": typeof decideCommand;
   readonly "core/commands/draft.ts": typeof draft;
-  readonly "core/commands/interrupt.ts": typeof interrupt;
-  readonly "core/commands/turn-progress.ts": typeof turnProgress;
-  readonly "core/commands/turns.ts": typeof turns;
   readonly "core/session.ts": typeof session;
   readonly "core/turn.ts": typeof turn;
   readonly "turns/dispatcher.ts": typeof dispatcher;
@@ -31,10 +27,8 @@ export async function loadServiceCode(sources: string) {
   const load = async <Name extends keyof Modules>(name: Name): Promise<Modules[Name]> =>
     (await import(pathToFileURL(join(sources, name)).href)) as Modules[Name];
   return {
+    ...(await load("core/commands/decide-command.ts")),
     ...(await load("core/commands/draft.ts")),
-    ...(await load("core/commands/interrupt.ts")),
-    ...(await load("core/commands/turn-progress.ts")),
-    ...(await load("core/commands/turns.ts")),
     ...(await load("core/session.ts")),
     ...(await load("core/turn.ts")),
     ...(await load("turns/dispatcher.ts")),

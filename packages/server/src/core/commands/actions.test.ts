@@ -3,9 +3,8 @@ import type { ActionKind, ActionRequest, AskedAction } from "../action.ts";
 import type { JsonValue } from "../json.ts";
 import { openCalls } from "../message.ts";
 import type { StartedTurn } from "../turn.ts";
-import { DENIED, EXPIRED } from "./actions.ts";
+import { DENIED, EXPIRED } from "./asking.ts";
 import { call, DecidedSession } from "./decided-session.suite.ts";
-import { decideStarts, decideToolResult } from "./turn-progress.ts";
 
 const VALID_MS = 600_000;
 const TO = "0x52908400098527886E0F7030069857D2E4169EE7";
@@ -111,7 +110,7 @@ describe("waiting", () => {
     const turn = one.start("one");
     one.callTools(turn, "", [call("a"), call("b")], [ask("a")]);
     expect(one.decide("action-a", "deny")).toMatchObject({ kind: "decided", arrived: 0 });
-    one.write(turn, (draft, open) => void decideToolResult(draft, open, outcomeOf("b")));
+    one.result(turn, outcomeOf("b"));
     expect(one.wait(turn)).toBe("runnable");
     expect(one.claim()).toMatchObject({ attempt: 1, openCalls: [] });
   });
@@ -172,7 +171,7 @@ describe("an approval", () => {
     const again = one.claim()!;
     expect(again.openCalls).toMatchObject([{ id: "a", arguments: { x: 1 }, phase: "approved" }]);
     expect(again.attempt).toBe(1);
-    one.write(again, (draft, open) => void decideStarts(draft, open, ["a"]));
+    one.startCalls(again, ["a"]);
     // The crash comes after the call has started, so nobody knows what it has done.
     one.loseOwner();
     expect(one.claim()?.openCalls).toEqual([]);

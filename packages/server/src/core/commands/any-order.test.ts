@@ -6,7 +6,6 @@ import { toPendingAction } from "../action.ts";
 import { needsIntent, openCalls } from "../message.ts";
 import type { StartedTurn } from "../turn.ts";
 import { call, DecidedSession } from "./decided-session.suite.ts";
-import { decideStarts, decideToolResult } from "./turn-progress.ts";
 
 const COMMANDS = [
   "chat",
@@ -113,7 +112,7 @@ class Run {
   #startNext(turn: StartedTurn): boolean {
     const next = this.#openCalls().find(needsIntent);
     if (next === undefined) return false;
-    this.one.write(turn, (draft, open) => void decideStarts(draft, open, [next.id]));
+    this.one.startCalls(turn, [next.id]);
     this.#begin(next.id);
     return true;
   }
@@ -127,7 +126,7 @@ class Run {
 
   #end(turn: StartedTurn, callId: string): void {
     const outcome = { callId, output: 1, isError: false, durationMs: 1 };
-    this.one.write(turn, (draft, open) => void decideToolResult(draft, open, outcome));
+    this.one.result(turn, outcome);
   }
 
   /** Three calls, two of which ask. */

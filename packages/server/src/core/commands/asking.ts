@@ -1,12 +1,19 @@
-// How a turn asks a person: with the step that made the call, and then by giving up its place until it is answered.
+// Turns that ask a person: with the step that made the call, then by waiting without a slot until all their actions are resolved.
 
-import { actionNotice, toPendingAction, type AskedAction } from "../action.ts";
-import type { ToolCallRecord } from "../message.ts";
-import type { Lease, OpenTurn, TurnRecord } from "../turn.ts";
+import { actionNotice, toPendingAction, type ActionRecord, type AskedAction } from "../action.ts";
+import type { JsonValue } from "../json.ts";
+import type { MessageRecord, ToolCallRecord } from "../message.ts";
+import type { OpenTurn, TurnRecord } from "../turn.ts";
 import type { SessionDraft } from "./draft.ts";
-import { ranUnder } from "./run-time.ts";
+import type { ToolOutcomeInput } from "./tool-calls.ts";
 
-/** Stores what calls of a step ask, and tells everybody. */
+/** What the model reads as the result of a call that was not allowed. */
+export const DENIED = "The user denied this call.";
+export const EXPIRED = "The user did not answer in time, so this call was not made.";
+
+export type AskingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
+
+/** Stores the actions of a step's calls and announces them. */
 export function askPerson(
   draft: SessionDraft,
   turn: number,
@@ -38,39 +45,45 @@ export function askPerson(
   }
 }
 
-/**
- * All that can run has run: the turn gives up its place and lease until nobody is asked any more. Where that is so already, it may be
- * claimed at once. Its attempts count from zero, because it did not crash; the time that it ran goes on counting. `lease` is the one that
- * it runs under.
- */
-export function decideWait(
-  draft: SessionDraft,
-  open: OpenTurn,
-  openTurns: readonly OpenTurn[],
-  lease: Lease | null,
-): "waits" | "runnable" {
-  const waits = open.actions.length > 0;
-  draft.raiseEpoch();
-  draft.lease = { kind: "released" };
-  draft.changeTurn({
-    ...open.turn,
-    state: waits ? "waiting" : "running",
-    runnable: !waits,
-    attempts: 0,
-    ranMs: open.turn.ranMs + ranUnder(lease, draft.at),
-  });
-  if (waits) moveQueue(draft, open.turn, openTurns, { behindWaiting: true });
-  return waits ? "waits" : "runnable";
+export function isDue(action: ActionRecord, at: number): boolean {
+  return at >= action.expiresAt;
 }
 
-/** Nobody is asked any more by a turn that waited: it may be claimed. Answers how many turns wait for the service that did not before. */
-export function resumeTurn(draft: SessionDraft, turn: TurnRecord, openTurns: readonly OpenTurn[]): number {
+export function withMessage(open: OpenTurn): AskingTurn {
+  if (open.agentMessage === null) throw new Error(`Turn ${open.turn.number} asks, but has no agent message`);
+  return { ...open, agentMessage: open.agentMessage };
+}
+
+/** Returns the result that a resolved action gives its call. */
+export function outcomeOf(draft: SessionDraft, action: ActionRecord): ToolOutcomeInput {
+  const durationMs = Math.max(0, draft.at - action.createdAt);
+  return { callId: action.callId, ...resultOf(action), durationMs };
+}
+
+function resultOf({ status, result }: ActionRecord): {
+  readonly output: JsonValue;
+  readonly isError: boolean;
+} {
+  if (status === "approved") return { output: result, isError: false };
+  return { output: status === "denied" ? DENIED : EXPIRED, isError: true };
+}
+
+/**
+ * Makes a waiting turn claimable once all its actions are resolved. A turn that still runs other calls continues by itself when they end.
+ * Returns how many turns can be claimed now, or wait for one that can, and could not before.
+ */
+export function goOn(
+  draft: SessionDraft,
+  { turn, actions }: AskingTurn,
+  openTurns: readonly OpenTurn[],
+): number {
+  if (turn.state !== "waiting" || actions.length > 0) return 0;
   draft.changeTurn({ ...turn, state: "running", runnable: true });
   return 1 + moveQueue(draft, turn, openTurns, { behindWaiting: false });
 }
 
-/** What is queued stands behind a turn that waits for a person, or does so no more. Answers how many turns that are. */
-function moveQueue(
+/** Marks the turns behind `first`, depending on whether it waits for a person. Returns their number. */
+export function moveQueue(
   draft: SessionDraft,
   first: TurnRecord,
   openTurns: readonly OpenTurn[],

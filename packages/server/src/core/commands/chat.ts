@@ -1,12 +1,13 @@
 import type { JsonObject } from "../json.ts";
 import { providerOf } from "../rig.ts";
-import type { OpenTurn, StartedTurn } from "../turn.ts";
-import { mergeUserState, userStateFits } from "../user-state.ts";
+import type { StartedTurn } from "../turn.ts";
 import { useAvailableModel } from "./available-model.ts";
+import { define, type PartialText } from "./command.ts";
+import { dispositionOf } from "./disposition.ts";
 import type { SessionDraft } from "./draft.ts";
-import { dispositionOf, type Disposition } from "./disposition.ts";
-import { interruptOpenTurns, type PartialText } from "./interrupt.ts";
+import { interruptOpenTurns } from "./interrupt.ts";
 import { enqueueTurn, startTurn, type TurnClaim } from "./turns.ts";
+import { applyUserState } from "./user-state.ts";
 
 /** What a chat does when the session is working (contract section 3). */
 export type OnBusy = "enqueue" | "reject" | "interrupt";
@@ -41,21 +42,6 @@ export interface IdempotencyKey {
   readonly digest: string;
 }
 
-/** What the store has beside the session itself when a chat arrives. */
-export interface ChatFacts {
-  /** How many turns of the session have not ended. */
-  readonly openTurns: number;
-  /** Whether one of them waits for a person. */
-  readonly waits: boolean;
-  /** Those turns, and the text of the running one as it was checkpointed last; needed where the chat interrupts them, else `null`. */
-  readonly interrupted: {
-    readonly openTurns: readonly OpenTurn[];
-    readonly checkpointed: PartialText | null;
-  } | null;
-  /** The chat that used the same idempotency key in this session before; its time in milliseconds. */
-  readonly previous: { readonly digest: string; readonly turn: number; readonly at: number } | null;
-}
-
 /** How long an idempotency key is remembered (contract section 3): 24 hours, in milliseconds. */
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000;
 
@@ -81,54 +67,65 @@ export type ChatOutcome =
   | { readonly kind: "replayed"; readonly turn: number }
   | { readonly kind: "rejected"; readonly reason: ChatRejection };
 
-/** A message arrives. A rejected one must leave no trace: `chatDisposition`. */
-export function decideChat(draft: SessionDraft, facts: ChatFacts, input: ChatInput): ChatOutcome {
-  const { openTurns, interrupted, previous } = facts;
-  // Before anything else, a replay too: what follows answers with the session, and the caller has shown a key for this App at most.
-  if (draft.session.app !== null && draft.session.app !== input.app) return rejected("app_mismatch");
-  if (previous !== null && previous.at > draft.at - IDEMPOTENCY_KEPT_MS) {
-    return previous.digest === input.idempotency?.digest
-      ? { kind: "replayed", turn: previous.turn }
-      : rejected("idempotency_key_reused");
-  }
-  const { messageBytes } = draft.session;
-  if (messageBytes !== null && messageBytes + Buffer.byteLength(input.text) > input.maxMessageBytes) {
-    return rejected("session_full");
-  }
-  if (openTurns > 0 && input.onBusy === "reject") return rejected("session_busy");
-  const ahead = input.onBusy === "interrupt" ? 0 : openTurns;
-  if (ahead > input.maxQueued) return rejected("queue_full");
+/** Adds a message with its turn, which starts at once if the process has claimed it. */
+export const chat = define({
+  target: "session",
+  needs: ({ onBusy, idempotency, claim }: ChatInput) => {
+    const interrupts = onBusy === "interrupt";
+    return {
+      turnCount: true,
+      openTurns: interrupts,
+      checkpointed: interrupts,
+      idempotencyKey: idempotency?.key ?? null,
+      epochs: (interrupts ? 1 : 0) + (claim === null ? 0 : 1),
+    };
+  },
+  decide: (draft, facts, input): ChatOutcome => {
+    // First of all, also for a replay: every other answer shows the session, and the caller may have shown a key for this App only.
+    if (draft.session.app !== null && draft.session.app !== input.app) return rejected("app_mismatch");
+    const previous = facts.idempotencyKey();
+    if (previous !== null && previous.at > draft.at - IDEMPOTENCY_KEPT_MS) {
+      return previous.digest === input.idempotency?.digest
+        ? { kind: "replayed", turn: previous.turn }
+        : rejected("idempotency_key_reused");
+    }
+    const { messageBytes } = draft.session;
+    if (messageBytes !== null && messageBytes + Buffer.byteLength(input.text) > input.maxMessageBytes) {
+      return rejected("session_full");
+    }
+    const { openTurns, waits } = facts.turnCount();
+    if (openTurns > 0 && input.onBusy === "reject") return rejected("session_busy");
+    const ahead = input.onBusy === "interrupt" ? 0 : openTurns;
+    if (ahead > input.maxQueued) return rejected("queue_full");
 
-  if (draft.session.app === null) bindApp(draft, input.app);
-  if (ahead < openTurns) {
-    if (interrupted === null) throw new Error("A chat that interrupts needs the turns that it ends");
-    interruptOpenTurns(draft, interrupted.openTurns, [input.streamed, interrupted.checkpointed]);
-  }
-  bindWallet(draft, input.publicKey);
-  useAvailableModel(draft, input.models);
-  if (input.userState !== null && applyUserState(draft, input.userState) === "too_large") {
-    return rejected("user_state_too_large");
-  }
+    if (draft.session.app === null) bindApp(draft, input.app);
+    if (ahead < openTurns) {
+      interruptOpenTurns(draft, facts.openTurns(), [input.streamed, facts.checkpointed()]);
+    }
+    bindWallet(draft, input.publicKey);
+    useAvailableModel(draft, input.models);
+    if (input.userState !== null && applyUserState(draft, input.userState) === "too_large") {
+      return rejected("user_state_too_large");
+    }
+    return accept(draft, input, ahead, waits);
+  },
+  disposition: (outcome) => (outcome.kind === "rejected" ? dispositionOf(outcome.reason) : "commit"),
+});
 
+/** Adds the message and its turn behind `ahead` others. */
+function accept(draft: SessionDraft, input: ChatInput, ahead: number, waits: boolean): ChatOutcome {
   const isFirst = draft.session.messageCount === 0;
   const mayStart = ahead === 0 && !input.fullProviders.includes(providerOf(draft.session.model));
   const claim = mayStart ? input.claim : null;
   const message = { id: input.messageId, text: input.text, clientId: input.clientId };
-  const place = {
-    isFirst: ahead === 0,
-    startsNow: claim !== null,
-    behindWaiting: ahead > 0 && facts.waits,
-  };
+  const place = { isFirst: ahead === 0, startsNow: claim !== null, behindWaiting: ahead > 0 && waits };
   const open = enqueueTurn(draft, message, place);
   const started = claim === null ? null : startTurn(draft, open, claim);
   draft.moveStatus("chat");
   draft.wantsTitle = isFirst && draft.session.titleSource === "placeholder";
+  if (input.idempotency !== null) draft.rememberKey(input.idempotency, open.turn.number);
   const runnable = started === null && open.turn.runnable;
   return { kind: "accepted", turn: open.turn.number, started, runnable, wantsTitle: draft.wantsTitle };
-}
-
-export function chatDisposition(outcome: ChatOutcome): Disposition {
-  return outcome.kind === "rejected" ? dispositionOf(outcome.reason) : "commit";
 }
 
 /** Binds the first wallet; a chat under another one goes on under the first, with a notice (contract section 4). */
@@ -150,16 +147,6 @@ function bindApp(draft: SessionDraft, app: string): void {
   const { modelApp } = draft.session;
   draft.update({ app });
   if (modelApp !== null && modelApp !== app) draft.update({ modelChosen: false, utilityModel: null });
-}
-
-/** Merges and announces user state. Answers `too_large` when the result is beyond the limits; the draft is then void. */
-export function applyUserState(draft: SessionDraft, patch: JsonObject): "ok" | "too_large" {
-  const merged = mergeUserState(draft.session.userState, patch);
-  if (merged === draft.session.userState) return "ok";
-  if (merged !== null && !userStateFits(merged)) return "too_large";
-  draft.update({ userState: merged });
-  draft.announceState();
-  return "ok";
 }
 
 function rejected(reason: ChatRejection): ChatOutcome {

@@ -1,11 +1,11 @@
-// One session in a few variables, for tests of decisions: what an adapter does around them, without a store.
+// One session in a few variables, for tests of commands: what a store does around a decision, without a database.
 
 import { randomUUID } from "node:crypto";
 import type { ActionRecord, AskedAction } from "../action.ts";
 import type { JsonValue } from "../json.ts";
 import { toWireMessage, type MessageRecord, type ToolCallRecord } from "../message.ts";
 import type { NumberedEvent } from "../session-event.ts";
-import { newSession, type SessionRecord } from "../session.ts";
+import { appOf, newSession, type SessionRecord } from "../session.ts";
 import {
   LEASE_MS,
   NO_USAGE,
@@ -13,17 +13,18 @@ import {
   type OpenTurn,
   type StartedTurn,
   type StepRecord,
+  type TurnIdentity,
   type TurnRecord,
 } from "../turn.ts";
-import { decideAction, decideExpiry, type ActionAnswer, type ActionOutcome } from "./actions.ts";
-import { decideWait } from "./asking.ts";
-import { decideChat, type ChatFacts, type ChatInput, type ChatOutcome } from "./chat.ts";
-import { SessionDraft } from "./draft.ts";
-import { decideInterrupt, type PartialText } from "./interrupt.ts";
+import type { ChatInput, ChatOutcome } from "./chat.ts";
+import type { PartialText, StoredFacts } from "./command.ts";
+import { decideCommand } from "./decide-command.ts";
+import { SessionDraft, type UsedKey } from "./draft.ts";
+import type { CommandKind, InputOf, OutcomeOf, SessionCommand } from "./index.ts";
 import { plainChat } from "./plain-chat.suite.ts";
+import type { ActionAnswer, ActionOutcome } from "./resolve-action.ts";
 import { ranUnder } from "./run-time.ts";
-import { decideFailure, decideLastStep, decideStepWithCalls, turnThatWrites } from "./turn-progress.ts";
-import { decideClaim } from "./turns.ts";
+import type { ToolOutcomeInput } from "./tool-calls.ts";
 
 export const RIGS = ["demo/assistant", "other/model"] as const;
 /** The time of the first decision, in milliseconds since the epoch; each takes one more. */
@@ -45,6 +46,8 @@ export class DecidedSession {
   owner: string | null = null;
   lease: Lease | null = null;
   at = START;
+  #checkpointed: PartialText | null = null;
+  #previous: UsedKey | null = null;
   #epoch = 0;
 
   get openTurns(): readonly OpenTurn[] {
@@ -72,33 +75,38 @@ export class DecidedSession {
     return this.last.events.flatMap(({ event }) => (event.type === "system_notice" ? [event.code] : []));
   }
 
-  /** Decides, and keeps what the draft holds unless `isRejected`. */
-  change<Outcome>(
-    decide: (draft: SessionDraft) => Outcome,
-    isRejected: (outcome: Outcome) => boolean = () => false,
-  ): Outcome {
-    this.at += 1;
-    const draft = new SessionDraft(this.session, this.at, () => (this.#epoch += 1));
+  /** Changes the session without a command. */
+  change<Outcome>(decide: (draft: SessionDraft) => Outcome): Outcome {
+    const draft = this.#draft();
     const outcome = decide(draft);
-    this.last = draft;
-    if (!isRejected(outcome)) this.#keep(draft);
+    this.#keep(draft);
     return outcome;
   }
 
-  chat(text: string, input: Partial<ChatInput> = {}, facts: Partial<ChatFacts> = {}): ChatOutcome {
-    const whole: ChatInput = {
+  /** Runs a command of the session, and keeps what its draft holds if it is committed. */
+  run<K extends CommandKind>(kind: K, input: InputOf<K>): OutcomeOf<K> {
+    const target = { session: this.session.id, birth: null, load: false };
+    const outcome: unknown = this.#execute(kind, target, input);
+    return outcome as OutcomeOf<K>;
+  }
+
+  /** Runs a command of a turn; `null` if the turn may no longer write. */
+  write<K extends CommandKind>(turn: TurnIdentity, kind: K, input: InputOf<K>): OutcomeOf<K> | null {
+    return this.#execute(kind, { turn }, input);
+  }
+
+  /** `previous` is what the chat finds under its idempotency key. */
+  chat(
+    text: string,
+    input: Partial<ChatInput> = {},
+    { previous = null }: { readonly previous?: UsedKey | null } = {},
+  ): ChatOutcome {
+    this.#previous = previous;
+    return this.run("chat", {
       ...plainChat(text, RIGS),
       claim: { owner: "me", agentMessageId: randomUUID() },
       ...input,
-    };
-    const { openTurns } = this;
-    const waits = openTurns.some(({ turn }) => turn.state === "waiting");
-    const interrupted = { openTurns, checkpointed: null };
-    const all = { openTurns: openTurns.length, waits, interrupted, previous: null, ...facts };
-    return this.change(
-      (draft) => decideChat(draft, all, whole),
-      ({ kind }) => kind === "rejected",
-    );
+    });
   }
 
   /** A chat whose turn starts at once. */
@@ -110,12 +118,17 @@ export class DecidedSession {
 
   /** Claims the turn that is runnable. */
   claim(): StartedTurn | null {
-    const { openTurns } = this;
-    const open = openTurns.find(({ turn }) => turn.runnable);
+    const open = this.openTurns.find(({ turn }) => turn.runnable);
     if (open === undefined) throw new Error("No turn is runnable");
-    return this.change((draft) =>
-      decideClaim(draft, openTurns, open, { owner: "me", agentMessageId: randomUUID() }, RIGS),
-    );
+    const started = this.run("claimTurn", {
+      turn: open.turn.number,
+      owner: "me",
+      agentMessageId: randomUUID(),
+      fullProviders: [],
+      models: { [appOf(this.session)]: RIGS },
+    });
+    if (started === "skipped") throw new Error("The turn was not claimed");
+    return started;
   }
 
   /** The lease of the running turn has run out, as a store's sweep finds. */
@@ -128,20 +141,15 @@ export class DecidedSession {
     );
   }
 
-  interrupt(...texts: readonly (PartialText | null)[]): void {
-    this.change((draft) => decideInterrupt(draft, this.openTurns, texts));
+  finishTitle(title: string): void {
+    const target = { session: this.session.id, incarnation: this.session.life };
+    this.#execute("finishTitle", target, { title });
   }
 
-  /** What the running turn writes; `false` when it may not write any more. */
-  write(
-    turn: StartedTurn,
-    decide: (draft: SessionDraft, open: OpenTurn & { agentMessage: MessageRecord }) => void,
-  ): boolean {
-    return this.change((draft) => {
-      const open = turnThatWrites(draft.session, this.openTurns, turn, { lease: this.lease, at: draft.at });
-      if (open !== null) decide(draft, open);
-      return open !== null;
-    });
+  interrupt(streamed: PartialText | null = null, checkpointed: PartialText | null = null): void {
+    this.#checkpointed = checkpointed;
+    this.run("interrupt", { streamed });
+    this.#checkpointed = null;
   }
 
   /** A step with calls, some of which ask. */
@@ -151,45 +159,45 @@ export class DecidedSession {
     calls: readonly ToolCallRecord[],
     asked: readonly AskedAction[] = [],
   ): boolean {
-    return this.write(
-      turn,
-      (draft, open) => void decideStepWithCalls(draft, open, step(open.turn.steps + 1, text), calls, asked),
-    );
+    const number = (this.openTurns[0]?.turn.steps ?? 0) + 1;
+    return this.write(turn, "stepWithCalls", { step: step(number, text), calls, asked }) !== null;
   }
 
   /** The turn has nothing left to run but waits; `null` when it may not write any more. */
   wait(turn: StartedTurn): "waits" | "runnable" | null {
-    return this.change((draft) => {
-      const open = turnThatWrites(draft.session, this.openTurns, turn, { lease: this.lease, at: draft.at });
-      return open === null ? null : decideWait(draft, open, this.openTurns, this.lease);
-    });
+    return this.write(turn, "wait", null);
+  }
+
+  startCalls(turn: StartedTurn, callIds: readonly string[]): boolean {
+    return this.write(turn, "startCalls", { callIds }) !== null;
+  }
+
+  result(turn: StartedTurn, outcome: ToolOutcomeInput, starts: readonly string[] = []): boolean {
+    return this.write(turn, "toolResult", { outcome, starts }) !== null;
   }
 
   /** A person decides. */
-  decide(id: string, decision: ActionAnswer["decision"], result: JsonValue = null): ActionOutcome {
-    const action = this.actions.find((action) => action.id === id) ?? null;
-    return this.change(
-      (draft) => decideAction(draft, this.openTurns, action, { decision, result }),
-      ({ kind }) => kind !== "decided" && kind !== "expired",
-    );
+  decide(action: string, decision: ActionAnswer["decision"], result: JsonValue = null): ActionOutcome {
+    const outcome = this.run("resolveAction", { action, decision, result });
+    if (outcome === "other_app") throw new Error("No App was named");
+    return outcome;
   }
 
   /** So much time passes, and what is due then counts as denied. */
   expire(ms: number): number {
     this.at += ms;
-    return this.change((draft) => decideExpiry(draft, this.openTurns));
+    const outcome = this.run("expireActions", null);
+    return outcome === "skipped" ? 0 : outcome.arrived;
   }
 
   complete(turn: StartedTurn, text: string, finishReason = "stop"): boolean {
-    return this.write(turn, (draft, open) =>
-      decideLastStep(draft, this.openTurns, open, { ...step(open.turn.steps + 1, text), finishReason }),
-    );
+    const number = (this.openTurns[0]?.turn.steps ?? 0) + 1;
+    return this.write(turn, "complete", { step: { ...step(number, text), finishReason } }) !== null;
   }
 
   fail(turn: StartedTurn, text: string): boolean {
-    return this.write(turn, (draft, open) =>
-      decideFailure(draft, this.openTurns, open, text, { code: "model_error", message: "It failed." }),
-    );
+    const failure = { code: "model_error", message: "It failed." } as const;
+    return this.write(turn, "fail", { text, failure }) !== null;
   }
 
   /** The messages as the events alone tell them. */
@@ -209,6 +217,37 @@ export class DecidedSession {
 
   wireMessages(): unknown[] {
     return this.messages.map(toWireMessage);
+  }
+
+  #execute<K extends CommandKind>(kind: K, target: object, input: InputOf<K>): OutcomeOf<K> | null {
+    const draft = this.#draft();
+    const command = { kind, target, input } as unknown as SessionCommand;
+    const decision = decideCommand(command, draft, this.#facts(command), draft.at);
+    if (decision === null) return null;
+    if (decision.disposition === "commit") this.#keep(draft);
+    return decision.outcome as OutcomeOf<K>;
+  }
+
+  #draft(): SessionDraft {
+    this.at += 1;
+    this.last = new SessionDraft(this.session, this.at, () => (this.#epoch += 1));
+    return this.last;
+  }
+
+  #facts({ kind, input }: SessionCommand): StoredFacts {
+    const { openTurns } = this;
+    return {
+      turnCount: () => ({
+        openTurns: openTurns.length,
+        waits: openTurns.some(({ turn }) => turn.state === "waiting"),
+      }),
+      openTurns: () => openTurns,
+      checkpointed: () => this.#checkpointed,
+      idempotencyKey: () => this.#previous,
+      action: () =>
+        kind === "resolveAction" ? (this.actions.find(({ id }) => id === input.action) ?? null) : null,
+      lease: () => this.lease,
+    };
   }
 
   #keep(draft: SessionDraft): void {

@@ -1,6 +1,5 @@
-// The change that one transaction makes to one session. A store adapter reads the facts under a lock, hands a
-// draft of them to one of the decisions beside this file, and writes what the draft then holds. Decisions are pure and
-// shared by all adapters; adapters hold no rules. Whatever changes is recorded as events here and nowhere else.
+// The pending writes of a command: everything that its transaction writes to one session. A store reads the facts under a lock, lets the
+// command change a draft, and writes what the draft then holds. All events are created here.
 
 import type { NoticeCode, NoticeLevel, SessionEvent, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction, type ActionRecord, type ActionStatus } from "../action.ts";
@@ -11,13 +10,21 @@ import type { NumberedEvent } from "../session-event.ts";
 import { nextStatus, type SessionTrigger } from "../session-status.ts";
 import { appOf, type SessionRecord } from "../session.ts";
 import type { SystemEventRecord } from "../system-event.ts";
-import type { TurnRecord } from "../turn.ts";
+import type { StepRecord, TurnRecord } from "../turn.ts";
 
 /** What happens to the session's lease: taken by an owner, given up, or left as it is. */
 export type LeaseChange =
   | { readonly kind: "taken"; readonly owner: string; readonly epoch: number }
   | { readonly kind: "released" }
   | null;
+
+/** The chat that used an idempotency key. */
+export interface UsedKey {
+  readonly digest: string;
+  readonly turn: number;
+  /** Milliseconds since the Unix epoch. */
+  readonly at: number;
+}
 
 export class SessionDraft {
   /** Milliseconds since the Unix epoch, on the store's clock. */
@@ -32,16 +39,23 @@ export class SessionDraft {
   readonly changedTurns = new Map<number, TurnRecord>();
   readonly addedActions: ActionRecord[] = [];
   readonly changedActions = new Map<string, ActionRecord>();
+  readonly addedSteps: { readonly turn: number; readonly step: StepRecord }[] = [];
+  /** `text` replaces what was checkpointed of the turn from `offset` on. */
+  readonly checkpoints: { readonly turn: number; readonly offset: number; readonly text: string }[] = [];
+  readonly usedKeys: (UsedKey & { readonly key: string })[] = [];
   lease: LeaseChange = null;
   /** Turns whose checkpointed text is no longer needed. */
   readonly settledTurns = new Set<number>();
   /** Whether a title is to be generated for this session. */
   wantsTitle = false;
+  #isRemoved = false;
+  readonly #before: SessionRecord;
   #session: SessionRecord;
   readonly #takeEpoch: () => number;
 
   /** `takeEpoch` answers a new number of the store-wide sequence at each call. */
   constructor(session: SessionRecord, at: number, takeEpoch: () => number) {
+    this.#before = session;
     this.#session = session;
     this.at = at;
     this.#takeEpoch = takeEpoch;
@@ -49,6 +63,26 @@ export class SessionDraft {
 
   get session(): SessionRecord {
     return this.#session;
+  }
+
+  /** Whether the session ends with this draft: nothing else of the draft is written. */
+  get isRemoved(): boolean {
+    return this.#isRemoved;
+  }
+
+  /** Whether the row of the session is written, if only for its last use. A checkpoint writes its own row only. */
+  get writesSession(): boolean {
+    return this.#session !== this.#before || this.checkpoints.length === 0;
+  }
+
+  /** Whether committing the draft writes nothing but the last use. Other changes change the session's record, at least its head. */
+  get isUnchanged(): boolean {
+    return (
+      this.#session === this.#before &&
+      this.changedMessages.size === 0 &&
+      this.checkpoints.length === 0 &&
+      !this.#isRemoved
+    );
   }
 
   update(fields: Partial<SessionRecord>): void {
@@ -163,6 +197,24 @@ export class SessionDraft {
     if (added >= 0) this.addedTurns[added] = turn;
     else this.changedTurns.set(turn.number, turn);
     return turn;
+  }
+
+  addStep(turn: number, step: StepRecord): void {
+    this.addedSteps.push({ turn, step });
+  }
+
+  addCheckpoint(turn: number, offset: number, text: string): void {
+    this.checkpoints.push({ turn, offset, text });
+  }
+
+  /** Remembers that the chat of `turn` used an idempotency key. */
+  rememberKey({ key, digest }: { readonly key: string; readonly digest: string }, turn: number): void {
+    this.usedKeys.push({ key, digest, turn, at: this.at });
+  }
+
+  /** Ends the session's incarnation and removes everything that belongs to it. */
+  remove(): void {
+    this.#isRemoved = true;
   }
 
   /** Emits a message and counts its bytes, or how many more it has than `before`, which it replaces. Uncounted sessions stay so. */

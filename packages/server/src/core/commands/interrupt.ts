@@ -1,34 +1,28 @@
-import { countsAs } from "../session.ts";
 import type { OpenTurn } from "../turn.ts";
+import { define, type PartialText } from "./command.ts";
+import { dispositionOf } from "./disposition.ts";
 import type { SessionDraft } from "./draft.ts";
 import { interruptTurn } from "./turns.ts";
 
-/** The whole text of a running turn's agent message, committed or not, as the process that streams it has it. */
-export interface PartialText {
-  readonly turn: number;
-  readonly epoch: number;
-  readonly text: string;
-}
+/** Stops the running turn and drops those that wait. Idempotent: an idle session stays as it is. */
+export const interrupt = define({
+  target: "accessible session",
+  needs: (_input: { readonly streamed: PartialText | null }) => ({
+    openTurns: true,
+    checkpointed: true,
+    epochs: 1,
+  }),
+  decide: (draft, facts, { streamed }) => {
+    const openTurns = facts.openTurns();
+    if (openTurns.length > 0) interruptOpenTurns(draft, openTurns, [streamed, facts.checkpointed()]);
+    return "ok" as const;
+  },
+  disposition: dispositionOf,
+});
 
 /**
- * Stops what runs and drops what waits; on a session that does not work it changes nothing (idempotent). Unless `ok`, the draft is void.
- * `apps` as `countsAs` has them.
- */
-export function decideInterrupt(
-  draft: SessionDraft,
-  openTurns: readonly OpenTurn[],
-  texts: readonly (PartialText | null)[],
-  apps?: readonly string[],
-): "ok" | "other_app" {
-  if (!countsAs(draft.session, apps)) return "other_app";
-  if (openTurns.length > 0) interruptOpenTurns(draft, openTurns, texts);
-  return "ok";
-}
-
-/**
- * Seals every open turn. The epoch is raised before anything else is written, so that whoever still runs the turn
- * can write nothing after this. The running turn keeps the first of `texts` that is its own: what the process that streams
- * it has, else what was checkpointed, else the text of its finished steps.
+ * Ends every open turn. Raises the epoch before anything else, so that the process that runs the turn writes nothing afterwards. The running
+ * turn keeps the first of `texts` that belongs to it: what its process has streamed, else what was checkpointed, else its finished steps.
  */
 export function interruptOpenTurns(
   draft: SessionDraft,

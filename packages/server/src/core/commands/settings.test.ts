@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { DecidedSession } from "./decided-session.suite.ts";
-import { decideGeneratedTitle, decideModel, decideOpen, decideRename, decideWallet } from "./settings.ts";
 
 const NOTHING = { userState: null, publicKey: null };
 
@@ -8,13 +7,13 @@ describe("opening a session", () => {
   it("with nothing new changes nothing", () => {
     const one = new DecidedSession();
     const before = one.session;
-    expect(one.change((draft) => decideOpen(draft, NOTHING))).toBe("ok");
+    expect(one.run("open", NOTHING)).toBe("ok");
     expect(one.session).toBe(before);
   });
 
   it("merges user state and announces it, once", () => {
     const one = new DecidedSession();
-    const open = () => one.change((draft) => decideOpen(draft, { ...NOTHING, userState: { a: { b: 1 } } }));
+    const open = () => one.run("open", { ...NOTHING, userState: { a: { b: 1 } } });
     expect(open()).toBe("ok");
     expect(one.types).toEqual(["state_changed"]);
     expect(one.session.userState).toEqual({ a: { b: 1 } });
@@ -26,14 +25,11 @@ describe("opening a session", () => {
   it("refuses a user state that is too large, and another wallet than the bound one", () => {
     const one = new DecidedSession();
     const userState = { a: "x".repeat(9_000) };
-    expect(one.change((draft) => decideOpen(draft, { ...NOTHING, userState }))).toBe("user_state_too_large");
-    one.change((draft) => decideOpen(draft, { ...NOTHING, publicKey: "0xa" }));
+    expect(one.run("open", { ...NOTHING, userState })).toBe("user_state_too_large");
+    one.run("open", { ...NOTHING, publicKey: "0xa" });
     expect(one.session).toMatchObject({ publicKey: "0xa", updatedAt: one.at });
-    expect(one.change((draft) => decideOpen(draft, { ...NOTHING, publicKey: "0xa" }))).toBe("ok");
-    expect(one.change((draft) => decideOpen(draft, { ...NOTHING, publicKey: "0xb" }))).toBe(
-      "wallet_mismatch",
-    );
-    expect(one.change((draft) => decideWallet(draft, "0xb"))).toBe(false);
+    expect(one.run("open", { ...NOTHING, publicKey: "0xa" })).toBe("ok");
+    expect(one.run("open", { ...NOTHING, publicKey: "0xb" })).toBe("wallet_mismatch");
     expect(one.session.publicKey).toBe("0xa");
   });
 });
@@ -41,10 +37,10 @@ describe("opening a session", () => {
 describe("a title", () => {
   it("that is generated replaces the placeholder, and nothing else ever", () => {
     const one = new DecidedSession();
-    one.change((draft) => decideGeneratedTitle(draft, "Generated"));
+    one.finishTitle("Generated");
     expect(one.session).toMatchObject({ title: "Generated", titleSource: "generated" });
     expect(one.last.events[0]?.event).toEqual({ type: "title_changed", new_title: "Generated" });
-    one.change((draft) => decideGeneratedTitle(draft, "Again"));
+    one.finishTitle("Again");
     expect(one.session.title).toBe("Generated");
     expect(one.last.events).toEqual([]);
   });
@@ -52,12 +48,12 @@ describe("a title", () => {
   it("that the user set wins, in whichever order they come, and even when it reads like the placeholder", () => {
     for (const title of ["Mine", "New Chat"]) {
       const before = new DecidedSession();
-      before.change((draft) => decideRename(draft, title));
-      before.change((draft) => decideGeneratedTitle(draft, "Generated"));
+      before.run("rename", { title });
+      before.finishTitle("Generated");
       expect(before.session).toMatchObject({ title, titleSource: "user" });
       const after = new DecidedSession();
-      after.change((draft) => decideGeneratedTitle(draft, "Generated"));
-      after.change((draft) => decideRename(draft, title));
+      after.finishTitle("Generated");
+      after.run("rename", { title });
       expect(after.session).toMatchObject({ title, titleSource: "user" });
       expect(after.types).toEqual(["title_changed"]);
     }
@@ -69,7 +65,7 @@ describe("choosing a model", () => {
 
   it("stores it with its App, binds nothing, announces the model, and keeps the utility model that was chosen", () => {
     const one = new DecidedSession();
-    expect(one.change((draft) => decideModel(draft, { ...choice, utilityModel: "u/m" }))).toBe("ok");
+    expect(one.run("setModel", { ...choice, utilityModel: "u/m" })).toBe("ok");
     expect(one.session).toMatchObject({
       app: null,
       modelApp: "default",
@@ -78,22 +74,22 @@ describe("choosing a model", () => {
       utilityModel: "u/m",
     });
     expect(one.types).toEqual(["state_changed"]);
-    one.change((draft) => decideModel(draft, choice));
+    one.run("setModel", choice);
     expect(one.session.utilityModel).toBe("u/m");
     expect(one.types).toEqual([]);
   });
 
   it("replaces a choice for another App, its utility model too, while the session belongs to none", () => {
     const one = new DecidedSession();
-    one.change((draft) => decideModel(draft, { ...choice, utilityModel: "u/m" }));
-    expect(one.change((draft) => decideModel(draft, { ...choice, app: "defi" }))).toBe("ok");
+    one.run("setModel", { ...choice, utilityModel: "u/m" });
+    expect(one.run("setModel", { ...choice, app: "defi" })).toBe("ok");
     expect(one.session).toMatchObject({ app: null, modelApp: "defi", utilityModel: null });
   });
 
   it("is refused in a session of another App", () => {
     const one = new DecidedSession();
     one.change((draft) => draft.update({ app: "default" }));
-    expect(one.change((draft) => decideModel(draft, { ...choice, app: "defi" }))).toBe("app_mismatch");
+    expect(one.run("setModel", { ...choice, app: "defi" })).toBe("app_mismatch");
     expect(one.session.app).toBe("default");
   });
 });

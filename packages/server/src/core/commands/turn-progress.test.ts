@@ -2,13 +2,8 @@ import { describe, expect, it } from "vitest";
 import { openCalls, type StepCall } from "../message.ts";
 import { call, DecidedSession } from "./decided-session.suite.ts";
 import { MAX_CALLS } from "../turn.ts";
-import {
-  decideStarts,
-  decideToolProgress,
-  decideToolResult,
-  TOO_MANY_CALLS,
-  turnThatWrites,
-} from "./turn-progress.ts";
+import { turnThatWrites } from "./fence.ts";
+import { TOO_MANY_CALLS } from "./step-with-calls.ts";
 
 const outcome = (callId: string, isError = false) => ({
   callId,
@@ -182,7 +177,7 @@ describe("the start of calls", () => {
     const { one, turn, phases } = step();
     expect(phases()).toEqual([undefined, "allowed", "allowed", "asked"]);
     const { head, updatedAt } = one.session;
-    one.write(turn, (draft, open) => void decideStarts(draft, open, ["later", "asked", "now", "unknown"]));
+    one.startCalls(turn, ["later", "asked", "now", "unknown"]);
     expect(phases()).toEqual([undefined, "started", "allowed", "asked"]);
     expect(one.session).toMatchObject({ head, updatedAt });
     const shown = one.wireMessages();
@@ -191,7 +186,7 @@ describe("the start of calls", () => {
 
   it("is what an interrupt, and a claim after a crash, go by", () => {
     const { one, turn } = step();
-    one.write(turn, (draft, open) => void decideStarts(draft, open, ["later"]));
+    one.startCalls(turn, ["later"]);
     one.loseOwner();
     const again = one.claim()!;
     expect(again.openCalls.map(({ id }) => id)).toEqual(["last"]);
@@ -202,16 +197,16 @@ describe("the start of calls", () => {
       ["last", "interrupted"],
       ["asked", "interrupted"],
     ]);
-    expect(one.write(again, (draft, open) => void decideStarts(draft, open, ["last"]))).toBe(false);
+    expect(one.startCalls(again, ["last"])).toBe(false);
   });
 
   it("of a call in place of one that has ended goes with the result of that", () => {
     const { one, turn, phases } = step();
-    one.write(turn, (draft, open) => void decideToolResult(draft, open, outcome("now"), ["later"]));
+    one.result(turn, outcome("now"), ["later"]);
     expect(one.types).toEqual(["tool_complete", "message_updated"]);
     expect(phases()).toEqual([undefined, "started", "allowed", "asked"]);
     expect(one.messages[1]?.toolResults.map(({ call_id }) => call_id)).toEqual(["now"]);
-    one.write(turn, (draft, open) => void decideToolResult(draft, open, outcome("later"), ["later"]));
+    one.result(turn, outcome("later"), ["later"]);
     expect(phases()).toEqual([undefined, "started", "allowed", "asked"]);
   });
 });
@@ -221,7 +216,7 @@ describe("a tool's result", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a", "read", { x: 1 }), call("b")]);
-    one.write(turn, (draft, open) => decideToolResult(draft, open, outcome("a")));
+    one.result(turn, outcome("a"));
     expect(one.last.events.map(({ event }) => event)).toMatchObject([
       {
         type: "tool_complete",
@@ -233,7 +228,7 @@ describe("a tool's result", () => {
       },
       { type: "message_updated" },
     ]);
-    one.write(turn, (draft, open) => decideToolResult(draft, open, outcome("b", true)));
+    one.result(turn, outcome("b", true));
     expect(one.messages[1]?.toolCalls.map(({ status }) => status)).toEqual(["complete", "failed"]);
     expect(one.messages[1]?.toolResults.map(({ call_id }) => call_id)).toEqual(["a", "b"]);
   });
@@ -243,7 +238,7 @@ describe("a tool's result", () => {
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")]);
     const lacking = { ...outcome("a", true), missingSecret: "API_KEY" };
-    one.write(turn, (draft, open) => decideToolResult(draft, open, lacking));
+    one.result(turn, lacking);
     const notice = expect.objectContaining({
       type: "system_notice",
       code: "secret_missing",
@@ -251,7 +246,7 @@ describe("a tool's result", () => {
       message: expect.stringContaining('"API_KEY"'),
     });
     expect(one.last.events.map(({ event }) => event)).toContainEqual(notice);
-    one.write(turn, (draft, open) => decideToolResult(draft, open, lacking));
+    one.result(turn, lacking);
     expect(one.last.events).toEqual([]);
   });
 
@@ -259,9 +254,9 @@ describe("a tool's result", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")]);
-    one.write(turn, (draft, open) => decideToolResult(draft, open, outcome("a")));
+    one.result(turn, outcome("a"));
     for (const id of ["a", "unknown"]) {
-      one.write(turn, (draft, open) => decideToolResult(draft, open, outcome(id, true)));
+      one.result(turn, outcome(id, true));
       expect(one.last.events).toEqual([]);
     }
     expect(one.messages[1]?.toolResults).toHaveLength(1);
@@ -273,14 +268,14 @@ describe("a tool's progress", () => {
     const one = new DecidedSession();
     const turn = one.start("one");
     one.callTools(turn, "", [call("a")]);
-    one.write(turn, (draft, open) => decideToolProgress(draft, open, "a", { percent: 50 }));
+    one.write(turn, "toolProgress", { callId: "a", progress: { percent: 50 } });
     expect(one.last.events[0]?.event).toMatchObject({
       type: "tool_update",
       call_id: "a",
       progress: { percent: 50 },
     });
-    one.write(turn, (draft, open) => decideToolResult(draft, open, outcome("a")));
-    one.write(turn, (draft, open) => decideToolProgress(draft, open, "a", 1));
+    one.result(turn, outcome("a"));
+    one.write(turn, "toolProgress", { callId: "a", progress: 1 });
     expect(one.last.events).toEqual([]);
   });
 });

@@ -11,7 +11,6 @@ import {
   type TurnFailure,
   type TurnRecord,
 } from "../turn.ts";
-import { useAvailableModel } from "./available-model.ts";
 import type { SessionDraft } from "./draft.ts";
 import { ranInAttempt } from "./run-time.ts";
 
@@ -94,23 +93,6 @@ export function startTurn(draft: SessionDraft, open: OpenTurn, claim: TurnClaim)
   });
   draft.lease = { kind: "taken", owner: claim.owner, epoch };
   return describeStartedTurn(draft, turn, userMessage, agentMessage);
-}
-
-/**
- * As `startTurn`, of one of the session's open turns; when it fails instead, the session moves on. `models` are the App's, its default
- * first: the session's may have left the configuration while the turn waited.
- */
-export function decideClaim(
-  draft: SessionDraft,
-  openTurns: readonly OpenTurn[],
-  open: OpenTurn,
-  claim: TurnClaim,
-  models: readonly string[],
-): StartedTurn | null {
-  useAvailableModel(draft, models);
-  const started = startTurn(draft, open, claim);
-  if (started === null) moveOn(draft, open.turn, openTurns);
-  return started;
 }
 
 /** Seals a turn as interrupted. `text` is the whole text its agent message keeps. */

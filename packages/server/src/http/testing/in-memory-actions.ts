@@ -1,5 +1,5 @@
 import type { Action } from "@colloquy/protocol";
-import type { ActionAnswer } from "../../core/commands/actions.ts";
+import type { ActionAnswer } from "../../core/commands/resolve-action.ts";
 import { OtherApp, ServiceError } from "../../core/errors.ts";
 import type { ActionService, AdmitNewSession } from "../../core/ports/driving/services.ts";
 import { countsAs } from "../../core/session.ts";

@@ -19,13 +19,13 @@ export function newLife(): string {
 }
 
 /** A session that begins its life if there is none. */
-export function target(id: string, load = false): SessionTarget {
-  return { id, birth: { life: newLife(), model: MODEL }, load };
+export function target(id: string, load = false) {
+  return { id, session: id, birth: { life: newLife(), model: MODEL }, load };
 }
 
 /** A session that must exist. */
-export function existing(id: string, load = false): SessionTarget {
-  return { id, birth: null, load };
+export function existing(id: string, load = false) {
+  return { id, session: id, birth: null, load };
 }
 
 export const NOTHING = { userState: null, publicKey: null };

@@ -307,7 +307,7 @@ export function describeSessions(openStore: OpenStore): void {
         expect(found).toMatchObject(page.session);
         return page.session;
       };
-      const birth = { ...target(id).birth!, spelling };
+      const birth = { ...target(id).birth, spelling };
       await store.sessions.open({ ...target(id), birth }, NOTHING);
       const { life } = await record(store, id);
       expect(await use()).toEqual({ id, life, spelling, unusedMs: 0 });

@@ -1,10 +1,7 @@
-import { decideAction, decideExpiry, actionDisposition } from "../../core/commands/actions.ts";
-import type { ActionStore } from "../../core/ports/driven/action-store.ts";
+import type { ActionPort } from "../command-methods.ts";
 import { toAction, type ActionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
-import { writeOf } from "./draft-writer.ts";
 import { prepare } from "./statement.ts";
-import { Transaction } from "./transaction.ts";
 import { ACTION } from "./columns.ts";
 
 const keyOf = prepare<[string], { readonly key: number }>("SELECT key FROM sessions WHERE id = $1");
@@ -21,12 +18,7 @@ const isDue = prepare<[number | null], { readonly due: boolean }>(
   `SELECT EXISTS (SELECT 1 FROM actions WHERE status = 'pending'
      AND expires_at <= coalesce($1::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)) AS due`,
 );
-const due = prepare<[number, number], { readonly id: string }>(
-  `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM actions WHERE status = 'pending' AND expires_at <= $1
-   GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT $2`,
-);
-
-export function actionsOf(calls: Calls): ActionStore {
+export function actionsOf(calls: Calls): ActionPort {
   return {
     list: (sessionId, limit) =>
       calls.read(ofSession(sessionId), async (connection) => {
@@ -34,38 +26,7 @@ export function actionsOf(calls: Calls): ActionStore {
         if (session === undefined) return null;
         return (await shown.all(connection, session.key, limit)).map(toAction);
       }),
-    decide: (sessionId, actionId, given, apps) =>
-      calls.change(sessionId, { turns: true, action: actionId }, (transaction, at) =>
-        transaction.change(
-          at,
-          { id: sessionId, birth: null, load: false },
-          (draft, state) => decideAction(draft, state.openTurns(), state.action(actionId), given, apps),
-          actionDisposition,
-        ),
-      ),
     isAnyDue: () =>
       calls.look("actions", async (connection, at) => (await isDue.get(connection, at))?.due ?? false),
-    expire: (limit) =>
-      calls.alone("actions", async (connection, at) => {
-        const ids = (await due.all(connection, at, limit)).map(({ id }) => id);
-        if (ids.length === 0) return [];
-        const transaction = await Transaction.begin(connection, {
-          sessions: new Map(ids.map((id) => [id, [{ turns: true }]])),
-          // One that somebody holds is looked at again a second later.
-          patience: "passes over",
-          epochs: 0,
-          births: new Set(),
-        });
-        const expired = ids.flatMap((id) => {
-          const state = transaction.byId(id);
-          if (state === null) return [];
-          const draft = transaction.draft(state, at);
-          const arrived = decideExpiry(draft, state.openTurns());
-          // Somebody may have decided while this waited for the lock.
-          return draft.session === state.session ? [] : [transaction.keep(state, draft, { arrived })];
-        });
-        await writeOf(transaction.changes)(connection);
-        return expired;
-      }),
   };
 }

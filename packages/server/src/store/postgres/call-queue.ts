@@ -2,6 +2,7 @@
 // together; calls about the same session keep their order. Those of a session that somebody else holds leave the others: they wait for it
 // on one of a few connections of their own, or are tried again a moment later.
 
+import { needsOf, sessionOf } from "../../core/commands/decide-command.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { storeClosed, storeUnavailable } from "../unavailable.ts";
 import {
@@ -57,9 +58,16 @@ export class CallQueue implements Calls {
     this.#lanes = new CommitLanes({ connections, lanes, onFree: () => this.#schedule() });
   }
 
-  change: Calls["change"] = (sessionId, needs, decide) => {
-    const change: Change = { sessionId, needs, at: this.#now(), decide };
-    return this.#ask(ofSession(sessionId), { kind: "change", change });
+  execute: Calls["execute"] = (command) => {
+    const { target } = command;
+    const change: Change = {
+      sessionId: sessionOf(command),
+      needs: needsOf(command),
+      mayCreate: "birth" in target && target.birth !== null,
+      at: this.#now(),
+      decide: (transaction, at) => transaction.execute(at, command),
+    };
+    return this.#ask(ofSession(change.sessionId), { kind: "change", change });
   };
 
   alone: Calls["alone"] = (subject, work) => {

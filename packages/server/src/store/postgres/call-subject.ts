@@ -31,7 +31,7 @@ export interface HeadChanges {
   readonly changes: readonly Change[];
 }
 
-/** Takes the changes that come next. */
+/** Takes the changes that come next, up to one that may end the session: the next incarnation begins in a transaction of its own. */
 export function changesAtHead(subject: Subject): HeadChanges {
   const tasks: Task[] = [];
   const changes: Change[] = [];
@@ -39,6 +39,7 @@ export function changesAtHead(subject: Subject): HeadChanges {
     tasks.push(head);
     changes.push(head.change);
     subject.waiting.shift();
+    if (head.change.needs.removal === true) break;
   }
   return { tasks, changes };
 }

@@ -1,26 +1,17 @@
 // How the methods of the ports are asked of the database.
 
+import type { SessionCommand } from "../../core/commands/index.ts";
+import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { Connection } from "./connections.ts";
-import type { Needs } from "./facts.ts";
 import type { Patience } from "./session-locks.ts";
-import type { Transaction } from "./transaction.ts";
-
-/** What a change of one session has to know of it, and whether the session may begin its life here. */
-export interface ChangeNeeds extends Needs {
-  readonly mayBegin?: boolean;
-}
 
 /** Of a call: nothing was done, because somebody else holds its session. It is tried again. */
 export const PASSED_OVER = Symbol("passed over");
 
 /** Calls about the same subject see what was asked before them. Times are milliseconds since the Unix epoch, on the store's clock. */
 export interface Calls {
-  /** A change of one session. It travels with others: `decide` is called when all that it needs was read. */
-  change<Answer>(
-    sessionId: string,
-    needs: ChangeNeeds,
-    decide: (transaction: Transaction, at: number) => Answer,
-  ): Promise<Answer>;
+  /** Runs a command, in one transaction with others. */
+  execute(command: SessionCommand): Promise<Committed<unknown> | null>;
   /**
    * A change in a transaction of its own. It may be run again: nothing of a time before has then happened. Work that locks a session passes
    * over it first (`PASSED_OVER`), and waits for it when it is told to: those who may wait at once are few.

@@ -1,12 +1,12 @@
-// What the calls of one transaction have changed, row by row, until it is written all at once: a row that two calls change is written once.
+// The drafts of one transaction, row by row, until they are written all at once: a row that two commands change is written once.
 
 import type { ActionRecord } from "../../core/action.ts";
 import type { SessionDraft } from "../../core/commands/draft.ts";
-import { TITLE_LEASE_MS } from "../../core/commands/settings.ts";
+import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import { LEASE_MS, type StepRecord, type TurnRecord } from "../../core/turn.ts";
 import type { Row } from "./bulk.ts";
-import type { SessionState, UsedKey } from "./session-state.ts";
+import type { SessionState } from "./session-state.ts";
 
 /** Rows of one table: those that are new, and those that were there before. */
 class ChangedRows<Record> {
@@ -55,11 +55,17 @@ export class Changes {
   /** When titles that are owed are due, by session; `null` where none is owed any more. */
   readonly titles = new Map<number, number | null>();
   readonly usedKeys = new Map<string, Row>();
+  /** Keys of sessions that end. */
+  readonly removed = new Set<number>();
 
-  /** Takes over what a decision has left in a draft, before the state of its session does. */
+  /** Must be called before the state of the session takes over the draft. */
   add(state: SessionState, draft: SessionDraft): void {
     const { key } = state.session;
-    this.use(state, draft.at);
+    if (draft.isRemoved) {
+      this.removed.add(key);
+      return;
+    }
+    if (draft.writesSession) this.sessions.set(key, { state, at: draft.at });
     for (const message of draft.addedMessages) this.messages.add(key, message.position, message);
     for (const message of draft.changedMessages.values())
       this.messages.change(key, message.position, message);
@@ -74,6 +80,13 @@ export class Changes {
       this.systemEvents.push([key, number, JSON.stringify(item)]);
     }
     for (const turn of draft.settledTurns) this.#goBack(key, turn, 0);
+    for (const { turn, step } of draft.addedSteps) this.steps.push({ key, turn, step });
+    for (const { turn, offset, text } of draft.checkpoints) {
+      this.#goBack(key, turn, offset).pieces.push({ offset, text });
+    }
+    for (const used of draft.usedKeys) {
+      this.usedKeys.set(`${key}/${used.key}`, [key, used.key, used.digest, used.turn, used.at]);
+    }
     if (draft.lease !== null) {
       const { lease } = draft;
       const row =
@@ -84,23 +97,6 @@ export class Changes {
     else if (state.session.titleSource === "placeholder" && draft.session.titleSource !== "placeholder") {
       this.titles.set(key, null);
     }
-  }
-
-  /** Notes that a session was used. */
-  use(state: SessionState, at: number): void {
-    this.sessions.set(state.session.key, { state, at });
-  }
-
-  addStep(key: number, turn: number, step: StepRecord): void {
-    this.steps.push({ key, turn, step });
-  }
-
-  addCheckpoint(key: number, turn: number, offset: number, text: string): void {
-    this.#goBack(key, turn, offset).pieces.push({ offset, text });
-  }
-
-  addUsedKey(sessionKey: number, key: string, { digest, turn, at }: UsedKey): void {
-    this.usedKeys.set(`${sessionKey}/${key}`, [sessionKey, key, digest, turn, at]);
   }
 
   #goBack(key: number, turn: number, offset: number): StreamedText {

@@ -20,8 +20,9 @@ function writes(key: string): Change {
   return {
     sessionId: randomUUID(),
     needs: {},
+    mayCreate: false,
     at: null,
-    decide: ({ changes }) => changes.addUsedKey(1, key, { digest: "", turn: 1, at: 1 }),
+    decide: ({ changes }) => changes.usedKeys.set(key, [1, key, "", 1, 1]),
   };
 }
 
@@ -37,7 +38,7 @@ describe.skipIf(await isWithoutPostgres())("commits that are under way", () => {
 
   /** A change of a session that does not exist. */
   function change(decide: () => unknown = () => null): Change {
-    return { sessionId: randomUUID(), needs: {}, at: null, decide };
+    return { sessionId: randomUUID(), needs: {}, mayCreate: false, at: null, decide };
   }
 
   it("let the next one begin when they have ended, and not before", async () => {

@@ -1,4 +1,4 @@
-// Writes what the calls of a transaction have changed: one statement a table and kind of change, all of them under way together.
+// Writes the drafts of a transaction: one statement per table and kind of change, all of them under way together.
 
 import type { ActionRecord } from "../../core/action.ts";
 import type { MessageRecord } from "../../core/message.ts";
@@ -9,6 +9,7 @@ import { listText, usageText } from "../rows.ts";
 import { prepareDelete, prepareInsert, prepareUpdate, type Row, type Write } from "./bulk.ts";
 import type { Changes } from "./changes.ts";
 import { cutLogs } from "./event-log.ts";
+import { removeSessions } from "./removal.ts";
 import { writesOfSessions } from "./session-writer.ts";
 import { together } from "./together.ts";
 
@@ -100,12 +101,12 @@ const takeLeases = prepareInsert(
 );
 const giveUpLeases = prepareDelete("leases", { session_key: "bigint" });
 
-const oweTitles = prepareInsert(
+const addTitleJobs = prepareInsert(
   "title_jobs",
   { session_key: "bigint", due_at: "bigint" },
   "(session_key) DO UPDATE SET due_at = excluded.due_at",
 );
-const oweNoMore = prepareDelete("title_jobs", { session_key: "bigint" });
+const deleteTitleJobs = prepareDelete("title_jobs", { session_key: "bigint" });
 
 const rememberKeys = prepareInsert(
   "idempotency_keys",
@@ -160,6 +161,8 @@ function writesOf(changes: Changes): readonly Write[] {
     insertActions(changes.actions.added(actionRow)),
     updateActions(changes.actions.changed(changedActionRow)),
     ...writesOfDuties(changes),
+    // Last: what earlier commands of this transaction wrote of these sessions goes with them.
+    (connection) => removeSessions(connection, [...changes.removed]),
   ];
 }
 
@@ -169,8 +172,8 @@ function writesOfDuties(changes: Changes): readonly Write[] {
   return [
     giveUpLeases(leases.flatMap(([key, row]) => (row === null ? [[key]] : []))),
     takeLeases(leases.flatMap(([, row]) => (row === null ? [] : [row]))),
-    oweNoMore(titles.flatMap(([key, dueAt]) => (dueAt === null ? [[key]] : []))),
-    oweTitles(titles.flatMap(([key, dueAt]) => (dueAt === null ? [] : [[key, dueAt]]))),
+    deleteTitleJobs(titles.flatMap(([key, dueAt]) => (dueAt === null ? [[key]] : []))),
+    addTitleJobs(titles.flatMap(([key, dueAt]) => (dueAt === null ? [] : [[key, dueAt]]))),
     rememberKeys([...changes.usedKeys.values()]),
   ];
 }

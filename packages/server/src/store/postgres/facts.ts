@@ -1,6 +1,7 @@
 // What the database knows of sessions: few statements, whatever the number of sessions and of calls. They name sessions by their ids, so that
 // they can be sent behind the statement that locks these, before anybody here knows which of them there are.
 
+import type { Needs } from "../../core/commands/command.ts";
 import type { SystemEventRecord } from "../../core/system-event.ts";
 import {
   toAction,
@@ -20,24 +21,7 @@ import { prepare, type Statement } from "./statement.ts";
 import { ACTION, MESSAGE, TURN, of } from "./columns.ts";
 import { together } from "./together.ts";
 
-/** What a call has to know of its session, beside its row. */
-export interface Needs {
-  /** How many turns have not ended, and whether one of them waits. */
-  readonly turnCount?: boolean;
-  /** Turns that have not ended, with their messages and actions, and the lease under which one of them runs. */
-  readonly turns?: boolean;
-  /** Text that was checkpointed of them. */
-  readonly streamed?: boolean;
-  /** Everything that a snapshot shows. */
-  readonly all?: boolean;
-  readonly idempotencyKey?: string | null;
-  /** Id of an action. */
-  readonly action?: string | null;
-  /** How many epochs its decision takes at most. */
-  readonly epochs?: number;
-}
-
-/** What the calls to sessions have to know of them, by their ids. */
+/** What the commands of a transaction need, by session id. */
 export type NeedsOfSessions = ReadonlyMap<string, readonly Needs[]>;
 
 /** Adds what was read to the states of sessions, by their keys. What was read of others counts for nothing: they were not locked. */
@@ -143,9 +127,9 @@ export function statesOf(rows: readonly SessionRow[], addFacts: AddFacts): Reado
 }
 
 function readTurns(connection: Connection, wanted: NeedsOfSessions, reach: Reach): Promise<AddFacts>[] {
-  const turns = idsOf(wanted, (needs) => needs.turns === true || needs.all === true);
-  const whole = new Set(idsOf(wanted, ({ all }) => all === true));
-  const streamed = idsOf(wanted, (needs) => needs.streamed === true || needs.all === true);
+  const turns = idsOf(wanted, (needs) => needs.openTurns === true || needs.snapshot === true);
+  const whole = new Set(idsOf(wanted, ({ snapshot }) => snapshot === true));
+  const streamed = idsOf(wanted, (needs) => needs.checkpointed === true || needs.snapshot === true);
   const isRead = new Set(turns);
   const counted = idsOf(wanted, (needs) => needs.turnCount === true).filter((id) => !isRead.has(id));
   const { messagesOfOpenTurns, pendingActions, streamedText } = large[reach];
@@ -170,7 +154,7 @@ function readTurns(connection: Connection, wanted: NeedsOfSessions, reach: Reach
 
 function readAll(connection: Connection, wanted: NeedsOfSessions, reach: Reach): Promise<AddFacts>[] {
   const { allMessages, systemEvents } = large[reach];
-  const ids = idsOf(wanted, ({ all }) => all === true);
+  const ids = idsOf(wanted, ({ snapshot }) => snapshot === true);
   const read = reader(connection);
   return [
     read(allMessages, ids, (state, row) => state.addMessage(toMessage(row))),

@@ -1,11 +1,10 @@
-// What can still be answered while nothing can be written: a session that is opened or used and does not change, only that its use cannot be
-// noted (as store/sqlite/full-disk.ts).
+// What can still be answered while nothing can be written: commands that would write nothing but the session's last use.
 
+import { decideCommand, needsOf, sessionOf } from "../../core/commands/decide-command.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
-import { dispositionOf } from "../../core/commands/disposition.ts";
-import { decideOpen } from "../../core/commands/settings.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
 import { Unavailable } from "../../core/errors.ts";
-import type { SessionStore } from "../../core/ports/driven/session-store.ts";
+import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { SESSION } from "./columns.ts";
@@ -13,53 +12,36 @@ import { readFacts, statesOf } from "./facts.ts";
 import { prepare } from "./statement.ts";
 import { together } from "./together.ts";
 
-type Asked<Method extends keyof SessionStore> = Parameters<SessionStore[Method]>;
-type Answer<Method extends keyof SessionStore> = Awaited<ReturnType<SessionStore[Method]>>;
-
 const byId = prepare<[string], SessionRow>(`SELECT ${SESSION} FROM sessions WHERE id = $1`);
-const gone = prepare<[readonly string[], readonly string[]], { readonly id: string }>(
-  `SELECT u.id FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u (id, life, place)
-   WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = u.id AND s.life = u.life) ORDER BY u.place`,
-);
 
-/** Answers a call that failed with `error` without writing. Rejects with the error where that is not the full disk, or the call has to write. */
-export async function openWithoutWriting(
+/** Answers a command that failed with `error`. Rejects with the error if the disk is not full, or if the command has to write. */
+export async function executeWithoutWriting(
   calls: Calls,
-  [target, input, apps]: Asked<"open">,
+  command: SessionCommand,
   error: unknown,
-): Promise<Answer<"open">> {
+): Promise<Committed<unknown> | null> {
   if (!isFull(error)) throw error;
-  return await calls.read(ofSession(target.id), async (connection) => {
+  const { target } = command;
+  const id = sessionOf(command);
+  return await calls.read(ofSession(id), async (connection) => {
     const [rows, addFacts] = await together([
-      byId.all(connection, target.id),
-      readFacts(connection, new Map([[target.id, [{ all: target.load }]]]), "any"),
+      byId.all(connection, id),
+      readFacts(connection, new Map([[id, [needsOf(command)]]]), "any"),
     ]);
     const [state] = statesOf(rows, addFacts).values();
-    if (state === undefined && target.birth === null) return null;
-    if (state === undefined) throw error;
+    if (state === undefined && "birth" in target && target.birth !== null) throw error;
+    if (state === undefined) return null;
     const { session } = state;
     const draft = new SessionDraft(session, session.updatedAt, () => {
       throw error;
     });
-    const outcome = decideOpen(draft, input, apps);
-    if (outcome === "ok" && draft.session !== session) throw error;
-    const loaded = target.load && dispositionOf(outcome) !== "hidden" ? state.load() : null;
-    return { outcome, session, created: false, events: [], loaded };
+    const decision = decideCommand(command, draft, state.factsFor(command), session.updatedAt);
+    if (decision === null) return null;
+    const { outcome, disposition } = decision;
+    if (disposition === "commit" && !draft.isUnchanged) throw error;
+    const loads = "load" in target && target.load && disposition !== "hidden";
+    return { outcome, session, created: false, events: [], loaded: loads ? state.load() : null };
   });
-}
-
-/** As `openWithoutWriting`: looks which sessions are gone, without noting the use of the others. */
-export async function touchWithoutWriting(
-  calls: Calls,
-  [used]: Asked<"touch">,
-  error: unknown,
-): Promise<Answer<"touch">> {
-  if (!isFull(error)) throw error;
-  const ids = used.map(({ id }) => id);
-  const lives = used.map(({ life }) => life);
-  return await calls.look("use", async (connection) =>
-    (await gone.all(connection, ids, lives)).map(({ id }) => id),
-  );
 }
 
 function isFull(error: unknown): boolean {

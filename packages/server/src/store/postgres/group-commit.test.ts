@@ -89,5 +89,5 @@ describe.skipIf(await isWithoutPostgres())("changes that are repeated one by one
 });
 
 function changeOf(sessionId: string, decide: () => string): Change {
-  return { sessionId, needs: {}, at: null, decide };
+  return { sessionId, needs: {}, mayCreate: false, at: null, decide };
 }

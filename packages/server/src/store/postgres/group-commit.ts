@@ -2,7 +2,8 @@
 // undone and repeated one by one, each in a transaction of its own, so that one bad row never fails its neighbours (contract section 3).
 // Sessions that somebody else holds are passed over, so that nobody waits for a session that is not his.
 
-import { PASSED_OVER, type ChangeNeeds } from "./calls.ts";
+import type { Needs } from "../../core/commands/command.ts";
+import { PASSED_OVER } from "./calls.ts";
 import { commit } from "./commit.ts";
 import type { Connections } from "./connections.ts";
 import { writeOf } from "./draft-writer.ts";
@@ -13,7 +14,9 @@ import { Transaction } from "./transaction.ts";
 /** A change of one session that waits to be committed. */
 export interface Change {
   readonly sessionId: string;
-  readonly needs: ChangeNeeds;
+  readonly needs: Needs;
+  /** Whether the change creates the session if there is none. */
+  readonly mayCreate: boolean;
   /** Its time; `null` where the database's counts. */
   readonly at: number | null;
   decide(transaction: Transaction, at: number): unknown;
@@ -105,17 +108,17 @@ function commitTogether(
   patience: Patience,
   onWritten: () => void = () => undefined,
 ): Promise<readonly Outcome[]> {
-  const needs = new Map<string, ChangeNeeds[]>();
+  const needs = new Map<string, Needs[]>();
   for (const change of changes) {
     const others = needs.get(change.sessionId);
     if (others === undefined) needs.set(change.sessionId, [change.needs]);
     else others.push(change.needs);
   }
-  const births = changes.filter((change) => change.needs.mayBegin === true).map(({ sessionId }) => sessionId);
+  const births = changes.filter(({ mayCreate }) => mayCreate).map(({ sessionId }) => sessionId);
   const locked = {
     sessions: needs,
     patience,
-    epochs: changes.reduce((sum, change) => sum + (change.needs.epochs ?? 0), 0),
+    epochs: epochsOf(changes.map((change) => change.needs)),
     births: new Set(births),
   };
   return repeated(() =>
@@ -137,4 +140,9 @@ function commitTogether(
       return { result, transaction: transaction.name, ended };
     }),
   );
+}
+
+/** The epochs that the decisions take at most. */
+export function epochsOf(needs: readonly Needs[]): number {
+  return needs.reduce((sum, { epochs = 0 }) => sum + epochs, 0);
 }

@@ -6,11 +6,12 @@ import type { QueryResult } from "pg";
 import { beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
+import type { Needs } from "../../core/commands/command.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import type { StartedTurn } from "../../core/turn.ts";
 import { askOf, callOf, complete, identityOf, startTurn, step } from "../contract/scenario.suite.ts";
 import type { Connection, Connections } from "./connections.ts";
-import type { Needs } from "./facts.ts";
+
 import { send } from "./statement.ts";
 import { Transaction } from "./transaction.ts";
 
@@ -68,8 +69,8 @@ describe.skipIf(await isWithoutPostgres())("facts of sessions that somebody else
   }
 
   it.each([
-    ["all that a snapshot shows", { all: true }, WORDS],
-    ["their turns", { turns: true, streamed: true }, ["the question", "the stream", "the tool"]],
+    ["all that a snapshot shows", { snapshot: true }, WORDS],
+    ["their turns", { openTurns: true, checkpointed: true }, ["the question", "the stream", "the tool"]],
   ] as const)("are not sent: %s", async (_, needs, words) => {
     const [held, free] = [await session(), await session()];
     await holding(held.sessionId, async () => {

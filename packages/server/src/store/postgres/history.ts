@@ -1,4 +1,4 @@
-import { turnThatRuns } from "../../core/commands/turn-progress.ts";
+import { turnThatRuns } from "../../core/commands/fence.ts";
 import type { PastTurn, TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
 import {
@@ -58,7 +58,7 @@ async function mayWrite(connection: Connection, identity: TurnIdentity): Promise
   const { sessionId, sessionKey } = identity;
   const [rows, addFacts] = await together([
     byKey.all(connection, sessionKey),
-    readFacts(connection, new Map([[sessionId, [{ turns: true }]]]), "any"),
+    readFacts(connection, new Map([[sessionId, [{ openTurns: true }]]]), "any"),
   ]);
   const state = statesOf(rows, addFacts).get(sessionKey);
   return state !== undefined && turnThatRuns(state.session, state.openTurns(), identity) !== null;

@@ -1,6 +1,5 @@
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
-import { decideGeneratedTitle } from "../../core/commands/settings.ts";
-import type { JobStore } from "../../core/ports/driven/job-store.ts";
+import type { JobPort } from "../command-methods.ts";
 import { appOf } from "../../core/session.ts";
 import type { TitleRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";
@@ -29,7 +28,7 @@ const takeDuty = prepare<[string, number, number]>(
   `INSERT INTO duties AS d (name, due_at) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET due_at = $2 WHERE d.due_at <= $3`,
 );
 
-export function jobsOf(calls: Calls): JobStore {
+export function jobsOf(calls: Calls): JobPort {
   return {
     claimTitles: (limit, leaseMs) =>
       calls.alone("titles", async (connection, at) => {
@@ -44,15 +43,6 @@ export function jobsOf(calls: Calls): JobStore {
           const { id, life, utility_model, text } = row;
           return { sessionId: id, life, app: appOf(row), utilityModel: utility_model, text };
         });
-      }),
-    finishTitle: (sessionId, life, title) =>
-      calls.change(sessionId, {}, (transaction, at) => {
-        const state = transaction.byId(sessionId);
-        if (state === null || state.session.life !== life) return null;
-        const draft = transaction.draft(state, at);
-        decideGeneratedTitle(draft, title);
-        if (draft.session !== state.session) return transaction.keep(state, draft, "ok");
-        return { outcome: "ok", session: state.session, created: false, events: [], loaded: null };
       }),
     isKeyUsed: (sessionId, key) =>
       calls.look(null, async (connection, at) => {

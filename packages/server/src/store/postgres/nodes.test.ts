@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
-import { TITLE_LEASE_MS } from "../../core/commands/settings.ts";
+import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import {
   NOTHING,

@@ -2,8 +2,10 @@
 // the next call here sees.
 
 import { join } from "node:path";
+import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import type { Store } from "../../core/ports/driven/store.ts";
+import type { CommandStore, Store } from "../../core/ports/driven/store.ts";
+import { actionMethods, sessionMethods, titleMethods, turnMethods } from "../command-methods.ts";
 import { readMigrations } from "../migrations.ts";
 import { actionsOf } from "./actions.ts";
 import { adminOf } from "./admin.ts";
@@ -17,10 +19,12 @@ import {
   type ConnectionOptions,
 } from "./connections.ts";
 import { eventsOf } from "./events.ts";
+import { executeWithoutWriting } from "./full-disk.ts";
 import { jobsOf } from "./jobs.ts";
 import { keysOf } from "./keys.ts";
 import { migrate } from "./migrate.ts";
 import { secretsOf } from "./secrets.ts";
+import { executeEachWith } from "./selections.ts";
 import { checkServer } from "./server-check.ts";
 import { sessionsOf } from "./sessions.ts";
 import { prepare } from "./statement.ts";
@@ -76,17 +80,26 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const one = { lanes: 1, mostTogether: 1, mostWaitedFor: 1, heldMs: lockMs(LEASE_WAIT_MS) };
   const leaseCalls = new CallQueue({ connections: keeping, clock, ...one });
   const kept = turnsOf(leaseCalls);
+  const commands: CommandStore = {
+    execute: <Answer>(command: SessionCommand) =>
+      calls
+        .execute(command)
+        .catch((error: unknown) => executeWithoutWriting(calls, command, error)) as Promise<Answer>,
+    executeEach: executeEachWith(calls, options.claimAgainMs),
+  };
   let closed: Promise<void> | null = null;
   return {
-    sessions: sessionsOf(calls),
+    ...commands,
+    sessions: { ...sessionsOf(calls), ...sessionMethods(commands) },
     turns: {
-      ...turnsOf(calls, options.claimAgainMs),
+      ...turnsOf(calls),
+      ...turnMethods(commands),
       renew: kept.renew,
       releaseDeadLeases: kept.releaseDeadLeases,
     },
-    actions: actionsOf(calls),
+    actions: { ...actionsOf(calls), ...actionMethods(commands) },
     events: eventsOf(calls),
-    jobs: jobsOf(calls),
+    jobs: { ...jobsOf(calls), ...titleMethods(commands) },
     keys: keysOf(calls),
     secrets: secretsOf(calls),
     admin: adminOf(calls),

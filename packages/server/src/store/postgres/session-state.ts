@@ -1,24 +1,16 @@
-// A session as one transaction sees it: read once under its lock, then changed by one call after the other, so that several calls to one
-// session in one transaction see each other.
+// A session as one transaction sees it: read once under its lock, then changed by one command after the other, so that several commands of
+// one session in one transaction see each other.
 
 import type { ActionRecord } from "../../core/action.ts";
-import type { ChatFacts, IdempotencyKey } from "../../core/commands/chat.ts";
-import type { SessionDraft } from "../../core/commands/draft.ts";
-import type { PartialText } from "../../core/commands/interrupt.ts";
+import type { PartialText, StoredFacts, TurnCount } from "../../core/commands/command.ts";
+import { needsOf } from "../../core/commands/decide-command.ts";
+import type { SessionDraft, UsedKey } from "../../core/commands/draft.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
 import { joinStepText, waitsForPerson, type MessageRecord } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import { SYSTEM_EVENTS_SHOWN, type SystemEventRecord } from "../../core/system-event.ts";
 import { LEASE_MS, type Lease, type OpenTurn, type TurnRecord } from "../../core/turn.ts";
-
-/** A chat that was sent with an idempotency key before. */
-export interface UsedKey {
-  readonly digest: string;
-  readonly turn: number;
-  readonly at: number;
-}
-
-type TurnCount = Pick<ChatFacts, "openTurns" | "waits">;
 
 export class SessionState {
   /** As it was read; `null` when its life begins in this transaction. */
@@ -45,9 +37,17 @@ export class SessionState {
     return this.#session;
   }
 
-  /** The lease under which a turn of the session runs, `null` for none. */
-  get lease(): Lease | null {
-    return this.#lease;
+  /** What a command may read. All that it needs must have been read from the database. */
+  factsFor(command: SessionCommand): StoredFacts {
+    const { idempotencyKey = null, action = null } = needsOf(command);
+    return {
+      turnCount: () => this.#countOpenTurns(),
+      openTurns: () => this.openTurns(),
+      checkpointed: () => this.#checkpointed(),
+      idempotencyKey: () => (idempotencyKey === null ? null : (this.#usedKeys.get(idempotencyKey) ?? null)),
+      action: () => (action === null ? null : (this.#actions.get(action) ?? null)),
+      lease: () => this.#lease,
+    };
   }
 
   addLease(lease: Lease): void {
@@ -98,11 +98,13 @@ export class SessionState {
     for (const action of draft.changedActions.values()) this.addAction(action);
     if (draft.systemEvents.length > 0) this.addSystemEvents(draft.systemEvents);
     for (const turn of draft.settledTurns) this.#streamed.delete(turn);
+    for (const { turn, offset, text } of draft.checkpoints) this.addCheckpoint(turn, offset, text);
+    for (const { key, ...used } of draft.usedKeys) this.addUsedKey(key, used);
     if (draft.lease?.kind === "released") this.#lease = null;
     if (draft.lease?.kind === "taken") this.#lease = { takenAt: draft.at, expiresAt: draft.at + LEASE_MS };
   }
 
-  countOpenTurns(): TurnCount {
+  #countOpenTurns(): TurnCount {
     const { openTurns, waits } = this.#unread;
     return {
       openTurns: openTurns + this.#turns.size,
@@ -126,20 +128,12 @@ export class SessionState {
   }
 
   /** The whole text of the running turn's agent message as it was checkpointed last. */
-  checkpointed(): PartialText | null {
+  #checkpointed(): PartialText | null {
     const running = this.openTurns().find(({ agentMessage }) => agentMessage !== null);
     if (running === undefined || running.agentMessage === null) return null;
     const { turn, agentMessage } = running;
     const text = joinStepText(agentMessage.content, this.#streamedOf(turn.number));
     return { turn: turn.number, epoch: turn.epoch, text };
-  }
-
-  action(id: string): ActionRecord | null {
-    return this.#actions.get(id) ?? null;
-  }
-
-  usedKey(idempotency: IdempotencyKey | null): UsedKey | null {
-    return idempotency === null ? null : (this.#usedKeys.get(idempotency.key) ?? null);
   }
 
   /** Everything that a snapshot shows; all of it must have been read. */

@@ -1,5 +1,3 @@
-import { dispositionOf } from "../../core/commands/disposition.ts";
-import { decideModel, decideOpen, decideRename } from "../../core/commands/settings.ts";
 import {
   MESSAGE_PORTION_BYTES,
   type SessionStore,
@@ -8,13 +6,11 @@ import {
   type StreamedText,
 } from "../../core/ports/driven/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
+import type { SessionPort } from "../command-methods.ts";
 import { BEFORE_ALL, MESSAGE_BYTES, pageEnd } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
-import { ofSession, PASSED_OVER, type Calls } from "./calls.ts";
+import { ofSession, type Calls } from "./calls.ts";
 import { expireSessions } from "./expiry.ts";
-import { openWithoutWriting, touchWithoutWriting } from "./full-disk.ts";
-import { removeSessions } from "./removal.ts";
-import { lockSessions } from "./session-locks.ts";
 import { countSizesWith } from "./sizes.ts";
 import { prepare } from "./statement.ts";
 import { MESSAGE, of, SESSION } from "./columns.ts";
@@ -24,10 +20,8 @@ const byId = prepare<[string], SessionRow & { readonly now: number }>(
   `SELECT ${SESSION}, floor(extract(epoch FROM now()) * 1000)::bigint AS now FROM sessions WHERE id = $1`,
 );
 
-export function sessionsOf(calls: Calls): SessionStore {
-  const existing = (id: string) => ({ id, birth: null, load: false });
+export function sessionsOf(calls: Calls): SessionPort {
   return {
-    open: openWith(calls),
     find: (id) =>
       calls.look(ofSession(id), async (connection, at) => {
         const row = await byId.get(connection, id);
@@ -35,27 +29,7 @@ export function sessionsOf(calls: Calls): SessionStore {
       }),
     ...versionsWith(calls),
     ...listWith(calls),
-    rename: (id, title, apps) =>
-      calls.change(id, {}, (transaction, at) =>
-        transaction.change(at, existing(id), (draft) => decideRename(draft, title, apps), dispositionOf),
-      ),
-    setModel: (target, choice) =>
-      calls.change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
-        transaction.change(at, target, (draft) => decideModel(draft, choice), dispositionOf),
-      ),
-    remove: (id, apps) =>
-      calls.alone(ofSession(id), async (connection, _at, patience) => {
-        const [row] = await lockSessions(connection, { ids: [id] }, patience);
-        if (row === undefined) {
-          const isHeld = patience === "passes over" && (await byId.get(connection, id)) !== undefined;
-          return isHeld ? PASSED_OVER : null;
-        }
-        if (!countsAs(row, apps)) return "other_app";
-        await removeSessions(connection, [row.key]);
-        return { life: row.life, spelling: row.spelling ?? row.id };
-      }),
     ...messagesWith(calls),
-    touch: touchWith(calls),
     expire: (input) => calls.alone("expiry", (connection) => expireSessions(connection, input)),
     countSizes: countSizesWith(calls),
   };
@@ -87,15 +61,6 @@ function versionsWith(calls: Calls): Pick<SessionStore, "versions" | "streamedTe
 function joinPieces(json: string | null): string {
   const pieces = json === null ? [] : (JSON.parse(json) as readonly [number, string][]);
   return pieces.reduce((text, [offset, piece]) => text.slice(0, offset) + piece, "");
-}
-
-function openWith(calls: Calls): SessionStore["open"] {
-  return (target, input, apps) =>
-    calls
-      .change(target.id, { all: target.load, mayBegin: target.birth !== null }, (transaction, at) =>
-        transaction.change(at, target, (draft) => decideOpen(draft, input, apps), dispositionOf),
-      )
-      .catch((error: unknown) => openWithoutWriting(calls, [target, input, apps], error));
 }
 
 const OF_APPS = `public_key = $1 AND coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])`;
@@ -190,45 +155,4 @@ function messagesWith(calls: Calls): Pick<SessionStore, "messagePage" | "message
         return rows.map(toMessage);
       }),
   };
-}
-
-const alive = "sessions s JOIN unnest($1::text[], $2::text[]) AS u (id, life) USING (id, life)";
-const noteUse = prepare<
-  [readonly string[], readonly string[], number],
-  { readonly id: string; readonly life: string }
->(
-  `WITH used AS (SELECT s.key FROM ${alive} ORDER BY s.id FOR UPDATE OF s SKIP LOCKED)
-   UPDATE sessions SET used_at = greatest(used_at, $3) WHERE key IN (SELECT key FROM used) RETURNING id, life`,
-);
-const findAlive = prepare<
-  [readonly string[], readonly string[]],
-  { readonly id: string; readonly life: string }
->(`SELECT id, life FROM ${alive}`);
-
-type Life = Parameters<SessionStore["touch"]>[0][number];
-
-/** The use of sessions that somebody else holds is noted when he is done, as every other change of them is: the others do not wait for that. */
-function touchWith(calls: Calls): SessionStore["touch"] {
-  const note = async (used: readonly Life[]) => {
-    const { noted, held } = await calls.alone("use", async (connection, at) => {
-      const noted = await noteUse.all(connection, ...listsOf(used), at);
-      const left = without(used, noted);
-      return { noted, held: left.length === 0 ? [] : await findAlive.all(connection, ...listsOf(left)) };
-    });
-    const late = held.map(({ id, life }) =>
-      calls.change(id, {}, (transaction, at) => (transaction.noteUse(id, life, at) ? [{ id, life }] : [])),
-    );
-    const there = [...noted, ...(await Promise.all(late)).flat()];
-    return without(used, there).map(({ id }) => id);
-  };
-  return (used) => note(used).catch((error: unknown) => touchWithoutWriting(calls, [used], error));
-}
-
-function listsOf(lives: readonly Life[]): [readonly string[], readonly string[]] {
-  return [lives.map(({ id }) => id), lives.map(({ life }) => life)];
-}
-
-function without(lives: readonly Life[], others: readonly Life[]): readonly Life[] {
-  const known = new Set(others.map(({ id, life }) => `${life} ${id}`));
-  return lives.filter(({ id, life }) => !known.has(`${life} ${id}`));
 }

@@ -58,6 +58,8 @@ function inRotation(nodes: readonly Store[]): Store {
     name: Name,
   ): Store[Name] => new Proxy(nodes[0]![name], { get: (_of, method) => Reflect.get(next()[name], method) });
   return {
+    execute: (command) => next().execute(command),
+    executeEach: (selection) => next().executeEach(selection),
     sessions: aggregate("sessions"),
     turns: aggregate("turns"),
     actions: aggregate("actions"),

@@ -3,6 +3,7 @@ import type { QueryConfig } from "pg";
 import { beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
+import type { Needs } from "../../core/commands/command.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import {
   NOTHING,
@@ -16,7 +17,7 @@ import {
   target,
 } from "../contract/scenario.suite.ts";
 import type { Connection, Connections } from "./connections.ts";
-import { readFacts, type Needs } from "./facts.ts";
+import { readFacts } from "./facts.ts";
 import { send } from "./statement.ts";
 import { Transaction, type Locked } from "./transaction.ts";
 
@@ -100,7 +101,11 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
       expect([there, birth, nobodys].map((id) => transaction.isHeld(id))).toEqual([false, false, false]);
       expect(transaction.byId(there)).not.toBeNull();
       expect([birth, nobodys].map((id) => transaction.byId(id))).toEqual([null, null]);
-      const born = transaction.change(0, target(birth), () => "ok");
+      const born = transaction.execute(0, {
+        kind: "rename",
+        target: { session: birth, birth: { life: "new", model: "demo/assistant" }, load: false },
+        input: { title: "Born" },
+      });
       expect(born?.created).toBe(true);
     });
   });
@@ -140,7 +145,13 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
   it.each(["waits", "passes over"] as const)("locks and reads in one round trip (%s)", async (patience) => {
     const id = randomUUID();
     await startTurn(store, id, "hello");
-    const needs = { turns: true, streamed: true, all: true, idempotencyKey: "k", action: randomUUID() };
+    const needs = {
+      openTurns: true,
+      checkpointed: true,
+      snapshot: true,
+      idempotencyKey: "k",
+      action: randomUUID(),
+    };
     const rounds = await begun(
       { births: [id, randomUUID()], others: [randomUUID()], needs, patience },
       (transaction) => expect(transaction.byId(id)?.openTurns()).toHaveLength(1),
@@ -158,8 +169,8 @@ describe.skipIf(await isWithoutPostgres())("a transaction", () => {
       const [birth, other] = [randomUUID(), randomUUID()];
       const sessions = new Map<string, readonly Needs[]>([
         [birth, [{ turnCount: true, idempotencyKey: "k", action: randomUUID() }]],
-        [other, [{ turns: true, streamed: true }, { all: true }]],
-        [randomUUID(), [{ turns: true }]],
+        [other, [{ openTurns: true, checkpointed: true }, { snapshot: true }]],
+        [randomUUID(), [{ openTurns: true }]],
       ]);
       const asking = { query } as unknown as Connection;
       await Transaction.begin(asking, { sessions, patience: "waits", epochs: 1, births: new Set([birth]) });

@@ -1,23 +1,19 @@
-// One transaction from beginning to end: lock the sessions, read what is to be known of them, decide call by call, write everything at once.
-// What every method that changes a session has in common.
+// One transaction from beginning to end: lock the sessions, read the facts that its commands need, decide command by command, write everything
+// at once.
 
+import { decideCommand, sessionOf, type Decision } from "../../core/commands/decide-command.ts";
 import { SessionDraft } from "../../core/commands/draft.ts";
-import type { Disposition } from "../../core/commands/disposition.ts";
-import { turnThatWrites } from "../../core/commands/turn-progress.ts";
-import type { MessageRecord } from "../../core/message.ts";
-import type { Committed, SessionTarget } from "../../core/ports/driven/session-store.ts";
-import { newSession, type SessionRecord } from "../../core/session.ts";
-import type { OpenTurn, TurnIdentity } from "../../core/turn.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
+import type { Committed } from "../../core/ports/driven/session-store.ts";
+import { newSession, type SessionBirth } from "../../core/session.ts";
 import { Changes } from "./changes.ts";
 import type { TransactionName } from "./commit.ts";
 import type { Connection } from "./connections.ts";
 import { readFacts, statesOf, type NeedsOfSessions } from "./facts.ts";
 import { takeNumbers, type Numbers } from "./numbers.ts";
 import { lockOrBegin, type Patience } from "./session-locks.ts";
-import { SessionState, type UsedKey } from "./session-state.ts";
+import { SessionState } from "./session-state.ts";
 import { together } from "./together.ts";
-
-export type WritingTurn = OpenTurn & { readonly agentMessage: MessageRecord };
 
 /** Which sessions a transaction locks, and what its calls have to know of them. */
 export interface Locked {
@@ -29,20 +25,25 @@ export interface Locked {
   readonly births: ReadonlySet<string>;
 }
 
+interface Decided extends Decision {
+  readonly state: SessionState;
+  readonly draft: SessionDraft;
+  /** Whether the draft creates the session. */
+  readonly isNew: boolean;
+}
+
 export class Transaction {
   /** Time of the database in milliseconds since the Unix epoch, from behind the locks: in one session it never goes back. */
   readonly at: number;
   readonly name: TransactionName;
   readonly changes = new Changes();
   readonly #numbers: Numbers;
-  readonly #byKey: Map<number, SessionState>;
   readonly #byId: Map<string, SessionState>;
 
   private constructor(numbers: Numbers, states: ReadonlyMap<number, SessionState>) {
     this.at = numbers.at;
     this.name = numbers.transaction;
     this.#numbers = numbers;
-    this.#byKey = new Map(states);
     this.#byId = new Map(Array.from(states.values(), (state) => [state.session.id, state]));
   }
 
@@ -72,95 +73,45 @@ export class Transaction {
     return this.#byId.get(id) ?? null;
   }
 
-  byKey(key: number): SessionState | null {
-    return this.#byKey.get(key) ?? null;
+  /** Runs a command, as `CommandStore.execute`. Later commands of the transaction see what it changed. */
+  execute(at: number, command: SessionCommand): Committed<unknown> | null {
+    const { target } = command;
+    const load = "load" in target && target.load;
+    const decided = this.#decide(at, command, "birth" in target ? target.birth : null);
+    if (decided === null) return null;
+    const { outcome, disposition, state, draft } = decided;
+    if (disposition === "commit") {
+      this.#keep(state, draft);
+      return { ...answerOf(decided), loaded: load ? state.load() : null };
+    }
+    const loaded = load && !decided.isNew && disposition === "void" ? state.load() : null;
+    return { outcome, session: state.session, created: false, events: [], loaded };
   }
 
-  draft(state: SessionState, at: number): SessionDraft {
-    return new SessionDraft(state.session, at, () => this.#numbers.takeEpoch());
+  /** Runs a command for a selected session; `null` if it changed nothing, or if the session is held. */
+  executeSelected(at: number, command: SessionCommand): Committed<unknown> | null {
+    const decided = this.#decide(at, command, null);
+    if (decided?.disposition !== "commit") return null;
+    this.#keep(decided.state, decided.draft);
+    return answerOf(decided);
   }
 
-  /** Keeps what a decision has left in a draft, and answers it. */
-  keep<Outcome>(state: SessionState, draft: SessionDraft, outcome: Outcome): Committed<Outcome> {
-    this.changes.add(state, draft);
-    state.apply(draft);
-    return { outcome, session: draft.session, created: false, events: draft.events, loaded: null };
-  }
-
-  /**
-   * Changes the target, which begins its life here if it has none. `null` when there is none and none is to begin. The outcome is answered
-   * whatever its disposition.
-   */
-  change<Outcome>(
-    at: number,
-    { id, birth, load }: SessionTarget,
-    decide: (draft: SessionDraft, state: SessionState) => Outcome,
-    dispositionOf: (outcome: Outcome) => Disposition = () => "commit",
-  ): Committed<Outcome> | null {
+  #decide(at: number, command: SessionCommand, birth: SessionBirth | null): Decided | null {
+    const id = sessionOf(command);
     const known = this.byId(id);
     const state =
       known ?? (birth === null ? null : new SessionState(newSession(this.#keyFor(id), id, birth, at), null));
     if (state === null) return null;
-    const draft = this.draft(state, at);
-    const outcome = decide(draft, state);
-    const disposition = dispositionOf(outcome);
-    if (disposition !== "commit") {
-      const loaded = load && known !== null && disposition === "void" ? state.load() : null;
-      return { outcome, session: state.session, created: false, events: [], loaded };
-    }
-    const committed = this.keep(state, draft, outcome);
-    this.#byId.set(id, state);
-    this.#byKey.set(state.session.key, state);
-    return { ...committed, created: known === null, loaded: load ? state.load() : null };
+    const draft = new SessionDraft(state.session, at, () => this.#numbers.takeEpoch());
+    const decision = decideCommand(command, draft, state.factsFor(command), at);
+    return decision === null ? null : { ...decision, state, draft, isNew: known === null };
   }
 
-  /** Changes a session for a turn of it; `null`, with nothing changed, when that turn may no longer write. */
-  changeForTurn(
-    at: number,
-    identity: TurnIdentity,
-    decide: (
-      draft: SessionDraft,
-      open: WritingTurn,
-      openTurns: readonly OpenTurn[],
-      state: SessionState,
-    ) => void,
-  ): Committed<"ok"> | null {
-    const state = this.byKey(identity.sessionKey);
-    if (state === null) return null;
-    const openTurns = state.openTurns();
-    const open = turnThatWrites(state.session, openTurns, identity, { lease: state.lease, at });
-    if (open === null) return null;
-    const draft = this.draft(state, at);
-    decide(draft, open, openTurns, state);
-    return this.keep(state, draft, "ok");
-  }
-
-  /** Keeps text that the turn has streamed, and answers that it did. */
-  checkpoint({ sessionKey, turn }: TurnIdentity, offset: number, text: string): true {
-    this.byKey(sessionKey)?.addCheckpoint(turn, offset, text);
-    this.changes.addCheckpoint(sessionKey, turn, offset, text);
-    return true;
-  }
-
-  /** Notes that a chat of this session was accepted under an idempotency key. */
-  rememberKey({ key: sessionKey }: SessionRecord, key: string, used: UsedKey): void {
-    this.byKey(sessionKey)?.addUsedKey(key, used);
-    this.changes.addUsedKey(sessionKey, key, used);
-  }
-
-  /** Notes that a life of a session was used; answers whether it is there. */
-  noteUse(id: string, life: string, at: number): boolean {
-    const state = this.byId(id);
-    if (state?.session.life !== life) return false;
-    this.changes.use(state, at);
-    return true;
-  }
-
-  /** The turn if it may still write. */
-  writingTurn(at: number, identity: TurnIdentity): WritingTurn | null {
-    const state = this.byKey(identity.sessionKey);
-    if (state === null) return null;
-    return turnThatWrites(state.session, state.openTurns(), identity, { lease: state.lease, at });
+  #keep(state: SessionState, draft: SessionDraft): void {
+    this.changes.add(state, draft);
+    state.apply(draft);
+    if (draft.isRemoved) this.#byId.delete(state.session.id);
+    else this.#byId.set(state.session.id, state);
   }
 
   #keyFor(id: string): number {
@@ -168,4 +119,8 @@ export class Transaction {
     if (key === null) throw new Error(`The session ${id} was not to begin its life in this transaction`);
     return key;
   }
+}
+
+function answerOf({ outcome, draft: { session, events }, isNew }: Decided): Committed<unknown> {
+  return { outcome, session, created: isNew, events, loaded: null };
 }

@@ -1,51 +1,43 @@
 // What the two threads of the store say to each other. Everything here goes through the structured clone.
 
 import type { Store } from "../../core/ports/driven/store.ts";
+import type { ActionPort, JobPort, SessionPort, TurnPort } from "../command-methods.ts";
 
-type Aggregate = "sessions" | "turns" | "actions" | "events" | "jobs" | "keys" | "secrets" | "admin";
+/** The ports without what commands do. */
+export type Ports = Pick<Store, "events" | "keys" | "secrets" | "admin"> & {
+  readonly sessions: SessionPort;
+  readonly turns: TurnPort;
+  readonly actions: ActionPort;
+  readonly jobs: JobPort;
+};
+
+type Aggregate = keyof Ports;
 
 /** Every method of the ports, and whether it only reads: reads are answered while writes fail. */
 export const METHODS = {
   sessions: {
-    open: "write",
     find: "read",
     versions: "read",
     streamedText: "read",
     list: "read",
     listKeys: "read",
     byKeys: "read",
-    rename: "write",
-    setModel: "write",
-    remove: "write",
     messagePage: "read",
     messages: "read",
-    touch: "write",
     expire: "write",
     countSizes: "write",
   },
   turns: {
-    chat: "write",
-    interrupt: "write",
-    claim: "write",
     countWaiting: "read",
     renew: "write",
     releaseDeadLeases: "write",
     handBack: "write",
     history: "read",
-    checkpoint: "write",
-    stepWithCalls: "write",
-    wait: "write",
-    toolProgress: "write",
-    startCalls: "write",
-    toolResult: "write",
-    complete: "write",
-    fail: "write",
   },
-  actions: { list: "read", decide: "write", isAnyDue: "read", expire: "write" },
+  actions: { list: "read", isAnyDue: "read" },
   events: { after: "read", trim: "write" },
   jobs: {
     claimTitles: "write",
-    finishTitle: "write",
     isKeyUsed: "read",
     forgetIdempotencyKeys: "write",
     takeDuty: "write",
@@ -71,7 +63,7 @@ export const METHODS = {
     turns: "read",
     ended: "read",
   },
-} as const satisfies { readonly [A in Aggregate]: { readonly [M in keyof Store[A]]: "read" | "write" } };
+} as const satisfies { readonly [A in Aggregate]: { readonly [M in keyof Ports[A]]: "read" | "write" } };
 
 /** A port as its thread answers it: at a moment on the store's clock (milliseconds since the Unix epoch), at once. */
 export type Synchronous<Port> = {
@@ -80,7 +72,7 @@ export type Synchronous<Port> = {
     : never;
 };
 
-/** A method by name, such as `turns.chat`; `probe` writes one number. */
+/** `execute` and `executeEach` run commands, `probe` writes one number; the others are methods of ports, such as `sessions.find`. */
 export type Method = string;
 
 export interface Call {

@@ -2,13 +2,14 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionDraft } from "../../core/commands/draft.ts";
-import { TITLE_LEASE_MS } from "../../core/commands/settings.ts";
+import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
 import { LEASE_MS, type TurnRecord } from "../../core/turn.ts";
 import { prepareEventLog } from "./event-log.ts";
+import { prepareRemoval } from "./removal.ts";
 import { prepareSessionWriter } from "./session-writer.ts";
 import { listText, usageText } from "../rows.ts";
 import { prepare } from "./statement.ts";
@@ -17,28 +18,35 @@ import { prepare } from "./statement.ts";
 export type WriteDraft = (before: SessionRecord | null, draft: SessionDraft) => void;
 
 export function prepareDraftWriter(database: DatabaseSync): WriteDraft {
+  const remove = prepareRemoval(database);
   const writeSession = prepareSessionWriter(database);
   const writeMessages = prepareMessageWriter(database);
   const writeTurns = prepareTurnWriter(database);
   const writeEvents = prepareEventWriter(database);
   const writeActions = prepareActionWriter(database);
   const writeLease = prepareLeaseWriter(database);
-  const owe = prepare<[number, number]>(
+  const writeProgress = prepareProgressWriter(database);
+  const addTitleJob = prepare<[number, number]>(
     database,
     "INSERT OR REPLACE INTO title_jobs (session_key, due_at) VALUES (?, ?)",
   );
-  const oweNoMore = prepare<[number]>(database, "DELETE FROM title_jobs WHERE session_key = ?");
+  const deleteTitleJob = prepare<[number]>(database, "DELETE FROM title_jobs WHERE session_key = ?");
 
   return (before, draft) => {
     const { key, titleSource } = draft.session;
-    writeSession(before, draft.session, draft.at);
+    if (draft.isRemoved) {
+      if (before !== null) remove(key);
+      return;
+    }
+    if (draft.writesSession) writeSession(before, draft.session, draft.at);
     writeMessages(key, draft);
     writeTurns(key, draft);
+    writeProgress(key, draft);
     writeEvents(key, draft);
     writeActions(key, draft);
     if (draft.lease !== null) writeLease(key, draft.lease, draft.at);
-    if (draft.wantsTitle) owe.run(key, draft.at + TITLE_LEASE_MS);
-    else if (before?.titleSource === "placeholder" && titleSource !== "placeholder") oweNoMore.run(key);
+    if (draft.wantsTitle) addTitleJob.run(key, draft.at + TITLE_LEASE_MS);
+    else if (before?.titleSource === "placeholder" && titleSource !== "placeholder") deleteTitleJob.run(key);
   };
 }
 
@@ -114,6 +122,38 @@ function prepareTurnWriter(database: DatabaseSync): (key: number, draft: Session
     }
     for (const turn of draft.changedTurns.values()) update.run(...changing(turn), key, turn.number);
     for (const number of draft.settledTurns) settle.run(key, number);
+  };
+}
+
+/** Steps, checkpoints, and idempotency keys. */
+function prepareProgressWriter(database: DatabaseSync): (key: number, draft: SessionDraft) => void {
+  const insertStep = prepare<[number, number, number, string, string, string, string]>(
+    database,
+    "INSERT INTO steps (session_key, turn, number, finish_reason, usage, text, parts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const goBack = prepare<[number, number, number]>(
+    database,
+    `DELETE FROM checkpoints WHERE session_key = ? AND turn = ? AND "offset" >= ?`,
+  );
+  const insertText = prepare<[number, number, number, string]>(
+    database,
+    `INSERT INTO checkpoints (session_key, turn, "offset", text) VALUES (?, ?, ?, ?)`,
+  );
+  const rememberKey = prepare<[number, string, string, number, number]>(
+    database,
+    "INSERT OR REPLACE INTO idempotency_keys (session_key, key, digest, turn, at) VALUES (?, ?, ?, ?, ?)",
+  );
+  return (sessionKey, draft) => {
+    for (const { turn, step } of draft.addedSteps) {
+      const { number, finishReason, usage, text, parts } = step;
+      insertStep.run(sessionKey, turn, number, finishReason, usageText(usage), text, JSON.stringify(parts));
+    }
+    for (const { turn, offset, text } of draft.checkpoints) {
+      goBack.run(sessionKey, turn, offset);
+      insertText.run(sessionKey, turn, offset, text);
+    }
+    for (const { key, digest, turn, at } of draft.usedKeys)
+      rememberKey.run(sessionKey, key, digest, turn, at);
   };
 }
 

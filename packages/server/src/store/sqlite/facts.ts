@@ -1,14 +1,14 @@
-// What the database knows, read in the transaction that is under way.
+// Facts of sessions, read in the transaction that is under way when a decision asks for them.
 
 import type { DatabaseSync } from "node:sqlite";
 import type { ActionRecord } from "../../core/action.ts";
-import type { ChatFacts } from "../../core/commands/chat.ts";
-import type { PartialText } from "../../core/commands/interrupt.ts";
+import type { Needs, PartialText, StoredFacts, TurnCount } from "../../core/commands/command.ts";
+import type { UsedKey } from "../../core/commands/draft.ts";
 import { joinStepText, waitsForPerson } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import type { SystemEventRecord } from "../../core/system-event.ts";
-import type { Lease, OpenTurn, TurnRecord } from "../../core/turn.ts";
+import type { OpenTurn, TurnRecord } from "../../core/turn.ts";
 import {
   toAction,
   toLease,
@@ -27,13 +27,10 @@ export interface Facts {
   sessionRow(id: string): SessionRow | undefined;
   sessionById(id: string): SessionRecord | null;
   sessionByKey(key: number): SessionRecord | null;
-  countOpenTurns(session: SessionRecord): Pick<ChatFacts, "openTurns" | "waits">;
+  /** What a command may read of its session. */
+  of(session: SessionRecord, needs: Needs): StoredFacts;
   /** The session's turns that have not ended, with their messages, oldest first. */
   openTurns(session: SessionRecord): readonly OpenTurn[];
-  /** The lease under which a turn of the session runs, `null` for none. */
-  lease(session: SessionRecord): Lease | null;
-  /** The whole text of the running turn's agent message as it was checkpointed last. */
-  checkpointed(openTurns: readonly OpenTurn[], session: SessionRecord): PartialText | null;
   load(session: SessionRecord): StoredSession;
   /** Text that was checkpointed beyond the last finished step of the turn that runs. */
   streamed(session: SessionRecord): string;
@@ -57,30 +54,17 @@ export function prepareFacts(database: DatabaseSync): Facts {
   // Only a session that is processing has open turns, and only those ask.
   const pendingActions = ({ key, status }: SessionRecord) =>
     status === "processing" ? pending.all(key).map(toAction) : [];
-  const lease = prepare<[number], LeaseRow>(
-    database,
-    "SELECT taken_at, expires_at FROM leases WHERE session_key = ?",
-  );
   const streamed = prepareStreamedText(database);
   const streamedOf = ({ key, status }: SessionRecord): string =>
     status === "processing" ? streamed(key, null) : "";
+  const { countOpenTurns, openTurns } = prepareOpenTurns(database, pendingActions);
   const sessionFrom = (row: SessionRow | undefined) => (row === undefined ? null : toSession(row));
   return {
     sessionRow: (id) => byId.get(id),
     sessionById: (id) => sessionFrom(byId.get(id)),
     sessionByKey: (key) => sessionFrom(byKey.get(key)),
-    ...prepareOpenTurns(database, pendingActions),
-    lease: ({ key }) => {
-      const row = lease.get(key);
-      return row === undefined ? null : toLease(row);
-    },
-    checkpointed: (openTurns, { key }) => {
-      const running = openTurns.find(({ agentMessage }) => agentMessage !== null);
-      if (running === undefined || running.agentMessage === null) return null;
-      const { turn, agentMessage } = running;
-      const text = joinStepText(agentMessage.content, streamed(key, turn.number));
-      return { turn: turn.number, epoch: turn.epoch, text };
-    },
+    openTurns,
+    of: prepareStoredFacts(database, { countOpenTurns, openTurns, streamed }),
     load: (session) => ({
       session,
       messages: messages.all(session.key).map(toMessage),
@@ -94,11 +78,61 @@ export function prepareFacts(database: DatabaseSync): Facts {
   };
 }
 
+interface TurnReads {
+  countOpenTurns(session: SessionRecord): TurnCount;
+  openTurns(session: SessionRecord): readonly OpenTurn[];
+}
+
+/** Reads each fact when a decision asks for it; `streamed` is that of `prepareStreamedText`. */
+function prepareStoredFacts(
+  database: DatabaseSync,
+  {
+    countOpenTurns,
+    openTurns,
+    streamed,
+  }: TurnReads & { readonly streamed: ReturnType<typeof prepareStreamedText> },
+): Facts["of"] {
+  const lease = prepare<[number], LeaseRow>(
+    database,
+    "SELECT taken_at, expires_at FROM leases WHERE session_key = ?",
+  );
+  const usedKey = prepare<[number, string], UsedKey>(
+    database,
+    "SELECT digest, turn, at FROM idempotency_keys WHERE session_key = ? AND key = ?",
+  );
+  const actionById = prepare<[number, string], ActionRow>(
+    database,
+    "SELECT * FROM actions WHERE session_key = ? AND id = ?",
+  );
+  const checkpointed = (session: SessionRecord): PartialText | null => {
+    const running = openTurns(session).find(({ agentMessage }) => agentMessage !== null);
+    if (running === undefined || running.agentMessage === null) return null;
+    const { turn, agentMessage } = running;
+    const text = joinStepText(agentMessage.content, streamed(session.key, turn.number));
+    return { turn: turn.number, epoch: turn.epoch, text };
+  };
+  return (session, { idempotencyKey = null, action = null }) => ({
+    turnCount: () => countOpenTurns(session),
+    openTurns: () => openTurns(session),
+    checkpointed: () => checkpointed(session),
+    idempotencyKey: () =>
+      idempotencyKey === null ? null : (usedKey.get(session.key, idempotencyKey) ?? null),
+    action: () => {
+      const row = action === null ? undefined : actionById.get(session.key, action);
+      return row === undefined ? null : toAction(row);
+    },
+    lease: () => {
+      const row = lease.get(session.key);
+      return row === undefined ? null : toLease(row);
+    },
+  });
+}
+
 /** Only a session that is processing has open turns (contract section 3): the others are answered without a look. */
 function prepareOpenTurns(
   database: DatabaseSync,
   pendingActions: (session: SessionRecord) => readonly ActionRecord[],
-): Pick<Facts, "countOpenTurns" | "openTurns"> {
+): TurnReads {
   const open = prepare<[number], TurnRow>(
     database,
     "SELECT * FROM turns INDEXED BY turns_open WHERE session_key = ? AND ended_at IS NULL ORDER BY number",

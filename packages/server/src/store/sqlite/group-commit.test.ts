@@ -4,6 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { SessionCommand } from "../../core/commands/index.ts";
+import type { OpenInput } from "../../core/commands/open.ts";
+import type { AccessibleTarget } from "../../core/commands/command.ts";
 import { NOTHING, chatInput, existing, target } from "../contract/scenario.suite.ts";
 import type { Call, Outcome } from "./calls.ts";
 import { openDatabase } from "./database.ts";
@@ -40,7 +43,11 @@ describe("group commit", () => {
   });
 
   const call = (method: string, ...parameters: unknown[]): Call => ({ method, at: 1000, parameters });
-  const chat = (id: string, text: string) => call("turns.chat", target(id), chatInput(text));
+  const execute = (command: SessionCommand) => call("execute", command);
+  const chat = (id: string, text: string) =>
+    execute({ kind: "chat", target: target(id), input: chatInput(text) });
+  const open = (to: AccessibleTarget, input: OpenInput = NOTHING) =>
+    execute({ kind: "open", target: to, input });
   const find = (id: string) => call("sessions.find", id);
   const kinds = (outcomes: readonly Outcome[]) =>
     outcomes.map((outcome) => ("value" in outcome ? "value" : outcome.failure.kind));
@@ -100,7 +107,7 @@ describe("group commit", () => {
       call("sessions.messages", id, null, 10),
       call("events.after", id, 0, 10),
       call("turns.countWaiting", 1),
-      call("sessions.open", existing(id, true), NOTHING),
+      open(existing(id, true)),
     ]);
     expect(kinds(outcomes)).toEqual(["value", "full", "value", "value", "value", "value"]);
     expect(outcomes[0]).toMatchObject({ value: (first as { value: { session: object } }).value.session });
@@ -120,7 +127,7 @@ describe("group commit", () => {
     commit([call("sessions.expire", { emptyBefore: 0, unboundBefore: 0, limit: 10 })]);
     const removed = randomUUID();
     commit([chat(removed, "x".repeat(30_000))]);
-    commit([call("sessions.remove", removed)]);
+    commit([execute({ kind: "delete", target: existing(removed), input: null })]);
     // Some pages are free now: enough for small rows, not for a large one.
     fillDisk();
     const before = count("sessions");
@@ -135,35 +142,33 @@ describe("group commit", () => {
 
   it("answers what needs no writing while nothing can be written, and refuses the rest", () => {
     const [id, wallet] = [randomUUID(), randomUUID()];
-    commit([
-      chat(id, "one"),
-      call("sessions.open", target(wallet), { userState: { a: 1 }, publicKey: "0xa" }),
-    ]);
+    commit([chat(id, "one"), open(target(wallet), { userState: { a: 1 }, publicKey: "0xa" })]);
     const life = String(database.prepare("SELECT life FROM sessions WHERE id = ?").get(id)?.["life"]);
     // As on a full disk, from the very first write on.
     database.exec("PRAGMA query_only = ON");
-    const outcome = (...parameters: Parameters<typeof call>) => commit([call(...parameters)])[0];
-    expect(outcome("sessions.open", target(id), NOTHING)).toMatchObject({ value: { created: false } });
+    const outcome = (one: Call) => commit([one])[0];
+    expect(outcome(open(target(id)))).toMatchObject({ value: { created: false } });
     const same = { userState: { a: 1 }, publicKey: "0xa" };
-    expect(outcome("sessions.open", target(wallet), same)).toMatchObject({ value: { outcome: "ok" } });
+    expect(outcome(open(target(wallet), same))).toMatchObject({ value: { outcome: "ok" } });
     const mismatch = { userState: null, publicKey: "0xb" };
-    expect(outcome("sessions.open", target(wallet), mismatch)).toMatchObject({
+    expect(outcome(open(target(wallet), mismatch))).toMatchObject({
       value: { outcome: "wallet_mismatch" },
     });
-    expect(outcome("sessions.open", existing(id, true), NOTHING, ["defi"])).toMatchObject({
+    expect(outcome(open({ ...existing(id, true), apps: ["defi"] }))).toMatchObject({
       value: { outcome: "other_app", loaded: null },
     });
-    expect(outcome("sessions.open", existing(randomUUID()), NOTHING)).toEqual({ value: null });
-    const used = [
-      { id, life },
-      { id: wallet, life: "other" },
-    ];
-    expect(outcome("sessions.touch", used)).toEqual({ value: [wallet] });
+    expect(outcome(open(existing(randomUUID())))).toEqual({ value: null });
+    const noteUse = (session: string, incarnation: string) =>
+      execute({ kind: "noteUse", target: { session, incarnation }, input: null });
+    expect(outcome(noteUse(id, life))).toMatchObject({ value: { outcome: "ok" } });
+    expect(outcome(noteUse(wallet, "other"))).toEqual({ value: null });
     const changed = { userState: { a: 2 }, publicKey: null };
-    expect(outcome("sessions.open", target(wallet), changed)).toHaveProperty("failure");
-    expect(outcome("sessions.open", target(randomUUID()), NOTHING)).toHaveProperty("failure");
-    expect(outcome("sessions.rename", id, "Mine")).toHaveProperty("failure");
-    expect(outcome("probe")).toHaveProperty("failure");
+    expect(outcome(open(target(wallet), changed))).toHaveProperty("failure");
+    expect(outcome(open(target(randomUUID())))).toHaveProperty("failure");
+    expect(
+      outcome(execute({ kind: "rename", target: existing(id), input: { title: "Mine" } })),
+    ).toHaveProperty("failure");
+    expect(outcome(call("probe"))).toHaveProperty("failure");
   });
 
   it.each([

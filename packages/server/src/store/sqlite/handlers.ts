@@ -1,14 +1,16 @@
-// Every method of the ports as the worker answers it.
+// Commands and every method of the ports, as the worker answers them.
 
 import type { DatabaseSync } from "node:sqlite";
+import type { SessionCommand } from "../../core/commands/index.ts";
+import type { Selection } from "../../core/commands/selections.ts";
 import { prepareActions } from "./actions.ts";
 import { prepareAdmin } from "./admin.ts";
 import { METHODS, type Call, type Method } from "./calls.ts";
 import { prepareEvents } from "./events.ts";
 import { prepareJobs } from "./jobs.ts";
 import { prepareKeys } from "./keys.ts";
-import { prepareAnswersWithoutWriting } from "./full-disk.ts";
 import { prepare } from "./statement.ts";
+import { prepareSelections } from "./selections.ts";
 import { prepareSecrets } from "./secrets.ts";
 import { prepareSessions } from "./sessions.ts";
 import type { Transaction } from "./transaction.ts";
@@ -32,13 +34,10 @@ export function prepareHandlers(
     turns: { ...prepareTurns(database, transaction) },
     actions: { ...prepareActions(database, transaction) },
     events: { ...prepareEvents(database) },
-    jobs: { ...prepareJobs(database, transaction) },
+    jobs: { ...prepareJobs(database) },
     keys: { ...prepareKeys(database) },
     secrets: { ...prepareSecrets(database) },
     admin: { ...prepareAdmin(database) },
-  };
-  const withoutWriting: Readonly<Record<string, AnyMethod>> = {
-    ...prepareAnswersWithoutWriting(database, transaction),
   };
   const handlers = new Map<Method, Handler>();
   for (const [aggregate, methods] of Object.entries(METHODS)) {
@@ -46,17 +45,32 @@ export function prepareHandlers(
       const run = ports[aggregate as keyof typeof METHODS][name];
       if (run === undefined) throw new Error(`The store has no method ${aggregate}.${name}`);
       const method = `${aggregate}.${name}`;
-      const instead = withoutWriting[method];
-      handlers.set(method, {
-        writes: kind === "write",
-        run: invoke(run),
-        withoutWriting: instead === undefined ? null : (invoke(instead) as Handler["withoutWriting"]),
-      });
+      handlers.set(method, { writes: kind === "write", run: invoke(run), withoutWriting: null });
     }
   }
+  const select = prepareSelections(database);
+  handlers.set("execute", {
+    writes: true,
+    run: ({ at, parameters }) => transaction.execute(at, commandIn(parameters)),
+    withoutWriting: ({ at, parameters }) => {
+      const value = transaction.executeWithoutWriting(at, commandIn(parameters));
+      return value === undefined ? null : { value };
+    },
+  });
+  handlers.set("executeEach", {
+    writes: true,
+    run: ({ at, parameters: [selection] }) =>
+      select(at, selection as Selection).flatMap((command) => transaction.executeSelected(at, command) ?? []),
+    withoutWriting: null,
+  });
   const count = prepare<[]>(database, "UPDATE sequences SET value = value + 1 WHERE name = 'probe'");
   handlers.set("probe", { writes: true, run: () => void count.run(), withoutWriting: null });
   return handlers;
+}
+
+/** Its types were checked where it was made. */
+function commandIn(parameters: readonly unknown[]): SessionCommand {
+  return parameters[0] as SessionCommand;
 }
 
 /** The parameters come from the proxy of the same port (open.ts), which the compiler has checked there. */

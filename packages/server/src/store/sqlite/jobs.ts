@@ -1,15 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
-import { decideGeneratedTitle } from "../../core/commands/settings.ts";
-import type { JobStore } from "../../core/ports/driven/job-store.ts";
+import type { JobPort } from "../command-methods.ts";
 import { appOf } from "../../core/session.ts";
 import type { TitleRow } from "../rows.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepare } from "./statement.ts";
-import { answer, type Transaction } from "./transaction.ts";
 
-export function prepareJobs(database: DatabaseSync, transaction: Transaction): Synchronous<JobStore> {
-  const { facts, draft, write } = transaction;
+export function prepareJobs(database: DatabaseSync): Synchronous<JobPort> {
   const due = prepare<[number, number], TitleRow>(
     database,
     `SELECT s.key, s.id, s.life, s.app, s.utility_model, m.content AS text
@@ -40,14 +37,6 @@ export function prepareJobs(database: DatabaseSync, transaction: Transaction): S
         const { id, life, utility_model, text } = row;
         return { sessionId: id, life, app: appOf(row), utilityModel: utility_model, text };
       }),
-    finishTitle: (at, sessionId, life, title) => {
-      const session = facts.sessionById(sessionId);
-      if (session === null || session.life !== life) return null;
-      const change = draft(session, at);
-      decideGeneratedTitle(change, title);
-      if (change.session !== session) write(session, change);
-      return answer(facts, change, "ok", false, false);
-    },
     isKeyUsed: (at, sessionId, key) => used.get(sessionId, key, at - IDEMPOTENCY_KEPT_MS) !== undefined,
     forgetIdempotencyKeys: (at, limit) => forget.run(at - IDEMPOTENCY_KEPT_MS, limit),
     takeDuty: (at, name, heldMs) => (takeDuty.run(name, at + heldMs, at) > 0 ? at : null),

@@ -2,8 +2,11 @@
 // committed it. The calls of one turn of the event loop travel together.
 
 import { Worker } from "node:worker_threads";
+import type { SessionCommand } from "../../core/commands/index.ts";
+import type { Selection } from "../../core/commands/selections.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import type { Store } from "../../core/ports/driven/store.ts";
+import type { CommandStore, Store } from "../../core/ports/driven/store.ts";
+import { actionMethods, sessionMethods, titleMethods, turnMethods } from "../command-methods.ts";
 import { storeClosed, storeFull, storeUnavailable } from "../unavailable.ts";
 import {
   METHODS,
@@ -12,6 +15,7 @@ import {
   type FromWorker,
   type Method,
   type Outcome,
+  type Ports,
   type ToWorker,
   type WorkerOptions,
 } from "./calls.ts";
@@ -44,12 +48,17 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const worker = new Worker(new URL("worker.ts", import.meta.url), { workerData, name: "store" });
   await started(worker);
   const calls = new CallQueue(worker, clock, onFatal);
+  const commands: CommandStore = {
+    execute: <Answer>(command: SessionCommand) => calls.call("execute", [command]) as Promise<Answer>,
+    executeEach: <Answer>(selection: Selection) => calls.call("executeEach", [selection]) as Promise<Answer>,
+  };
   return {
-    sessions: proxy(calls, "sessions"),
-    turns: proxy(calls, "turns"),
-    actions: proxy(calls, "actions"),
+    ...commands,
+    sessions: { ...proxy(calls, "sessions"), ...sessionMethods(commands) },
+    turns: { ...proxy(calls, "turns"), ...turnMethods(commands) },
+    actions: { ...proxy(calls, "actions"), ...actionMethods(commands) },
     events: proxy(calls, "events"),
-    jobs: proxy(calls, "jobs"),
+    jobs: { ...proxy(calls, "jobs"), ...titleMethods(commands) },
     keys: proxy(calls, "keys"),
     secrets: proxy(calls, "secrets"),
     admin: proxy(calls, "admin"),
@@ -72,15 +81,12 @@ function started(worker: Worker): Promise<void> {
   });
 }
 
-function proxy<Aggregate extends keyof typeof METHODS>(
-  calls: CallQueue,
-  aggregate: Aggregate,
-): Store[Aggregate] {
+function proxy<Aggregate extends keyof Ports>(calls: CallQueue, aggregate: Aggregate): Ports[Aggregate] {
   const methods = Object.keys(METHODS[aggregate]).map((name) => {
     const method = `${aggregate}.${name}`;
     return [name, (...parameters: unknown[]) => calls.call(method, parameters)];
   });
-  return Object.fromEntries(methods) as Store[Aggregate];
+  return Object.fromEntries(methods) as Ports[Aggregate];
 }
 
 /** A call and the promise that it was answered with. */

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DatabaseSync } from "node:sqlite";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { ChatOutcome } from "../../core/commands/chat.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
 import {
   askOf,
   callOf,
@@ -47,31 +48,36 @@ describe("the removal of a session", () => {
       ?.run({ method, at: 1000, parameters });
   }
 
+  function execute(command: SessionCommand): unknown {
+    return run("execute", command);
+  }
+
   /** A session that has a row in every table. */
   function fullSession(id: string): void {
     const idempotency = { key: "k", digest: "d" };
-    run("sessions.open", target(id), { userState: null, publicKey: "0xa" });
+    execute({ kind: "open", target: target(id), input: { userState: null, publicKey: "0xa" } });
     const input = chatInput("hello", { claim: claimOf(), idempotency, publicKey: "0xb" });
-    const { outcome } = run("turns.chat", target(id), input) as Committed<ChatOutcome>;
+    const { outcome } = execute({ kind: "chat", target: target(id), input }) as Committed<ChatOutcome>;
     if (outcome.kind !== "accepted" || outcome.started === null) throw new Error("The turn did not start");
     const turn = identityOf(outcome.started);
-    run("turns.stepWithCalls", turn, step(1, "First."), [callOf("c")], [askOf("c")]);
-    run("turns.checkpoint", turn, 0, "Sec");
+    const calls = { step: step(1, "First."), calls: [callOf("c")], asked: [askOf("c")] };
+    execute({ kind: "stepWithCalls", target: { turn }, input: calls });
+    execute({ kind: "checkpoint", target: { turn }, input: { offset: 0, text: "Sec" } });
   }
 
-  it.each(["sessions.remove", "sessions.expire"])("leaves no row of it in any table: %s", (method) => {
+  it.each(["delete", "expire"])("leaves no row of it in any table: %s", (way) => {
     const id = randomUUID();
     fullSession(id);
     const full = rows();
     expect(Object.keys(full)).toHaveLength(11);
     expect(Object.values(full).every((count) => count > 0)).toBe(true);
     fullSession(randomUUID());
-    if (method === "sessions.expire") {
-      run("turns.interrupt", existing(id), null);
+    if (way === "expire") {
+      execute({ kind: "interrupt", target: existing(id), input: { streamed: null } });
       database.prepare("UPDATE sessions SET retention = 1 WHERE id = ?").run(id);
-      run(method, { emptyBefore: 0, unboundBefore: 1_000_000, limit: 10 });
+      run("sessions.expire", { emptyBefore: 0, unboundBefore: 1_000_000, limit: 10 });
     } else {
-      run(method, id);
+      execute({ kind: "delete", target: existing(id), input: null });
     }
     expect(rows()).toEqual(full);
   });

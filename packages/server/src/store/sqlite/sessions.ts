@@ -1,6 +1,4 @@
 import type { DatabaseSync } from "node:sqlite";
-import { dispositionOf } from "../../core/commands/disposition.ts";
-import { decideModel, decideOpen, decideRename } from "../../core/commands/settings.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import {
   MESSAGE_PORTION_BYTES,
@@ -10,6 +8,7 @@ import {
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./removal.ts";
+import type { SessionPort } from "../command-methods.ts";
 import { BEFORE_ALL, COUNT_SIZES, MESSAGE_BYTES, pageEnd } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { prepare } from "./statement.ts";
@@ -21,36 +20,21 @@ interface LifeRow {
   readonly life: string;
 }
 
-export function prepareSessions(database: DatabaseSync, transaction: Transaction): Synchronous<SessionStore> {
-  const { facts, change } = transaction;
+export function prepareSessions(database: DatabaseSync, transaction: Transaction): Synchronous<SessionPort> {
+  const { facts } = transaction;
   const remove = prepareRemoval(database);
   const countSizes = prepare<[number]>(
     database,
     `${COUNT_SIZES} IN (SELECT key FROM sessions INDEXED BY sessions_without_sizes WHERE message_bytes IS NULL ORDER BY key LIMIT ?)`,
   );
-  const existing = (id: string) => ({ id, birth: null, load: false });
   return {
-    open: (at, target, input, apps) =>
-      change(at, target, (draft) => decideOpen(draft, input, apps), dispositionOf),
     find: (at, id) => {
       const row = facts.sessionRow(id);
       return row === undefined ? null : { ...toSession(row), ...toSessionUse(row, at) };
     },
     ...prepareVersions(database, transaction),
     ...prepareList(database),
-    rename: (at, id, title, apps) =>
-      change(at, existing(id), (draft) => decideRename(draft, title, apps), dispositionOf),
-    setModel: (at, target, choice) =>
-      change(at, target, (draft) => decideModel(draft, choice), dispositionOf),
-    remove: (_at, id, apps) => {
-      const session = facts.sessionById(id);
-      if (session === null) return null;
-      if (!countsAs(session, apps)) return "other_app";
-      remove(session.key);
-      return { life: session.life, spelling: session.spelling };
-    },
     ...prepareMessages(database, transaction),
-    touch: prepareTouch(database),
     expire: prepareExpire(database, remove),
     countSizes: (_at, limit) => countSizes.run(limit),
   };
@@ -160,14 +144,6 @@ function prepareMessages(
       return messages;
     },
   };
-}
-
-function prepareTouch(database: DatabaseSync): Synchronous<SessionStore>["touch"] {
-  const note = prepare<[number, string, string]>(
-    database,
-    "UPDATE sessions SET used_at = max(used_at, ?) WHERE id = ? AND life = ?",
-  );
-  return (at, used) => used.filter(({ id, life }) => note.run(at, id, life) === 0).map(({ id }) => id);
 }
 
 function prepareExpire(

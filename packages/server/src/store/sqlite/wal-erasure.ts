@@ -2,12 +2,12 @@
 // it begins anew. After a delete the log is therefore moved and cut to nothing: beside the calls, never within one.
 
 import type { DatabaseSync } from "node:sqlite";
+import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Call, Outcome } from "./calls.ts";
 import { BUSY_TIMEOUT_MS } from "./database.ts";
 import { failureOf } from "./failures.ts";
 import { prepare } from "./statement.ts";
 
-const REMOVING: ReadonlySet<string> = new Set(["sessions.remove", "sessions.expire"]);
 /** Deletes of this time, in milliseconds, share one checkpoint; after it the log has to grow again, which costs commits time. */
 const DELAY_MS = 1000;
 
@@ -49,8 +49,7 @@ export function prepareWalErasure(database: DatabaseSync, onFatal: (error: unkno
   schedule();
   return {
     after(calls, outcomes) {
-      if (calls.some(({ method }, index) => REMOVING.has(method) && "value" in (outcomes[index] ?? {})))
-        schedule();
+      if (calls.some((call, index) => removes(call) && "value" in (outcomes[index] ?? {}))) schedule();
     },
     finish() {
       if (due === null) return;
@@ -58,4 +57,9 @@ export function prepareWalErasure(database: DatabaseSync, onFatal: (error: unkno
       erase();
     },
   };
+}
+
+function removes({ method, parameters: [command] }: Call): boolean {
+  if (method === "sessions.expire") return true;
+  return method === "execute" && (command as SessionCommand).kind === "delete";
 }

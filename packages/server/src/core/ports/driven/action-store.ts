@@ -1,14 +1,9 @@
 // Actions that wait for a person, in the store. One method is one transaction. They are asked with `TurnStore.stepWithCalls`.
 
 import type { ActionRecord } from "../../action.ts";
-import type { ActionAnswer, ActionOutcome } from "../../commands/actions.ts";
+import type { ActionAnswer, ActionOutcome } from "../../commands/resolve-action.ts";
+import type { Expired } from "../../commands/expire-actions.ts";
 import type { Committed } from "./session-store.ts";
-
-/** An expiry has happened. */
-export interface Expired {
-  /** Turns that wait for the service from now on: the one that asked, if it may be claimed, with those behind it. */
-  readonly arrived: number;
-}
 
 export interface ActionStore {
   /** The session's actions that are pending and its last `limit` others, oldest first; `null` when there is no such session. */
@@ -19,7 +14,7 @@ export interface ActionStore {
     actionId: string,
     answer: ActionAnswer,
     apps?: readonly string[],
-  ): Promise<Committed<ActionOutcome> | null>;
+  ): Promise<Committed<ActionOutcome | { readonly kind: "other_app" }> | null>;
   /** Whether an action is pending beyond its time. */
   isAnyDue(): Promise<boolean>;
   /** Everything counts as denied that is pending beyond its time, of up to `limit` sessions, the longest due first. */

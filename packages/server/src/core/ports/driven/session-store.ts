@@ -5,7 +5,7 @@
 import type { ActionRecord } from "../../action.ts";
 import type { JsonObject } from "../../json.ts";
 import type { MessageRecord } from "../../message.ts";
-import type { ModelChoice } from "../../commands/settings.ts";
+import type { ModelChoice } from "../../commands/set-model.ts";
 import type { NumberedEvent } from "../../session-event.ts";
 import type { SessionBirth, SessionRecord } from "../../session.ts";
 import type { SystemEventRecord } from "../../system-event.ts";

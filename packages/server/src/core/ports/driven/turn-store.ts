@@ -4,8 +4,8 @@
 
 import type { AskedAction } from "../../action.ts";
 import type { ChatInput, ChatOutcome } from "../../commands/chat.ts";
-import type { PartialText } from "../../commands/interrupt.ts";
-import type { ToolOutcomeInput } from "../../commands/turn-progress.ts";
+import type { PartialText } from "../../commands/command.ts";
+import type { ToolOutcomeInput } from "../../commands/tool-calls.ts";
 import type { JsonValue } from "../../json.ts";
 import type { MessageRecord, StepCall } from "../../message.ts";
 import type { StartedTurn, StepRecord, TurnFailure, TurnIdentity, TurnState } from "../../turn.ts";

@@ -1,7 +1,7 @@
 // What routes may call. Requests arrive validated (ids in lower case, text clean); failures are thrown as ServiceError.
 
 import type { Action, IncludeGroup, PersistedMessage, SetModelResult, Thread } from "@colloquy/protocol";
-import type { ActionAnswer } from "../../commands/actions.ts";
+import type { ActionAnswer } from "../../commands/resolve-action.ts";
 import type { JsonObject } from "../../json.ts";
 import type { AppKeys } from "./app-keys.ts";
 import type { AppCatalog } from "../driven/apps.ts";

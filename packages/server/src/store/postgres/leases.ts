@@ -1,23 +1,14 @@
-// Turns that wait, and the leases of those that run.
+// Leases of running turns, and the number of waiting ones.
 
-import { setTimeout as sleep } from "node:timers/promises";
-import { availableModel } from "../../core/commands/available-model.ts";
 import { ranUnder } from "../../core/commands/run-time.ts";
-import { decideClaim } from "../../core/commands/turns.ts";
-import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
-import { providerOf } from "../../core/rig.ts";
-import { appOf } from "../../core/session.ts";
-import type { StartedTurn } from "../../core/turn.ts";
 import { toLease, type LeaseRow } from "../rows.ts";
 import type { Calls } from "./calls.ts";
 import type { Connection } from "./connections.ts";
-import { writeOf } from "./draft-writer.ts";
 import type { Patience } from "./session-locks.ts";
 import { prepare } from "./statement.ts";
-import { Transaction } from "./transaction.ts";
 
-type Queue = Pick<TurnStore, "claim" | "countWaiting" | "renew" | "releaseDeadLeases" | "handBack">;
+type Leases = Pick<TurnStore, "countWaiting" | "renew" | "releaseDeadLeases" | "handBack">;
 
 const waiting = prepare<[number], { readonly count: number }>(
   `SELECT count(*) AS count FROM (SELECT 1 FROM turns
@@ -37,12 +28,8 @@ const prolong = prepare<
    SELECT epoch, epoch IN (SELECT epoch FROM renewed) AS is_renewed FROM own`,
 );
 
-/** Longer than a commit takes, and short enough for the turns that were claimed before. */
-const CLAIM_AGAIN_MS = 25;
-
-export function queueOf(calls: Calls, claimAgainMs = CLAIM_AGAIN_MS): Queue {
+export function leasesOf(calls: Calls): Leases {
   return {
-    claim: claimWith(calls, claimAgainMs),
     countWaiting: (limit) =>
       calls.look("claims", async (connection) => (await waiting.get(connection, limit))?.count ?? 0),
     renew: (owner, epochs, leaseMs) =>
@@ -63,91 +50,6 @@ export function queueOf(calls: Calls, claimAgainMs = CLAIM_AGAIN_MS): Queue {
       return free === epochs.length ? free : free + (await give("waits"));
     },
   };
-}
-
-interface RunnableRow {
-  readonly id: string;
-  readonly session_key: number;
-  readonly number: number;
-}
-
-const RUNNABLE = `SELECT s.id, t.session_key, t.number FROM turns t JOIN sessions s ON s.key = t.session_key
-  WHERE t.runnable = 1 AND split_part(s.model, '/', 1) <> ALL($1::text[])`;
-const LONGEST_WAITING = "ORDER BY t.enqueued_at, t.session_key, t.number LIMIT $2";
-const lockRunnable = prepare<[readonly string[], number], RunnableRow>(
-  `${RUNNABLE} ${LONGEST_WAITING} FOR UPDATE OF s SKIP LOCKED`,
-);
-const runnableBeside = prepare<[readonly string[], readonly number[]], RunnableRow>(
-  `${RUNNABLE} AND t.session_key <> ALL($2::bigint[]) ORDER BY t.enqueued_at, t.session_key, t.number LIMIT 1`,
-);
-
-type Claim = {
-  readonly owner: string;
-  readonly agentMessageIds: readonly string[];
-  readonly fullProviders: readonly string[];
-  readonly models: Readonly<Record<string, readonly string[]>>;
-};
-
-/**
- * Nodes that claim at the same time pass over what another one holds, so that none waits for the others. What is left then may be held for
- * another reason, a rename for example: it is looked at once more a moment later. What is held for longer is left to the next claim, for
- * which no node ever waits longer than its bus polls (two seconds): turns that are free must not wait for one that is not.
- */
-function claimWith(calls: Calls, againMs: number): Queue["claim"] {
-  return async (owner, agentMessageIds, fullProviders, models) => {
-    const claim = (ids: readonly string[]) =>
-      calls.alone("claims", async (connection, at) => {
-        const rows = await lockRunnable.all(connection, fullProviders, ids.length);
-        const claimed = await claimRows(connection, at, rows, {
-          owner,
-          agentMessageIds: ids,
-          fullProviders,
-          models,
-        });
-        const left = ids.length - rows.length;
-        const keys = rows.map(({ session_key }) => session_key);
-        const isHeld = left > 0 && (await runnableBeside.get(connection, fullProviders, keys)) !== undefined;
-        return { claimed, left: isHeld ? left : 0 };
-      });
-    const { claimed, left } = await claim(agentMessageIds);
-    if (left === 0) return claimed;
-    await sleep(againMs);
-    const further = claim(agentMessageIds.slice(agentMessageIds.length - left));
-    // What was claimed is so, whatever becomes of the others.
-    const held = claimed.length === 0 ? further : further.catch(() => ({ claimed: [] }));
-    return [...claimed, ...(await held).claimed];
-  };
-}
-
-/** Starts those of the turns that are still runnable behind the locks of their sessions. */
-async function claimRows(
-  connection: Connection,
-  at: number,
-  rows: readonly RunnableRow[],
-  { owner, agentMessageIds, fullProviders, models }: Claim,
-): Promise<readonly Committed<StartedTurn | null>[]> {
-  if (rows.length === 0) return [];
-  const transaction = await Transaction.begin(connection, {
-    sessions: new Map(rows.map(({ id }) => [id, [{ turns: true }]])),
-    patience: "passes over",
-    epochs: rows.length,
-    births: new Set(),
-  });
-  const claimed = rows.flatMap(({ id, number }, index) => {
-    const state = transaction.byId(id);
-    const openTurns = state?.openTurns() ?? [];
-    const open = openTurns.find(({ turn }) => turn.number === number && turn.runnable);
-    const agentMessageId = agentMessageIds[index];
-    if (state === null || open === undefined || agentMessageId === undefined) return [];
-    const ofApp = models[appOf(state.session)] ?? [];
-    // The default that a session goes on with may be on a full provider where its own rig was not.
-    if (fullProviders.includes(providerOf(availableModel(state.session, ofApp)))) return [];
-    const draft = transaction.draft(state, at);
-    const started = decideClaim(draft, openTurns, open, { owner, agentMessageId }, ofApp);
-    return [transaction.keep(state, draft, started)];
-  });
-  await writeOf(transaction.changes)(connection);
-  return claimed;
 }
 
 const RETURNED = "UPDATE turns AS turn SET runnable = 1, ran_ms = turn.ran_ms + ended.ran_ms";

@@ -1,0 +1,13 @@
+import { defineForTurn } from "./command.ts";
+
+export interface CheckpointInput {
+  /** Characters of the current step's text before `text`. */
+  readonly offset: number;
+  readonly text: string;
+}
+
+/** Persists streamed text before its step ends. Writes its own row only. */
+export const checkpoint = defineForTurn((draft, { turn }, { offset, text }: CheckpointInput) => {
+  draft.addCheckpoint(turn.turn.number, offset, text);
+  return "ok" as const;
+});

@@ -1,0 +1,38 @@
+import type { OpenTurn } from "../turn.ts";
+import { goOn, isDue, outcomeOf, withMessage } from "./asking.ts";
+import { define } from "./command.ts";
+import type { SessionDraft } from "./draft.ts";
+import { recordResults } from "./tool-calls.ts";
+
+/** Actions have expired. */
+export interface Expired {
+  /** Turns that can be claimed now: the asking turn, if it may continue, and those behind it. */
+  readonly arrived: number;
+}
+
+/** Denies every action of the session that is due; skipped if a person was faster. */
+export const expireActions = define({
+  target: "session",
+  needs: (_input: null) => ({ openTurns: true }),
+  decide: (draft, facts): Expired | "skipped" => {
+    const openTurns = facts.openTurns();
+    const isAnyDue = openTurns.some(({ actions }) => actions.some((action) => isDue(action, draft.at)));
+    return isAnyDue ? { arrived: expireDue(draft, openTurns) } : "skipped";
+  },
+  disposition: (outcome) => (outcome === "skipped" ? "void" : "commit"),
+});
+
+/** Returns how many turns can be claimed because of it. */
+export function expireDue(draft: SessionDraft, openTurns: readonly OpenTurn[]): number {
+  let arrived = 0;
+  for (const open of openTurns) {
+    const due = open.actions.filter((action) => isDue(action, draft.at));
+    if (due.length === 0) continue;
+    const turn = withMessage(open);
+    const outcomes = due.map((action) => outcomeOf(draft, draft.resolveAction(action, "expired", null)));
+    const agentMessage = recordResults(draft, turn, outcomes);
+    const actions = open.actions.filter((action) => !isDue(action, draft.at));
+    arrived += goOn(draft, { ...turn, agentMessage, actions }, openTurns);
+  }
+  return arrived;
+}

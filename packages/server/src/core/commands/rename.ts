@@ -1,0 +1,15 @@
+import { define } from "./command.ts";
+import { dispositionOf } from "./disposition.ts";
+
+/** Sets a title for the user. A generated one never replaces it. */
+export const rename = define({
+  target: "accessible session",
+  needs: (_input: { readonly title: string }) => ({}),
+  decide: (draft, _facts, { title }) => {
+    const changed = draft.session.title !== title;
+    draft.update({ title, titleSource: "user" });
+    if (changed) draft.emit({ type: "title_changed", new_title: title });
+    return "ok" as const;
+  },
+  disposition: dispositionOf,
+});

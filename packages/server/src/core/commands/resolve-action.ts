@@ -1,0 +1,100 @@
+import { isActionResult } from "@colloquy/protocol/action-results";
+import type { ActionKind, ActionRecord } from "../action.ts";
+import { sameJson, type JsonValue } from "../json.ts";
+import type { MessageRecord, ToolCallRecord } from "../message.ts";
+import type { OpenTurn } from "../turn.ts";
+import { goOn, isDue, outcomeOf, withMessage, type AskingTurn } from "./asking.ts";
+import { define } from "./command.ts";
+import { dispositionOf } from "./disposition.ts";
+import type { SessionDraft } from "./draft.ts";
+import { expireDue } from "./expire-actions.ts";
+import { recordResults } from "./tool-calls.ts";
+
+/** A person's decision. */
+export interface ActionAnswer {
+  readonly decision: "approve" | "deny";
+  /** The result that comes along, `null` for none. Its shape depends on the kind of the action. */
+  readonly result: JsonValue;
+}
+
+export interface ResolveActionInput extends ActionAnswer {
+  /** Id of the action. */
+  readonly action: string;
+}
+
+/** `arrived`: turns that can be claimed now: the asking turn, if it may continue, and those behind it. */
+export type ActionOutcome =
+  /** Resolved by this answer, or by the same one before. */
+  | { readonly kind: "decided"; readonly action: ActionRecord; readonly arrived: number }
+  /** Too late; this command has expired it if no other had. */
+  | { readonly kind: "expired"; readonly arrived: number }
+  | { readonly kind: "unknown" }
+  /** `expected`: what the result must be. */
+  | { readonly kind: "invalid"; readonly expected: string }
+  | { readonly kind: "decided_otherwise" }
+  | { readonly kind: "cancelled" };
+
+const EXPECTED: Readonly<Record<ActionKind, string>> = {
+  approval: "absent: the approval is for the call as it was shown",
+  wallet_transaction: '{"transaction_hash": "0x…"} with 64 hexadecimal digits',
+  wallet_signature: '{"signature": "0x…"} with 1 to 8,192 bytes in hexadecimal',
+  question: '{"answer": "…"} with 1 to 4,096 characters',
+};
+
+/** Resolves an action as a person decided. */
+export const resolveAction = define({
+  target: "accessible session",
+  needs: ({ action }: ResolveActionInput) => ({ openTurns: true, action }),
+  decide: (draft, facts, answer): ActionOutcome => {
+    const action = facts.action();
+    if (action === null) return { kind: "unknown" };
+    if (!isExpectedResult(action.asked.kind, answer))
+      return { kind: "invalid", expected: expectedOf(action, answer) };
+    if (action.status === "expired") return { kind: "expired", arrived: 0 };
+    if (action.status === "cancelled") return { kind: "cancelled" };
+    const status = answer.decision === "approve" ? "approved" : "denied";
+    if (action.status !== "pending") {
+      const isSame = action.status === status && sameJson(action.result, answer.result);
+      return isSame ? { kind: "decided", action, arrived: 0 } : { kind: "decided_otherwise" };
+    }
+    const openTurns = facts.openTurns();
+    if (isDue(action, draft.at)) return { kind: "expired", arrived: expireDue(draft, openTurns) };
+    const turn = turnOf(openTurns, action);
+    const resolved = draft.resolveAction(action, status, answer.result);
+    const arrived = goOn(draft, settleCall(draft, turn, resolved), openTurns);
+    return { kind: "decided", action: resolved, arrived };
+  },
+  disposition: ({ kind }) => (kind === "decided" || kind === "expired" ? "commit" : dispositionOf(kind)),
+});
+
+function isExpectedResult(kind: ActionKind, { decision, result }: ActionAnswer): boolean {
+  return decision === "deny" ? result === null : isActionResult(kind, result);
+}
+
+function expectedOf({ asked }: ActionRecord, { decision }: ActionAnswer): string {
+  return decision === "deny" ? "absent: a denial carries nothing" : EXPECTED[asked.kind];
+}
+
+/** Applies a resolved action to its call, which may start now or has its result. */
+function settleCall(draft: SessionDraft, turn: AskingTurn, action: ActionRecord): AskingTurn {
+  const actions = turn.actions.filter(({ id }) => id !== action.id);
+  const agentMessage =
+    action.asked.kind === "approval" && action.status === "approved"
+      ? allowCall(draft, turn.agentMessage, action.callId)
+      : recordResults(draft, turn, [outcomeOf(draft, action)]);
+  return { ...turn, agentMessage, actions };
+}
+
+function allowCall(draft: SessionDraft, message: MessageRecord, callId: string): MessageRecord {
+  const toolCalls = message.toolCalls.map(
+    (call): ToolCallRecord => (call.id === callId ? { ...call, phase: "approved" } : call),
+  );
+  return draft.changeMessage(message, { ...message, toolCalls }, "message_updated");
+}
+
+function turnOf(openTurns: readonly OpenTurn[], action: ActionRecord): AskingTurn {
+  const open = openTurns.find(({ turn }) => turn.number === action.turn);
+  if (open === undefined)
+    throw new Error(`The action ${action.id} is pending, but its turn ${action.turn} is not open`);
+  return withMessage(open);
+}

@@ -1,0 +1,30 @@
+import { hasNotBegun, openCalls, type MessageRecord, type ToolCallRecord } from "../message.ts";
+import { defineForTurn } from "./command.ts";
+import type { SessionDraft } from "./draft.ts";
+
+/** Stores the intent of allowed calls: once it is committed they may run, and unsafe ones never run again. */
+export const startCalls = defineForTurn(
+  (draft, { turn }, { callIds }: { readonly callIds: readonly string[] }) => {
+    markStarted(draft, turn, callIds);
+    return "ok" as const;
+  },
+);
+
+/**
+ * Marks allowed calls as started. Emits no event, because readers see a call as running from its step on. Skips calls that ask or have a
+ * result. Returns the message as it is then.
+ */
+export function markStarted(
+  draft: SessionDraft,
+  { agentMessage }: { readonly agentMessage: MessageRecord },
+  callIds: readonly string[],
+): MessageRecord {
+  const starting = new Set(
+    openCalls(agentMessage).filter((call) => hasNotBegun(call) && callIds.includes(call.id)),
+  );
+  if (starting.size === 0) return agentMessage;
+  const toolCalls = agentMessage.toolCalls.map(
+    (call): ToolCallRecord => (starting.has(call) ? { ...call, phase: "started" } : call),
+  );
+  return draft.keepMessage({ ...agentMessage, toolCalls });
+}

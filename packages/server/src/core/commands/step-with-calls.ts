@@ -1,0 +1,62 @@
+import type { AskedAction } from "../action.ts";
+import { joinStepText, type StepCall, type ToolCallRecord } from "../message.ts";
+import { addUsage, MAX_CALLS, type StepRecord } from "../turn.ts";
+import { askPerson } from "./asking.ts";
+import { defineForTurn } from "./command.ts";
+import {
+  emitToolComplete,
+  emitToolUpdate,
+  endCall,
+  noticeMissingSecret,
+  type EndedCall,
+} from "./tool-calls.ts";
+
+export interface StepWithCallsInput {
+  readonly step: StepRecord;
+  readonly calls: readonly StepCall[];
+  /** What a person must decide, each about one of `calls`. */
+  readonly asked: readonly AskedAction[];
+}
+
+/** What the model reads as the result of a call beyond the limit of its step. */
+export const TOO_MANY_CALLS = `This call was not made: one step may make ${MAX_CALLS} calls at most. Make the others in the next step.`;
+
+/**
+ * Stores a model step that calls tools, with its calls before any of them runs. This is the intent of a call, except of one that is `allowed`
+ * and starts later (`startCalls`), and of one that waits for a person. Calls with a refusal, and those beyond `MAX_CALLS`, get their result
+ * with the step: no process ever makes them. A step that is stored already, because its answer was lost, changes nothing.
+ */
+export const stepWithCalls = defineForTurn((draft, { turn: open }, input: StepWithCallsInput) => {
+  const { step, calls, asked } = input;
+  if (step.number <= open.turn.steps) return "ok" as const;
+  const waiting = new Set(asked.map(({ callId }) => callId));
+  const content = joinStepText(open.agentMessage.content, step.text);
+  const toolCalls: ToolCallRecord[] = [];
+  const refused: EndedCall[] = [];
+  for (const [index, { refusal, ...made }] of calls.entries()) {
+    const call = { ...made, text_offset: content.length };
+    const outcome = index < MAX_CALLS ? refusal : { output: TOO_MANY_CALLS, isError: true };
+    const ended = outcome === undefined ? null : endCall(call, { ...outcome, durationMs: 0 });
+    if (ended !== null) refused.push(ended);
+    toolCalls.push(ended?.call ?? (waiting.has(call.id) ? { ...call, phase: "asked" } : call));
+  }
+  const kept = toolCalls.filter(({ status }) => status === "running");
+  draft.changeMessage(
+    open.agentMessage,
+    {
+      ...open.agentMessage,
+      content,
+      toolCalls: [...open.agentMessage.toolCalls, ...toolCalls],
+      toolResults: [...open.agentMessage.toolResults, ...refused.map(({ result }) => result)],
+    },
+    "message_updated",
+  );
+  for (const call of kept) emitToolUpdate(draft, call, null);
+  for (const ended of refused) emitToolComplete(draft, ended);
+  for (const { refusal } of calls) noticeMissingSecret(draft, refusal);
+  askPerson(draft, open.turn.number, kept, asked);
+  draft.changeTurn({ ...open.turn, steps: step.number, usage: addUsage(open.turn.usage, step.usage) });
+  draft.settledTurns.add(open.turn.number);
+  draft.addStep(open.turn.number, step);
+  return "ok" as const;
+});

@@ -1,0 +1,117 @@
+// `executeEach`: selects sessions, locks them with SKIP LOCKED, and decides a command for each, in one transaction of its own.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { needsOf, sessionOf } from "../../core/commands/decide-command.ts";
+import type { SessionCommand } from "../../core/commands/index.ts";
+import {
+  claimCommand,
+  expireCommand,
+  type ClaimTurns,
+  type ExpireActions,
+  type SelectedOutcome,
+  type Selection,
+} from "../../core/commands/selections.ts";
+import type { Committed } from "../../core/ports/driven/session-store.ts";
+import type { Calls } from "./calls.ts";
+import type { Connection } from "./connections.ts";
+import { writeOf } from "./draft-writer.ts";
+import { epochsOf } from "./group-commit.ts";
+import { prepare } from "./statement.ts";
+import { Transaction } from "./transaction.ts";
+
+/** Longer than a commit takes, and short enough for the turns that were claimed before. */
+const CLAIM_AGAIN_MS = 25;
+
+/** `claimAgainMs`: milliseconds after which a claim looks once more at turns whose sessions were held. */
+export function executeEachWith(calls: Calls, claimAgainMs = CLAIM_AGAIN_MS) {
+  return async <S extends Selection>(selection: S): Promise<readonly Committed<SelectedOutcome<S>>[]> => {
+    const changed =
+      selection.kind === "claimTurns"
+        ? claimTurns(calls, selection, claimAgainMs)
+        : expireActions(calls, selection);
+    return (await changed) as readonly Committed<SelectedOutcome<S>>[];
+  };
+}
+
+type Changed = readonly Committed<unknown>[];
+
+interface RunnableRow {
+  readonly id: string;
+  readonly session_key: number;
+  readonly number: number;
+}
+
+const RUNNABLE = `SELECT s.id, t.session_key, t.number FROM turns t JOIN sessions s ON s.key = t.session_key
+  WHERE t.runnable = 1 AND split_part(s.model, '/', 1) <> ALL($1::text[])`;
+const LONGEST_WAITING = "ORDER BY t.enqueued_at, t.session_key, t.number LIMIT $2";
+const lockRunnable = prepare<[readonly string[], number], RunnableRow>(
+  `${RUNNABLE} ${LONGEST_WAITING} FOR UPDATE OF s SKIP LOCKED`,
+);
+const runnableBeside = prepare<[readonly string[], readonly number[]], RunnableRow>(
+  `${RUNNABLE} AND t.session_key <> ALL($2::bigint[]) ORDER BY t.enqueued_at, t.session_key, t.number LIMIT 1`,
+);
+
+/**
+ * Nodes that claim at the same time skip each other's locks. What is left then may be held for another reason, such as a rename: it is
+ * looked at once more a moment later. What is held for longer is left to the next claim, at most two seconds later (the bus polls that
+ * often): free turns must not wait for a held one.
+ */
+async function claimTurns(calls: Calls, selection: ClaimTurns, againMs: number): Promise<Changed> {
+  const { agentMessageIds, fullProviders } = selection;
+  const claim = (ids: readonly string[]) =>
+    calls.alone("claims", async (connection, at) => {
+      const rows = await lockRunnable.all(connection, fullProviders, ids.length);
+      const claims = rows.flatMap(({ id, number }, index) => {
+        const agentMessageId = ids[index];
+        return agentMessageId === undefined ? [] : [claimCommand(selection, id, number, agentMessageId)];
+      });
+      const claimed = await executeAll(connection, at, claims);
+      const left = ids.length - rows.length;
+      const keys = rows.map(({ session_key }) => session_key);
+      const isHeld = left > 0 && (await runnableBeside.get(connection, fullProviders, keys)) !== undefined;
+      return { claimed, left: isHeld ? left : 0 };
+    });
+  const { claimed, left } = await claim(agentMessageIds);
+  if (left === 0) return claimed;
+  await sleep(againMs);
+  const further = claim(agentMessageIds.slice(agentMessageIds.length - left));
+  // The first claim is committed, even if the second one fails.
+  const held = claimed.length === 0 ? further : further.catch(() => ({ claimed: [] }));
+  return [...claimed, ...(await held).claimed];
+}
+
+const due = prepare<[number, number], { readonly id: string }>(
+  `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM actions WHERE status = 'pending' AND expires_at <= $1
+   GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT $2`,
+);
+
+/** A session that is held is looked at again a second later. */
+function expireActions(calls: Calls, { limit }: ExpireActions): Promise<Changed> {
+  return calls.alone("actions", async (connection, at) => {
+    const rows = await due.all(connection, at, limit);
+    return await executeAll(
+      connection,
+      at,
+      rows.map(({ id }) => expireCommand(id)),
+    );
+  });
+}
+
+/** Returns what the commands changed that changed anything under the lock. */
+async function executeAll(
+  connection: Connection,
+  at: number,
+  commands: readonly SessionCommand[],
+): Promise<Changed> {
+  if (commands.length === 0) return [];
+  const sessions = new Map(commands.map((command) => [sessionOf(command), [needsOf(command)]]));
+  const transaction = await Transaction.begin(connection, {
+    sessions,
+    patience: "passes over",
+    epochs: epochsOf([...sessions.values()].flat()),
+    births: new Set(),
+  });
+  const changed = commands.flatMap((command) => transaction.executeSelected(at, command) ?? []);
+  await writeOf(transaction.changes)(connection);
+  return changed;
+}

@@ -1,0 +1,64 @@
+// Which sessions `executeEach` decides a command for. One process at a time writes to the database, so there is nothing to skip.
+
+import type { DatabaseSync } from "node:sqlite";
+import type { SessionCommand } from "../../core/commands/index.ts";
+import {
+  claimCommand,
+  expireCommand,
+  type ClaimTurns,
+  type ExpireActions,
+  type Selection,
+} from "../../core/commands/selections.ts";
+import { prepare } from "./statement.ts";
+
+/** Returns the commands for the sessions of a selection, in their order. */
+export function prepareSelections(
+  database: DatabaseSync,
+): (at: number, selection: Selection) => readonly SessionCommand[] {
+  const claims = prepareClaims(database);
+  const expiries = prepareExpiries(database);
+  return (at, selection) => (selection.kind === "claimTurns" ? claims(selection) : expiries(at, selection));
+}
+
+function prepareClaims(database: DatabaseSync): (selection: ClaimTurns) => readonly SessionCommand[] {
+  interface RunnableRow {
+    readonly id: string;
+    readonly number: number;
+  }
+  const runnable = prepare<[number], RunnableRow>(
+    database,
+    `SELECT s.id, t.number FROM turns t INDEXED BY turns_runnable CROSS JOIN sessions s ON s.key = t.session_key
+     WHERE t.runnable = 1 ORDER BY t.enqueued_at, t.session_key, t.number LIMIT ?`,
+  );
+  const runnableElsewhere = prepare<[string, number], RunnableRow>(
+    database,
+    `SELECT s.id, t.number FROM turns t INDEXED BY turns_runnable CROSS JOIN sessions s ON s.key = t.session_key
+     WHERE t.runnable = 1
+       AND substr(s.model, 1, instr(s.model || '/', '/') - 1) NOT IN (SELECT value FROM json_each(?))
+     ORDER BY t.enqueued_at, t.session_key, t.number LIMIT ?`,
+  );
+  return (selection) => {
+    const { agentMessageIds, fullProviders } = selection;
+    const count = agentMessageIds.length;
+    const rows =
+      fullProviders.length === 0
+        ? runnable.all(count)
+        : runnableElsewhere.all(JSON.stringify(fullProviders), count);
+    return rows.flatMap(({ id, number }, index) => {
+      const agentMessageId = agentMessageIds[index];
+      return agentMessageId === undefined ? [] : [claimCommand(selection, id, number, agentMessageId)];
+    });
+  };
+}
+
+function prepareExpiries(
+  database: DatabaseSync,
+): (at: number, selection: ExpireActions) => readonly SessionCommand[] {
+  const due = prepare<[number, number], { readonly id: string }>(
+    database,
+    `SELECT (SELECT id FROM sessions WHERE key = session_key) AS id FROM actions INDEXED BY actions_due
+     WHERE status = 'pending' AND expires_at <= ?
+     GROUP BY session_key ORDER BY min(expires_at), session_key LIMIT ?`,
+  );
+  return (at, { limit }) => due.all(at, limit).map(({ id }) => expireCommand(id));
+}
