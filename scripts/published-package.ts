@@ -100,7 +100,7 @@ export function writeDeclarations(
       files,
     }),
   );
-  const compiler = join(ROOT, "node_modules/typescript/bin/tsc");
+  const compiler = join(ROOT, "node_modules/typescript-compiler/bin/tsc");
   const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", settings], { encoding: "utf8" });
   if (status !== 0) throw new Error(`The declarations cannot be written:\n${stdout}`);
   rmSync(settings);

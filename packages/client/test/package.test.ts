@@ -12,7 +12,7 @@ import { buildPackage, bundle, wireNames } from "../build/build-package.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../../..");
-const TSC = join(ROOT, "node_modules/typescript/bin/tsc");
+const TSC = join(ROOT, "node_modules/typescript-compiler/bin/tsc");
 
 let folder: string;
 let project: string;

@@ -2,7 +2,6 @@
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,16 +10,18 @@ import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { findInstalled } from "../../../test/installed.ts";
 import { buildPackage } from "../build/build-package.ts";
 import type { SessionUpdate } from "../src/index.ts";
 import { serve, type Served } from "./served.ts";
 
 const run = promisify(execFile);
-const PROGRAMS = join(import.meta.dirname, "../../../test/runtimes/node_modules");
 const SOURCES = join(import.meta.dirname, "runtimes");
 const FILES = ["conversation.js", "program.js", "worker.js", "workerd.capnp"];
 
-const isLeftOut = !existsSync(PROGRAMS);
+const bun = findInstalled("programs", "@oven/bun-linux-x64/bin/bun");
+const deno = findInstalled("programs", "@deno/linux-x64-glibc/deno");
+const workerd = findInstalled("programs", "@cloudflare/workerd-linux-64/bin/workerd");
 
 /** A line of `conversation.js`. */
 interface Told {
@@ -93,21 +94,12 @@ async function* askWorker(program: string, service: string): AsyncIterable<strin
 
 const RUNTIMES: Readonly<Record<string, (service: string) => AsyncIterable<string>>> = {
   Node: (service) => start(process.execPath, "program.js", service),
-  Bun: (service) => start(join(PROGRAMS, "@oven/bun-linux-x64/bin/bun"), "program.js", service),
-  Deno: (service) =>
-    start(
-      join(PROGRAMS, "@deno/linux-x64-glibc/deno"),
-      "run",
-      "--no-prompt",
-      "--allow-net",
-      "program.js",
-      service,
-    ),
-  "workerd, the edge": (service) =>
-    askWorker(join(PROGRAMS, "@cloudflare/workerd-linux-64/bin/workerd"), service),
+  Bun: (service) => start(bun!, "program.js", service),
+  Deno: (service) => start(deno!, "run", "--no-prompt", "--allow-net", "program.js", service),
+  "workerd, the edge": (service) => askWorker(workerd!, service),
 };
 
-describe.skipIf(isLeftOut)("the client in runtimes beside browsers", () => {
+describe.skipIf([bun, deno, workerd].includes(null))("the client in runtimes beside browsers", () => {
   it.each(Object.keys(RUNTIMES))(
     "chats, streams, is cut off and goes on in %s",
     { timeout: 60_000 },

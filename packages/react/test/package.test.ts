@@ -82,7 +82,7 @@ async function check(sources: readonly string[]): Promise<readonly string[]> {
     join(project, "tsconfig.json"),
     JSON.stringify({ compilerOptions, files: [...files, "node.d.ts"] }),
   );
-  const compiler = join(ROOT, "node_modules/typescript/bin/tsc");
+  const compiler = join(ROOT, "node_modules/typescript-compiler/bin/tsc");
   const said = await run(process.execPath, [compiler, "-p", "."], { cwd: project }).then(
     () => "",
     (error: { stdout: string }) => error.stdout,

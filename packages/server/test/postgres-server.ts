@@ -75,9 +75,7 @@ export class PostgresServer {
   async start(from: string | null = null, locale: readonly string[] = IN_HUMAN_ORDER): Promise<void> {
     const found = from ?? (await findPostgres());
     if (found === null) {
-      throw new Error(
-        "There is no PostgreSQL here: run npm ci without --omit, or apt-get install postgresql",
-      );
+      throw new Error("There is no PostgreSQL here: apt-get install postgresql, or npm run install:tests");
     }
     const user = await unprivileged();
     const folder = await mkdtemp(join(tmpdir(), "colloquy-postgres-"));

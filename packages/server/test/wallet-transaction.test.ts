@@ -11,7 +11,7 @@ import { createSystemClock } from "../src/wiring/clock.ts";
 import { loadConfig } from "../src/config/load-config.ts";
 import { buildServer, type ColloquyServer } from "../src/wiring/server.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
-import { localChainId, startLocalChain, type LocalChain } from "../src/tools/wallet/testing/local-chain.ts";
+import { isWithoutChain, localChainId, startLocalChain, type LocalChain } from "./local-chain.ts";
 import { ScriptedModel } from "./scripted-model.ts";
 import { MODEL, newId, until } from "./service.ts";
 
@@ -111,7 +111,7 @@ async function pendingTransaction() {
 const transfer = (amount: bigint): Hex =>
   encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [bob, amount] });
 
-describe("a transaction that the assistant asks for", () => {
+describe.skipIf(isWithoutChain)("a transaction that the assistant asks for", () => {
   it("is sent by the user's wallet, and the assistant reads the balance that it has changed", async () => {
     await chat("Send Bob 25 of my gold", alice);
     (await model.next())

@@ -1,6 +1,6 @@
 import { MessagePrimitive, useAuiState } from "@assistant-ui/react";
 import { NOTICE_PART } from "@colloquy/react/assistant-ui";
-import { CircleAlert } from "lucide-react";
+import { CircleAlert } from "../design/icons.tsx";
 import type { ReactNode } from "react";
 import { CopyButton } from "../design/copy-button.tsx";
 import { MarkdownText } from "../markdown/markdown-text.tsx";
@@ -26,7 +26,7 @@ export function AssistantMessage(): ReactNode {
       <MessagePrimitive.Parts components={PARTS} />
       {typeof error === "string" && (
         <p className={styles["error"]}>
-          <CircleAlert size={16} aria-hidden />
+          <CircleAlert size={16} />
           <span dir="auto">{error}</span>
         </p>
       )}

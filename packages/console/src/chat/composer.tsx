@@ -1,5 +1,5 @@
 import { ComposerPrimitive, ThreadPrimitive, useAui, useAuiState } from "@assistant-ui/react";
-import { ArrowUp, Square } from "lucide-react";
+import { ArrowUp, Square } from "../design/icons.tsx";
 import { useEffect, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { useMediaQuery } from "../design/use-media-query.ts";
@@ -48,11 +48,11 @@ export function Composer({
         )}
         <ThreadPrimitive.If running>
           <ComposerPrimitive.Cancel className={styles["stop"]} aria-label="Stop" title="Stop">
-            <Square size={14} fill="currentColor" aria-hidden />
+            <Square size={14} fill="currentColor" />
           </ComposerPrimitive.Cancel>
         </ThreadPrimitive.If>
         <ComposerPrimitive.Send className={styles["send"]} aria-label="Send" title="Send" disabled={left < 0}>
-          <ArrowUp size={18} aria-hidden />
+          <ArrowUp size={18} />
         </ComposerPrimitive.Send>
       </div>
     </ComposerPrimitive.Root>

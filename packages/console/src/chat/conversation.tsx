@@ -1,7 +1,7 @@
 import { AssistantRuntimeProvider } from "@assistant-ui/react";
 import { useSession, type SessionView } from "@colloquy/react";
 import { useColloquyRuntime } from "@colloquy/react/assistant-ui";
-import { Code } from "lucide-react";
+import { Code } from "../design/icons.tsx";
 import { useEffect, type ReactNode } from "react";
 import { DEFAULT_APP, useConnection } from "../connection/connection.tsx";
 import { IconButton } from "../design/button.tsx";
@@ -49,7 +49,7 @@ export function Conversation(props: ChatPageProps & { readonly sessionId: string
       <AssistantRuntimeProvider runtime={runtime}>
         <TopBar menu={menu} title={title}>
           <IconButton label="Developer panel" aria-pressed={isDeveloping} onClick={onDevelop}>
-            <Code size={18} aria-hidden />
+            <Code size={18} />
           </IconButton>
         </TopBar>
         <ConnectionBar

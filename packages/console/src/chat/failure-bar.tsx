@@ -1,4 +1,4 @@
-import { X } from "lucide-react";
+import { X } from "../design/icons.tsx";
 import type { ReactNode } from "react";
 import { Button, IconButton } from "../design/button.tsx";
 import type { Failure } from "./failure.ts";
@@ -47,7 +47,7 @@ function FailureBar({
         </Button>
       )}
       <IconButton size="small" label="Dismiss" onClick={onDismiss}>
-        <X size={16} aria-hidden />
+        <X size={16} />
       </IconButton>
     </div>
   );

@@ -1,4 +1,4 @@
-import { X } from "lucide-react";
+import { X } from "../design/icons.tsx";
 import type { ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { Button, IconButton } from "../design/button.tsx";
@@ -20,7 +20,7 @@ export function MissedBar(): ReactNode {
         Go there
       </Button>
       <IconButton size="small" label="Dismiss" onClick={() => outbox.dismiss(number)}>
-        <X size={16} aria-hidden />
+        <X size={16} />
       </IconButton>
     </div>
   ));

@@ -1,5 +1,5 @@
 import { ThreadPrimitive, useAuiState } from "@assistant-ui/react";
-import { ArrowDown } from "lucide-react";
+import { ArrowDown } from "../design/icons.tsx";
 import type { ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { ErrorBoundary } from "../shell/error-boundary.tsx";
@@ -75,7 +75,7 @@ export function Thread({
       </ThreadPrimitive.Viewport>
       <div className={styles["bottom"]}>
         <ThreadPrimitive.ScrollToBottom className={styles["down"]} aria-label="Go to the newest message">
-          <ArrowDown size={18} aria-hidden />
+          <ArrowDown size={18} />
         </ThreadPrimitive.ScrollToBottom>
         <FailureBars failures={failures} onDismiss={onDismiss} onKeyWanted={onKeyWanted} />
         {isOver ? <Over /> : <Composer draftOf={draftOf} pickers={pickers} />}

@@ -1,6 +1,6 @@
 import type { ToolCallMessagePartProps } from "@assistant-ui/react";
 import type { ToolArtifact } from "@colloquy/react/assistant-ui";
-import { Ban, Check, ChevronRight, CircleHelp, LoaderCircle, TriangleAlert } from "lucide-react";
+import { Ban, Check, ChevronRight, CircleHelp, LoaderCircle, TriangleAlert } from "../design/icons.tsx";
 import { useRef, type ReactNode } from "react";
 import { ActionCard } from "../actions/action-card.tsx";
 import { classes } from "../design/classes.ts";
@@ -44,7 +44,7 @@ export function ToolCall({
       <details className={styles["details"]}>
         <summary ref={summary} className={styles["summary"]}>
           <span className={classes(styles["icon"], styles[look])}>
-            <Icon size={16} aria-hidden />
+            <Icon size={16} />
           </span>
           <span className={styles["name"]} dir="auto">
             {toolName}
@@ -53,7 +53,7 @@ export function ToolCall({
             {words}
             {duration_ms !== null && TIMED.has(look) && ` in ${durationText(duration_ms)}`}
           </span>
-          <ChevronRight className={styles["arrow"]} size={16} aria-hidden />
+          <ChevronRight className={styles["arrow"]} size={16} />
         </summary>
         <div className={styles["parts"]}>
           <JsonText label="Input" text={argsText} />

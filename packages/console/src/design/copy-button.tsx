@@ -1,4 +1,4 @@
-import { Check, Copy } from "lucide-react";
+import { Check, Copy } from "./icons.tsx";
 import { useEffect, useState, type ReactNode } from "react";
 import { Button, IconButton } from "./button.tsx";
 
@@ -32,7 +32,7 @@ export function CopyButton({
     }
   };
   const name = outcome === null ? label : TOLD[outcome];
-  const icon = outcome === "copied" ? <Check size={15} aria-hidden /> : <Copy size={15} aria-hidden />;
+  const icon = outcome === "copied" ? <Check size={15} /> : <Copy size={15} />;
   const onClick = (): void => void copy();
   return hasText ? (
     <Button size="small" onClick={onClick}>

@@ -1,6 +1,6 @@
 // The browser's own dialog: it keeps the keyboard inside, closes by Escape, and gives the focus back.
 
-import { X } from "lucide-react";
+import { X } from "./icons.tsx";
 import { useId, useLayoutEffect, useRef, type ReactNode } from "react";
 import { IconButton } from "./button.tsx";
 import { classes } from "./classes.ts";
@@ -55,7 +55,7 @@ export function Dialog({ title, onClose, side, isHeld = false, children }: Dialo
           <h2 id={titleId}>{title}</h2>
           {!isHeld && (
             <IconButton label="Close" onClick={onClose}>
-              <X size={18} aria-hidden />
+              <X size={18} />
             </IconButton>
           )}
         </header>

@@ -1,4 +1,4 @@
-import { ChevronDown } from "lucide-react";
+import { ChevronDown } from "./icons.tsx";
 import type { ReactNode } from "react";
 import styles from "./picker.module.css";
 
@@ -33,7 +33,7 @@ export function Picker({
           </option>
         ))}
       </select>
-      <ChevronDown size={14} aria-hidden />
+      <ChevronDown size={14} />
     </span>
   );
 }

@@ -1,4 +1,4 @@
-import { Pause, Play, Trash2 } from "lucide-react";
+import { Pause, Play, Trash2 } from "../design/icons.tsx";
 import { memo, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { Button, IconButton } from "../design/button.tsx";
@@ -46,7 +46,7 @@ export function EventsTab({ sessionId }: { readonly sessionId: string }): ReactN
             label={paused === null ? "Pause" : "Go on"}
             onClick={() => setPaused(paused === null ? state.log : null)}
           >
-            {paused === null ? <Pause size={15} aria-hidden /> : <Play size={15} aria-hidden />}
+            {paused === null ? <Pause size={15} /> : <Play size={15} />}
           </IconButton>
           <CopyButton label="Copy the events" text={() => eventLines(events)} />
           <IconButton
@@ -57,7 +57,7 @@ export function EventsTab({ sessionId }: { readonly sessionId: string }): ReactN
               setPaused(null);
             }}
           >
-            <Trash2 size={15} aria-hidden />
+            <Trash2 size={15} />
           </IconButton>
         </div>
       </div>

@@ -1,5 +1,5 @@
 import type { Client, PersistedMessage } from "@colloquy/client";
-import { RotateCw } from "lucide-react";
+import { RotateCw } from "../design/icons.tsx";
 import { memo, useCallback, useEffect, useState, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { Button, IconButton } from "../design/button.tsx";
@@ -49,7 +49,7 @@ export function RecordsTab({ sessionId }: { readonly sessionId: string }): React
         <span className={styles["soft"]}>{countText(loaded)}</span>
         <div className={styles["push"]}>
           <IconButton size="small" label="Load again" disabled={isLoading} onClick={() => void load([])}>
-            <RotateCw size={15} aria-hidden />
+            <RotateCw size={15} />
           </IconButton>
         </div>
       </div>

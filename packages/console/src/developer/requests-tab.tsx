@@ -1,4 +1,4 @@
-import { Trash2 } from "lucide-react";
+import { Trash2 } from "../design/icons.tsx";
 import { memo, useSyncExternalStore, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { IconButton } from "../design/button.tsx";
@@ -22,7 +22,7 @@ export function RequestsTab(): ReactNode {
         </span>
         <div className={styles["push"]}>
           <IconButton size="small" label="Clear" onClick={() => log.clear()}>
-            <Trash2 size={15} aria-hidden />
+            <Trash2 size={15} />
           </IconButton>
         </div>
       </div>

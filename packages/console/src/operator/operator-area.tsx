@@ -1,4 +1,4 @@
-import { LogOut } from "lucide-react";
+import { LogOut } from "../design/icons.tsx";
 import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { IconButton } from "../design/button.tsx";
@@ -51,7 +51,7 @@ export function OperatorArea({ view }: { readonly view: string }): ReactNode {
       <div className={styles["bar"]}>
         <Views current={name} />
         <IconButton label="Forget the admin key" onClick={() => change({ adminKey: null })}>
-          <LogOut size={17} aria-hidden />
+          <LogOut size={17} />
         </IconButton>
       </div>
       <ErrorBoundary key={view}>

@@ -1,5 +1,5 @@
 import type { AdminClient, AdminSession, AdminSessionDetail, AdminTurn } from "@colloquy/client/admin";
-import { ArrowLeft } from "lucide-react";
+import { ArrowLeft } from "../design/icons.tsx";
 import { useCallback, useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { durationText } from "../design/duration-text.ts";
@@ -31,7 +31,7 @@ export function SessionView({ sessionId }: { readonly sessionId: string }): Reac
   return (
     <>
       <a className={styles["back"]} href={hashOf(SESSIONS)}>
-        <ArrowLeft size={15} aria-hidden /> All sessions
+        <ArrowLeft size={15} /> All sessions
       </a>
       <ViewHeading title={asked.answer?.session.title ?? "Session"} asked={asked}>
         {asked.answer !== null && <Doings session={asked.answer.session} onDone={asked.askAgain} />}

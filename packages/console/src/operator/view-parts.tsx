@@ -1,6 +1,6 @@
 // What the operators' pages are put together from: a heading, tables that scroll by themselves, words for states.
 
-import { RotateCw } from "lucide-react";
+import { RotateCw } from "../design/icons.tsx";
 import { useId, type ReactNode } from "react";
 import { IconButton } from "../design/button.tsx";
 import { classes } from "../design/classes.ts";
@@ -25,7 +25,7 @@ export function ViewHeading({
         {children}
         {asked && (
           <IconButton label="Load again" aria-busy={asked.isAsking} onClick={asked.askAgain}>
-            <RotateCw size={16} aria-hidden />
+            <RotateCw size={16} />
           </IconButton>
         )}
       </div>

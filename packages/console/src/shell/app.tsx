@@ -1,7 +1,7 @@
 // The frame: threads at the left, what one does in the middle, the developer's panel at the right. Where there is no room for all of
 // them, the outer ones come as dialogs.
 
-import { Menu } from "lucide-react";
+import { Menu } from "../design/icons.tsx";
 import { Suspense, useEffect, useRef, useState, type ReactNode } from "react";
 import { ChatPage } from "../chat/chat-page.tsx";
 import { MissedBar } from "../chat/missed-bar.tsx";
@@ -38,7 +38,7 @@ export function App(): ReactNode {
   const close = (): void => setOpened(null);
   const menu = hasSidebar ? null : (
     <IconButton label="Menu" onClick={() => setOpened("menu")}>
-      <Menu size={20} aria-hidden />
+      <Menu size={20} />
     </IconButton>
   );
   const sidebar = (

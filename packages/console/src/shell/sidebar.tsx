@@ -1,4 +1,4 @@
-import { Activity, Settings, SquarePen, Wallet } from "lucide-react";
+import { Activity, Settings, SquarePen, Wallet } from "../design/icons.tsx";
 import type { ReactNode } from "react";
 import { useConnection } from "../connection/connection.tsx";
 import { ThreadList } from "../threads/thread-list.tsx";
@@ -28,18 +28,18 @@ export function Sidebar({
           href={hashOf({ page: "chat", sessionId: null })}
           aria-current={isNew ? "page" : undefined}
         >
-          <SquarePen size={16} aria-hidden />
+          <SquarePen size={16} />
           New chat
         </a>
       </div>
       <ThreadList current={route.page === "chat" ? route.sessionId : null} />
       <div className={styles["bottom"]}>
         <button type="button" className={styles["link"]} onClick={onWallet}>
-          <Wallet size={16} aria-hidden />
+          <Wallet size={16} />
           {wallet === null ? "Connect a wallet" : <span title={wallet}>Wallet {shortAddress(wallet)}</span>}
         </button>
         <button type="button" className={styles["link"]} onClick={onSettings}>
-          <Settings size={16} aria-hidden />
+          <Settings size={16} />
           Settings
           {app !== null && <bdi className={styles["app"]}>{app}</bdi>}
         </button>
@@ -48,7 +48,7 @@ export function Sidebar({
           href={hashOf({ page: "operate", view: "overview" })}
           aria-current={route.page === "operate" ? "page" : undefined}
         >
-          <Activity size={16} aria-hidden />
+          <Activity size={16} />
           Operate
         </a>
       </div>

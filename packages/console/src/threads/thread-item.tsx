@@ -1,5 +1,5 @@
 import type { ThreadEntry } from "@colloquy/react";
-import { Pencil, Trash2 } from "lucide-react";
+import { Pencil, Trash2 } from "../design/icons.tsx";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { IconButton } from "../design/button.tsx";
 import { hashOf } from "../shell/route.ts";
@@ -45,10 +45,10 @@ export function ThreadItem({
       </a>
       <span className={styles["verbs"]}>
         <IconButton ref={pencil} size="small" label={`Rename ${title}`} onClick={() => setRenaming(true)}>
-          <Pencil size={14} aria-hidden />
+          <Pencil size={14} />
         </IconButton>
         <IconButton size="small" label={`Delete ${title}`} onClick={() => onDelete(thread)}>
-          <Trash2 size={14} aria-hidden />
+          <Trash2 size={14} />
         </IconButton>
       </span>
     </li>

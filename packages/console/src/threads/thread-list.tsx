@@ -1,5 +1,5 @@
 import { useThreads, type ThreadEntry } from "@colloquy/react";
-import { Search } from "lucide-react";
+import { Search } from "../design/icons.tsx";
 import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { Button } from "../design/button.tsx";
 import { goTo } from "../shell/use-route.ts";
@@ -22,7 +22,7 @@ export function ThreadList({ current }: { readonly current: string | null }): Re
   return (
     <div className={styles["list"]}>
       <label className={styles["search"]}>
-        <Search size={15} aria-hidden />
+        <Search size={15} />
         <input
           type="search"
           aria-label="Search conversations"

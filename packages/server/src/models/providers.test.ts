@@ -1,6 +1,6 @@
 // Tests each provider's real package against a mock that speaks its wire protocol.
 
-import { LLMock } from "@copilotkit/aimock";
+import { pathToFileURL } from "node:url";
 import {
   experimental_streamLanguageModelCall,
   jsonSchema,
@@ -10,10 +10,26 @@ import {
   tool,
 } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findInstalled } from "../../../../test/installed.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { createModelCatalog } from "./catalog.ts";
 
-const mock = new LLMock({ port: 0, host: "127.0.0.1" });
+const AIMOCK = findInstalled("programs", "@copilotkit/aimock/dist/index.js");
+
+/** What is used here of the mock, and of the module that exports it. */
+interface Mock {
+  readonly url: string;
+  on(request: object, answer: object): void;
+  onMessage(text: string, answer: object, pace?: object): void;
+  start(): Promise<unknown>;
+  stop(): Promise<unknown>;
+  getLastRequest(): { readonly path: string; readonly body: unknown } | null;
+}
+interface MockModule {
+  readonly LLMock: new (options: { port: number; host: string }) => Mock;
+}
+
+let mock: Mock;
 const tools: ToolSet = {
   weather: tool({
     description: "Tells the weather.",
@@ -22,6 +38,8 @@ const tools: ToolSet = {
 };
 
 beforeAll(async () => {
+  const { LLMock } = (await import(pathToFileURL(AIMOCK!).href)) as MockModule;
+  mock = new LLMock({ port: 0, host: "127.0.0.1" });
   const usage = {
     prompt_tokens: 11,
     completion_tokens: 7,
@@ -58,7 +76,7 @@ function resolve(rig: string) {
   }).resolve(rig);
 }
 
-describe.each([
+describe.skipIf(AIMOCK === null).each([
   ["openai/gpt-5", "/v1/responses"],
   ["anthropic/claude-sonnet-4-5", "/v1/messages"],
   ["google/gemini-2.5-flash", "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"],

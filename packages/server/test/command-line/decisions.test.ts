@@ -3,11 +3,7 @@
 import { type TypedDataDefinition, verifyTypedData } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import {
-  type LocalChain,
-  localChainId,
-  startLocalChain,
-} from "../../src/tools/wallet/testing/local-chain.ts";
+import { type LocalChain, isWithoutChain, localChainId, startLocalChain } from "../local-chain.ts";
 import { ScriptedModel } from "../scripted-model.ts";
 import { PROMPT, useSeats } from "./seats.ts";
 import { Service } from "./service.ts";
@@ -132,7 +128,7 @@ describe("a question", () => {
   });
 });
 
-describe("a wallet", () => {
+describe.skipIf(isWithoutChain)("a wallet", () => {
   let chain: LocalChain;
   let service: Service;
   const model = new ScriptedModel();

@@ -1,21 +1,20 @@
 // Tests against the protocol's reference server, over each of its transports.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findInstalled } from "../../../../../test/installed.ts";
 import { findFreePort } from "../../../torture/harness/server-process.ts";
 import { createSystemClock } from "../../wiring/clock.ts";
 import type { McpServerSettings } from "../../core/app-settings.ts";
 import type { JsonValue } from "../../core/json.ts";
 import { httpServer, mcpTools, stdioServer, type McpTools } from "./testing/opened-mcp.ts";
 
-const PACKAGE = import.meta.resolve("@modelcontextprotocol/server-everything/package.json");
-const MAIN = fileURLToPath(new URL("dist/index.js", PACKAGE));
+const SERVER = findInstalled("programs", "@modelcontextprotocol/server-everything/dist/index.js");
 
 /** Starts the reference server over HTTP in its own process. */
 async function start(transport: "streamableHttp" | "sse"): Promise<{ port: number; process: ChildProcess }> {
   const port = await findFreePort();
-  const child = spawn(process.execPath, [MAIN, transport], {
+  const child = spawn(process.execPath, [SERVER!, transport], {
     env: { PATH: process.env["PATH"], PORT: String(port) },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -42,12 +41,14 @@ const NAMES = [
   "everything_trigger-long-running-operation",
 ];
 
-describe.each(["stdio", "streamableHttp", "sse"] as const)("the reference server over %s", (transport) => {
+const transports = ["stdio", "streamableHttp", "sse"] as const;
+
+describe.skipIf(SERVER === null).each(transports)("the reference server over %s", (transport) => {
   let server: ChildProcess | null = null;
   let tools: McpTools;
 
   beforeAll(async () => {
-    let settings: McpServerSettings = stdioServer(process.execPath, [MAIN, "stdio"], { OWN: "mine" });
+    let settings: McpServerSettings = stdioServer(process.execPath, [SERVER!, "stdio"], { OWN: "mine" });
     if (transport !== "stdio") {
       const started = await start(transport);
       server = started.process;

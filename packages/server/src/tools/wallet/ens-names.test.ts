@@ -20,7 +20,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ChainSettings } from "../../core/app-settings.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { cannedContract, type CannedAnswer } from "./testing/canned-contract.ts";
-import { localChainId, startLocalChain, type LocalChain } from "./testing/local-chain.ts";
+import { isWithoutChain, localChainId, startLocalChain, type LocalChain } from "../../../test/local-chain.ts";
 import { connected, createWalletCaller, type WalletCaller } from "./testing/wallet-caller.ts";
 
 const resolverAbi = parseAbi([
@@ -105,7 +105,7 @@ afterAll(async () => {
   await chain.close();
 });
 
-describe("wallet_ens_name", () => {
+describe.skipIf(isWithoutChain)("wallet_ens_name", () => {
   it("resolves a name case-insensitively", async () => {
     const answer = {
       chain: { id: localChainId, name: "Local" },

@@ -21,7 +21,7 @@ import { ManualClock } from "../../../test/manual-clock.ts";
 import { Hidden } from "../../core/hidden.ts";
 import { createInputCheck } from "../input-check.ts";
 import { cannedContract, type CannedAnswer } from "./testing/canned-contract.ts";
-import { localChainId, startLocalChain, type LocalChain } from "./testing/local-chain.ts";
+import { isWithoutChain, localChainId, startLocalChain, type LocalChain } from "../../../test/local-chain.ts";
 import { connected, createWalletCaller, type WalletCaller } from "./testing/wallet-caller.ts";
 
 const supply = 1_000_000n * 10n ** 18n;
@@ -53,7 +53,7 @@ const number = (value: bigint): Hex => encodeAbiParameters([{ type: "uint256" }]
 const text = (value: string): Hex => encodeAbiParameters([{ type: "string" }], [value]);
 const deploy = (...answers: CannedAnswer[]): Promise<Address> => chain.deploy(cannedContract(answers));
 
-describe("the wallet tools", () => {
+describe.skipIf(isWithoutChain)("the wallet tools", () => {
   it("have schemas that the registry accepts, and the effect `read`", () => {
     expect(wallet.tools.map(({ name, effect }) => [name, effect])).toEqual([
       ["wallet_balance", "read"],
@@ -93,7 +93,7 @@ describe("the wallet tools", () => {
   });
 });
 
-describe("wallet_balance", () => {
+describe.skipIf(isWithoutChain)("wallet_balance", () => {
   it("returns the balance of an address, raw and formatted", async () => {
     const poor = "0x00000000000000000000000000000000000A11cE";
     expect(await wallet.call("wallet_balance", { address: poor.toLowerCase() })).toMatchObject({
@@ -172,7 +172,7 @@ describe("wallet_balance", () => {
   });
 });
 
-describe("wallet_token_balance and wallet_token_info", () => {
+describe.skipIf(isWithoutChain)("wallet_token_balance and wallet_token_info", () => {
   it("read a real ERC-20 token", async () => {
     const gold = { address: token, symbol: "TGLD", name: "Test Gold", decimals: 18 };
     expect(
@@ -263,7 +263,7 @@ describe("wallet_token_balance and wallet_token_info", () => {
   });
 });
 
-describe("wallet_estimate_gas", () => {
+describe.skipIf(isWithoutChain)("wallet_estimate_gas", () => {
   it("returns gas, price and fee", async () => {
     const answer = (await wallet.call(
       "wallet_estimate_gas",
@@ -320,7 +320,7 @@ describe("wallet_estimate_gas", () => {
   });
 });
 
-describe("wallet_request_transaction", () => {
+describe.skipIf(isWithoutChain)("wallet_request_transaction", () => {
   it("requests the transaction in wei, with checksums and the chain", async () => {
     const input = { to: bob.toLowerCase(), value_ether: "1.25" };
     expect(await wallet.ask("wallet_request_transaction", input, connected(alice))).toEqual({
@@ -446,7 +446,7 @@ describe("wallet_request_transaction", () => {
   });
 });
 
-describe("wallet_request_signature", () => {
+describe.skipIf(isWithoutChain)("wallet_request_signature", () => {
   it("requests typed data that a wallet signs unchanged", async () => {
     const typedData = {
       types: {

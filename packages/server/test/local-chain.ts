@@ -1,11 +1,13 @@
 // A real chain for tests: a Hardhat node in this process, on its own port, without network access and a
-// compiler.
+// compiler. Hardhat is in test/programs.
 
-import { createHardhatRuntimeEnvironment } from "hardhat/hre";
+import { dirname } from "node:path";
+import { pathToFileURL } from "node:url";
 import { encodeAbiParameters, getAddress, type Address, type Hex } from "viem";
-import type { ChainSettings } from "../../../core/app-settings.ts";
-import { Hidden } from "../../../core/hidden.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import type { ChainSettings } from "../src/core/app-settings.ts";
+import { Hidden } from "../src/core/hidden.ts";
+import type { JsonObject } from "../src/core/json.ts";
+import { findInstalled } from "../../../test/installed.ts";
 import erc20 from "./erc20-fixed-supply.json" with { type: "json" };
 
 export interface LocalChain {
@@ -25,8 +27,29 @@ export interface LocalChain {
 
 export const localChainId = 31_337;
 
+const HARDHAT = findInstalled("programs", "hardhat/dist/src/hre.js");
+
+/** What is used here of the module `hardhat/hre`. */
+interface HardhatModule {
+  createHardhatRuntimeEnvironment(config: object, options: object, project: string): Promise<Hardhat>;
+}
+interface Hardhat {
+  readonly network: {
+    createServer(parameters: object, host: string, port: number): Promise<HardhatServer>;
+  };
+}
+interface HardhatServer {
+  listen(): Promise<{ address: string; port: number }>;
+  close(): Promise<void>;
+}
+
+/** True if Hardhat is not installed: the tests that need it are skipped. */
+export const isWithoutChain = HARDHAT === null;
+
 export async function startLocalChain(): Promise<LocalChain> {
-  const hardhat = await createHardhatRuntimeEnvironment({}, {}, import.meta.dirname);
+  if (HARDHAT === null) throw new Error("There is no Hardhat here. Run npm run install:tests.");
+  const { createHardhatRuntimeEnvironment } = (await import(pathToFileURL(HARDHAT).href)) as HardhatModule;
+  const hardhat = await createHardhatRuntimeEnvironment({}, {}, dirname(HARDHAT));
   const server = await hardhat.network.createServer({ override: { chainId: localChainId } }, "127.0.0.1", 0);
   const { address, port } = await server.listen();
   const url = `http://${address}:${port}`;
