@@ -1,7 +1,8 @@
 // Chromium as the machine has it: Debian's in CI. Nothing is downloaded for it.
 
-import { chromium, type Browser } from "playwright-core";
+import { type BrowserContext, type BrowserContextOptions, chromium } from "playwright-core";
 import { findProgram } from "../../packages/server/test/programs.ts";
+import { addressOf, type StartedProgram } from "../shared-programs.ts";
 import { Outside } from "./outside.ts";
 
 /**
@@ -35,31 +36,34 @@ export async function isWithoutChromium(): Promise<boolean> {
 }
 
 export interface LaunchedChromium {
-  readonly browser: Browser;
+  readonly newContext: (options: BrowserContextOptions) => Promise<BrowserContext>;
   /** What it asks of any host that is not this machine. */
   readonly outside: Outside;
   close(): Promise<void>;
 }
 
+/** Returns the Chromium of the run, with contexts that are closed with it. */
 export async function launchChromium(): Promise<LaunchedChromium> {
-  const executablePath = await findChromium();
+  const browser = await chromium.connect(await addressOf("chromium"));
   const outside = await Outside.start();
-  // The sandbox of Chromium refuses to run as root.
-  const chromiumSandbox = process.getuid?.() !== 0;
-  // The loopback is never asked through a proxy, everything else is. In memory, because /dev/shm is small in containers.
-  const args = [
-    `--proxy-server=${outside.address}`,
-    "--disable-dev-shm-usage",
-    "--lang=en-US",
-    `--disable-features=${WITHOUT_FEATURES}`,
-  ];
-  const browser = await chromium.launch({ executablePath, chromiumSandbox, args });
+  // The loopback is never asked through a proxy, everything else is.
+  const proxy = { server: `http://${outside.address}`, bypass: "127.0.0.1,localhost" };
   return {
-    browser,
+    newContext: (options) => browser.newContext({ ...options, proxy }),
     outside,
     close: async () => {
       await browser.close();
       await outside.stop();
     },
   };
+}
+
+export async function startSharedChromium(): Promise<StartedProgram> {
+  const executablePath = await findChromium();
+  // The sandbox of Chromium refuses to run as root.
+  const chromiumSandbox = process.getuid?.() !== 0;
+  // In memory, because /dev/shm is small in containers.
+  const args = ["--disable-dev-shm-usage", "--lang=en-US", `--disable-features=${WITHOUT_FEATURES}`];
+  const server = await chromium.launchServer({ executablePath, chromiumSandbox, args, host: "127.0.0.1" });
+  return { address: server.wsEndpoint(), stop: () => server.close() };
 }

@@ -41,7 +41,7 @@ describe.skipIf(await isWithoutChromium())("the harness for Chromium", () => {
 
   async function open(code: string): Promise<WatchedPage> {
     script = code;
-    const watched = await watchPage((options) => launched.browser.newContext(options), origin);
+    const watched = await watchPage(launched.newContext, origin);
     await watched.page.goto("/");
     return watched;
   }

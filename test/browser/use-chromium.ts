@@ -33,8 +33,8 @@ export function useChromium(): OpenPage {
 
   return async (origin, options) => {
     if (launched === null) throw new Error("Chromium is there from the first test on");
-    const { browser } = launched;
-    const watched = await watchPage((settings) => browser.newContext(settings), origin, options);
+    const { newContext } = launched;
+    const watched = await watchPage(newContext, origin, options);
     opened.push(watched);
     return watched;
   };

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../src/config/load-config.ts";
 import { buildServer, type ColloquyServer } from "../src/wiring/server.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
-import { usePostgres } from "./use-postgres.ts";
+import { useOwnPostgres } from "./use-postgres.ts";
 import { newId } from "./service.ts";
 import { TcpProxy, type FromClient, type Link } from "./tcp-proxy.ts";
 
@@ -21,7 +21,7 @@ interface Answer {
 }
 
 describe.skipIf(await isWithoutPostgres())("a chat on a database that fails", () => {
-  const database = usePostgres();
+  const database = useOwnPostgres();
   let proxy: TcpProxy;
   let server: ColloquyServer;
   let url: string;

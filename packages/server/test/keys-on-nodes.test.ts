@@ -9,13 +9,13 @@ import type { IssuedKey } from "../src/core/ports/driving/key-service.ts";
 import { KeyedStream } from "../src/http/keyed-stream.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
-import { usePostgres } from "./use-postgres.ts";
+import { useOwnPostgres } from "./use-postgres.ts";
 import { newId, RecordingSink, until, type TestService } from "./service.ts";
 
 const WITHIN_MS = 5_000;
 
 describe.skipIf(await isWithoutPostgres())("a key on two nodes", () => {
-  const server = usePostgres();
+  const server = useOwnPostgres();
   let cluster: Nodes;
   let here: TestService;
   let there: TestService;

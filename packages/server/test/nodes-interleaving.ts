@@ -8,7 +8,7 @@ import { EpochWatch } from "./epoch-watch.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { ACTION_MS } from "./interleaving.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
-import type { PostgresServer } from "./postgres-server.ts";
+import type { PostgresDatabases } from "./postgres-server.ts";
 import { answer, asking, speak, type Speech } from "./scripted-answers.ts";
 import type { ScriptedCall } from "./scripted-model.ts";
 import { newId, parse, until, type TestService } from "./service.ts";
@@ -83,7 +83,7 @@ export class NodesInterleaving {
     this.#watch = watch;
   }
 
-  static async start(server: PostgresServer, run: NodesRun): Promise<NodesInterleaving> {
+  static async start(server: PostgresDatabases, run: NodesRun): Promise<NodesInterleaving> {
     const { hasBus, memoryBytes, maxRunning } = run;
     const held = new Map<number, Promise<void>>();
     const watch = new EpochWatch();

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findFreePort, ServerProcess } from "../torture/harness/server-process.ts";
 import { newSession, send, type Answer } from "./black-box/client.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
-import { usePostgres } from "./use-postgres.ts";
+import { useOwnPostgres } from "./use-postgres.ts";
 import { RoundRobin } from "./round-robin.ts";
 import { until } from "./service.ts";
 
@@ -95,7 +95,7 @@ class Client {
 }
 
 describe.skipIf(await isWithoutPostgres())("three nodes under load", () => {
-  const postgres = usePostgres();
+  const postgres = useOwnPostgres();
   const nodes: { readonly start: () => ServerProcess; process: ServerProcess }[] = [];
   const folders: string[] = [];
   let balancer: RoundRobin;

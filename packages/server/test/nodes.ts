@@ -10,7 +10,7 @@ import type { Store } from "../src/core/ports/driven/store.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
 import type { BeforeCall } from "./intercepted-store.ts";
 import { ManualClock } from "./manual-clock.ts";
-import type { PostgresServer } from "./postgres-server.ts";
+import type { PostgresDatabases } from "./postgres-server.ts";
 import { newId, startService, type TestService } from "./service.ts";
 
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -39,7 +39,7 @@ export interface NodesOptions {
 
 /** Starts nodes on a new database of the server. */
 export async function startNodes(
-  server: PostgresServer,
+  server: PostgresDatabases,
   { count, hasBus = true, adjust, beforeCall, beforeCallOf, watch = (store) => store }: NodesOptions,
 ): Promise<Nodes> {
   const clock = new ManualClock();

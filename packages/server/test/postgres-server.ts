@@ -1,6 +1,7 @@
-// A PostgreSQL server for the tests of one file: its own, empty, on a free port of the loopback, gone when the file is done.
+// PostgreSQL servers for tests: empty, on a free port of the loopback.
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chown, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,6 +9,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { Client } from "pg";
+import type { StartedProgram } from "../../../test/shared-programs.ts";
 import { findFreePort } from "../torture/harness/server-process.ts";
 import { makeCluster } from "./postgres-cluster.ts";
 import { findPostgres, runnableBy, type SystemUser } from "./postgres-programs.ts";
@@ -40,121 +42,26 @@ const IN_HUMAN_ORDER = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-loca
 
 /** What a server has that was made. */
 interface Cluster {
-  readonly port: number;
   /** Where its programs are. */
   readonly programs: string;
   readonly folder: string;
   readonly user: SystemUser | null;
 }
 
-export class PostgresServer {
-  readonly #settings: Settings;
-  #cluster: Cluster | null = null;
-  #process: ChildProcess | null = null;
-  #databases = 0;
-
-  /** Not made yet, and not started: see `start`. */
-  constructor(settings: Settings = {}) {
-    this.#settings = settings;
-  }
-
-  /**
-   * Makes a server and starts it. `from` is the folder of its programs, else the best that there is; `locale` are words of initdb.
-   */
-  static async start(
-    settings: Settings = {},
-    from: string | null = null,
-    locale: readonly string[] = IN_HUMAN_ORDER,
-  ): Promise<PostgresServer> {
-    const server = new PostgresServer(settings);
-    await server.start(from, locale);
-    return server;
-  }
-
-  /** As `PostgresServer.start`. */
-  async start(from: string | null = null, locale: readonly string[] = IN_HUMAN_ORDER): Promise<void> {
-    const found = from ?? (await findPostgres());
-    if (found === null) {
-      throw new Error("There is no PostgreSQL here: apt-get install postgresql, or npm run install:tests");
-    }
-    const user = await unprivileged();
-    const folder = await mkdtemp(join(tmpdir(), "colloquy-postgres-"));
-    if (user !== null) await chown(folder, user.uid, user.gid);
-    const programs = user === null ? found : await runnableBy(user, found, folder);
-    const words = [...locale, `--username=${USER}`, "--auth=trust"];
-    await makeCluster(join(folder, "data"), { programs, user, words });
-    this.#cluster = { programs, folder, port: await findFreePort(), user };
-    await this.resume();
-  }
-
-  get port(): number {
-    return this.#made.port;
-  }
-
-  get #made(): Cluster {
-    if (this.#cluster === null) throw new Error("This PostgreSQL was not started");
-    return this.#cluster;
-  }
+/** Databases of a server that runs. */
+export class PostgresDatabases {
+  port = 0;
+  #databases: string[] = [];
 
   url(database: string): string {
     return `postgres://${USER}@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** Starts the server again after `halt`, on the same port, with what it had. */
-  async resume(): Promise<void> {
-    const { port, programs, folder, user } = this.#made;
-    const settings = {
-      port,
-      listen_addresses: "127.0.0.1",
-      unix_socket_directories: "",
-      // What a power cut would do is not tried here; what a crash of the server does is.
-      fsync: "off",
-      full_page_writes: "off",
-      autovacuum: "off",
-      deadlock_timeout: "300ms",
-      max_connections: 200,
-      ...this.#settings,
-    };
-    const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-    const child = spawn(join(programs, "postgres"), ["-D", join(folder, "data"), ...options], {
-      cwd: folder,
-      stdio: ["ignore", "ignore", "pipe"],
-      ...user,
-    });
-    this.#process = child;
-    const end = (): void => void child.kill("SIGKILL");
-    process.once("exit", end);
-    child.once("exit", () => process.off("exit", end));
-    const said: string[] = [];
-    for await (const line of createInterface(child.stderr)) {
-      said.push(line);
-      if (line.includes("ready to accept connections")) break;
-    }
-    // From here on nobody reads what it says, and it must not wait for that.
-    child.stderr.resume();
-    if (child.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${said.join("\n")}`);
-  }
-
-  /** Ends the server at once, as a crash of it would. */
-  async halt(): Promise<void> {
-    const child = this.#process;
-    this.#process = null;
-    if (child === null || child.exitCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill("SIGQUIT");
-    await ended;
-  }
-
-  async stop(): Promise<void> {
-    await this.halt();
-    if (this.#cluster !== null) await rm(this.#cluster.folder, { recursive: true, force: true });
-  }
-
   /** A new database, a copy of another one; answers its name. */
   async createDatabase(template = "template1"): Promise<string> {
-    this.#databases += 1;
-    const name = `test_${this.#databases}`;
+    const name = `test_${randomBytes(6).toString("hex")}`;
     await this.query("postgres", `CREATE DATABASE ${name} TEMPLATE ${template}`);
+    this.#databases.push(name);
     return name;
   }
 
@@ -206,4 +113,114 @@ export class PostgresServer {
       await client.end();
     }
   }
+
+  /** Drops what `createDatabase` has made. */
+  async dropDatabases(): Promise<void> {
+    for (const name of this.#databases.splice(0)) {
+      await this.query("postgres", `DROP DATABASE ${name} WITH (FORCE)`);
+    }
+  }
+}
+
+export class PostgresServer extends PostgresDatabases {
+  readonly #settings: Settings;
+  #cluster: Cluster | null = null;
+  #process: ChildProcess | null = null;
+
+  /** Not made yet, and not started: see `start`. */
+  constructor(settings: Settings = {}) {
+    super();
+    this.#settings = settings;
+  }
+
+  /**
+   * Makes a server and starts it. `from` is the folder of its programs, else the best that there is; `locale` are words of initdb.
+   */
+  static async start(
+    settings: Settings = {},
+    from: string | null = null,
+    locale: readonly string[] = IN_HUMAN_ORDER,
+  ): Promise<PostgresServer> {
+    const server = new PostgresServer(settings);
+    await server.start(from, locale);
+    return server;
+  }
+
+  /** As `PostgresServer.start`. */
+  async start(from: string | null = null, locale: readonly string[] = IN_HUMAN_ORDER): Promise<void> {
+    const found = from ?? (await findPostgres());
+    if (found === null) {
+      throw new Error("There is no PostgreSQL here: apt-get install postgresql, or npm run install:tests");
+    }
+    const user = await unprivileged();
+    const folder = await mkdtemp(join(tmpdir(), "colloquy-postgres-"));
+    if (user !== null) await chown(folder, user.uid, user.gid);
+    const programs = user === null ? found : await runnableBy(user, found, folder);
+    const words = [...locale, `--username=${USER}`, "--auth=trust"];
+    await makeCluster(join(folder, "data"), { programs, user, words });
+    this.port = await findFreePort();
+    this.#cluster = { programs, folder, user };
+    await this.resume();
+  }
+
+  get #made(): Cluster {
+    if (this.#cluster === null) throw new Error("This PostgreSQL was not started");
+    return this.#cluster;
+  }
+
+  /** Starts the server again after `halt`, on the same port, with what it had. */
+  async resume(): Promise<void> {
+    const { programs, folder, user } = this.#made;
+    const settings = {
+      port: this.port,
+      listen_addresses: "127.0.0.1",
+      unix_socket_directories: "",
+      // What a power cut would do is not tried here; what a crash of the server does is.
+      fsync: "off",
+      full_page_writes: "off",
+      autovacuum: "off",
+      deadlock_timeout: "300ms",
+      max_connections: 200,
+      ...this.#settings,
+    };
+    const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const child = spawn(join(programs, "postgres"), ["-D", join(folder, "data"), ...options], {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+      ...user,
+    });
+    this.#process = child;
+    const end = (): void => void child.kill("SIGKILL");
+    process.once("exit", end);
+    child.once("exit", () => process.off("exit", end));
+    const said: string[] = [];
+    for await (const line of createInterface(child.stderr)) {
+      said.push(line);
+      if (line.includes("ready to accept connections")) break;
+    }
+    // From here on nobody reads what it says, and it must not wait for that.
+    child.stderr.resume();
+    if (child.exitCode !== null) throw new Error(`PostgreSQL did not start:\n${said.join("\n")}`);
+  }
+
+  /** Ends the server at once, as a crash of it would. */
+  async halt(): Promise<void> {
+    const child = this.#process;
+    this.#process = null;
+    if (child === null || child.exitCode !== null) return;
+    const ended = once(child, "exit");
+    child.kill("SIGQUIT");
+    await ended;
+  }
+
+  async stop(): Promise<void> {
+    await this.halt();
+    if (this.#cluster !== null) await rm(this.#cluster.folder, { recursive: true, force: true });
+  }
+}
+
+/** Starts the server that test files share. */
+export async function startSharedPostgres(): Promise<StartedProgram> {
+  const server = await PostgresServer.start({ max_connections: 400 });
+  return { address: String(server.port), stop: () => server.stop() };
 }

@@ -13,7 +13,7 @@ import { SESSION, testEdge, type TestEdge } from "../src/http/testing/edge.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
 import { openRateCounters } from "../src/store/postgres/rate-counters.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
-import { usePostgres } from "./use-postgres.ts";
+import { useOwnPostgres } from "./use-postgres.ts";
 
 const LIMITS = {
   chatsPerMinute: 60,
@@ -27,7 +27,7 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const TENTH_MORE = 1.1;
 
 describe.skipIf(await isWithoutPostgres())("two nodes with rate limits", () => {
-  const server = usePostgres();
+  const server = useOwnPostgres();
   let nodes: { readonly edge: TestEdge; readonly counters: RateCounters }[];
   beforeEach(async () => {
     const url = server.url(await server.createDatabase());

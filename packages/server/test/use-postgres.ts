@@ -1,13 +1,22 @@
-// PostgreSQL for the tests of one block: a server of its own, and where it is asked for a new database for each of them.
+// PostgreSQL for the tests of one block: databases of its own on the server of the run, or a server of its own.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import type { Store } from "../src/core/ports/driven/store.ts";
 import { Connections, type ConnectionOptions } from "../src/store/postgres/connections.ts";
 import { openPostgresStore, type PostgresStoreOptions } from "../src/store/postgres/open.ts";
-import { PostgresServer } from "./postgres-server.ts";
+import { addressOf } from "../../../test/shared-programs.ts";
+import { PostgresDatabases, PostgresServer } from "./postgres-server.ts";
 
-/** A server that is started before the first test of the block in which this is called, and gone after the last. */
-export function usePostgres(): PostgresServer {
+/** Databases on the server that test files share. They are dropped after the last test of the block in which this is called. */
+export function usePostgres(): PostgresDatabases {
+  const databases = new PostgresDatabases();
+  beforeAll(async () => void (databases.port = Number(await addressOf("postgres"))));
+  afterAll(() => databases.dropDatabases());
+  return databases;
+}
+
+/** A server for tests that stop it: started before the first test of the block in which this is called, and gone after the last. */
+export function useOwnPostgres(): PostgresServer {
   const server = new PostgresServer();
   beforeAll(() => server.start());
   afterAll(() => server.stop());
@@ -15,19 +24,19 @@ export function usePostgres(): PostgresServer {
 }
 
 /** A database with the schema and nothing in it, to be copied; answers its name. */
-export async function makeTemplate(server: PostgresServer): Promise<string> {
+export async function makeTemplate(server: PostgresDatabases): Promise<string> {
   const name = await server.createDatabase();
   await (await openPostgresStore({ url: server.url(name) })).close();
   return name;
 }
 
 /** The database of the test that runs. */
-class UsedDatabase {
-  readonly server: PostgresServer;
+class UsedDatabase<Server extends PostgresDatabases> {
+  readonly server: Server;
   #name = "";
   readonly #opened: (() => Promise<void>)[] = [];
 
-  constructor(server: PostgresServer) {
+  constructor(server: Server) {
     this.server = server;
   }
 
@@ -70,11 +79,11 @@ class UsedDatabase {
     return connections;
   }
 
-  query(text: string): ReturnType<PostgresServer["query"]> {
+  query(text: string): ReturnType<PostgresDatabases["query"]> {
     return this.server.query(this.#name, text);
   }
 
-  holding(text: string, work: Parameters<PostgresServer["holding"]>[2]): Promise<void> {
+  holding(text: string, work: Parameters<PostgresDatabases["holding"]>[2]): Promise<void> {
     return this.server.holding(this.#name, text, work);
   }
 
@@ -88,8 +97,20 @@ class UsedDatabase {
 }
 
 /** A database for each test of the block in which this is called: with nothing in it, or with the schema. */
-export function useDatabase(holding: "nothing" | "the schema"): UsedDatabase {
-  const database = new UsedDatabase(usePostgres());
+export function useDatabase(holding: "nothing" | "the schema"): UsedDatabase<PostgresDatabases> {
+  return useDatabaseOn(usePostgres(), holding);
+}
+
+/** The same on a server for tests that stop it. */
+export function useOwnDatabase(): UsedDatabase<PostgresServer> {
+  return useDatabaseOn(useOwnPostgres(), "the schema");
+}
+
+function useDatabaseOn<Server extends PostgresDatabases>(
+  server: Server,
+  holding: "nothing" | "the schema",
+): UsedDatabase<Server> {
+  const database = new UsedDatabase(server);
   let template: string | undefined;
   if (holding === "the schema") beforeAll(async () => void (template = await makeTemplate(database.server)));
   beforeEach(() => database.begin(template));

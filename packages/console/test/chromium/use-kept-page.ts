@@ -38,8 +38,7 @@ export function useKeptPage({ settings = {}, prepare, isLeft = false }: KeptPage
   let before = 0;
   let own: WatchedPage[] = [];
 
-  const open: OpenPage = (origin, options) =>
-    watchPage((all) => launched.browser.newContext(all), origin, options);
+  const open: OpenPage = (origin, options) => watchPage(launched.newContext, origin, options);
 
   beforeAll(async () => {
     if (!(await isWithoutChromium())) launched = await launchChromium();

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
-import { usePostgres } from "../../test/use-postgres.ts";
+import { useOwnPostgres } from "../../test/use-postgres.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import { createSystemClock } from "../wiring/clock.ts";
@@ -13,7 +13,7 @@ import { PostgresTransport } from "./postgres-transport.ts";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
 describe.skipIf(await isWithoutPostgres())("PostgresTransport", () => {
-  const server = usePostgres();
+  const server = useOwnPostgres();
 
   /** Starts a transport and waits for both connections. */
   async function connected(port: number, clock: Clock, onText: (text: string) => void) {

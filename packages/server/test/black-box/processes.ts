@@ -1,17 +1,12 @@
 // The processes of a service under test: one, or several nodes on one database behind a proxy that gives each connection to the next one.
 
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { readdirSync } from "node:fs";
-import { basename, join } from "node:path";
-import { createInterface } from "node:readline";
+import { basename } from "node:path";
 import { Client } from "pg";
 import { expect } from "vitest";
-import { BARE_ENVIRONMENT } from "../bare-environment.ts";
 import { RoundRobin } from "../round-robin.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+import { OneProcess } from "./one-process.ts";
 
 /** How many nodes a service is, and the server that their databases are on; `null` for one process with SQLite. */
 export const NODES = nodesOf(process.env["COLLOQUY_TEST_NODES"], process.env["COLLOQUY_TEST_POSTGRES"]);
@@ -34,56 +29,6 @@ export interface Processes {
 
 export function createProcesses(): Processes {
   return NODES === null ? new OneProcess() : new SeveralNodes(NODES.count, NODES.postgres);
-}
-
-class OneProcess implements Processes {
-  url = "";
-  readonly environment = {};
-  #process: ChildProcess | null = null;
-
-  get pids(): readonly number[] {
-    const pid = this.#process?.pid;
-    return pid === undefined ? [] : [pid];
-  }
-
-  async start(environment: Readonly<Record<string, string>>, directory: string): Promise<void> {
-    const child = spawn(process.execPath, [MAIN], {
-      cwd: directory,
-      env: {
-        ...BARE_ENVIRONMENT,
-        HOST: "127.0.0.1",
-        PORT: "0",
-        COLLOQUY_DATA_DIR: join(directory, "data"),
-        COLLOQUY_LOG_LEVEL: "warn",
-        ...environment,
-      },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    this.#process = child;
-    const lines = createInterface({ input: child.stdout });
-    for await (const line of lines) {
-      if (!line.startsWith("{")) continue;
-      const { msg, address } = JSON.parse(line) as { msg?: string; address?: string };
-      if (msg !== "listening" || address === undefined) continue;
-      this.url = address;
-      child.stdout.resume();
-      return;
-    }
-    throw new Error(`The program ended before it listened, with ${child.exitCode ?? child.signalCode}.`);
-  }
-
-  async stop(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
-    const child = this.#process;
-    this.#process = null;
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill(signal);
-    await ended;
-  }
-
-  async remove(): Promise<void> {
-    await this.stop("SIGKILL");
-  }
 }
 
 class SeveralNodes implements Processes {

@@ -1,13 +1,14 @@
-// The service that the black-box suite talks to: the one at COLLOQUY_TEST_URL, else the program itself, started for each test file
-// with a data directory of its own, or on several nodes with a database of their own (`npm run test:nodes`).
+// The service that the black-box suite talks to: the one at COLLOQUY_TEST_URL, else one that all files of the run share. A file that needs
+// another configuration has a service of its own, and so has each on several nodes (`npm run test:nodes`).
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import { createProcesses } from "./processes.ts";
+import { addressOf } from "../../../../test/shared-programs.ts";
+import { createProcesses, NODES } from "./processes.ts";
 
-/** Where a service stands that somebody else has started; `null` when the suite starts its own. */
+/** Address of a service that was started by hand; `null` if the suite starts its own. */
 const GIVEN_URL = process.env["COLLOQUY_TEST_URL"] ?? null;
 
 export class Program {
@@ -81,10 +82,12 @@ export function useService(
   environment?: Readonly<Record<string, string>>,
 ): () => string {
   let program: Program | null = null;
+  let shared = "";
   beforeAll(async () => {
-    if (GIVEN_URL !== null && config === null && environment === undefined) return;
-    program = await Program.start(config, environment);
+    const isPlain = config === null && environment === undefined;
+    if (isPlain && (GIVEN_URL !== null || NODES === null)) shared = GIVEN_URL ?? (await addressOf("service"));
+    else program = await Program.start(config, environment);
   });
   afterAll(() => program?.remove());
-  return () => program?.url ?? GIVEN_URL ?? "";
+  return () => program?.url ?? shared;
 }

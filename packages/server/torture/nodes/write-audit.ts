@@ -3,7 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PostgresServer } from "../../test/postgres-server.ts";
+import type { PostgresDatabases } from "../../test/postgres-server.ts";
 import { VIOLATION_KINDS, type ViolationKind, type Violations } from "../violations.ts";
 
 const FOREIGN_WRITES = `
@@ -17,13 +17,13 @@ const NOTED = `
   FROM unnest(ARRAY['steps', 'checkpoints', 'messages', 'turns']) AS source LEFT JOIN torture_writes w USING (source) GROUP BY source
 `;
 
-export async function installAudit(postgres: PostgresServer, database: string): Promise<void> {
+export async function installAudit(postgres: PostgresDatabases, database: string): Promise<void> {
   await postgres.query(database, readFileSync(join(import.meta.dirname, "write-audit.sql"), "utf8"));
 }
 
 /** Adds a violation for all that must not have been written. */
 export async function checkWrites(
-  postgres: PostgresServer,
+  postgres: PostgresDatabases,
   database: string,
   violations: Violations,
 ): Promise<void> {
@@ -39,7 +39,7 @@ export async function checkWrites(
 
 /** As `checkWrites`, at the end of a run. Answers how many writes were noted of each table; none of one is a violation: nothing is shown. */
 export async function checkAudit(
-  postgres: PostgresServer,
+  postgres: PostgresDatabases,
   database: string,
   violations: Violations,
 ): Promise<Readonly<Record<string, number>>> {

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
-import { useDatabase } from "../../../test/use-postgres.ts";
+import { useOwnDatabase } from "../../../test/use-postgres.ts";
 import { TcpProxy, type FromClient } from "../../../test/tcp-proxy.ts";
 import { OutcomeUnknown } from "../../core/errors.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
@@ -16,7 +16,7 @@ const UNAVAILABLE = { status: 503, code: "store_unavailable" };
 const IN_DOUBT = { status: 503, code: "outcome_unknown" };
 
 describe.skipIf(await isWithoutPostgres())("a store on a database that fails", () => {
-  const database = useDatabase("the schema");
+  const database = useOwnDatabase();
   let proxy: TcpProxy;
   let store: Store;
   let direct: Store;

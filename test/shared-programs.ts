@@ -1,0 +1,53 @@
+// Programs that test files share. Vitest's own process starts each when the first test file asks for it, and stops it after the last file.
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface StartedProgram {
+  readonly address: string;
+  stop(): Promise<void>;
+}
+
+/** Each is loaded when it is needed: a run of one unit test needs none. */
+const PROGRAMS = {
+  chromium: async () => await (await import("./browser/chromium.ts")).startSharedChromium(),
+  postgres: async () =>
+    await (await import("../packages/server/test/postgres-server.ts")).startSharedPostgres(),
+  service: async () =>
+    await (await import("../packages/server/test/black-box/one-process.ts")).startSharedService(),
+} satisfies Readonly<Record<string, () => Promise<StartedProgram>>>;
+
+export type SharedProgram = keyof typeof PROGRAMS;
+
+/** Where test files ask for a program. */
+const ADDRESS = "COLLOQUY_TEST_SHARED";
+
+/** Called by Vitest before the first test file; test files get its environment. Returns what Vitest calls after the last one. */
+export async function setup(): Promise<() => Promise<void>> {
+  const started = new Map<string, Promise<StartedProgram>>();
+  const server = createServer((request, response) => {
+    const name = (request.url ?? "").slice(1) as SharedProgram;
+    const program = started.get(name) ?? PROGRAMS[name]();
+    started.set(name, program);
+    program.then(
+      ({ address }) => response.end(address),
+      (error: unknown) => response.writeHead(500).end(String(error)),
+    );
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  process.env[ADDRESS] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return async () => {
+    server.close();
+    server.closeAllConnections();
+    await Promise.all([...started.values()].map(async (program) => await (await program).stop()));
+  };
+}
+
+/** Returns the address of a program, which is started if it does not run yet. */
+export async function addressOf(program: SharedProgram): Promise<string> {
+  const response = await fetch(`${process.env[ADDRESS]}/${program}`);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`The shared ${program} did not start: ${text}`);
+  return text;
+}
