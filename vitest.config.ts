@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { configDefaults, defineConfig } from "vitest/config";
+import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
 import LeftOutReporter from "./test/left-out-reporter.ts";
 import { LongFilesFirst } from "./test/long-files-first.ts";
 import { SLOW } from "./test/slow-files.ts";
@@ -10,9 +10,9 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.c
 
 const FILES = ["packages/*/{src,test,bench,torture,fuzz}/**/*.test.{ts,tsx}", "test/**/*.test.ts"];
 
-/** Settings of every project. */
-export const common = {
-  // node:sqlite, worker threads, signals and open ports of one worker cannot touch another's.
+/** Settings of a project. */
+export const projectSettings = {
+  // A process: signals and open ports of one worker cannot touch another's.
   pool: "forks",
   // Room for a slow, shared machine. No test is timed: this only ends one that hangs.
   testTimeout: 30_000,
@@ -21,25 +21,32 @@ export const common = {
   expect: { poll: { timeout: 20_000 } },
 } as const;
 
+/** Settings of a run. */
+export const runSettings = {
+  // More than there are cores: while some of these files wait, for a disk, a process or a time to pass, others have the machine.
+  maxWorkers: Math.ceil(availableParallelism() * 1.5),
+  passWithNoTests: false,
+  sequence: { sequencer: LongFilesFirst },
+  globalSetup: ["test/shared-programs.ts", "packages/server/test/postgres-cluster.ts"],
+  reporters: ["default", new LeftOutReporter()],
+} satisfies ViteUserConfig["test"];
+
 export default defineConfig({
   test: {
+    ...runSettings,
     // `npm test` runs the project fast, `npm run test:all` both.
     projects: [
       {
         test: {
-          ...common,
+          ...projectSettings,
           name: "fast",
           include: FILES,
           exclude: [...configDefaults.exclude, ...SLOW],
+          // Files share a worker's modules, and leave its environment and globals as they found them.
+          isolate: false,
         },
       },
-      { test: { ...common, name: "slow", include: [...SLOW] } },
+      { test: { ...projectSettings, name: "slow", include: [...SLOW] } },
     ],
-    // More than there are cores: while some of these files wait, for a disk, a process or a time to pass, others have the machine.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
-    passWithNoTests: false,
-    sequence: { sequencer: LongFilesFirst },
-    globalSetup: ["test/shared-programs.ts", "packages/server/test/postgres-cluster.ts"],
-    reporters: ["default", new LeftOutReporter()],
   },
 });

@@ -1,14 +1,17 @@
-// The order of test files. Vitest begins with the largest where it does not know how long each took, as in a fresh clone; a small one that
-// takes long would come last, and be waited for while the machine has nothing else to do.
+// The order of test files. Vitest keeps the duration of each file of the last run, and starts with the longest. In a fresh clone it knows none
+// and starts with the largest, so this starts first those that are small and take long: as the last ones they would run alone.
 
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Small files that take more than ten seconds: most of what they run stands elsewhere. */
+/** Small files that take more than ten seconds. */
 const LONG = [
   "packages/server/src/store/sqlite/store.test.ts",
   "packages/server/src/store/postgres/store.test.ts",
+  "packages/server/test/command-line/examples.test.ts",
+  "packages/server/test/black-box/restart.test.ts",
   "packages/server/test/interleavings.test.ts",
   "packages/server/test/nodes-interleavings.test.ts",
+  "packages/console/src/markdown/markdown-cost.test.ts",
   "packages/console/test/kept-files.test.ts",
 ];
 

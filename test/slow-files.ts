@@ -13,6 +13,9 @@ export const SLOW: readonly string[] = [
   "test/install.test.ts",
   // Commands in a terminal.
   "packages/server/test/command-line/**/*.test.ts",
+  // Parsers and models that are measured or searched for seconds.
+  "packages/console/src/markdown/markdown-cost.test.ts",
+  "packages/server/test/lease-model/lease-model.test.ts",
   // Processes that are killed, or whose memory, disk and files are looked at from outside.
   "packages/server/src/broken-log.test.ts",
   "packages/server/test/black-box/restart.test.ts",

@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
-import base from "../../vitest.config.ts";
+import { projectSettings, runSettings } from "../../vitest.config.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -65,10 +65,10 @@ if (missing.length > 0) {
 }
 
 export default defineConfig({
-  ...base,
   root: ROOT,
   test: {
-    ...base.test,
+    ...runSettings,
+    ...projectSettings,
     include: DECIDED_BY_NODE.map((path) => (path.endsWith(".ts") ? path : `${path}/**/*.test.ts`)),
   },
 });

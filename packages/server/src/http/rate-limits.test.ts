@@ -169,7 +169,10 @@ describe("messages with an App key behind a trusted proxy", () => {
 describe("new sessions and event streams with an App key behind a trusted proxy", () => {
   const PROXY = "10.0.0.1";
   const streamed: TestEdge[] = [];
+  /** fetch cancels the body of a response that nothing refers to, which would end its stream. */
+  const responses: Response[] = [];
   afterEach(async () => {
+    responses.length = 0;
     for (const { app } of streamed.splice(0)) await app.close();
   });
   function givenKey(rateLimits: EdgeChanges["rateLimits"] = {}): TestEdge {
@@ -192,6 +195,7 @@ describe("new sessions and event streams with an App key behind a trusted proxy"
     const { port } = edge.app.server.address() as AddressInfo;
     const headers = { accept: "text/event-stream", "x-session-id": idOf(session), "service-app-key": "one" };
     const answer = await fetch(`http://127.0.0.1:${port}/api/updates`, { headers });
+    responses.push(answer);
     return answer.status;
   }
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { createOutbound } from "./outbound.ts";
 import { certificate, failure, get, limits, publicAddress, useOutbound } from "./testing/outbound-trial.ts";
@@ -163,18 +163,15 @@ describe("a guarded request", () => {
   it("ignores the proxy environment variables", async () => {
     const proxy = await start("127.0.0.1", (_, response) => response.end("proxy"));
     const server = await startPublic();
-    const before = { ...process.env };
     const address = `http://127.0.0.1:${proxy.port}`;
-    Object.assign(process.env, {
-      NODE_USE_ENV_PROXY: "1",
-      HTTPS_PROXY: address,
-      https_proxy: address,
-      NO_PROXY: "",
-    });
+    vi.stubEnv("NODE_USE_ENV_PROXY", "1");
+    vi.stubEnv("HTTPS_PROXY", address);
+    vi.stubEnv("https_proxy", address);
+    vi.stubEnv("NO_PROXY", "");
     try {
       expect(await (await get(open(), `https://public.test:${server.port}/`)).text()).toBe("ok");
     } finally {
-      process.env = before;
+      vi.unstubAllEnvs();
     }
     expect(proxy.connections()).toBe(0);
   });
