@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
+import { LastRunReporter } from "./test/last-run-reporter.ts";
 import LeftOutReporter from "./test/left-out-reporter.ts";
 import { LongFilesFirst } from "./test/long-files-first.ts";
 import { SLOW } from "./test/slow-files.ts";
@@ -9,6 +10,9 @@ import { SLOW } from "./test/slow-files.ts";
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node-compile");
 
 const FILES = ["packages/*/{src,test,bench,torture,fuzz}/**/*.test.{ts,tsx}", "test/**/*.test.ts"];
+
+/** Where a report for scripts/test-reports.js goes. */
+const REPORT = process.env["COLLOQUY_TEST_REPORT"];
 
 /** Settings of a project. */
 export const projectSettings = {
@@ -28,7 +32,12 @@ export const runSettings = {
   passWithNoTests: false,
   sequence: { sequencer: LongFilesFirst },
   globalSetup: ["test/shared-programs.ts", "packages/server/test/postgres-cluster.ts"],
-  reporters: ["default", new LeftOutReporter()],
+  reporters: [
+    "default",
+    new LeftOutReporter(),
+    new LastRunReporter(),
+    ...(REPORT === undefined ? [] : [["json", { outputFile: REPORT }] as ["json", { outputFile: string }]]),
+  ],
 } satisfies ViteUserConfig["test"];
 
 export default defineConfig({

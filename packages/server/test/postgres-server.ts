@@ -51,7 +51,7 @@ interface Cluster {
 /** Databases of a server that runs. */
 export class PostgresDatabases {
   port = 0;
-  #databases: string[] = [];
+  readonly #databases: string[] = [];
 
   url(database: string): string {
     return `postgres://${USER}@127.0.0.1:${this.port}/${database}`;

@@ -1,0 +1,58 @@
+// `npm run stats` prints the sizes that the project keeps an eye on, each beside its target. `--install` adds what npm installs, in new
+// folders; `--files` names the files of each walk.
+
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { copyClone, install, MOST_MEGABYTES } from "./stats/installations.ts";
+import { countRooms } from "./stats/rooms.ts";
+import { measureWalks } from "./stats/walks.ts";
+import { LAST_RUN, type TestRun } from "../test/last-run-reporter.ts";
+
+const { values } = parseArgs({ options: { install: { type: "boolean" }, files: { type: "boolean" } } });
+
+const row = (name: string, measured: string | number, target = ""): void =>
+  console.log(`${name.padEnd(36)}${String(measured).padStart(9)}  ${target}`);
+
+row("", "measured", "target");
+const rooms = [...countRooms()];
+const total = { files: 0, lines: 0 };
+for (const [, { files, lines }] of rooms) {
+  total.files += files;
+  total.lines += lines;
+}
+console.log("\nFiles of the server");
+row("all rooms", total.files, "420");
+for (const [room, { files }] of rooms) row(`  ${room}`, files);
+console.log("\nLines of the server");
+row("all rooms", total.lines, "40000");
+for (const [room, { lines }] of rooms) row(`  ${room}`, lines);
+
+console.log("\nSource files that execute a function");
+for (const [walk, files] of Object.entries(await measureWalks())) {
+  row(walk, files.length, walk === "chat" ? "30" : "");
+  if (values.files === true) for (const file of files) console.log(`  ${file}`);
+}
+
+console.log("\nLast complete run of each project of tests, in seconds");
+const runs = existsSync(LAST_RUN)
+  ? (JSON.parse(readFileSync(LAST_RUN, "utf8")) as Record<string, TestRun>)
+  : {};
+for (const [projects, { seconds, passed }] of Object.entries(runs)) {
+  row(`${projects}: ${passed} tests`, Math.round(seconds), projects === "fast" ? "180, with 6000 tests" : "");
+}
+
+if (values.install === true) {
+  console.log("\nMegabytes beside the Node binary");
+  for (const command of Object.keys(MOST_MEGABYTES) as (keyof typeof MOST_MEGABYTES)[]) {
+    const folder = await mkdtemp(join(tmpdir(), "colloquy-install-"));
+    try {
+      await copyClone(folder);
+      row(command, await install(folder, command), String(MOST_MEGABYTES[command]));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
+}

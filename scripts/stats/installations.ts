@@ -1,0 +1,40 @@
+// What npm installs for contributors, and for running the service.
+
+import { execFile } from "node:child_process";
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, "../..");
+
+/** Most megabytes that an installation may take beside the Node binary, as `du -m` counts them. */
+export const MOST_MEGABYTES = { "npm ci": 500, "npm ci --omit=dev": 200 } as const;
+
+/** Copies the files of the clone to `folder`, without what is installed or built. */
+export async function copyClone(folder: string): Promise<void> {
+  const { stdout } = await run("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z"], {
+    cwd: ROOT,
+    maxBuffer: 16 * 1024 * 1024,
+  });
+  const files = stdout.split("\0").filter((file) => file !== "");
+  await Promise.all(files.map((file) => cp(join(ROOT, file), join(folder, file)).catch(ignoreDeletedFile)));
+}
+
+function ignoreDeletedFile(error: NodeJS.ErrnoException): void {
+  if (error.code !== "ENOENT") throw error;
+}
+
+/** Installs into `folder`. Returns the megabytes beside the Node binary. */
+export async function install(folder: string, command: keyof typeof MOST_MEGABYTES): Promise<number> {
+  const [program = "", ...words] = command.split(" ");
+  await run(program, [...words, "--prefer-offline", "--no-audit"], { cwd: folder });
+  const { stdout } = await run(
+    "du",
+    ["-sm", "--exclude=node-linux-*", "--exclude=node-*darwin-*", "node_modules"],
+    {
+      cwd: folder,
+    },
+  );
+  return Number.parseInt(stdout);
+}
