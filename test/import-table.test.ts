@@ -64,7 +64,7 @@ const SIBLINGS_OF_ROOMS: Readonly<Record<string, readonly string[]>> = { "server
 const KEPT: readonly Kept[] = [
   { what: /^(@fastify\/|fastify|@scalar\/fastify)/, rooms: ["http"] },
   { what: /^node:sqlite$/, rooms: ["store"] },
-  { what: /^(node:)?process$/, rooms: ["main.ts"], file: "tools/mcp/process-group.ts" },
+  { what: /^(node:)?process$/, rooms: ["main.ts"], file: "tools/mcp/stdio-transport.ts" },
 ];
 
 const COMMENT = /(?<=^|\s)(?:\/\*[\s\S]*?\*\/|\/\/.*$)/gm;
@@ -246,7 +246,7 @@ describe("the table of rooms", () => {
       'import { DatabaseSync } from "node:sqlite";\nimport { b } from "../../core/b.ts";',
     ],
     ["wiring/server.ts", 'import { b } from "../store/b.ts";\n// left by process.exit'],
-    ["tools/mcp/process-group.ts", 'import { kill } from "node:process";'],
+    ["tools/mcp/stdio-transport.ts", 'import { kill } from "node:process";'],
     ["cli/chat/a.ts", 'import { createClient } from "@colloquy/client";'],
     [
       "cli/keys.ts",

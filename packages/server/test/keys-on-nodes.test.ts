@@ -6,7 +6,7 @@ import { bindTo } from "../src/store/contract/scenario.suite.ts";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
 import type { IssuedKey } from "../src/core/ports/driving/key-service.ts";
-import { KeyedStream } from "../src/http/keyed-stream.ts";
+import { KeyedStream } from "../src/http/app-access.ts";
 import { startNodes, type Nodes } from "./nodes.ts";
 import { isWithoutPostgres } from "./postgres-server.ts";
 import { useOwnPostgres } from "./use-postgres.ts";

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { expect, it } from "vitest";
-import { KEEP_ALIVE_MS } from "../../src/http/keep-alive.ts";
+import { KEEP_ALIVE_MS } from "../../src/http/http-config.ts";
 import { listenOnFreePort } from "./listen.ts";
 
 it("a control keeps connections that are idle as long as Colloquy does", async () => {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
-import { KEEP_ALIVE_MS } from "../../src/http/keep-alive.ts";
+import { KEEP_ALIVE_MS } from "../../src/http/http-config.ts";
 
 /**
  * Listens on a free port of the loopback address and answers it. Connections stay as long as Colloquy keeps them: of the many that the

@@ -4,7 +4,7 @@ import type { AdminApp } from "@colloquy/protocol";
 import type { ConversationService, ThreadService } from "../core/ports/driving/services.ts";
 import type { AdminService } from "../core/ports/driving/admin-service.ts";
 import type { KeyService } from "../core/ports/driving/key-service.ts";
-import type { ToolSourceReports } from "../core/ports/driven/tool-source-reports.ts";
+import type { ToolSourceReports } from "../core/ports/driven/tool.ts";
 import type { AdminStore } from "../core/ports/driven/admin-store.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import { DEFAULT_APP } from "../core/session.ts";

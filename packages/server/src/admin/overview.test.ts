@@ -100,7 +100,7 @@ describe("the overview", () => {
   it("reports a stopping service as not ready without store problems", async () => {
     readiness.stopping = true;
     const { is_ready, problems, store } = await overviewOf({ reads: null, commits: null, bus: fails })();
-    expect({ is_ready, problems }).toEqual({ is_ready: false, problems: ["It is being stopped."] });
+    expect({ is_ready, problems }).toEqual({ is_ready: false, problems: ["The service is stopping."] });
     expect(store).toMatchObject({ is_healthy: true, problems: [] });
     expect(store.commit_ms).not.toBeNull();
   });

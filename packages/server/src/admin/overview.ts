@@ -35,7 +35,7 @@ export function createOverview(options: OverviewOptions): () => Promise<AdminOve
       countEverywhere(options),
       checkBus(options),
     ]);
-    const problems = [...(readiness.stopping ? ["It is being stopped."] : []), ...checked.commitProblems];
+    const problems = [...(readiness.stopping ? ["The service is stopping."] : []), ...checked.commitProblems];
     return {
       version,
       time: timeText(clock.now()),

@@ -6,10 +6,9 @@ import {
   type AdminSessionDetail,
   type AdminSessionPage,
 } from "@colloquy/protocol";
-import { byUse } from "../core/by-use.ts";
+import { byUse, type AdminStore, type SeenSession, type UsePlace } from "../core/ports/driven/admin-store.ts";
 import { InvalidRequest, NotFound } from "../core/errors.ts";
 import type { AdminService, AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
-import type { AdminStore, SeenSession, UsePlace } from "../core/ports/driven/admin-store.ts";
 import { sessionStatus, whyStuck, type HealthLimits } from "../core/turn-health.ts";
 import { toAdminSession, toAdminTurn } from "./wire.ts";
 

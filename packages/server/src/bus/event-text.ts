@@ -3,7 +3,7 @@
 
 import type { IncludeGroup, MessageDelta, NoticeCode, NoticeLevel, PendingAction } from "@colloquy/protocol";
 import { actionNotice } from "../core/action.ts";
-import { formatEventId } from "../core/event-id.ts";
+import { formatEventId } from "../core/session-event.ts";
 import { projectEvent, type NumberedEvent } from "../core/session-event.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";
 

@@ -1,4 +1,4 @@
-import { parseEventId } from "../core/event-id.ts";
+import { parseEventId } from "../core/session-event.ts";
 import type { EventStore } from "../core/ports/driven/event-store.ts";
 import type { EventSource } from "./event-text.ts";
 

@@ -1,7 +1,7 @@
 import { type FileHandle, link, open, rm } from "node:fs/promises";
 import type { Command } from "commander";
 import { parseSessionId } from "@colloquy/protocol";
-import { pathFailure } from "../core/path-failure.ts";
+import { describeFileError } from "../core/file-error.ts";
 import { parsePublicKey } from "../core/wallet.ts";
 import { administer, CommandFailure, type CommandParts } from "./command.ts";
 
@@ -98,7 +98,7 @@ async function fileOf(path: string): Promise<Out> {
   const temporary = `${path}.part`;
   const file = await newFile(temporary).catch((error: unknown) => {
     const advice = "Name a file in an existing directory that you can write to.";
-    throw new CommandFailure(`Colloquy: --out: ${pathFailure(path, error, advice)}`);
+    throw new CommandFailure(`Colloquy: --out: ${describeFileError(path, error, advice)}`);
   });
   let waiting = "";
   const flush = async (): Promise<void> => {

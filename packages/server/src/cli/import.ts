@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
-import { pathFailure } from "../core/path-failure.ts";
+import { describeFileError } from "../core/file-error.ts";
 import type { ImportedSession } from "../moving/import.ts";
 import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
 
@@ -74,7 +74,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   }
   if (failure === null) return;
   const advice = "Name a file that colloquy export has written and that you can read.";
-  throw new CommandFailure(`Colloquy: ${pathFailure(file, failure, advice)}`);
+  throw new CommandFailure(`Colloquy: ${describeFileError(file, failure, advice)}`);
 }
 
 function printSession(parts: CommandParts, { id, line, outcome, problem }: ImportedSession): void {

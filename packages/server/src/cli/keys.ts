@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Administration } from "../wiring/administration.ts";
 import { formatProblems } from "../config/problem.ts";
-import { InvalidRequest } from "../core/errors.ts";
-import { NoDatabase } from "../core/no-database.ts";
+import { InvalidRequest, NoDatabase } from "../core/errors.ts";
 import { administer, CommandFailure, type CommandParts, printJson, printLine } from "./command.ts";
 
 type Keys = ReturnType<Administration["keys"]>;

@@ -5,7 +5,7 @@ import { access, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
-import { pathFailure } from "../core/path-failure.ts";
+import { describeFileError } from "../core/file-error.ts";
 import { findRepeatedNames, type RepeatedName } from "../core/repeated-names.ts";
 import { type ConfigProblem, formatPath } from "./problem.ts";
 
@@ -69,7 +69,7 @@ async function readOne(path: string, reading: number, warnings: readonly string[
     // Check readability first, so that all file types fail with the same message.
     await readFile(path).catch((error: unknown) => {
       const advice = "Set COLLOQUY_CONFIG to a file that the user of the service may read.";
-      throw new Unreadable("", pathFailure(path, error, advice));
+      throw new Unreadable("", describeFileError(path, error, advice));
     });
     const { content, repeated } =
       extension === ".json"

@@ -1,7 +1,7 @@
 // Secrets from the environment or from files. Unlike variables, files are not visible in /proc or to child processes.
 
 import { readFileSync } from "node:fs";
-import { pathFailure } from "../core/path-failure.ts";
+import { describeFileError } from "../core/file-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -23,7 +23,7 @@ export function readSecret(environment: Environment, name: string): VariableRead
       ? { problem: `is empty in the file ${path}, which ${file} names.` }
       : { text: content };
   } catch (error) {
-    return { problem: pathFailure(`is read from a file (${file}): ${path}`, error, ADVICE) };
+    return { problem: describeFileError(`is read from a file (${file}): ${path}`, error, ADVICE) };
   }
 }
 

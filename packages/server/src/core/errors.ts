@@ -86,3 +86,12 @@ export class AppGone extends ServiceError {
     });
   }
 }
+
+/** Thrown by commands that need an existing database and do not create one. */
+export class NoDatabase extends Error {
+  constructor(directory: string) {
+    super(
+      `There is no database of Colloquy in ${directory} yet. If the service keeps its data elsewhere, name that directory with COLLOQUY_DATA_DIR.`,
+    );
+  }
+}

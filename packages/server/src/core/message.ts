@@ -16,7 +16,7 @@ export interface ToolCallRecord extends ToolCall {
   readonly effect: ToolEffect;
   /** The model step that made the call; the first step of a turn is 1. */
   readonly step: number;
-  /** What the tool's schema made of the arguments: that was judged, and runs. Absent where it made nothing else of them. */
+  /** The input after the tool's schema, on which the policy decision was made; absent if it equals the arguments. */
   readonly input?: JsonValue;
 }
 

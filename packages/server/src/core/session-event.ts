@@ -1,4 +1,4 @@
-import type { IncludeGroup, SessionEvent } from "@colloquy/protocol";
+import type { IncludeGroup, SessionEvent, SystemEvent } from "@colloquy/protocol";
 
 /** An event with its place in the life of its session. */
 export interface NumberedEvent {
@@ -39,4 +39,25 @@ export function appAfter(events: readonly NumberedEvent[]): string | null {
   let app: string | null = null;
   for (const { event } of events) if (event.type === "state_changed") app = event.app;
   return app;
+}
+
+/** Maximum number of system events in a snapshot, newest kept (contract section 2). */
+export const SYSTEM_EVENTS_SHOWN = 100;
+
+/** A stored system event: the wire item and the number of the event that announced it. */
+export interface SystemEventRecord {
+  readonly number: number;
+  readonly item: SystemEvent;
+}
+
+/** Event ids are `<life>-<n>`: `n` counts within one incarnation (contract section 5). Clients treat them as opaque. */
+export function formatEventId(life: string, n: number): string {
+  return `${life}-${n}`;
+}
+
+/** Parses an event id; `null` if this service cannot have issued it. */
+export function parseEventId(text: string): { readonly life: string; readonly n: number } | null {
+  const match = /^([0-9a-z]{1,32})-(0|[1-9][0-9]{0,14})$/.exec(text);
+  if (match?.[1] === undefined || match[2] === undefined) return null;
+  return { life: match[1], n: Number(match[2]) };
 }

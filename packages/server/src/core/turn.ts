@@ -144,3 +144,9 @@ export function addUsage(left: TokenUsage, right: TokenUsage): TokenUsage {
     cachedInputTokens: left.cachedInputTokens + right.cachedInputTokens,
   };
 }
+
+/** Returns the provider of a rig (`provider/model`). */
+export function providerOf(rig: string): string {
+  const slash = rig.indexOf("/");
+  return slash < 0 ? rig : rig.slice(0, slash);
+}

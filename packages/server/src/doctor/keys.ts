@@ -1,4 +1,4 @@
-import type { KeyRing } from "../apps/secrets/key-ring.ts";
+import type { KeyRing } from "../apps/secrets/master-key.ts";
 import { broken, failed, type Finding, ok, skipped, warning } from "./finding.ts";
 
 export interface ExaminedKeys {

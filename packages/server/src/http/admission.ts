@@ -6,12 +6,11 @@ import type { AppKeys } from "../core/ports/driving/app-keys.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { AdmitChange, AdmitNewSession, Readiness, Services } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
-import { addressKeyOf } from "./client-address.ts";
+import { addressKeyOf, trustedProxies } from "./client-address.ts";
 import { sessionOfHeader, sessionOfPath } from "./app-access.ts";
 import type { BudgetName, Budgets, Counted, Spent } from "./budgets.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { PlaceLimiter, SharedPlaces } from "./places.ts";
-import { trustedProxies } from "./trusted-proxies.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -312,7 +311,7 @@ function refuseWhenStopping(readiness: Readiness): void {
   throw new Unavailable(
     503,
     "stopping",
-    "This server is being stopped. Send the request again after the seconds that Retry-After names.",
+    "This server is stopping. Send the request again after the seconds in Retry-After.",
     STOPPING_RETRY_SECONDS,
   );
 }

@@ -5,7 +5,6 @@ import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { SnapshotView } from "../core/ports/driving/services.ts";
 import type { Edge } from "./edge.ts";
-import { noneMatch } from "./entity-tag.ts";
 import { asEventStream } from "./event-stream.ts";
 import { textHeader } from "./headers.ts";
 import type { RequestLog } from "./request-log.ts";
@@ -95,4 +94,16 @@ function sendView(
   for (const part of view.parts) response.write(part);
   response.uncork();
   response.end();
+}
+
+const TAG = /(?:W\/)?("[^"]*")/g;
+
+/**
+ * Whether `If-None-Match` names the entity tag, so that a GET is answered with 304: a list or `*`, compared weakly
+ * (RFC 9110 section 13.1.2).
+ */
+export function noneMatch(header: string, tag: string): boolean {
+  if (header === tag || header.trim() === "*") return true;
+  for (const [, opaque] of header.matchAll(TAG)) if (opaque === tag) return true;
+  return false;
 }

@@ -5,16 +5,14 @@
 
 import type { FastifyRequest } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
-import { OtherApp } from "../core/errors.ts";
+import { OtherApp, ServiceError } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
-import type { AppKeys } from "../core/ports/driving/app-keys.ts";
+import type { AppKeys, KeyGrant } from "../core/ports/driving/app-keys.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { ConversationService, StreamAccess } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 import { type AccessHooks, type AccessHooksAtWork, forget, hooks, refusedBehind } from "./access-hooks.ts";
-import { appForbidden, unknownKey } from "./access-refusals.ts";
 import { appKey, SESSION_HEADER } from "./headers.ts";
-import { KeyedStream } from "./keyed-stream.ts";
 import type { Query } from "./query.ts";
 
 export interface AppAccessParts {
@@ -250,4 +248,49 @@ export function sessionOfHeader({ raw }: FastifyRequest): string | null {
 export function sessionOfPath(request: FastifyRequest): string | null {
   const { id } = request.params as { readonly id?: unknown };
   return typeof id === "string" ? parseSessionId(id) : null;
+}
+
+/** The same answer whether or not the App exists. */
+function unknownKey(): ServiceError {
+  return new ServiceError(
+    401,
+    "app_key_invalid",
+    "This App needs a valid key in the header SERVICE-APP-KEY. Use the App default, which needs none, or ask the operator " +
+      "for a key.",
+    { headers: { "www-authenticate": 'ServiceAppKey realm="colloquy", header="SERVICE-APP-KEY"' } },
+  );
+}
+
+function appForbidden(): ServiceError {
+  return new ServiceError(
+    403,
+    "app_forbidden",
+    "The key in the header SERVICE-APP-KEY does not open this App. Send a key that does, or ask the operator for one.",
+  );
+}
+
+/** The key of an open event stream, checked again while the stream lasts. */
+export class KeyedStream implements StreamAccess {
+  readonly #keys: AppKeys;
+  readonly #key: string;
+  #grant: KeyGrant | null;
+
+  constructor(keys: AppKeys, key: string, grant: KeyGrant | null) {
+    this.#keys = keys;
+    this.#key = key;
+    this.#grant = grant;
+  }
+
+  opens(app: string): boolean {
+    return app === DEFAULT_APP || this.#grant?.apps.has(app) === true;
+  }
+
+  /** `null` for the default App, which needs no key. */
+  askedAt(app: string): number | null {
+    return app === DEFAULT_APP ? null : (this.#grant?.askedAt ?? null);
+  }
+
+  readonly refresh = async (): Promise<void> => {
+    this.#grant = await this.#keys.check(this.#key);
+  };
 }

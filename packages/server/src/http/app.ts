@@ -1,6 +1,7 @@
 // The edge, put together: what a request passes and in which order. Whoever looks for what an operation does goes to `routes/`.
 
-import type { ServerResponse } from "node:http";
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import Fastify, {
   type FastifyReply,
   type FastifyRequest,
@@ -20,26 +21,22 @@ import { guessesNoted, requireAdminKey } from "./admin-access.ts";
 import { createAdmission, type Admission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
 import { Budgets } from "./budgets.ts";
-import { capConnections } from "./connection-cap.ts";
+import { capConnections } from "./places.ts";
 import { consoleRoutes } from "./console.ts";
 import { NO_ACCESS } from "./access-hooks.ts";
 import { AppAccess } from "./app-access.ts";
-import { parseBody } from "./body.ts";
+import { parseBody, compileSerializer, compileValidator } from "./validation.ts";
 import { createEdge, type Edge } from "./edge.ts";
-import { KEEP_ALIVE_MS } from "./keep-alive.ts";
-import { finishAfterHalfClose, lingerAfterLastAnswer } from "./lingering-close.ts";
-import { MethodTable } from "./method-table.ts";
+import { KEEP_ALIVE_MS, type HttpConfig } from "./http-config.ts";
+import { finishAfterHalfClose, lingerAfterLastAnswer } from "./connections.ts";
 import { createHttpMetrics, NO_ROUTE } from "./metrics.ts";
-import type { HttpConfig } from "./http-config.ts";
 import { continueInTurn, HEAD_MAX_BYTES, refuseConnection, refuseProtocolExtras } from "./parser-errors.ts";
 import { BODY_MAX_BYTES, problemBytes, PROBLEM_TYPE, toServiceError } from "./problem.ts";
 import { referenceRoutes } from "./reference.ts";
-import { requestIds } from "./request-id.ts";
 import { createRequestLog, UNTIMED, type RequestLog, type Stopwatch } from "./request-log.ts";
 import { allRoutes } from "./routes/all-routes.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 import { STATE_ROUTE } from "./routes/state.ts";
-import { compileSerializer, compileValidator } from "./validation.ts";
 
 /** What a client may take to send a request, in milliseconds: its head, and all of it. Answers may take any time. */
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -245,4 +242,45 @@ function refuseBeforeRouting(
 /** The pattern of the route, so that no id and no query gets into a metric or a log. */
 function routeOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? NO_ROUTE;
+}
+
+/** The methods of each path's routes, for `405` and `Allow` (RFC 9110 section 15.5.6). */
+class MethodTable {
+  readonly #routes: { readonly pattern: RegExp; readonly methods: Set<string> }[] = [];
+  readonly #byUrl = new Map<string, Set<string>>();
+
+  /** Adds a route; `url` is a pattern such as `/api/sessions/:id`. */
+  add(url: string, methods: string | readonly string[]): void {
+    let known = this.#byUrl.get(url);
+    if (known === undefined) {
+      known = new Set();
+      this.#byUrl.set(url, known);
+      const source = url.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll(/:[^/]+/g, "[^/]+");
+      this.#routes.push({ pattern: new RegExp(`^${source.replaceAll("*", ".*")}$`), methods: known });
+    }
+    for (const method of [methods].flat()) known.add(method);
+  }
+
+  /** Returns the sorted methods at the path of a request target; empty if it has no route. */
+  at(target: string): readonly string[] {
+    const path = /^[^?#]*/.exec(target)?.[0] ?? "";
+    const methods = this.#routes
+      .filter(({ pattern }) => pattern.test(path))
+      .flatMap((route) => [...route.methods]);
+    return [...new Set(methods)].toSorted();
+  }
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** Returns request ids: a valid `X-Request-Id` of the client, else this process's random prefix and a count (contract section 6). */
+function requestIds(): (message: IncomingMessage | null) => string {
+  const prefix = randomBytes(6).toString("hex");
+  let count = 0;
+  return (message) => {
+    const own = message?.headers["x-request-id"];
+    if (typeof own === "string" && REQUEST_ID.test(own)) return own;
+    count += 1;
+    return `${prefix}-${count.toString(36)}`;
+  };
 }

@@ -4,7 +4,10 @@
 import { ServiceError } from "../core/errors.ts";
 import type { RateCounters, WindowCount } from "../core/ports/driven/rate-counters.ts";
 import type { RateLimits } from "../core/rate-limits.ts";
-import { REMEMBERED, WINDOW_MS, WindowCounter } from "./window-counter.ts";
+
+const WINDOW_MS = 60_000;
+/** Maximum number of keys in memory; the oldest windows are evicted first. */
+const REMEMBERED = 100_000;
 
 export type BudgetName =
   | "reads"
@@ -156,6 +159,49 @@ export class Budgets {
       this.#here.set(budget, counter);
     }
     return counter;
+  }
+}
+
+interface Window {
+  readonly endsAt: number;
+  count: number;
+}
+
+/** Counts in the memory of this process, synchronously: the callers go on to a commit in the same turn of the event loop. */
+class WindowCounter {
+  readonly #now: () => number;
+  /** By start of the window. */
+  readonly #windows = new Map<string, Window>();
+
+  /** @param now Monotonic milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  take(key: string): WindowCount {
+    const now = this.#now();
+    this.#forget(now);
+    let window = this.#windows.get(key);
+    if (window === undefined) {
+      window = { endsAt: now + WINDOW_MS, count: 0 };
+      this.#windows.set(key, window);
+    }
+    window.count += 1;
+    return { count: window.count, endsInMs: window.endsAt - now };
+  }
+
+  peek(key: string): WindowCount {
+    const now = this.#now();
+    this.#forget(now);
+    const { count, endsAt } = this.#windows.get(key) ?? { count: 0, endsAt: now + WINDOW_MS };
+    return { count, endsInMs: endsAt - now };
+  }
+
+  #forget(now: number): void {
+    for (const [key, window] of this.#windows) {
+      if (window.endsAt > now && this.#windows.size < REMEMBERED) return;
+      this.#windows.delete(key);
+    }
   }
 }
 

@@ -1,13 +1,15 @@
-// Checks of every request, and headers of every answer.
+// The first checks of every request (host, URL, CORS), and the header fields of every answer. CORS (WHATWG Fetch, "CORS protocol"; contract
+// section 6) is without credentials: keys travel in headers that a page sets itself.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Readiness } from "../core/ports/driving/services.ts";
 import { ServiceError } from "../core/errors.ts";
 import { rateLimitFields } from "./budgets.ts";
-import { crossOrigin, isPreflight, originNotAllowed } from "./cross-origin.ts";
-import { hostCheck } from "./host-check.ts";
+import { hostCheck, ownHosts, requestHost } from "./host-check.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { readTarget } from "./query.ts";
+import type { IncomingMessage } from "node:http";
+import { isLoopbackName } from "../core/loopback.ts";
 
 export interface Edge {
   /** Returns the problem of a request independent of its route, or `null`. Stores the parsed query on the request. */
@@ -66,4 +68,84 @@ export function createEdge(
       return fields;
     },
   };
+}
+
+const ALLOWED_HEADERS =
+  "X-Session-Id, SERVICE-APP-KEY, Last-Event-ID, If-None-Match, Prefer, Idempotency-Key, Content-Type, X-Request-Id";
+const EXPOSED_HEADERS = "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id";
+/** Seconds that a browser may cache a preflight; Chromium caps at two hours. */
+const PREFLIGHT_MAX_AGE = "7200";
+
+interface CrossOrigin {
+  /** Returns true if a page of this origin may read answers. */
+  allows(origin: string, message: IncomingMessage): boolean;
+  /** Header fields of an answer to an allowed origin. */
+  fields(origin: string): Record<string, string>;
+  /** Header fields of the answer to a preflight. */
+  preflight(origin: string, message: IncomingMessage, methods: readonly string[]): Record<string, string>;
+}
+
+function crossOrigin(config: Pick<HttpConfig, "loopback" | "corsOrigins" | "allowedHosts">): CrossOrigin {
+  const listed = new Set(config.corsOrigins.map((origin) => origin.toLowerCase()));
+  const isOwnHost = ownHosts(config);
+  const fields = (origin: string): Record<string, string> => ({
+    "access-control-allow-origin": origin,
+    "access-control-expose-headers": EXPOSED_HEADERS,
+  });
+  return {
+    allows: (origin, message) =>
+      listed.has("*") ||
+      listed.has(origin.toLowerCase()) ||
+      isOwnOrigin(origin, message, isOwnHost) ||
+      (config.loopback && isLoopbackOrigin(origin)),
+    fields,
+    preflight: (origin, message, methods) => ({
+      ...fields(origin),
+      "access-control-allow-methods": methods.join(", "),
+      "access-control-allow-headers": ALLOWED_HEADERS,
+      "access-control-max-age": PREFLIGHT_MAX_AGE,
+      vary: "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+      // A public site that calls a server in a private network (WICG Private Network Access).
+      ...(message.headers["access-control-request-private-network"] === "true" && {
+        "access-control-allow-private-network": "true",
+      }),
+    }),
+  };
+}
+
+/** Returns true for a preflight (WHATWG Fetch section 3.3.2). */
+function isPreflight(message: IncomingMessage): boolean {
+  return (
+    message.method === "OPTIONS" &&
+    message.headers.origin !== undefined &&
+    message.headers["access-control-request-method"] !== undefined
+  );
+}
+
+function originNotAllowed(): ServiceError {
+  return new ServiceError(
+    403,
+    "origin_not_allowed",
+    "This server does not answer pages of that origin. Name the origin under cors.origins in the configuration.",
+  );
+}
+
+/**
+ * Returns true if the origin is the server's own. Its host must be checked, because DNS rebinding makes both fields equal. Behind
+ * a proxy that terminates TLS the scheme is unknown, so both count.
+ */
+function isOwnOrigin(
+  origin: string,
+  message: IncomingMessage,
+  isOwnHost: (host: string) => boolean,
+): boolean {
+  const host = requestHost(message)?.toLowerCase();
+  if (origin.toLowerCase() !== `http://${host}` && origin.toLowerCase() !== `https://${host}`) return false;
+  return host !== undefined && isOwnHost(host);
+}
+
+function isLoopbackOrigin(origin: string): boolean {
+  if (!/^https?:\/\//i.test(origin) || !URL.canParse(origin)) return false;
+  const { hostname } = new URL(origin);
+  return isLoopbackName(hostname.startsWith("[") ? hostname.slice(1, -1) : hostname);
 }

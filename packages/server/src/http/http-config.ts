@@ -16,3 +16,6 @@ export interface HttpConfig {
   /** Held where the service is public: see `isPublic`. */
   readonly rateLimits: RateLimits;
 }
+
+/** Milliseconds for which a connection is kept for the next request: longer than the 60 s after which common proxies drop theirs. */
+export const KEEP_ALIVE_MS = 72_000;

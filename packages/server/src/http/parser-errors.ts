@@ -1,13 +1,11 @@
 // Requests that never become one: what Node's HTTP parser, its time-outs and its protocol hooks refuse. They get a problem
 // document like everybody else (contract section 6), written to the bare socket.
 
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
-import type { Server } from "node:http";
+import { STATUS_CODES, type IncomingMessage, type ServerResponse, type Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { InvalidRequest, ServiceError } from "../core/errors.ts";
-import { answering } from "./answering.ts";
+import { answering, closeAndLinger, discardInput } from "./connections.ts";
 import { isEventStream } from "./event-stream.ts";
-import { closeAndLinger, discardInput } from "./lingering-close.ts";
 import { bodyTooLarge, problemBytes, PROBLEM_TYPE } from "./problem.ts";
 
 /** URL and headers of a request, in bytes: the longest message fits in a URL, at 9 bytes a character (contract section 6). */

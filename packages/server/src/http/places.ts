@@ -3,6 +3,12 @@
 
 import { ServiceError } from "../core/errors.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import { Counter, type Registry } from "prom-client";
+import { addressKey, trustedProxies } from "./client-address.ts";
+import type { HttpConfig } from "./http-config.ts";
+import { refuseAtOnce } from "./parser-errors.ts";
 
 const PLACE_RETRY = { headers: { "retry-after": "10" } };
 
@@ -61,4 +67,40 @@ export class SharedPlaces {
 function noPlaceLeft(limit: number, what: string): ServiceError {
   const detail = `At most ${limit} ${what} are allowed at the same time. Close one first.`;
   return new ServiceError(429, "rate_limited", detail, PLACE_RETRY);
+}
+
+interface ConnectionCap {
+  readonly config: Pick<HttpConfig, "trustedProxies" | "rateLimits">;
+  /** If false, no connection is refused. */
+  readonly isPublic: boolean;
+  readonly register: Registry;
+  readonly nextId: () => string;
+}
+
+/**
+ * Refuses connections beyond an address's limit with 429, before reading from them. Connections of a trusted proxy carry many clients and
+ * are not counted.
+ */
+export function capConnections(server: Server, { config, isPublic, register, nextId }: ConnectionCap): void {
+  const isProxy = trustedProxies(config.trustedProxies);
+  const places = new PlaceLimiter(config.rateLimits.connectionsPerAddress);
+  const refused = new Counter({
+    name: "colloquy_connections_refused_total",
+    help: "Connections that were refused because their address had too many open",
+    registers: [register],
+  });
+  if (!isPublic) return;
+  server.on("connection", (socket: Socket) => {
+    if (isProxy(socket.remoteAddress)) return;
+    const address = addressKey(socket.remoteAddress);
+    try {
+      places.take(address, "connections of one address");
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      refused.inc();
+      refuseAtOnce(error, socket, nextId());
+      return;
+    }
+    socket.once("close", () => places.give(address));
+  });
 }

@@ -1,3 +1,5 @@
+import type { ServerResponse } from "node:http";
+
 /** The longest an answer may wait (contract section 2), in seconds. */
 const WAIT_MAX_SECONDS = 60;
 
@@ -19,4 +21,17 @@ export function preferredWait(header: string | null): number {
 
 function splitOutsideQuotes(list: string): string[] {
   return list.match(/(?:"(?:[^"\\]|\\.)*"?|[^,"])+/g) ?? [];
+}
+
+const NEVER = new AbortController().signal;
+
+/**
+ * A signal that is aborted when the client goes before its answer began, for a request that waits; one that is never aborted for
+ * a request that does not (`waitMs` 0).
+ */
+export function untilGone(response: ServerResponse, waitMs: number): AbortSignal {
+  if (waitMs === 0) return NEVER;
+  const controller = new AbortController();
+  response.once("close", () => controller.abort());
+  return controller.signal;
 }

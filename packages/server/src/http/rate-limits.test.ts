@@ -1,10 +1,9 @@
 // What is limited where the service is public, and what answers say about it (contract section 6).
 
-import { connect, type Socket } from "node:net";
+import { connect, type Socket, type AddressInfo } from "node:net";
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { addressKey } from "./address-key.ts";
+import { addressKey } from "./client-address.ts";
 import { OPERATIONS } from "./testing/operations.ts";
 import { OTHER_SESSION, SESSION, testEdge, type EdgeChanges, type TestEdge } from "./testing/edge.ts";
 import { expectProblem } from "./testing/expect-problem.ts";

@@ -1,12 +1,11 @@
-// The document and its rendered form are asked for seldom and cost a hundred milliseconds and several megabytes to load, so
-// that happens when somebody asks.
-
 import type { Registry } from "prom-client";
 import { loadOnce } from "../core/load-once.ts";
 import type { HttpApp, RouteParts } from "./routes/route-parts.ts";
 
 const HIDDEN = { hide: true };
 const CACHED = "public, max-age=3600";
+
+/** Serves the OpenAPI document and its page, built at the first request: they take 100 ms and megabytes to load. */
 export function referenceRoutes(app: HttpApp, parts: RouteParts, register: Registry): void {
   const reference = loadOnce(async () =>
     (await import("./reference-document.ts")).buildReference(parts, register),

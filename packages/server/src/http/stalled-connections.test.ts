@@ -4,7 +4,7 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { until } from "../../test/service.ts";
-import { StalledConnections } from "./stalled-connections.ts";
+import { StalledConnections } from "./connections.ts";
 
 const ANSWER = Buffer.alloc(64 * 1024 * 1024);
 

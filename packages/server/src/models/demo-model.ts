@@ -8,13 +8,12 @@ import type {
   LanguageModelV4Content,
   LanguageModelV4FinishReason,
   LanguageModelV4ToolCall,
+  LanguageModelV4Prompt,
+  LanguageModelV4Usage,
+  LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 import type { Clock } from "../core/ports/driven/clock.ts";
-import { answerTo, type DemoAnswer } from "./demo/answer.ts";
-import { readConversation } from "./demo/conversation.ts";
-import { deltasOf } from "./demo/deltas.ts";
-import { type PacedPart, pacedStream } from "./demo/paced-stream.ts";
-import { demoUsage } from "./demo/usage.ts";
+import { answerTo, type DemoAnswer, readConversation } from "./demo/answer.ts";
 
 const modelId = "assistant";
 const textId = "text-1";
@@ -100,4 +99,113 @@ function toolCallOf(
 function toolCallId(options: LanguageModelV4CallOptions, clock: Clock): string {
   const digest = createHash("sha256").update(JSON.stringify(options.prompt)).digest("base64url");
   return `demo_${clock.now().toString(36)}_${digest.slice(0, 16)}`;
+}
+
+/** A piece of an answer's text. */
+interface Delta {
+  readonly text: string;
+  /** Delay after the previous piece, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** Twenty numbers per second (contract section 4). */
+const countIntervalMs = 50;
+/** Text streams word by word, but a long quotation in not many more deltas than a real model sends. */
+const maximumTextDeltas = 64;
+
+/** Yields the answer's text in deltas; nothing for a tool call. */
+function* deltasOf(answer: DemoAnswer): Generator<Delta> {
+  if (answer.kind === "count") {
+    yield { text: "1", waitMs: 0 };
+    for (let number = 2; number <= answer.to; number += 1)
+      yield { text: ` ${number}`, waitMs: countIntervalMs };
+  }
+  if (answer.kind === "text") {
+    const words = answer.text.match(/\s*\S+\s*/g) ?? [];
+    const size = Math.ceil(words.length / maximumTextDeltas);
+    for (let index = 0; index < words.length; index += size) {
+      yield { text: words.slice(index, index + size).join(""), waitMs: 0 };
+    }
+  }
+}
+
+/**
+ * Estimates the demo model's usage: one token for every four UTF-16 units of text, calls and results, rounded
+ * up, which is typical for English.
+ */
+function demoUsage(prompt: LanguageModelV4Prompt, outputCharacters: number): LanguageModelV4Usage {
+  let inputCharacters = 0;
+  for (const message of prompt) {
+    if (message.role === "system") inputCharacters += message.content.length;
+    else for (const part of message.content) inputCharacters += charactersOf(part);
+  }
+  const input = Math.ceil(inputCharacters / 4);
+  const output = Math.ceil(outputCharacters / 4);
+  return {
+    inputTokens: { total: input, noCache: input, cacheRead: undefined, cacheWrite: undefined },
+    outputTokens: { total: output, text: output, reasoning: undefined },
+  };
+}
+
+type PromptPart = Exclude<LanguageModelV4Prompt[number], { role: "system" }>["content"][number];
+
+function charactersOf(part: PromptPart): number {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return part.text.length;
+    case "tool-call":
+      return JSON.stringify(part.input ?? null).length;
+    case "tool-result":
+      return JSON.stringify(part.output).length;
+    default:
+      return 0;
+  }
+}
+
+interface PacedPart {
+  readonly part: LanguageModelV4StreamPart;
+  /** Delay after the previous part, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/**
+ * Streams parts with their delays, with backpressure. Aborting `signal` errors the stream at once with the
+ * signal's reason, as a provider's connection would. Neither an abort nor a cancelled read leaves a timer or
+ * a listener.
+ */
+function pacedStream(
+  parts: Iterator<PacedPart, void>,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+): ReadableStream<LanguageModelV4StreamPart> {
+  const stop = new AbortController();
+  let onAbort: (() => void) | undefined;
+  const removeListener = (): void => {
+    if (onAbort !== undefined) signal?.removeEventListener("abort", onAbort);
+  };
+  return new ReadableStream<LanguageModelV4StreamPart>({
+    start(controller) {
+      onAbort = (): void => {
+        stop.abort();
+        controller.error(signal?.reason);
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+    },
+    async pull(controller) {
+      const next = parts.next();
+      if (next.done === true) {
+        removeListener();
+        controller.close();
+        return;
+      }
+      // `sleep` rejects only once the stream is errored or cancelled, so the rejection has no effect.
+      if (next.value.waitMs > 0) await clock.sleep(next.value.waitMs, stop.signal);
+      controller.enqueue(next.value.part);
+    },
+    cancel() {
+      removeListener();
+      stop.abort();
+    },
+  });
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { retryAfter } from "./retry-after.ts";
+import { retryAfter } from "./provider-errors.ts";
 
 const now = Date.UTC(2026, 0, 1, 12);
 const inAMinute = "Thu, 01 Jan 2026 12:01:00 GMT";

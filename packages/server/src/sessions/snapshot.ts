@@ -4,10 +4,9 @@
 import { createHash, type Hash } from "node:crypto";
 import type { Message, PendingAction, SessionStatus, SystemEvent } from "@colloquy/protocol";
 import type { JsonObject } from "../core/json.ts";
-import { formatEventId } from "../core/event-id.ts";
+import { formatEventId, SYSTEM_EVENTS_SHOWN } from "../core/session-event.ts";
 import { isHidden, type PlacedMessage } from "../core/message.ts";
 import type { SnapshotView } from "../core/ports/driving/services.ts";
-import { SYSTEM_EVENTS_SHOWN } from "../core/system-event.ts";
 
 /** Settled messages are joined this many at a time. */
 const CHUNK_MESSAGES = 32;

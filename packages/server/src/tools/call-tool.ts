@@ -1,7 +1,7 @@
 // Runs one tool call, from the arguments that the model sent to the outcome that it gets. Tool exceptions
 // become outcomes, and an abort is answered at once even if the tool ignores its signal.
 
-import type { JsonValue } from "../core/json.ts";
+import { type JsonValue, sameJson } from "../core/json.ts";
 import {
   SecretMissing,
   type Tool,
@@ -12,11 +12,10 @@ import {
 } from "../core/ports/driven/tool.ts";
 import { cleanText } from "../core/text.ts";
 import { complaintOfDepth, type InputCheck } from "./input-check.ts";
-import { judgedValue } from "./judged-input.ts";
 import { fitJson, jsonBytes, toJson } from "./json-output.ts";
-import { ProgressBudget } from "./progress-budget.ts";
 import { Beginning, scrubbedBeginning, scrubbedToFit } from "./scrubbed-beginning.ts";
 import type { SourceTool, ToolScope } from "./tool-source.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 
 /** Limit of an output in bytes of JSON; outputs go to the model and are stored with each call. */
 const maximumOutputBytes = 64 * 1_024;
@@ -60,8 +59,8 @@ export async function callTool(
   const checking = checkSafely(callable, input);
   const checked = checking instanceof Promise ? await checking : checking;
   if (typeof checked === "string") return failed(checked, scope);
-  const { judged } = options;
-  const run = judged === undefined ? checked : judgedValue(checked.value, { sent: input, judged });
+  const { decidedInput } = options;
+  const run = decidedInput === undefined ? checked : decidedValue(checked.value, input, decidedInput);
   if (run === null) return failed(OTHER_INPUT, scope);
   if (options.signal.aborted) return failed("interrupted", scope);
   const ending = await runToEnding(callable.tool, run.value, scope, options);
@@ -217,4 +216,65 @@ export function messageOf(error: unknown): string {
   } catch {
     return "";
   }
+}
+
+const BURST = 20;
+const REFILL_MS = 500;
+
+/**
+ * Limits the progress reports of one call: a burst of 20, then two a second. Each report is stored and sent;
+ * reports over the limit are dropped.
+ */
+class ProgressBudget {
+  readonly #clock: Clock;
+  #left = BURST;
+  #refilledAt: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#refilledAt = clock.monotonic();
+  }
+
+  /** Returns true if one more report may be sent now. */
+  take(): boolean {
+    const refill = Math.floor((this.#clock.monotonic() - this.#refilledAt) / REFILL_MS);
+    this.#left = Math.min(BURST, this.#left + refill);
+    this.#refilledAt += refill * REFILL_MS;
+    if (this.#left === 0) return false;
+    this.#left -= 1;
+    return true;
+  }
+}
+
+/** Shown instead of an input that is not JSON. */
+const UNSHOWN_INPUT = "The input cannot be shown.";
+
+const PLAIN_TYPES: ReadonlySet<string> = new Set(["string", "number", "boolean"]);
+
+/** Returns the input as it is shown to a person and stored with its call. */
+export function shownInput(value: unknown): JsonValue {
+  try {
+    return toJson(value);
+  } catch {
+    return UNSHOWN_INPUT;
+  }
+}
+
+/**
+ * Returns the value to run a call with, or `null` if the call must not run: the approved input and the input that runs are the same.
+ * `value` is what the schema makes of the arguments (`sent`) now, `decided` is what was shown before. If a schema yields a different
+ * result each time (a date, an id), the decided input runs, provided that it is plain JSON; other values cannot be stored.
+ */
+function decidedValue(value: unknown, sent: unknown, decided: JsonValue): { readonly value: unknown } | null {
+  if (sameJson(shownInput(value), decided)) return { value };
+  const isParsed = decided !== UNSHOWN_INPUT && !sameJson(shownInput(sent), decided);
+  return isParsed && isPlain(value) ? { value: decided } : null;
+}
+
+function isPlain(value: unknown): boolean {
+  if (typeof value !== "object") return value === undefined || PLAIN_TYPES.has(typeof value);
+  if (value === null) return true;
+  if (Array.isArray(value)) return value.every(isPlain);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return (prototype === null || prototype === Object.prototype) && Object.values(value).every(isPlain);
 }

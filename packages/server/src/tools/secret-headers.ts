@@ -1,6 +1,9 @@
-// Substitutes `{{secret.NAME}}` in the headers that an operator configures for requests to a server.
+// Secrets in the headers and environments that an operator configures for a server: substitutes `{{secret.NAME}}`, and
+// finds the secrets, so that a server cannot expose them by repeating them.
 
 import type { ToolScope } from "./tool-source.ts";
+import type { McpServerSettings } from "../core/app-settings.ts";
+import { createScrubber, type Scrubber } from "./scrub.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -34,4 +37,68 @@ function readSecret(name: string, scope: Pick<ToolScope, "secret">): string {
     );
   }
   return value;
+}
+
+/** Names of variables that hold keys; in other variables, values that do not look like keys are kept. */
+const NAMES_OF_KEYS = /auth|cookie|credential|key|pass|secret|token/i;
+/** Shorter values would match too much text. */
+const MIN_LENGTH = 8;
+/** `production`, `eu-central-1`, `en_US.UTF-8`: common in tool results. */
+const WORDS = /^[a-z]+(?:[-_. ,][a-z]+)*(?:[-_.]?\d{1,4})?$/i;
+/** A path or a list of paths. */
+const PATHS = /^(?:~|\.{1,2})?\/[\w./:~@ -]*$/;
+const URL_PARTS = /^[a-z][a-z0-9+.-]*:\/\/(?:([^/?#]*)@)?[^/?#]*([^?#]*)(?:\?([^#]*))?/i;
+/** A random path segment: the address of a webhook is a key. */
+const RANDOM = /^(?=.*\d)[\w-]{16,}$/;
+
+/** Creates a scrubber of the server's configured secrets and the client secrets that it is sent. */
+export function ownScrubber(settings: McpServerSettings, secrets: readonly string[]): Scrubber {
+  return settings.transport === "http"
+    ? headerScrubber(settings.headers.reveal(), secrets)
+    : createScrubber([...keysInEnvironment(settings.env.reveal()), ...secrets]);
+}
+
+/** Creates a scrubber of all configured header values and the client secrets that a service is sent. */
+export function headerScrubber(headers: Headers, secrets: readonly string[] = []): Scrubber {
+  return createScrubber([...Object.values(headers).flatMap(partsOf), ...secrets]);
+}
+
+function keysInEnvironment(env: Headers): readonly string[] {
+  return Object.entries(env).flatMap(([name, value]) => {
+    const inUrl = keysInUrl(value);
+    if (NAMES_OF_KEYS.test(name)) return [...partsOf(value), ...(inUrl ?? [])];
+    if (inUrl !== null) return inUrl;
+    return WORDS.test(value) || PATHS.test(value) ? [] : partsOf(value);
+  });
+}
+
+/** Returns the value and its words: a header may consist of a scheme and a key. */
+function partsOf(value: string): readonly string[] {
+  return [value, ...value.split(/\s+/)].filter((part) => part.length >= MIN_LENGTH && !part.includes("{{"));
+}
+
+/** Returns the secrets in a URL, encoded and decoded; `null` if the value is not a URL. */
+function keysInUrl(value: string): readonly string[] | null {
+  const parts = URL_PARTS.exec(value);
+  if (parts === null) return null;
+  const [, userInfo = "", path = "", query = ""] = parts;
+  const [user = "", ...password] = userInfo.split(":");
+  const found = [
+    password.join(":"),
+    // A user name beside a password is no secret, unless it looks like a key.
+    password.length === 0 || (user.length >= MIN_LENGTH && !WORDS.test(user)) ? user : "",
+    ...[...new URLSearchParams(query).values()].filter(
+      (part) => part.length >= MIN_LENGTH && !WORDS.test(part),
+    ),
+    ...path.split("/").filter((part) => RANDOM.test(part)),
+  ];
+  return found.filter((part) => part !== "").flatMap((part) => [part, decoded(part)]);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

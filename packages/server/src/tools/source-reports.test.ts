@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
-import { AppTools } from "./registry.ts";
-import { createStandIn } from "./stand-in.ts";
+import { AppTools } from "./toolset.ts";
+import { createStandIn, type SourceTool, type UnavailableTools, type ToolSource } from "./tool-source.ts";
 import { recordingLogger } from "./testing/recording-logger.ts";
 import { toolTurn } from "./testing/tool-turn.ts";
-import type { SourceTool, UnavailableTools, ToolSource } from "./tool-source.ts";
 
 const settings = {
   tools: { builtIn: [], own: {}, mcp: {}, openapi: {}, wallet: null, effects: {}, approvals: {} },
@@ -13,7 +12,7 @@ const settings = {
 const UNUSED = { name: "mcp weather", state: "unused", tools: null, problem: null, seen_at: null };
 
 let clock: ManualClock;
-let registry: AppTools;
+let toolset: AppTools;
 /** What the source returns from its next `list`. */
 let list: () => Promise<readonly SourceTool[]>;
 
@@ -26,17 +25,17 @@ beforeEach(() => {
     close: () => Promise.resolve(),
   };
   const plan = () => [{ key: "weather", create: () => source }];
-  registry = new AppTools({ default: settings }, { clock, logger: recordingLogger(), vault: null, plan });
+  toolset = new AppTools({ default: settings }, { clock, logger: recordingLogger(), vault: null, plan });
 });
 
-const report = () => registry.sources("default");
+const report = () => toolset.sources("default");
 const timeText = () => new Date(clock.now()).toISOString();
 
 /** Opens a turn whose look at the source finds this. */
 async function look(found: typeof list, signal = new AbortController().signal): Promise<void> {
   list = found;
   await clock.advance(1_000);
-  await registry.open(toolTurn(), signal);
+  await toolset.open(toolTurn(), signal);
 }
 
 const tools = (...names: readonly string[]) =>
@@ -57,7 +56,7 @@ const standIn = (why: Omit<UnavailableTools, "prefix">) =>
 describe("the report on a tool source", () => {
   it("is `unused` before a turn has looked, and empty for an unknown App", () => {
     expect(report()).toEqual([UNUSED]);
-    expect(registry.sources("nobody")).toEqual([]);
+    expect(toolset.sources("nobody")).toEqual([]);
   });
 
   it("is `working` with the number of tools of the last look", async () => {
@@ -93,7 +92,7 @@ describe("the report on a tool source", () => {
   it("survives a reload that keeps the source", async () => {
     await look(() => tools("weather_now"));
     const before = report();
-    registry.replace({ default: { ...settings, tools: { ...settings.tools, effects: { other: "read" } } } });
+    toolset.replace({ default: { ...settings, tools: { ...settings.tools, effects: { other: "read" } } } });
     expect(report()).toEqual(before);
   });
 });

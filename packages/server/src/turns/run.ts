@@ -6,7 +6,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { waitsForPerson, type ToolCallRecord } from "../core/message.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { ModelCatalog } from "../core/ports/driven/model.ts";
-import type { ToolRegistry, TurnTools } from "../core/ports/driven/tool.ts";
+import type { Toolset, TurnTools } from "../core/ports/driven/tool.ts";
 import type { PastTurn } from "../core/ports/driven/turn-store.ts";
 import {
   MAX_CALLS,
@@ -20,7 +20,7 @@ import { callsOfStep, refuseTooMany } from "./calls-of-step.ts";
 import { HistoryWindow, historyBudget } from "./history.ts";
 import { instructionsFor } from "./instructions.ts";
 import type { TurnJournal } from "./journal.ts";
-import { judgeCalls, type JudgedCalls } from "./judge-calls.ts";
+import { decideCalls, type DecidedCalls } from "./policy-decisions.ts";
 import { retryModel } from "./model-retry.ts";
 import type { ModelCaller, ModelStep } from "./model-step.ts";
 import { argumentBytes } from "./step-arguments.ts";
@@ -30,7 +30,7 @@ import { TurnDeadline, type TurnLimits } from "./turn-limits.ts";
 export interface RunOptions {
   readonly models: ModelCatalog;
   readonly caller: ModelCaller;
-  readonly tools: ToolRegistry;
+  readonly tools: Toolset;
   readonly clock: Clock;
   readonly limits: TurnLimits;
   /** The App's instructions; `null` for none. */
@@ -178,11 +178,11 @@ class TurnRun {
     const calls = callsOfStep(step, record.number, this.#options.tools.definitions);
     this.#callIds.push(...calls.map(({ id }) => id));
     this.#argumentBytes += argumentBytes(calls);
-    const judged = await this.#judge(calls.slice(0, MAX_CALLS));
-    if (judged === null) return "stopped";
-    const { asked } = judged;
+    const decided = await this.#decide(calls.slice(0, MAX_CALLS));
+    if (decided === null) return "stopped";
+    const { asked } = decided;
     const waiting = new Set(asked.map(({ callId }) => callId));
-    const placed = [...assignSlots(judged.calls, waiting), ...refuseTooMany(calls.slice(MAX_CALLS))];
+    const placed = [...assignSlots(decided.calls, waiting), ...refuseTooMany(calls.slice(MAX_CALLS))];
     if (!(await this.#journal.stepWithCalls(record, placed, asked))) return "stopped";
     const results = await this.#runCalls(
       placed.filter((call) => call.refusal === undefined && !waiting.has(call.id)),
@@ -196,9 +196,9 @@ class TurnRun {
    * current configuration does not require approval either.
    */
   async #resumeCalls(calls: readonly ToolCallRecord[]): Promise<boolean> {
-    const judged = await this.#judge(calls.filter(({ phase }) => phase !== "approved"));
-    if (judged === null) return false;
-    const barred = new Set(judged.asked.map(({ callId }) => callId));
+    const decided = await this.#decide(calls.filter(({ phase }) => phase !== "approved"));
+    if (decided === null) return false;
+    const barred = new Set(decided.asked.map(({ callId }) => callId));
     for (const callId of barred) {
       const outcome = { callId, output: APPROVAL_REQUIRED_NOW, isError: true, durationMs: 0 };
       if (!(await this.#journal.toolResult(outcome))) return false;
@@ -206,10 +206,10 @@ class TurnRun {
     return (await this.#runCalls(calls.filter(({ id }) => !barred.has(id)))) !== null;
   }
 
-  async #judge(calls: readonly ToolCallRecord[]): Promise<JudgedCalls | null> {
+  async #decide(calls: readonly ToolCallRecord[]): Promise<DecidedCalls | null> {
     const { tools, limits, signal } = this.#options;
     const onProgress = (): void => this.#deadline.progress();
-    return await judgeCalls(calls, { tools, validMs: limits.actionMs, signal, onProgress });
+    return await decideCalls(calls, { tools, validMs: limits.actionMs, signal, onProgress });
   }
 
   /** Suspends the turn when only pending actions are left. It is claimable again once they are decided. */

@@ -1,8 +1,7 @@
 // The turns running in this process, and their limits in total and by provider.
 
 import type { Clock } from "../core/ports/driven/clock.ts";
-import type { StartedTurn } from "../core/turn.ts";
-import { providerOf } from "../core/rig.ts";
+import { type StartedTurn, providerOf } from "../core/turn.ts";
 
 export interface RunningTurn {
   readonly turn: StartedTurn;

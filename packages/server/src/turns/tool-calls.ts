@@ -115,7 +115,7 @@ class StepCalls {
       ...more
     } = await tools.call(call.name, call.arguments, {
       callId: callKey(turn, call.id),
-      judged: call.input ?? call.arguments,
+      decidedInput: call.input ?? call.arguments,
       timeoutMs,
       signal,
       clock,

@@ -11,10 +11,10 @@ import { builtInTools } from "../tools/built-in/built-in-tools.ts";
 import { planMcpServer } from "../tools/mcp/mcp-source.ts";
 import { planOpenApi } from "../tools/openapi/openapi-source.ts";
 import { createOutbound } from "../tools/outbound/outbound.ts";
-import { planOwnTools } from "../tools/own/own-source.ts";
-import { AppTools, type AppToolsOptions } from "../tools/registry.ts";
+import { AppTools, type AppToolsOptions } from "../tools/toolset.ts";
 import { fixedSource } from "../tools/tool-source.ts";
 import { createWalletTools } from "../tools/wallet/wallet-tools.ts";
+import { planOwnTools } from "../tools/own/own-tool.ts";
 
 /** Models by rig; `extraModels` stand beside and before the configured ones. */
 export function createModels(

@@ -9,7 +9,7 @@ export const inspections: Inspections = {
   async document(service) {
     const [{ readDocumentFile }, { baseUrl }, { writtenOperations }] = await Promise.all([
       import("../tools/openapi/document.ts"),
-      import("../tools/openapi/base-url.ts"),
+      import("../tools/openapi/document.ts"),
       import("../tools/openapi/operation.ts"),
     ]);
     let document: OpenApiDocument;

@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import { createKeyFile, type KeyFile } from "../apps/secrets/key-file.ts";
-import { givenKeys, type KeyRing, keysInFile } from "../apps/secrets/key-ring.ts";
+import { givenKeys, type KeyRing, keysInFile } from "../apps/secrets/master-key.ts";
 import { rotateGivenKeys, rotateKeyInFile, type Rotation } from "../apps/secrets/rotation.ts";
 import { Vault } from "../apps/secrets/vault.ts";
 import type { Hidden } from "../core/hidden.ts";

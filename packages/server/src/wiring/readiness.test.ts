@@ -60,7 +60,7 @@ describe("readiness", () => {
     expect(readiness.stopping).toBe(false);
     readiness.stop();
     expect(readiness.stopping).toBe(true);
-    expect(await readiness.problems()).toEqual(["The service is being stopped."]);
+    expect(await readiness.problems()).toEqual(["The service is stopping."]);
     expect(state.probes).toBe(0);
   });
 

@@ -27,7 +27,7 @@ export function createReadiness(options: ReadinessOptions): Readiness & { stop()
       stopping = true;
     },
     problems() {
-      return stopping ? Promise.resolve(["The service is being stopped."]) : probe();
+      return stopping ? Promise.resolve(["The service is stopping."]) : probe();
     },
   };
 }

@@ -31,7 +31,7 @@ import { SessionRegistry } from "../sessions/session-registry.ts";
 import { Threads } from "../sessions/threads.ts";
 import { Titles } from "../sessions/titles.ts";
 import { StoredTurnJournals } from "../sessions/turn-journal.ts";
-import type { AppTools } from "../tools/registry.ts";
+import type { AppTools } from "../tools/toolset.ts";
 import { Dispatcher } from "../turns/dispatcher.ts";
 import { Leases } from "../turns/leases.ts";
 import { ModelCaller } from "../turns/model-step.ts";

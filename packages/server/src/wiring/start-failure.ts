@@ -1,7 +1,7 @@
 // Why the service could not start, told to the person who started it.
 
 import type { Config } from "../config/config.ts";
-import { pathFailure } from "../core/path-failure.ts";
+import { describeFileError } from "../core/file-error.ts";
 
 /** A sentence, with what to do. */
 export function explainStartFailure(error: unknown, { server }: Pick<Config, "server">): string {
@@ -23,7 +23,7 @@ export function explainStartFailure(error: unknown, { server }: Pick<Config, "se
 /** Sentences about a file that the start does without. */
 export function explainLeftOut(path: string, error: unknown): string {
   const advice = "It is left out: remove it, or put a file there that the user of the service may read.";
-  return pathFailure(path, error, advice);
+  return describeFileError(path, error, advice);
 }
 
 /** Not one of the sentences that the parts of the service refuse to start with. */

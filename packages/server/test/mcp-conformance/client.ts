@@ -14,4 +14,4 @@ for (const { name, inputSchema } of definitions) {
   const outcome = await tools.call(name, input);
   if (outcome.isError) throw new Error(`${name}: ${JSON.stringify(outcome.output)}`);
 }
-await tools.registry.close();
+await tools.toolset.close();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { formatMasterKey } from "../../core/master-key.ts";
 import { createKeyFile } from "./key-file.ts";
-import { newMasterKey } from "./key-ring.ts";
+import { newMasterKey } from "./master-key.ts";
 
 let directory = "";
 const path = (): string => join(directory, "secret.key");

@@ -1,8 +1,7 @@
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { newMasterKey } from "./key-ring.ts";
-import { createMasterKey } from "./master-key.ts";
+import { newMasterKey, createMasterKey } from "./master-key.ts";
 
 const BYTES = newMasterKey();
 const HEX = Buffer.from(BYTES).toString("hex");

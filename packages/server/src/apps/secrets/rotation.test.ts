@@ -9,8 +9,7 @@ import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-s
 import type { Store } from "../../core/ports/driven/store.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { createKeyFile, type KeyFile } from "./key-file.ts";
-import { givenKeys, keysInFile, newMasterKey } from "./key-ring.ts";
-import { createMasterKey } from "./master-key.ts";
+import { givenKeys, keysInFile, newMasterKey, createMasterKey } from "./master-key.ts";
 import { rotateGivenKeys, rotateKeyInFile, type Rotation, type RotationOptions } from "./rotation.ts";
 import { Vault } from "./vault.ts";
 

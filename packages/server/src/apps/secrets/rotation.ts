@@ -10,8 +10,7 @@
 import { formatMasterKey } from "../../core/master-key.ts";
 import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
 import type { KeyFile } from "./key-file.ts";
-import { newMasterKey } from "./key-ring.ts";
-import { createMasterKey, type MasterKey, type SecretPlace } from "./master-key.ts";
+import { newMasterKey, createMasterKey, type MasterKey, type SecretPlace } from "./master-key.ts";
 
 /** Number of secrets that are resealed concurrently, so that the store can commit them together. */
 const BATCH_SIZE = 100;

@@ -9,8 +9,7 @@ import type { SecretStore } from "../../core/ports/driven/secret-store.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import { openSqliteStore } from "../../store/sqlite/open.ts";
 import { createKeyFile } from "./key-file.ts";
-import { givenKeys, keysInFile, newMasterKey, type KeyRing } from "./key-ring.ts";
-import { createMasterKey } from "./master-key.ts";
+import { givenKeys, keysInFile, newMasterKey, type KeyRing, createMasterKey } from "./master-key.ts";
 import { Vault } from "./vault.ts";
 
 const lines: { level: string; fields: object; message: string }[] = [];

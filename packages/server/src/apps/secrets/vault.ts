@@ -2,8 +2,10 @@ import { Unavailable } from "../../core/errors.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
 import type { OpenSecrets, SecretVault } from "../../core/ports/driven/secret-vault.ts";
-import type { KeyRing } from "./key-ring.ts";
-import type { MasterKey } from "./master-key.ts";
+import type { KeyRing, MasterKey } from "./master-key.ts";
+import type { AppCatalog } from "../../core/ports/driven/apps.ts";
+import type { SecretService } from "../../core/ports/driving/services.ts";
+import { readSecretValues } from "../../core/secret-values.ts";
 
 /** Retries per operation after a concurrent rotation or creation of the first key. */
 const ATTEMPTS = 4;
@@ -176,4 +178,20 @@ function keyMissing(): Unavailable {
 
 function unavailable(detail: string, retrySeconds = RETRY_SECONDS, cause?: unknown): Unavailable {
   return new Unavailable(503, "secrets_unavailable", detail, retrySeconds, cause);
+}
+
+/**
+ * The vault for clients: sets only secrets that the App declares. Secrets no longer declared can still be
+ * removed.
+ */
+export function createSecretService(apps: AppCatalog, vault: SecretVault): SecretService {
+  return {
+    names: (app, clientId) => vault.names(app, clientId),
+    async set(app, clientId, values) {
+      const slots = apps.get(app)?.secrets ?? [];
+      await vault.set(app, clientId, readSecretValues(app, slots, values));
+      return await vault.names(app, clientId);
+    },
+    remove: (app, clientId, name) => vault.remove(app, clientId, name),
+  };
 }

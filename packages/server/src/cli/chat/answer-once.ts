@@ -107,7 +107,7 @@ function textPrinter({ host }: CommandParts): Printer {
       transcript.typed(question);
     },
     print(update, snapshot) {
-      for (const piece of [...transcript.pass(update), ...transcript.take(snapshot)]) {
+      for (const piece of [...transcript.showUpdate(update), ...transcript.showSnapshot(snapshot)]) {
         if (piece.kind === "text") text.write([piece]);
         else if (shareTerminal) text.write([piece]);
         else if (piece.tone !== "tool" && piece.tone !== "user") notices.write([piece]);

@@ -102,8 +102,8 @@ export class FollowedSession {
       for await (const update of updates) {
         const snapshot = this.session.getSnapshot();
         const pieces = [
-          ...this.#transcript.pass(update),
-          ...(snapshot === null ? [] : this.#transcript.take(snapshot)),
+          ...this.#transcript.showUpdate(update),
+          ...(snapshot === null ? [] : this.#transcript.showSnapshot(snapshot)),
         ];
         if (this.#end.signal.aborted) return;
         if (update.type === "state_changed") this.#stateChanges += 1;

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import type { Environment } from "../../config/secret-variable.ts";
 import { CommandFailure } from "../command.ts";
-import { pathFailure } from "../../core/path-failure.ts";
+import { describeFileError } from "../../core/file-error.ts";
 
 const RememberedThread = z.object({
   /** Name of its service. */
@@ -59,7 +59,7 @@ export class RememberedThreads {
       }
     } catch (error) {
       const advice = "Threads cannot be remembered. Choose another directory with XDG_STATE_HOME.";
-      throw new CommandFailure(pathFailure(this.#path, error, advice));
+      throw new CommandFailure(describeFileError(this.#path, error, advice));
     }
   }
 

@@ -43,32 +43,34 @@ describe("a streaming answer", () => {
       const transcript = new Transcript();
       let told = "";
       for (let length = 0; length < text.length; length += step)
-        told += shown(transcript.take(snapshot([agent(text.slice(0, length))])));
-      told += shown(transcript.take(snapshot([agent(text, { status: "complete" })])));
+        told += shown(transcript.showSnapshot(snapshot([agent(text.slice(0, length))])));
+      told += shown(transcript.showSnapshot(snapshot([agent(text, { status: "complete" })])));
       expect(told).toBe("One 👍🏽 two\nthree é.");
     }
   });
 
   it("is not repeated without new text, when complete, or when a snapshot has less text", () => {
     const transcript = new Transcript();
-    expect(shown(transcript.take(snapshot([agent("One two")])))).toBe("One two");
-    expect(transcript.take(snapshot([agent("One two")]))).toEqual([]);
-    expect(transcript.take(snapshot([agent("One")]))).toEqual([]);
-    expect(shown(transcript.take(snapshot([agent("One two three", { status: "complete" })])))).toBe(" three");
-    expect(transcript.take(snapshot([agent("Something else", { status: "complete" })]))).toEqual([]);
+    expect(shown(transcript.showSnapshot(snapshot([agent("One two")])))).toBe("One two");
+    expect(transcript.showSnapshot(snapshot([agent("One two")]))).toEqual([]);
+    expect(transcript.showSnapshot(snapshot([agent("One")]))).toEqual([]);
+    expect(shown(transcript.showSnapshot(snapshot([agent("One two three", { status: "complete" })])))).toBe(
+      " three",
+    );
+    expect(transcript.showSnapshot(snapshot([agent("Something else", { status: "complete" })]))).toEqual([]);
   });
 
   it("is marked as restarted if the text differs", () => {
     const transcript = new Transcript();
-    transcript.take(snapshot([agent("The sum is 12")]));
-    expect(shown(transcript.take(snapshot([agent("It comes to\u001B")])))).toBe(
+    transcript.showSnapshot(snapshot([agent("The sum is 12")]));
+    expect(shown(transcript.showSnapshot(snapshot([agent("It comes to\u001B")])))).toBe(
       "[quiet] (the answer restarts)\nIt comes to␛",
     );
   });
 
   it("is marked as interrupted", () => {
     const transcript = new Transcript();
-    expect(shown(transcript.take(snapshot([agent("One", { status: "interrupted" })])))).toContain(
+    expect(shown(transcript.showSnapshot(snapshot([agent("One", { status: "interrupted" })])))).toContain(
       "[quiet] (interrupted)",
     );
   });
@@ -76,8 +78,8 @@ describe("a streaming answer", () => {
   it("escapes a control sequence that is split over two updates", () => {
     const transcript = new Transcript();
     const told =
-      shown(transcript.take(snapshot([agent("a\u001B")]))) +
-      shown(transcript.take(snapshot([agent("a\u001B]52;c;eA==\u0007b\u009B2J\u202E")])));
+      shown(transcript.showSnapshot(snapshot([agent("a\u001B")]))) +
+      shown(transcript.showSnapshot(snapshot([agent("a\u001B]52;c;eA==\u0007b\u009B2J\u202E")])));
     expect(told).toBe("a␛]52;c;eA==␇b\uFFFD2J\uFFFD");
   });
 });
@@ -86,8 +88,8 @@ describe("typed messages", () => {
   it("are not repeated, once each; messages of others are shown", () => {
     const transcript = new Transcript();
     transcript.typed(" hello\n");
-    expect(transcript.take(snapshot([user("u1", "hello")]))).toEqual([]);
-    expect(shown(transcript.take(snapshot([user("u1", "hello"), user("u2", "hello")])))).toBe(
+    expect(transcript.showSnapshot(snapshot([user("u1", "hello")]))).toEqual([]);
+    expect(shown(transcript.showSnapshot(snapshot([user("u1", "hello"), user("u2", "hello")])))).toBe(
       "[user] > hello\n",
     );
   });
@@ -96,12 +98,12 @@ describe("typed messages", () => {
     const transcript = new Transcript();
     transcript.typed("hello");
     transcript.untyped();
-    expect(shown(transcript.take(snapshot([user("u1", "hello")])))).toBe("[user] > hello\n");
+    expect(shown(transcript.showSnapshot(snapshot([user("u1", "hello")])))).toBe("[user] > hello\n");
   });
 
   it("of others have control characters escaped and a marker on each line", () => {
     const transcript = new Transcript();
-    expect(shown(transcript.take(snapshot([user("u1", "hello\nyou\u001B")])))).toBe(
+    expect(shown(transcript.showSnapshot(snapshot([user("u1", "hello\nyou\u001B")])))).toBe(
       "[user] > hello\n> you␛\n",
     );
   });
@@ -120,11 +122,13 @@ describe("an answer apart from its question", () => {
       asked(2, "Two\u001B\n?"),
       asked(3, "x".repeat(99)),
     ];
-    transcript.take(snapshot(before));
+    transcript.showSnapshot(snapshot(before));
     const growing = answer(2, "Sec", { status: "streaming" });
-    expect(shown(transcript.take(snapshot([...before, growing])))).toBe("[quiet] In reply to: Two␛ ?\nSec");
+    expect(shown(transcript.showSnapshot(snapshot([...before, growing])))).toBe(
+      "[quiet] In reply to: Two␛ ?\nSec",
+    );
     const third = [...before, answer(2, "Second."), answer(3, "Third.")];
-    expect(shown(transcript.take(snapshot(third)))).toBe(
+    expect(shown(transcript.showSnapshot(snapshot(third)))).toBe(
       `ond.[quiet] In reply to: ${"x".repeat(60)}…\nThird.`,
     );
     expect(shown(new Transcript().replay(before.slice(0, 2)))).toBe("[user] > One?\nFirst.");
@@ -145,7 +149,7 @@ describe("tools", () => {
   it("show the call with its arguments, progress and result once", () => {
     const transcript = new Transcript();
     const calling = agent("", { tool_calls: [call] });
-    expect(shown(transcript.take(snapshot([calling])))).toBe('[tool] * look_up {"of":"a\\u200bb"}\n');
+    expect(shown(transcript.showSnapshot(snapshot([calling])))).toBe('[tool] * look_up {"of":"a\\u200bb"}\n');
     const update = {
       type: "tool_update",
       message_id: "a1",
@@ -153,10 +157,12 @@ describe("tools", () => {
       name: "look_up",
       progress: "half\u001B[2J\nway",
     } as const;
-    expect(shown(transcript.pass(update as never))).toBe("[tool]   look_up: half␛[2J way\n");
+    expect(shown(transcript.showUpdate(update as never))).toBe("[tool]   look_up: half␛[2J way\n");
     const answered = agent("", { tool_calls: [call], tool_results: [result] });
-    expect(shown(transcript.take(snapshot([answered])))).toBe('[tool]   look_up done in 12 ms: {"is":7}\n');
-    expect(transcript.take(snapshot([answered]))).toEqual([]);
+    expect(shown(transcript.showSnapshot(snapshot([answered])))).toBe(
+      '[tool]   look_up done in 12 ms: {"is":7}\n',
+    );
+    expect(transcript.showSnapshot(snapshot([answered]))).toEqual([]);
   });
 
   it("appear where they were called, followed by their results, also in a replay", () => {
@@ -187,19 +193,21 @@ describe("tools", () => {
       tool_results: [result, { ...result, call_id: "c2", name: "walk", output: "far" }],
     };
     const atOnce = new Transcript();
-    expect(shown(atOnce.take(snapshot([over])))).toBe(told);
+    expect(shown(atOnce.showSnapshot(snapshot([over])))).toBe(told);
     const growing = new Transcript();
-    const grown = [...steps, over].map((message) => shown(growing.take(snapshot([message])))).join("");
+    const grown = [...steps, over]
+      .map((message) => shown(growing.showSnapshot(snapshot([message]))))
+      .join("");
     expect(grown).toBe(told);
   });
 
   it("show failures as warnings and truncate long text", () => {
     const transcript = new Transcript();
     const failed = { ...result, output: "x".repeat(1_000), is_error: true, duration_ms: 3_210 };
-    const told = shown(transcript.take(snapshot([agent("", { tool_results: [failed] })])));
+    const told = shown(transcript.showSnapshot(snapshot([agent("", { tool_results: [failed] })])));
     expect(told).toMatch(/^\[warning\] {3}look_up failed in 3\.2 s: x{400}…\n$/);
     const halved = { ...failed, output: `${"x".repeat(399)}👍👍` };
-    expect(shown(new Transcript().take(snapshot([agent("", { tool_results: [halved] })])))).toMatch(
+    expect(shown(new Transcript().showSnapshot(snapshot([agent("", { tool_results: [halved] })])))).toMatch(
       /x{399}\uFFFD…\n$/,
     );
   });
@@ -211,11 +219,13 @@ describe("tools", () => {
       tool_calls: [{ ...call, name }],
       tool_results: [{ ...result, name, output: "\u001B]8;;http://x.test\u0007link\u2066" }],
     });
-    expect(shown(transcript.take(snapshot([hostile])))).toBe(
+    expect(shown(transcript.showSnapshot(snapshot([hostile])))).toBe(
       '[tool] * a␛]0;b␇ \uFFFDc {"of":"a\\u200bb"}\n[tool]   a␛]0;b␇ \uFFFDc done in 12 ms: ␛]8;;http://x.test␇link\uFFFD\n',
     );
     const update = { type: "tool_update", name, progress: { of: "\u202E" } };
-    expect(shown(transcript.pass(update as never))).toBe('[tool]   a␛]0;b␇ \uFFFDc: {"of":"\\u202e"}\n');
+    expect(shown(transcript.showUpdate(update as never))).toBe(
+      '[tool]   a␛]0;b␇ \uFFFDc: {"of":"\\u202e"}\n',
+    );
   });
 });
 
@@ -226,7 +236,7 @@ describe("system events", () => {
   it("are shown once: notices, errors and resolved actions", () => {
     const transcript = new Transcript();
     const action = { id: "p1", tool: "transfer\u001B" } as unknown as Snapshot["pending_actions"][number];
-    transcript.take(snapshot([], { pending_actions: [action] }));
+    transcript.showSnapshot(snapshot([], { pending_actions: [action] }));
     const told = snapshot([], {
       system_events: [
         event("e1", "notice", { message: "A notice\u001B[2J" }),
@@ -236,20 +246,20 @@ describe("system events", () => {
         event("e5", "title_changed", { title: "x" }),
       ],
     });
-    expect(shown(transcript.take(told))).toBe(
+    expect(shown(transcript.showSnapshot(told))).toBe(
       "[warning] A notice␛[2J\n[error] An error\n[quiet] (transfer␛: approved)\n[quiet] (the action: expired)\n",
     );
-    expect(transcript.take(told)).toEqual([]);
+    expect(transcript.showSnapshot(told)).toEqual([]);
   });
 
   it("that end the stream are shown when they arrive, and nothing is shown twice", () => {
     const transcript = new Transcript();
     const notice = (code: string, level: string) =>
       ({ type: "system_notice", code, level, message: `About it\u001B` }) as never;
-    expect(shown(transcript.pass(notice("session_deleted", "warning")))).toBe("[warning] About it␛\n");
-    expect(shown(transcript.pass(notice("app_key_invalid", "error")))).toBe("[error] About it␛\n");
+    expect(shown(transcript.showUpdate(notice("session_deleted", "warning")))).toBe("[warning] About it␛\n");
+    expect(shown(transcript.showUpdate(notice("app_key_invalid", "error")))).toBe("[error] About it␛\n");
     // The snapshot contains all other notices.
-    expect(transcript.pass(notice("wallet_differs", "warning"))).toEqual([]);
+    expect(transcript.showUpdate(notice("wallet_differs", "warning"))).toEqual([]);
   });
 
   it("are not repeated when a conversation is continued; its last ten messages are shown", () => {
@@ -259,6 +269,6 @@ describe("system events", () => {
     const told = shown(transcript.begin(snapshot(messages, events)));
     expect(told).toMatch(/^\[quiet\] \(3 earlier messages\)\n\[user\] > message 3\n/);
     expect(told).not.toContain("old error");
-    expect(transcript.take(snapshot(messages, events))).toEqual([]);
+    expect(transcript.showSnapshot(snapshot(messages, events))).toEqual([]);
   });
 });

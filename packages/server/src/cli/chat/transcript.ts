@@ -53,7 +53,7 @@ export class Transcript {
     this.replay(snapshot.messages.slice(0, left));
     const before =
       left === 0 ? [] : [line("quiet", left === 1 ? "(1 earlier message)" : `(${left} earlier messages)`)];
-    return [...before, ...this.take(snapshot)];
+    return [...before, ...this.showSnapshot(snapshot)];
   }
 
   /** Returns all of these messages. */
@@ -62,7 +62,7 @@ export class Transcript {
   }
 
   /** Returns what is new in the snapshot. */
-  take(snapshot: Snapshot): readonly Piece[] {
+  showSnapshot(snapshot: Snapshot): readonly Piece[] {
     for (const action of snapshot.pending_actions) this.#actions.set(action.id, action);
     return [
       ...this.replay(snapshot.messages),
@@ -71,7 +71,7 @@ export class Transcript {
   }
 
   /** Returns what an event shows that no snapshot contains. */
-  pass(update: SessionUpdate): readonly Piece[] {
+  showUpdate(update: SessionUpdate): readonly Piece[] {
     if (update.type === "tool_update" && update.progress !== null) {
       const { progress, name } = update;
       const text = typeof progress === "string" ? harmlessLine(progress) : visibleJson(progress);

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../json.ts";
-import { providerOf } from "../rig.ts";
+import { providerOf } from "../turn.ts";
 import type { StartedTurn } from "../turn.ts";
 import { useAvailableModel } from "./available-model.ts";
 import { define, type PartialText } from "./command.ts";

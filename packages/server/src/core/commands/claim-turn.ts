@@ -1,4 +1,4 @@
-import { providerOf } from "../rig.ts";
+import { providerOf } from "../turn.ts";
 import { appOf } from "../session.ts";
 import type { StartedTurn } from "../turn.ts";
 import { availableModel, useAvailableModel } from "./available-model.ts";

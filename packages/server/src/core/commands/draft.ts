@@ -3,13 +3,13 @@
 
 import type { NoticeCode, NoticeLevel, SessionEvent, SystemEvent } from "@colloquy/protocol";
 import { toPendingAction, type ActionRecord, type ActionStatus } from "../action.ts";
-import { formatEventId } from "../event-id.ts";
+import { formatEventId } from "../session-event.ts";
 import type { JsonObject, JsonValue } from "../json.ts";
 import { toWireMessage, wireGrowth, type MessageRecord } from "../message.ts";
 import type { NumberedEvent } from "../session-event.ts";
 import { nextStatus, type SessionTrigger } from "../session-status.ts";
 import { appOf, type SessionRecord } from "../session.ts";
-import type { SystemEventRecord } from "../system-event.ts";
+import type { SystemEventRecord } from "../session-event.ts";
 import type { StepRecord, TurnRecord } from "../turn.ts";
 
 /** What happens to the session's lease: taken by an owner, given up, or left as it is. */

@@ -1,15 +1,16 @@
 import type { Registry } from "prom-client";
 import { actionRoutes } from "./actions.ts";
-import { adminRoutes } from "./admin/all-admin-routes.ts";
-import { chatRoute } from "./chat.ts";
+import { chatRoute, interruptRoute } from "./chat.ts";
 import { controlRoutes } from "./control.ts";
-import { interruptRoute } from "./interrupt.ts";
 import { operationsRoutes } from "./operations.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 import { secretRoutes } from "./secrets.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { stateRoute } from "./state.ts";
 import { updatesRoute } from "./updates.ts";
+import { adminAppRoutes, adminReportRoutes, adminOverviewRoute } from "./admin/reports.ts";
+import { adminKeyRoutes } from "./admin/keys.ts";
+import { adminSessionRoutes } from "./admin/sessions.ts";
 
 /** Every operation that the document describes. */
 export function allRoutes(app: HttpApp, parts: RouteParts, register: Registry): void {
@@ -23,4 +24,21 @@ export function allRoutes(app: HttpApp, parts: RouteParts, register: Registry): 
   secretRoutes(app, parts);
   operationsRoutes(app, parts, register);
   adminRoutes(app, parts);
+}
+
+const ADMIN_PREFIX = "/api/admin/";
+
+/** Registers the admin routes only if there is an admin key; without one their paths are 404 and undocumented. */
+function adminRoutes(app: HttpApp, parts: RouteParts): void {
+  const { admin } = parts;
+  if (admin === null) return;
+  app.addHook("onRoute", (route) => {
+    if (route.url.startsWith(ADMIN_PREFIX))
+      route.onRequest = [...[route.onRequest ?? []].flat(), admin.requireKey];
+  });
+  adminOverviewRoute(app, admin);
+  adminSessionRoutes(app, admin);
+  adminAppRoutes(app, admin);
+  adminKeyRoutes(app, admin);
+  adminReportRoutes(app, admin);
 }

@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { InvalidRequest, ServiceError, throwAfterCommit } from "../../core/errors.ts";
 import { DEFAULT_APP } from "../../core/session.ts";
-import { untilGone } from "../client-gone.ts";
+import { untilGone, preferredWait } from "../prefer.ts";
 import { Snapshot } from "../documented.ts";
 import { idempotencyKey, requiredSessionId, textHeader } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { AppName, ClientId, optional, PublicKey, UserStateField, UserStateText } from "../parameters.ts";
-import { preferredWait } from "../prefer.ts";
 import { CHAT_BODY_MAX_BYTES } from "../problem.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 
@@ -137,4 +136,29 @@ function readMessage(message: string | null | undefined): string {
     );
   }
   return message;
+}
+
+export function interruptRoute(app: HttpApp, { services, answers, admission, access }: RouteParts): void {
+  app.post(
+    "/api/interrupt",
+    {
+      schema: {
+        operationId: "interrupt",
+        summary: "Stop the answer in progress",
+        description:
+          "Also drops what waits behind it. The text so far stays. Does nothing when nothing is in progress.",
+        tags: ["Conversation"],
+        headers: z.object({ ...HEADERS.session, ...HEADERS.sessionKey }),
+        response: { 200: Snapshot, ...refusals(401, 413, 429, 503, 507) },
+      },
+      ...access.ofSessionAtWork,
+    },
+    async (request, reply) => {
+      const sessionId = requiredSessionId(request.raw);
+      const view = await access.underItsApp(request, sessionId, (apps) =>
+        services.conversations.interrupt(sessionId, admission.newSession(request), apps),
+      );
+      answers.snapshot({ request, reply, route: "/api/interrupt", waitMs: 0 }, view);
+    },
+  );
 }

@@ -1,4 +1,4 @@
-// What operators and their machines ask: alive, ready, counted.
+// Probes and metrics.
 
 import type { Registry } from "prom-client";
 import { z } from "zod";
@@ -43,7 +43,7 @@ export function operationsRoutes(app: HttpApp, { services, version }: RouteParts
   app.get("/readyz", { schema: READY }, async () => {
     const problems = await services.readiness.problems();
     if (problems.length === 0 && !services.readiness.stopping) return { status: "ready" as const };
-    const why = problems.length > 0 ? problems.join(" ") : "It is being stopped.";
+    const why = problems.length > 0 ? problems.join(" ") : "The service is stopping.";
     throw new Unavailable(503, "not_ready", `The service cannot take traffic. ${why}`, RETRY_SECONDS);
   });
 

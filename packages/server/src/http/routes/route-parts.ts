@@ -4,6 +4,7 @@ import type {
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
   FastifyBaseLogger,
+  onRequestHookHandler,
 } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Services } from "../../core/ports/driving/services.ts";
@@ -12,7 +13,7 @@ import type { Answers } from "../answers.ts";
 import type { AppAccess } from "../app-access.ts";
 import type { HttpConfig } from "../http-config.ts";
 import type { RequestLog } from "../request-log.ts";
-import type { AdminParts } from "./admin/admin-route-parts.ts";
+import type { AdminService } from "../../core/ports/driving/admin-service.ts";
 
 export type HttpApp = FastifyInstance<
   RawServerDefault,
@@ -35,3 +36,11 @@ export interface RouteParts {
   /** Of the service. */
   readonly version: string;
 }
+
+export interface AdminParts {
+  readonly service: AdminService;
+  readonly requireKey: onRequestHookHandler;
+}
+
+/** What the document says of each of them. */
+export const ADMIN = { tags: ["Administration"], security: [{ adminKey: [] }] };

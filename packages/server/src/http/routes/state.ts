@@ -1,12 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { SnapshotView } from "../../core/ports/driving/services.ts";
-import { untilGone } from "../client-gone.ts";
+import { untilGone, preferredWait } from "../prefer.ts";
 import { Snapshot } from "../documented.ts";
 import { requiredSessionId, textHeader } from "../headers.ts";
 import { HEADERS, refusals } from "../operation.ts";
 import { ClientId, optional, UserStateText } from "../parameters.ts";
-import { preferredWait } from "../prefer.ts";
 import { UNTIMED } from "../request-log.ts";
 import type { HttpApp, RouteParts } from "./route-parts.ts";
 

@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { InvalidRequest, ServiceError } from "../../core/errors.ts";
 import type { StreamRequest } from "../../core/ports/driving/services.ts";
-import { acceptQuality } from "../accept.ts";
 import { UpdateEvent } from "../documented-events.ts";
 import { EventStream } from "../event-stream.ts";
 import { requiredSessionId, textHeader } from "../headers.ts";
@@ -132,4 +131,29 @@ function requireEventStream(accept: string | null): void {
       `This answers with ${EVENT_STREAM}; the header Accept must allow it.`,
     );
   }
+}
+
+/**
+ * Returns the quality of a media type in an `Accept` header: 0 (not acceptable) to 1. The most specific matching range
+ * decides (RFC 9110 section 12.5.1). Ignores other parameters, such as the charset that some clients send.
+ */
+export function acceptQuality(header: string, type: string): number {
+  const [family = ""] = type.split("/");
+  let specificity = 0;
+  let quality = 0;
+  for (const range of header.split(",")) {
+    const [name = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const rank = name === type ? 3 : name === `${family}/*` ? 2 : name === "*/*" ? 1 : 0;
+    if (rank === 0 || rank < specificity) continue;
+    const own = weight(parameters);
+    quality = rank === specificity ? Math.max(quality, own) : own;
+    specificity = rank;
+  }
+  return quality;
+}
+
+function weight(parameters: readonly string[]): number {
+  const text = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+  if (text === undefined) return 1;
+  return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(text) ? Number(text) : 0;
 }

@@ -1,9 +1,6 @@
-import type { JsonObject } from "../../core/json.ts";
-import type { DemoConversation } from "./conversation.ts";
+import { type JsonObject, isJsonObject } from "../../core/json.ts";
 import { readIntent } from "./intent.ts";
-import { readToolRequest, type ToolRequest } from "./tool-request.ts";
-import { timeZoneOf } from "./time-zone.ts";
-import { sentenceOf } from "./tool-sentence.ts";
+import type { JSONValue, LanguageModelV4ToolResultPart, LanguageModelV4Prompt } from "@ai-sdk/provider";
 
 /** The demo model's reaction to a prompt. */
 export type DemoAnswer =
@@ -72,4 +69,144 @@ function callTool(
 ): DemoAnswer {
   if (tools.has(tool)) return { kind: "tool-call", tool, input };
   return say(`I would ask the tool ${tool} for that, but it is not among the tools that I may use here.`);
+}
+
+/**
+ * An explicit tool request such as `call lookup_order {"id": 7}`, for trying out tools without a real model.
+ */
+interface ToolRequest {
+  readonly tool: string;
+  /** `null` if the text after the name is not a JSON object. */
+  readonly input: JsonObject | null;
+}
+
+const requestPattern =
+  /^(?:please\s+)?(?:call|use|run)\s+(?:the\s+tool\s+)?([a-zA-Z0-9_-]{1,64})(?:\s+with)?(?:\s+(\{.*\}))?[\s.!]*$/is;
+
+/** Returns `null` unless the message names an offered tool; other messages are quoted. */
+export function readToolRequest(message: string, tools: ReadonlySet<string>): ToolRequest | null {
+  const [, tool, written] = requestPattern.exec(message.trim()) ?? [];
+  if (tool === undefined || !tools.has(tool)) return null;
+  return { tool, input: written === undefined ? {} : readObject(written) };
+}
+
+function readObject(written: string): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(written);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Phrases a tool result as a sentence. */
+function sentenceOf(result: LanguageModelV4ToolResultPart): string {
+  const { toolName, output } = result;
+  switch (output.type) {
+    case "error-text":
+    case "error-json":
+      return endSentence(`The tool ${toolName} reported an error: ${textOf(output.value)}`);
+    case "execution-denied":
+      return endSentence(
+        `The tool ${toolName} was not allowed to run: ${output.reason ?? "no reason was given"}`,
+      );
+    case "content": {
+      const texts = output.value.map((part) => (part.type === "text" ? part.text : `(${part.type})`));
+      return endSentence(`The tool ${toolName} answered: ${texts.join(" ")}`);
+    }
+    case "text":
+    case "json":
+      return sentenceOfValue(toolName, output.value);
+  }
+}
+
+function sentenceOfValue(toolName: string, value: JSONValue): string {
+  const fields: Readonly<Record<string, unknown>> = isJsonObject(value) ? value : {};
+  const field = (name: string): string | null => {
+    const found = fields[name];
+    return typeof found === "string" || typeof found === "number" ? String(found) : null;
+  };
+  const [date, time, weekday, timezone] = ["date", "time", "weekday", "timezone"].map(field);
+  if (toolName === "current_time" && date && time && weekday && timezone) {
+    return `It is ${time} on ${weekday}, ${date} (${timezone}).`;
+  }
+  const [expression, result] = ["expression", "result"].map(field);
+  if (toolName === "calculator" && expression && result) return `${expression} = ${result}.`;
+  return endSentence(`The tool ${toolName} answered: ${textOf(value)}`);
+}
+
+function textOf(value: JSONValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function endSentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+const regions = [
+  "Europe",
+  "America",
+  "Asia",
+  "Africa",
+  "Australia",
+  "Pacific",
+  "Atlantic",
+  "Indian",
+  "Antarctica",
+  "Arctic",
+  "America/Argentina",
+  "America/Indiana",
+  "America/Kentucky",
+  "America/North_Dakota",
+];
+
+/**
+ * Returns the IANA time zone of a place ("Tokyo" is Asia/Tokyo). Zone names and unknown places are returned
+ * unchanged.
+ */
+export function timeZoneOf(place: string): string {
+  if (isTimeZone(place)) return place;
+  const city = place
+    .normalize("NFD")
+    .replace(/[\p{Mark}.'’]/gu, "")
+    .trim()
+    .split(/\s+/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join("_");
+  const region = regions.find((candidate) => isTimeZone(`${candidate}/${city}`));
+  return region === undefined ? place : `${region}/${city}`;
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** The parts of a prompt that the demo model uses; it ignores instructions and its own earlier answers. */
+interface DemoConversation {
+  /** The session's first user message; `null` if there is none. */
+  readonly firstMessage: string | null;
+  /** The message to answer. */
+  readonly lastMessage: string | null;
+  /** Results of the tools called for `lastMessage`; empty before the first call. */
+  readonly results: readonly LanguageModelV4ToolResultPart[];
+}
+
+export function readConversation(prompt: LanguageModelV4Prompt): DemoConversation {
+  let firstMessage: string | null = null;
+  let lastMessage: string | null = null;
+  let results: readonly LanguageModelV4ToolResultPart[] = [];
+  for (const message of prompt) {
+    if (message.role === "user") {
+      lastMessage = message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+      firstMessage ??= lastMessage;
+      results = [];
+    } else if (message.role === "tool") {
+      results = message.content.filter((part) => part.type === "tool-result");
+    }
+  }
+  return { firstMessage, lastMessage, results };
 }

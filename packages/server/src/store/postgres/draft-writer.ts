@@ -3,7 +3,7 @@
 import type { ActionRecord } from "../../core/action.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
-import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
+import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import type { TurnRecord } from "../../core/turn.ts";
 import { listText, usageText } from "../rows.ts";
 import { prepareDelete, prepareInsert, prepareUpdate, type Row, type Write } from "./bulk.ts";

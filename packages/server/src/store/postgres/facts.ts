@@ -2,7 +2,7 @@
 // they can be sent behind the statement that locks these, before anybody here knows which of them there are.
 
 import type { Needs } from "../../core/commands/command.ts";
-import type { SystemEventRecord } from "../../core/system-event.ts";
+import type { SystemEventRecord } from "../../core/session-event.ts";
 import {
   toAction,
   toLease,

@@ -9,7 +9,7 @@ import type { SessionCommand } from "../../core/commands/index.ts";
 import { joinStepText, waitsForPerson, type MessageRecord } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
-import { SYSTEM_EVENTS_SHOWN, type SystemEventRecord } from "../../core/system-event.ts";
+import { SYSTEM_EVENTS_SHOWN, type SystemEventRecord } from "../../core/session-event.ts";
 import { LEASE_MS, type Lease, type OpenTurn, type TurnRecord } from "../../core/turn.ts";
 
 export class SessionState {

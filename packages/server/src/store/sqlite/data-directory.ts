@@ -2,7 +2,7 @@
 
 import { existsSync, closeSync, fsyncSync, mkdirSync, opendirSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { pathFailure } from "../../core/path-failure.ts";
+import { describeFileError } from "../../core/file-error.ts";
 import { DATABASE_FILE } from "./database.ts";
 import { OWNER_ONLY_FOLDER } from "./private-files.ts";
 
@@ -63,7 +63,7 @@ export function inDirectory<Result>(directory: string | null, open: () => Result
     if (advice === undefined || (sqlite === null && !("syscall" in error))) throw error;
     const place =
       sqlite === null ? `The data directory ${directory}` : `The database ${join(directory, DATABASE_FILE)}`;
-    throw new Error(pathFailure(place, error, advice), { cause: error });
+    throw new Error(describeFileError(place, error, advice), { cause: error });
   }
 }
 

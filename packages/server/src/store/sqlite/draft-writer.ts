@@ -6,7 +6,7 @@ import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
 import type { MessageRecord } from "../../core/message.ts";
 import type { SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
-import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
+import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { LEASE_MS, type TurnRecord } from "../../core/turn.ts";
 import { prepareEventLog } from "./event-log.ts";
 import { prepareRemoval } from "./removal.ts";

@@ -7,7 +7,7 @@ import type { UsedKey } from "../../core/commands/draft.ts";
 import { joinStepText, waitsForPerson } from "../../core/message.ts";
 import type { StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { SessionRecord } from "../../core/session.ts";
-import type { SystemEventRecord } from "../../core/system-event.ts";
+import type { SystemEventRecord } from "../../core/session-event.ts";
 import type { OpenTurn, TurnRecord } from "../../core/turn.ts";
 import {
   toAction,

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { byUse } from "../../core/by-use.ts";
-import type { UsePlace } from "../../core/ports/driven/admin-store.ts";
+import { byUse, type UsePlace } from "../../core/ports/driven/admin-store.ts";
 import { newestPlaces, type ReadPlaces } from "./newest-places.ts";
 
 const BEFORE_ALL: UsePlace = { usedAt: Number.MAX_SAFE_INTEGER, key: Number.MAX_SAFE_INTEGER };

@@ -1,7 +1,6 @@
 // The newest of several lists that are each in the order of use: read a little at a time, so that many lists cost little more than one.
 
-import { byUse } from "../../core/by-use.ts";
-import type { UsePlace } from "../../core/ports/driven/admin-store.ts";
+import { byUse, type UsePlace } from "../../core/ports/driven/admin-store.ts";
 
 /** The smallest portion that is worth a read. */
 const LEAST_READ = 16;

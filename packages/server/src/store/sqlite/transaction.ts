@@ -6,7 +6,7 @@ import { SessionDraft } from "../../core/commands/draft.ts";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { Committed, StoredSession } from "../../core/ports/driven/session-store.ts";
 import { newSession, type SessionBirth, type SessionRecord } from "../../core/session.ts";
-import { SYSTEM_EVENTS_SHOWN } from "../../core/system-event.ts";
+import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { prepareDraftWriter } from "./draft-writer.ts";
 import { prepareFacts, type Facts } from "./facts.ts";
 import { prepare } from "./statement.ts";

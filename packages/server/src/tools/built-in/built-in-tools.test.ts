@@ -6,11 +6,11 @@ import { builtInTools } from "./built-in-tools.ts";
 
 const clock = new ManualClock(Date.UTC(2026, 10, 20, 16, 26, 40, 123));
 const tools = builtInTools(clock);
-const registry = fixedTools({ default: Object.values(tools) });
+const toolset = fixedTools({ default: Object.values(tools) });
 
 async function call(name: string, input: unknown) {
   const signal = new AbortController().signal;
-  const opened = await registry.open(toolTurn(), signal);
+  const opened = await toolset.open(toolTurn(), signal);
   return await opened.call(name, input, { callId: "call-1", timeoutMs: 60_000, signal, clock });
 }
 

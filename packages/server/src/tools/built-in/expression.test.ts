@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { evaluateExpression } from "./expression.ts";
-import { ExpressionError } from "./expression-tokens.ts";
+import { evaluateExpression, ExpressionError } from "./expression.ts";
 
 describe("evaluateExpression", () => {
   it.each([

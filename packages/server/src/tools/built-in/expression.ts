@@ -2,8 +2,85 @@
 // libraries are unmaintained or only parse, the maintained ones weigh megabytes, and nothing here may
 // evaluate code.
 
-import { expressionConstants, expressionFunctions } from "./expression-functions.ts";
-import { ExpressionError, type Punctuation, type Token, tokenize } from "./expression-tokens.ts";
+/** An invalid expression. The message names the position, counted in characters from 1. */
+export class ExpressionError extends Error {
+  override readonly name = "ExpressionError";
+}
+
+type Punctuation = "+" | "-" | "*" | "/" | "%" | "^" | "(" | ")" | ",";
+
+type Token =
+  | { readonly kind: "number"; readonly value: number; readonly position: number }
+  | { readonly kind: "name"; readonly name: string; readonly position: number }
+  | { readonly kind: "symbol"; readonly symbol: Punctuation; readonly position: number }
+  | { readonly kind: "end"; readonly position: number };
+
+const numberPattern = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/iy;
+const namePattern = /[a-z_][a-z0-9_]*/iy;
+const spacePattern = /\s+/y;
+
+/** Spellings of operators; a longer spelling precedes its own prefix. */
+const spellings: ReadonlyArray<readonly [string, Punctuation]> = [
+  ["**", "^"],
+  ["+", "+"],
+  ["-", "-"],
+  ["−", "-"],
+  ["*", "*"],
+  ["×", "*"],
+  ["·", "*"],
+  ["/", "/"],
+  ["÷", "/"],
+  ["%", "%"],
+  ["^", "^"],
+  ["(", "("],
+  [")", ")"],
+  [",", ","],
+];
+
+/**
+ * Splits an expression into tokens, of which the last is `end`.
+ *
+ * @throws ExpressionError for an unknown character, and for a number that exceeds a double.
+ */
+function tokenize(text: string): readonly Token[] {
+  const tokens: Token[] = [];
+  let index = 0;
+  while (index < text.length) {
+    const space = matchAt(spacePattern, text, index);
+    if (space !== undefined) {
+      index += space.length;
+      continue;
+    }
+    const [token, length] = readToken(text, index);
+    tokens.push(token);
+    index += length;
+  }
+  tokens.push({ kind: "end", position: text.length + 1 });
+  return tokens;
+}
+
+function readToken(text: string, index: number): readonly [token: Token, length: number] {
+  const position = index + 1;
+  const digits = matchAt(numberPattern, text, index);
+  if (digits !== undefined) {
+    const value = Number(digits);
+    if (!Number.isFinite(value))
+      throw new ExpressionError(`The number at position ${position} is too large.`);
+    return [{ kind: "number", value, position }, digits.length];
+  }
+  const name = matchAt(namePattern, text, index);
+  if (name !== undefined) return [{ kind: "name", name, position }, name.length];
+  for (const [spelling, symbol] of spellings) {
+    if (text.startsWith(spelling, index)) return [{ kind: "symbol", symbol, position }, spelling.length];
+  }
+  const character = String.fromCodePoint(text.codePointAt(index) ?? 0);
+  throw new ExpressionError(`Unexpected character "${character}" at position ${position}.`);
+}
+
+function matchAt(pattern: RegExp, text: string, index: number): string | undefined {
+  pattern.lastIndex = index;
+  return pattern.exec(text)?.[0];
+}
 
 /** Maximum length of an expression in characters. */
 export const maximumExpressionLength = 1_000;
@@ -27,7 +104,7 @@ const operators: ReadonlyMap<Punctuation, Operator> = new Map([
 
 /**
  * Returns the value of an arithmetic expression: decimals and scientific notation, `+ - * / % ^`,
- * parentheses, and the functions and constants of expression-functions.ts. `%` is the remainder with the sign
+ * parentheses, and the functions and constants below. `%` is the remainder with the sign
  * of its left operand. Integers up to 2^53 are exact; other results are rounded to 15 significant digits, so
  * that `0.1 + 0.2` is 0.3.
  *
@@ -200,3 +277,42 @@ function finite(value: number, position: number): number {
 function place(token: Token): string {
   return token.kind === "end" ? "at the end" : `at position ${token.position}`;
 }
+
+/** A function of an expression. `apply` returns an error message if the function has no value. */
+interface ExpressionFunction {
+  readonly leastArguments: number;
+  readonly mostArguments: number;
+  apply(numbers: readonly number[]): number | string;
+}
+
+function unary(compute: (x: number) => number | string): ExpressionFunction {
+  return { leastArguments: 1, mostArguments: 1, apply: ([x = Number.NaN]) => compute(x) };
+}
+
+function logarithm(name: string, compute: (x: number) => number): ExpressionFunction {
+  return unary((x) => (x > 0 ? compute(x) : `${name} needs a number above 0, not ${x}`));
+}
+
+/**
+ * Angles are in radians; `ln` is the natural logarithm, `log` the one of base 10; `round` rounds halves away
+ * from zero.
+ */
+const expressionFunctions: ReadonlyMap<string, ExpressionFunction> = new Map([
+  ["sqrt", unary((x) => (x >= 0 ? Math.sqrt(x) : `sqrt needs a number of at least 0, not ${x}`))],
+  ["abs", unary(Math.abs)],
+  ["round", unary((x) => Math.sign(x) * Math.round(Math.abs(x)))],
+  ["floor", unary(Math.floor)],
+  ["ceil", unary(Math.ceil)],
+  ["min", { leastArguments: 1, mostArguments: Number.POSITIVE_INFINITY, apply: (x) => Math.min(...x) }],
+  ["max", { leastArguments: 1, mostArguments: Number.POSITIVE_INFINITY, apply: (x) => Math.max(...x) }],
+  ["ln", logarithm("ln", Math.log)],
+  ["log", logarithm("log", Math.log10)],
+  ["sin", unary(Math.sin)],
+  ["cos", unary(Math.cos)],
+  ["tan", unary(Math.tan)],
+]);
+
+const expressionConstants: ReadonlyMap<string, number> = new Map([
+  ["pi", Math.PI],
+  ["e", Math.E],
+]);

@@ -26,7 +26,7 @@ beforeEach(async () => {
   open();
 });
 afterEach(async () => {
-  await tools.registry.close();
+  await tools.toolset.close();
   await server.stop();
 });
 
@@ -117,7 +117,7 @@ describe("a response with an error status", () => {
     ["307", 307, "unsafe", 'The MCP server "srv" answered the call with status 307.'],
     ["403", 403, "unsafe", 'The MCP server "srv" refused the call with status 403.'],
   ] as const)("fails only its own call and names the status: %s", async (_case, code, effect, said) => {
-    await tools.registry.close();
+    await tools.toolset.close();
     open({ srv_bad: effect });
     status(code);
     expect(await callBad()).toEqual({ output: said, isError: true });
@@ -165,7 +165,7 @@ describe("an invalid response", () => {
   });
 
   it("is not said to have had an effect if the tool only reads", async () => {
-    await tools.registry.close();
+    await tools.toolset.close();
     open({ srv_bad: "read" });
     bad((_request, response) => void setImmediate(() => response.destroy()));
     expect((await callBad()).output).toBe(

@@ -6,10 +6,9 @@ import type {
   JSONRPCNotification,
   Transport,
   TransportSendOptions,
+  Tool as ListedTool,
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import { FlowLimit } from "./flow-limit.ts";
-import { withoutDeepTools } from "./tool-depth.ts";
 
 /** Maximum number of messages from one server within ten seconds. */
 export const MAX_MESSAGES = 5_000;
@@ -136,4 +135,69 @@ export class BoundedTransport implements Transport {
     }
     return false;
   }
+}
+
+/** Window of a limit in milliseconds. */
+const WINDOW_MS = 10_000;
+
+/** Limits an amount per ten seconds. */
+export class FlowLimit {
+  readonly #clock: Clock;
+  readonly #limit: number;
+  #since: number;
+  #count = 0;
+
+  constructor(clock: Clock, limit: number) {
+    this.#clock = clock;
+    this.#limit = limit;
+    this.#since = clock.monotonic();
+  }
+
+  /** Counts an amount; returns true while the limit holds. */
+  take(count: number): boolean {
+    const now = this.#clock.monotonic();
+    if (now - this.#since >= WINDOW_MS) {
+      this.#since = now;
+      this.#count = 0;
+    }
+    this.#count += count;
+    return this.#count <= this.#limit;
+  }
+}
+
+// The SDK parses tools/list recursively, so one tool that is nested too deep would fail the whole list. Such tools are
+// flattened and marked before the SDK sees them, and left out afterwards.
+
+/** Maximum nesting of arrays and objects in one tool. */
+export const MAX_DEPTH = 64;
+const MARK = "colloquy/too-deep";
+
+/** Returns the message with each tool that is nested too deep replaced by a mark. */
+function withoutDeepTools(message: JSONRPCMessage): JSONRPCMessage {
+  if (!("result" in message)) return message;
+  const tools = (message.result as { readonly tools?: unknown } | null)?.tools;
+  if (!Array.isArray(tools) || !tools.some((tool) => isDeeper(tool, MAX_DEPTH))) return message;
+  const flat: readonly unknown[] = tools.map((tool: unknown) =>
+    isDeeper(tool, MAX_DEPTH) ? flatten(tool) : tool,
+  );
+  return { ...message, result: { ...message.result, tools: flat } };
+}
+
+export function isTooDeep({ _meta }: ListedTool): boolean {
+  return _meta?.[MARK] === true;
+}
+
+function flatten(tool: unknown): unknown {
+  // Only an object or array can be too deep.
+  const { name } = tool as { readonly name?: unknown };
+  return {
+    name: typeof name === "string" ? name : "",
+    inputSchema: { type: "object" },
+    _meta: { [MARK]: true },
+  };
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }

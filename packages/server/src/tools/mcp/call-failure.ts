@@ -1,4 +1,4 @@
-// Maps an error of an SDK call to a message for the model and a verdict on the connection.
+// Maps an error of an SDK call to a message for the model and the state of the connection.
 
 import {
   InsufficientScopeError,

@@ -52,7 +52,7 @@ describe("a server with client secrets in its headers", () => {
       true,
     );
     expect(inspect(tools.logger.lines, { depth: 10 })).not.toMatch(/canary/);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("exposes no secret in its tool definitions, nor in logged errors", async () => {
@@ -77,7 +77,7 @@ describe("a server with client secrets in its headers", () => {
     const told = inspect([definitions, tools.logger.lines], { depth: 10 });
     expect(told).toContain("no entry with Token [secret]");
     expect(told).not.toMatch(/canary|YWRhcy1jYW5hcnkt/);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("gets no request for a client without the secret, which is named in a stand-in", async () => {
@@ -96,7 +96,7 @@ describe("a server with client secrets in its headers", () => {
       });
     }
     expect(server.requests).toEqual([]);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("gets a new secret on a new connection as soon as it changes", async () => {
@@ -107,7 +107,7 @@ describe("a server with client secrets in its headers", () => {
     expect(server.requests.at(-1)?.headers["x-api-key"]).toBe("Token adas-other-key");
     await clock.advance(0);
     await server.requests.find(({ method }) => method === "GET")!.closed;
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("is disconnected after five minutes without use by a client", async () => {
@@ -119,7 +119,7 @@ describe("a server with client secrets in its headers", () => {
     expect(clock.timers).toBe(0);
     await tools.call("srv_work", {}, { clientId: "ada" });
     expect(server.of("initialize")).toHaveLength(2);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it.each([{}, { KEY: "x\r\ny" }])(
@@ -128,11 +128,11 @@ describe("a server with client secrets in its headers", () => {
       secrets["ada"] = held;
       const tools = open();
       await tools.open("ada");
-      expect(tools.registry.sources("default")).toMatchObject([{ state: "unused", problem: null }]);
+      expect(tools.toolset.sources("default")).toMatchObject([{ state: "unused", problem: null }]);
       await tools.open("bob");
       await tools.open("ada");
-      expect(tools.registry.sources("default")).toMatchObject([{ state: "working", problem: null }]);
-      await tools.registry.close();
+      expect(tools.toolset.sources("default")).toMatchObject([{ state: "working", problem: null }]);
+      await tools.toolset.close();
     },
   );
 
@@ -151,7 +151,7 @@ describe("a server with client secrets in its headers", () => {
     const logged = inspect(tools.logger.lines, { depth: 10 });
     expect(logged).not.toMatch(/canary/);
     expect(logged).toContain('The secret "KEY" has characters that cannot be sent.');
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("is unavailable while secrets cannot be read, and back afterwards", async () => {
@@ -165,13 +165,13 @@ describe("a server with client secrets in its headers", () => {
     });
     isVaultBroken = false;
     expect((await tools.call("srv_work", {}, { clientId: "ada" })).isError).toBe(false);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
-  it("is not reconnected by a call after the registry has closed", async () => {
+  it("is not reconnected by a call after the toolset has closed", async () => {
     const tools = open();
     const turn = await tools.open("ada");
-    await tools.registry.close();
+    await tools.toolset.close();
     const before = server.of("initialize").length;
     const options = { callId: "1", timeoutMs: 60_000, signal: new AbortController().signal, clock };
     expect(await turn.call("srv_work", {}, options)).toEqual({
@@ -196,7 +196,7 @@ describe("a server with client secrets in its headers", () => {
       await Promise.all(streamsOf(client).map(({ closed }) => closed));
     }
     expect(server.streams.filter(({ destroyed }) => destroyed)).toHaveLength(5);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 });
 
@@ -232,6 +232,6 @@ describe("a server after a configuration reload", () => {
     // A turn that started before the reload may still call: it reconnects.
     expect(await before.call("old_work", {}, options)).toEqual({ output: null, isError: false });
     expect(server.of("initialize")).toHaveLength(3);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 });

@@ -87,6 +87,6 @@ describe("a server of the current revision", () => {
       return (await tools.open()).definitions.length === 2;
     });
     expect(tools.logger.lines.filter(({ level }) => level !== "debug")).toEqual([]);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 });

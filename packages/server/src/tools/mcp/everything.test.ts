@@ -59,7 +59,7 @@ describe.skipIf(SERVER === null).each(transports)("the reference server over %s"
   });
 
   afterAll(async () => {
-    await tools.registry.close();
+    await tools.toolset.close();
     server?.kill("SIGKILL");
   });
 

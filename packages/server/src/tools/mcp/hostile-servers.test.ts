@@ -18,7 +18,7 @@ describe("a call to a faulty server", () => {
     await scripted.server.of("tools/call")[0]!.closed;
     scripted.server.call = () => textResult("fine");
     expect((await tools.call("srv_work")).output).toBe("fine");
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it.each([
@@ -36,7 +36,7 @@ describe("a call to a faulty server", () => {
     expect(output).toBe(
       'The connection to the MCP server "srv" broke before the tool answered. It may have had its effect.',
     );
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("fails at once if the stream ends without a response", async () => {
@@ -47,7 +47,7 @@ describe("a call to a faulty server", () => {
     };
     const tools = scripted.open();
     expect((await tools.call("srv_work")).output).toMatch(/broke before the tool answered/);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it.each([
@@ -65,7 +65,7 @@ describe("a call to a faulty server", () => {
     expect(output).toContain(said);
     scripted.server.call = () => textResult("fine");
     expect((await tools.call("srv_work")).output).toBe("fine");
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("reports structured content that violates the announced schema, with its text", async () => {
@@ -84,7 +84,7 @@ describe("a call to a faulty server", () => {
     );
     scripted.server.call = () => ({ ...textResult("warm"), structuredContent: { degrees: 30 } });
     expect((await tools.call("srv_work")).output).toEqual({ degrees: 30 });
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("is refused with the server's message, which is scrubbed before it is cut", async () => {
@@ -100,7 +100,7 @@ describe("a call to a faulty server", () => {
     expect(output).toMatch(/^The MCP server "srv" refused the call: .*bad \[secret\] \[secret\]/);
     expect(output).not.toContain("oper");
     expect(JSON.stringify(output).length).toBeLessThan(5_000);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("has the same idempotency key when it is repeated", async () => {
@@ -112,7 +112,7 @@ describe("a call to a faulty server", () => {
       expect.objectContaining({ "idempotency-key": "call-42" }),
       expect.objectContaining({ "idempotency-key": "call-42" }),
     ]);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 });
 
@@ -123,7 +123,7 @@ describe("a flood", () => {
     const cut = await tools.call("srv_work");
     expect(cut.isError).toBe(false);
     expect(cut.output).toMatch(/\[Cut: this is the beginning of 1000002 bytes\.\]$/);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("limits progress, and ends the connection if it does not stop", async () => {
@@ -141,7 +141,7 @@ describe("a flood", () => {
     const outcome = await tools.call("srv_work", {}, { onProgress: (value) => void heard.push(value) });
     expect(outcome.output).toMatch(/broke before the tool answered/);
     expect(heard).toHaveLength(20);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("limits tools to 128 over any number of pages, and omits or cuts oversized entries", async () => {
@@ -163,7 +163,7 @@ describe("a flood", () => {
     expect(definitions[0]?.description).toHaveLength(4_001);
     expect(definitions.map(({ name }) => name)).not.toContain("srv_tool-1-1");
     expect(page).toBeLessThan(20);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("causes one tools/list a second for list_changed notifications", async () => {
@@ -177,7 +177,7 @@ describe("a flood", () => {
     expect(scripted.server.of("tools/list")).toHaveLength(1);
     await scripted.clock.advance(1_000);
     await until(() => scripted.server.of("tools/list").length === 2);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 });
 
@@ -194,7 +194,7 @@ describe("the operator's keys", () => {
     };
     expect((await tools.call("srv_work")).isError).toBe(true);
     expect(elsewhere.requests).toEqual([]);
-    await tools.registry.close();
+    await tools.toolset.close();
     await elsewhere.stop();
   });
 });
@@ -214,5 +214,5 @@ it("bounds the messages of an unsolicited stream", async () => {
   more();
   await until(() => stream!.destroyed);
   expect(tools.logger.lines).toEqual(expect.arrayContaining([expect.objectContaining({ level: "debug" })]));
-  await tools.registry.close();
+  await tools.toolset.close();
 });

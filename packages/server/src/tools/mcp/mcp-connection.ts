@@ -4,12 +4,11 @@ import type { CallToolResult, Client, Tool as ListedTool } from "@modelcontextpr
 import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { Scrubber } from "../scrub.ts";
-import { ClientUses } from "./client-uses.ts";
-import { failureText } from "./failure-text.ts";
-import { callOn, type McpCall } from "./mcp-call.ts";
-import { McpUnavailable, SessionLost } from "./mcp-failure.ts";
+import { failureText, McpUnavailable, SessionLost } from "./mcp-failure.ts";
 import { ReconnectPlan } from "./reconnect-plan.ts";
 import { ToolList } from "./tool-list.ts";
+import type { ToolEffect } from "../../core/ports/driven/tool.ts";
+import { NO_TIMEOUT_MS } from "./open-client.ts";
 
 /** Time limit in milliseconds for connecting and the first list of tools. */
 const CONNECT_MS = 30_000;
@@ -241,4 +240,60 @@ export class McpConnection {
     await Promise.race([promise, sleep]);
     stop.abort();
   }
+}
+
+/** Counts the uses of each client, so that a replaced client is closed when its last use has ended. */
+class ClientUses {
+  readonly #uses = new Map<Client, number>();
+  readonly #isCurrent: (client: Client) => boolean;
+
+  constructor(isCurrent: (client: Client) => boolean) {
+    this.#isCurrent = isCurrent;
+  }
+
+  get clients(): readonly Client[] {
+    return [...this.#uses.keys()];
+  }
+
+  async during<Result>(client: Client, work: () => Promise<Result>): Promise<Result> {
+    this.#uses.set(client, (this.#uses.get(client) ?? 0) + 1);
+    try {
+      return await work();
+    } finally {
+      const uses = (this.#uses.get(client) ?? 1) - 1;
+      if (uses > 0) this.#uses.set(client, uses);
+      else {
+        this.#uses.delete(client);
+        if (!this.#isCurrent(client)) this.closeUnused(client);
+      }
+    }
+  }
+
+  /** Closes a client that is not in use. */
+  closeUnused(client: Client): void {
+    if (!this.#uses.has(client)) void client.close().catch(() => undefined);
+  }
+}
+
+interface McpCall {
+  readonly tool: ListedTool;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** The operator's configured effect, else the one that the server claims. */
+  readonly effect: ToolEffect;
+  readonly callId: string;
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: object) => void;
+}
+
+/** Rejects with the SDK's error. */
+function callOn(
+  client: Client,
+  { tool, input, callId, signal, onProgress }: McpCall,
+): Promise<CallToolResult> {
+  // Without the output schema: this service checks it, within limits.
+  const { outputSchema: _, ...toolDefinition } = tool;
+  return client.callTool(
+    { name: tool.name, arguments: { ...input }, _meta: { "idempotency-key": callId } },
+    { signal, timeout: NO_TIMEOUT_MS, onprogress: onProgress, toolDefinition },
+  );
 }

@@ -9,17 +9,21 @@ import { SecretMissing, type ToolContext, type ToolEffect } from "../../core/por
 import { cleanText } from "../../core/text.ts";
 import type { Scrubber } from "../scrub.ts";
 import { messageOf } from "../call-tool.ts";
-import { createStandIn } from "../stand-in.ts";
-import { fillSecrets, secretsIn } from "../secret-headers.ts";
-import type { SourcePlan, SourceTool, UnavailableTools, ToolScope, ToolSource } from "../tool-source.ts";
+import {
+  toolNameOf,
+  createStandIn,
+  type SourcePlan,
+  type SourceTool,
+  type UnavailableTools,
+  type ToolScope,
+  type ToolSource,
+} from "../tool-source.ts";
+import { fillSecrets, secretsIn, ownScrubber } from "../secret-headers.ts";
 import { ClientConnections, oneConnection, type Connections } from "./connections.ts";
-import { failureText } from "./failure-text.ts";
-import { McpUnavailable } from "./mcp-failure.ts";
+import { failureText, McpUnavailable } from "./mcp-failure.ts";
 import { McpConnection, type McpConnectionOptions } from "./mcp-connection.ts";
-import { toolNameOf } from "./mcp-names.ts";
 import { readMcpTool } from "./mcp-tool.ts";
 import { openClient } from "./open-client.ts";
-import { ownScrubber } from "./own-values.ts";
 
 /** Maximum time that a turn waits for the first list of a server's tools. */
 const FIRST_LIST_MS = 5_000;

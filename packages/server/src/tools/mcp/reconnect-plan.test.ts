@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import { reconnectDelay } from "./reconnect-delay.ts";
-import { ReconnectPlan } from "./reconnect-plan.ts";
+import { reconnectDelay, ReconnectPlan } from "./reconnect-plan.ts";
 
 /** Advances the clock until the plan is due, and returns the seconds that took. */
 async function secondsUntilDue(clock: ManualClock, due: readonly number[]): Promise<number> {

@@ -26,7 +26,7 @@ describe("an unavailable server", () => {
     await scripted.clock.advance(4_000);
     await until(async () => (await tools.open()).definitions[0]?.name === "srv_work");
     expect(await tools.call("srv_work")).toEqual({ output: "done", isError: false });
-    await tools.registry.close();
+    await tools.toolset.close();
     expect(scripted.clock.timers).toBe(0);
   });
 
@@ -46,7 +46,7 @@ describe("an unavailable server", () => {
       /^The tool was not called: .*begin with "srv_".* Their server cannot be reached .* srv_unavailable tells/,
     );
     expect(await call("srv_work")).toEqual({ output: notThere, isError: true });
-    expect(await turn.judge("srv_work", {})).toEqual({ kind: "refused", output: notThere, isError: true });
+    expect(await turn.decide("srv_work", {})).toEqual({ kind: "deny", output: notThere, isError: true });
     expect(await call("srv_unavailable")).toEqual({ output: away, isError: true });
     expect((await call("other_work")).output).toMatch(/^There is no tool with this name/);
     await scripted.server.start();
@@ -56,7 +56,7 @@ describe("an unavailable server", () => {
     // The call was meant for the tool itself, which has not run.
     expect(await call("srv_work")).toEqual({ output: notThere, isError: true });
     expect(scripted.server.of("tools/call")).toEqual([]);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("keeps its known tools in later turns, whose calls fail with an error", async () => {
@@ -70,7 +70,7 @@ describe("an unavailable server", () => {
     expect((await tools.call("srv_work")).output).toBe(
       'The MCP server "srv" cannot be reached at the moment. The tool was not called.',
     );
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("delays one turn by at most five seconds, and is given up after thirty", async () => {
@@ -86,7 +86,7 @@ describe("an unavailable server", () => {
     expect((await opened).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     await scripted.clock.advance(25_000);
     await scripted.server.of("tools/list")[0]!.closed;
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("does not delay a turn again after it has timed out", async () => {
@@ -99,7 +99,7 @@ describe("an unavailable server", () => {
     await scripted.clock.advance(2_000);
     await until(() => scripted.server.of("tools/list").length === 2);
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("gets a DELETE of its session when the session is no longer needed", async () => {
@@ -109,7 +109,7 @@ describe("an unavailable server", () => {
     };
     const tools = scripted.open();
     await tools.open();
-    await tools.registry.close();
+    await tools.toolset.close();
     expect(scripted.server.of("DELETE").map(({ headers }) => headers["mcp-session-id"])).toEqual([
       "session-1",
     ]);
@@ -122,7 +122,7 @@ describe("an unavailable server", () => {
     const opened = tools.open(null, stop.signal);
     stop.abort();
     expect((await opened).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   /** Makes the server assign sessions, then respond with `status` to the first one from now on. */
@@ -148,7 +148,7 @@ describe("an unavailable server", () => {
     const tools = scripted.open({}, { srv_work: "idempotent" });
     await forgetSession(tools, 404);
     expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it.each([
@@ -169,7 +169,7 @@ describe("an unavailable server", () => {
       expect(output).toMatch(/It may have had its effect\.$/);
       expect(scripted.server.of("tools/call")).toHaveLength(1);
       expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
-      await tools.registry.close();
+      await tools.toolset.close();
     },
   );
 
@@ -180,7 +180,7 @@ describe("an unavailable server", () => {
       'The MCP server "srv" refused the call with status 400.',
     );
     expect(await tools.call("srv_work")).toEqual({ output: "call 1", isError: false });
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it.each([404, 400])(
@@ -197,7 +197,7 @@ describe("an unavailable server", () => {
         isError: true,
       });
       expect(scripted.server.of("tools/call")).toHaveLength(1);
-      await tools.registry.close();
+      await tools.toolset.close();
     },
   );
 });

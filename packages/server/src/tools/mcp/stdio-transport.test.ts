@@ -82,7 +82,7 @@ describe("a server process", () => {
     const [server = 0, child = 0] = (await readFile(pids, "utf8")).split(" ").map(Number);
     expect([isRunning(server), isRunning(child)]).toEqual([true, true]);
     hurried.begin();
-    await tools.registry.close();
+    await tools.toolset.close();
     await until(() => !isRunning(server) && !isRunning(child));
   });
 
@@ -103,7 +103,7 @@ describe("a server process", () => {
     );
     await tools.call("srv_work");
     hurried.begin();
-    await tools.registry.close();
+    await tools.toolset.close();
     const child = Number(await readFile(note, "utf8"));
     expect(child).toBeGreaterThan(0);
     await until(() => !isRunning(child));
@@ -120,7 +120,7 @@ describe("a server process", () => {
     const child = Number(await readFile(pids, "utf8"));
     expect(child).toBeGreaterThan(0);
     await until(() => !isRunning(child));
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("does not outlive a service that exits abruptly", async () => {
@@ -158,7 +158,7 @@ describe("a server process", () => {
       const { output } = await tools.call("srv_work");
       return !JSON.stringify(output).includes("cannot be reached");
     });
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("causes a logged warning when it is killed while idle", async () => {
@@ -177,7 +177,7 @@ describe("a server process", () => {
         fields: { server: "srv", failure: "The server's process was ended by SIGKILL." },
       },
     ]);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it.each([
@@ -195,14 +195,14 @@ describe("a server process", () => {
     expect(JSON.stringify(output).startsWith(`${JSON.stringify(pid).slice(0, -1)} x x x x x`)).toBe(true);
     expect(output).toMatch(/\n\[Cut: this is the beginning of more than 4194304 bytes\.\]$/);
     expect((await tools.call("srv_work")).output).toBe(pid);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("that cannot be started only causes a logged warning", async () => {
     const tools = mcpTools({ srv: stdioServer(join(directory, "nothing-here"), []) }, { clock });
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_unavailable"]);
     expect(tools.logger.lines.map(({ message }) => message)).toEqual(["an MCP server cannot be reached"]);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("may print invalid messages, and has its stderr logged in parts and without its keys", async () => {
@@ -225,7 +225,7 @@ describe("a server process", () => {
     expect(said()).toHaveLength(1_001);
     expect(JSON.stringify(said()).length).toBeLessThan(100_000);
     expect(tools.logger.lines.every(({ level }) => level === "debug")).toBe(true);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it.each([
@@ -236,6 +236,6 @@ describe("a server process", () => {
       `const more = () => process.stdout.write("${text}".repeat(8192), more); more();`,
     );
     expect((await tools.call("srv_work")).output).toMatch(/broke before the tool answered/);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 });

@@ -3,16 +3,18 @@
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
-import { deserializeMessage, serializeMessage } from "@modelcontextprotocol/client";
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import {
+  deserializeMessage,
+  serializeMessage,
+  type JSONRPCMessage,
+  type Transport,
+} from "@modelcontextprotocol/client";
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import type { Clock } from "../../core/ports/driven/clock.ts";
-import { MAX_MESSAGES } from "./bounded-transport.ts";
-import { cutAnswer, idOfAnswer, MAX_MESSAGE_BYTES } from "./cut-answer.ts";
-import { ErrorOutput } from "./error-output.ts";
-import { FlowLimit } from "./flow-limit.ts";
-import { LongLines, type OutputLine } from "./long-lines.ts";
-import { killGroupAtExit, signalGroup } from "./process-group.ts";
+import { MAX_MESSAGES, FlowLimit } from "./bounded-transport.ts";
+import { cutAnswer, idOfAnswer, MAX_MESSAGE_BYTES, HEAD_BYTES, TAIL_BYTES } from "./cut-answer.ts";
+import type { Readable } from "node:stream";
+import ownProcess from "node:process";
 
 /** Limits of output within ten seconds, counted before parsing: invalid lines take time too. */
 const MAX_LINES = MAX_MESSAGES;
@@ -164,4 +166,125 @@ function linesIn(chunk: Buffer): number {
   let lines = 0;
   for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, at + 1)) lines += 1;
   return lines;
+}
+
+/** Maximum length of a logged line in characters. */
+const MAX_ERROR_LINE = 16 * 1_024;
+const MAX_ERROR_LINES = 1_000;
+
+/**
+ * Splits the stderr of a process into lines. Lines are passed on whole or not at all, because the scrubber
+ * could not find a partial key. Output after `MAX_ERROR_LINES` is discarded.
+ */
+class ErrorOutput {
+  readonly #onLine: (line: string) => void;
+  #rest = "";
+  #lines = 0;
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  follow(stream: Readable): void {
+    stream.setEncoding("utf8");
+    stream.on("error", () => undefined);
+    stream.on("data", (text: string) => this.#take(text));
+  }
+
+  #take(text: string): void {
+    if (this.#lines > MAX_ERROR_LINES) return;
+    const lines = (this.#rest + text).split("\n");
+    this.#rest = (lines.pop() ?? "").slice(0, MAX_ERROR_LINE + 1);
+    for (const line of lines) this.#tell(line.trimEnd());
+  }
+
+  #tell(line: string): void {
+    if (line === "" || this.#lines > MAX_ERROR_LINES) return;
+    this.#lines += 1;
+    if (this.#lines > MAX_ERROR_LINES) this.#onLine("[no more of this process is logged]");
+    else
+      this.#onLine(
+        line.length > MAX_ERROR_LINE ? `[a line of more than ${MAX_ERROR_LINE} characters]` : line,
+      );
+  }
+}
+
+interface OutputLine {
+  /** The line including its end, or only its head. */
+  readonly head: Buffer;
+  /** The last bytes of a line that is not kept whole; `null` for a whole line. */
+  readonly tail: Buffer | null;
+}
+
+/** Splits output into lines. Keeps whole lines up to a limit, and the head and tail of longer ones. */
+class LongLines {
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #tail: Buffer | null = null;
+
+  /** Returns the lines that end in the chunk. */
+  take(chunk: Buffer): readonly OutputLine[] {
+    const lines: OutputLine[] = [];
+    let from = 0;
+    for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, from)) {
+      this.#add(chunk.subarray(from, at + 1));
+      lines.push({ head: Buffer.concat(this.#parts), tail: this.#tail });
+      this.clear();
+      from = at + 1;
+    }
+    this.#add(chunk.subarray(from));
+    return lines;
+  }
+
+  clear(): void {
+    this.#parts = [];
+    this.#bytes = 0;
+    this.#tail = null;
+  }
+
+  #add(part: Buffer): void {
+    if (part.length === 0) return;
+    this.#bytes += part.length;
+    if (this.#bytes <= MAX_MESSAGE_BYTES) {
+      this.#parts.push(part);
+      return;
+    }
+    if (this.#tail === null) {
+      const begun = Buffer.concat([...this.#parts, part]);
+      this.#parts = [Buffer.from(begun.subarray(0, HEAD_BYTES))];
+      this.#tail = Buffer.from(begun.subarray(-TAIL_BYTES));
+    } else {
+      this.#tail = Buffer.from(Buffer.concat([this.#tail, part]).subarray(-TAIL_BYTES));
+    }
+  }
+}
+
+// Besides main.ts, only this file uses `process` (docs/adr/0009): Node has no other way to signal a group.
+
+/** Signals the group that `pid` leads; returns false if no process received the signal. */
+function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): boolean {
+  try {
+    return ownProcess.kill(-pid, signal);
+  } catch {
+    // The group is gone, or its id belongs to another user by now.
+    return false;
+  }
+}
+
+/**
+ * Kills the group when this process exits for any reason: a second signal, a crash, `process.exit`. Returns a
+ * function that cancels this; call it when the group is gone, because its id may be reused.
+ */
+function killGroupAtExit(pid: number): () => void {
+  const onExit = (): void => void signalGroup(pid, "SIGKILL");
+  // One listener per server is intended, not a leak.
+  ownProcess.setMaxListeners(ownProcess.getMaxListeners() + 1);
+  ownProcess.once("exit", onExit);
+  let isCancelled = false;
+  return () => {
+    if (isCancelled) return;
+    isCancelled = true;
+    ownProcess.off("exit", onExit);
+    ownProcess.setMaxListeners(ownProcess.getMaxListeners() - 1);
+  };
 }

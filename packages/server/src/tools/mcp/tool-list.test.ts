@@ -22,7 +22,7 @@ describe("the tool list of a server", () => {
       await scripted.clock.advance(1_000);
       return (await tools.open()).definitions.length === 2;
     });
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("omits tools with an invalid schema or a duplicate name, and keeps the rest", async () => {
@@ -37,7 +37,7 @@ describe("the tool list of a server", () => {
     expect(names).toEqual(["srv_get_it", expect.stringMatching(/^srv_n{51}_[0-9a-f]{8}$/)]);
     const warned = tools.logger.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
     expect(warned).toEqual(["a tool of an MCP server is left out", "a tool is left out"]);
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("omits a tool that is nested too deep, and no other", async () => {
@@ -53,7 +53,7 @@ describe("the tool list of a server", () => {
     const tools = scripted.open();
     expect((await tools.open()).definitions.map(({ name }) => name)).toEqual(["srv_work"]);
     expect(JSON.stringify(tools.logger.lines)).toContain("deep is nested more than 64 levels deep");
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("is sanitized for models", async () => {
@@ -64,7 +64,7 @@ describe("the tool list of a server", () => {
       { description: "ab", inputSchema: { type: "object", properties: { a: {} } } },
     ]);
     expect((await tools.open()).definitions[0]?.inputSchema.properties?.["a"]).toEqual({});
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 
   it("cannot block the process with expensive schemas", async () => {
@@ -83,6 +83,6 @@ describe("the tool list of a server", () => {
     const tools = scripted.open();
     const input = { slow: `${"a".repeat(40)}!`, nested: 5, loop: { loop: {} } };
     expect(await tools.call("srv_work", input)).toEqual({ output: "done", isError: false });
-    await tools.registry.close();
+    await tools.toolset.close();
   });
 });

@@ -4,7 +4,7 @@ import type { Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { NO_TIMEOUT_MS } from "./open-client.ts";
-import { isTooDeep, MAX_DEPTH } from "./tool-depth.ts";
+import { isTooDeep, MAX_DEPTH } from "./bounded-transport.ts";
 
 const MAX_PAGES = 64;
 /**

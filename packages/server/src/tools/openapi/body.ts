@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import { cutText, listAt, objectAt, textAt } from "./fields.ts";
-import type { InputNames } from "./input-names.ts";
+import type { InputNames } from "./parameter.ts";
 import { follow } from "./references.ts";
 import type { SchemaReader } from "./schema.ts";
 

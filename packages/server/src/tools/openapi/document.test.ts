@@ -5,8 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { createOutbound, type Outbound } from "../outbound/outbound.ts";
 import { startTestServer, type TestServer } from "../outbound/testing/test-servers.ts";
-import { baseUrl, isElsewhere } from "./base-url.ts";
-import { readDocument } from "./document.ts";
+import { baseUrl, isElsewhere, readDocument } from "./document.ts";
 
 const paths = { "/a": { get: { operationId: "a", responses: {} } } };
 const info = { title: "Test", version: "1" };

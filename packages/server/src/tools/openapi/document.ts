@@ -2,8 +2,9 @@
 
 import { readFile, stat } from "node:fs/promises";
 import type SwaggerParser from "@apidevtools/swagger-parser";
-import { isJsonObject, type JsonObject } from "../../core/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import type { Outbound } from "../outbound/outbound.ts";
+import { listAt, objectAt, textAt } from "./fields.ts";
 
 export interface OpenApiDocument {
   /** The document with unresolved references. YAML aliases may create cycles: traverse it with a limit. */
@@ -81,4 +82,44 @@ async function parse(text: string): Promise<JsonObject> {
 function reasonOf(error: unknown): string {
   const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n");
   return line.replace(/^Error parsing \S+: /, "").replace(/"?\S*document\.(?:json|yaml)"?/, "it");
+}
+
+/**
+ * Returns the configured URL, else the document's first server.
+ *
+ * @throws Error if there is none, or if a fetched document names a server of another origin: otherwise,
+ *   anybody who can change the document could obtain the App's keys.
+ */
+export function baseUrl(configured: string | null, { content, location }: OpenApiDocument): URL {
+  if (configured !== null) return new URL(configured);
+  const [first = { url: "/" }] = listAt(content, "servers");
+  const url = URL.parse(serverUrl(first), location ?? undefined);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new Error('It does not say where its server is. Set "baseURL".');
+  }
+  if (location !== null && url.origin !== location.origin) {
+    throw new Error(
+      `Its server is ${url.origin}, which is not where it came from. Set "baseURL" if that is right.`,
+    );
+  }
+  return url;
+}
+
+/** Returns true if an operation has its own servers, and none of them is the base URL. */
+export function isElsewhere(servers: readonly JsonValue[], base: URL, location: URL | null): boolean {
+  if (servers.length === 0) return false;
+  const withoutSlash = (url: URL): string => url.href.replace(/\/$/, "");
+  return !servers.some((server) => {
+    const url = URL.parse(serverUrl(server), location ?? base);
+    return url !== null && withoutSlash(url) === withoutSlash(base);
+  });
+}
+
+function serverUrl(server: JsonValue): string {
+  if (!isJsonObject(server)) return "";
+  const variables = objectAt(server, "variables");
+  return textAt(server, "url").replaceAll(
+    /\{([^{}]+)\}/g,
+    (place, name: string) => textAt(objectAt(variables, name), "default") || place,
+  );
 }

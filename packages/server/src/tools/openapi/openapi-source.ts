@@ -4,12 +4,17 @@ import type { OpenApiSettings } from "../../core/app-settings.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { ToolContext } from "../../core/ports/driven/tool.ts";
-import { headerScrubber } from "../mcp/own-values.ts";
-import { reconnectDelay } from "../mcp/reconnect-delay.ts";
-import { toolNameOf } from "../mcp/mcp-names.ts";
+import { headerScrubber } from "../secret-headers.ts";
+import { reconnectDelay } from "../mcp/reconnect-plan.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import { createStandIn } from "../stand-in.ts";
-import type { SourcePlan, SourceTool, ToolScope, ToolSource } from "../tool-source.ts";
+import {
+  toolNameOf,
+  createStandIn,
+  type SourcePlan,
+  type SourceTool,
+  type ToolScope,
+  type ToolSource,
+} from "../tool-source.ts";
 import { readDocument } from "./document.ts";
 import { readTools } from "./openapi-tools.ts";
 

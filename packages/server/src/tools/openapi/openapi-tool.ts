@@ -1,17 +1,19 @@
-// Creates a tool from an operation.
+// Creates a tool from an operation. The operator determines the base URL and the headers of its requests, the model
+// everything else.
 
 import type { JSONSchema7 } from "@ai-sdk/provider";
-import { isJsonObject, type JsonValue } from "../../core/json.ts";
+import { isJsonObject, type JsonValue, type JsonObject } from "../../core/json.ts";
 import type { ToolContext, ToolEffect } from "../../core/ports/driven/tool.ts";
 import { createInputCheck } from "../input-check.ts";
-import { checkableSchema } from "../mcp/checkable-schema.ts";
+import { checkableSchema } from "../mcp/sanitize-schema.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { OutboundError } from "../outbound/outbound-error.ts";
 import { fillSecrets } from "../secret-headers.ts";
 import type { SourceTool } from "../tool-source.ts";
 import { readAnswer } from "./answer.ts";
 import type { OperationPlan } from "./operation.ts";
-import { buildRequest } from "./request.ts";
+import type { BodyPlan } from "./body.ts";
+import { cookieText, headerText, pathText, queryPairs } from "./parameter.ts";
 
 export interface OpenApiToolParts {
   readonly name: string;
@@ -65,4 +67,69 @@ function withOutcome(error: unknown, effect: ToolEffect): unknown {
   if (!isUnknown || effect !== "unsafe") return error;
   const message = `${error.message} Its outcome is unknown: it may have had its effect, so check before calling it again.`;
   return new OutboundError(error.kind, message, { cause: error });
+}
+
+export interface OperationRequest {
+  readonly url: URL;
+  readonly init: { readonly method: string; readonly headers: Headers; readonly body: string | null };
+}
+
+interface RequestParts {
+  readonly base: URL;
+  /** The configured headers with secrets filled in. They override all others. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly callId: string;
+}
+
+/**
+ * @param input must fit the operation's schema.
+ * @throws Error with a message for the model, for a value that its parameter cannot hold.
+ */
+export function buildRequest(plan: OperationPlan, input: JsonObject, parts: RequestParts): OperationRequest {
+  const given = plan.parameters.flatMap((parameter) => {
+    const value = valueOf(input, parameter.input);
+    return value === undefined ? [] : [{ parameter, value }];
+  });
+  const at = (place: string): typeof given => given.filter(({ parameter }) => parameter.place === place);
+  const pathTexts = new Map(
+    at("path").map((one) => [one.parameter.name, pathText(one.parameter, one.value)]),
+  );
+  const path = plan.path.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
+    const text = pathTexts.get(name);
+    if (text === undefined) throw new Error(`The call needs a value for ${name}.`);
+    return text;
+  });
+  const query = at("query").flatMap(({ parameter, value }) => queryPairs(parameter, value));
+  const headers = new Headers({ accept: "application/json, text/plain;q=0.9, */*;q=0.5" });
+  if (plan.effect !== "read") headers.set("idempotency-key", parts.callId);
+  for (const { parameter, value } of at("header")) headers.set(parameter.name, headerText(parameter, value));
+  const cookies = at("cookie").map(({ parameter, value }) => cookieText(parameter, value));
+  if (cookies.length > 0) headers.set("cookie", cookies.join("; "));
+  const body = plan.body === null ? null : bodyText(plan.body, input);
+  if (plan.body !== null && body !== null) headers.set("content-type", plan.body.contentType);
+  for (const [name, value] of Object.entries(parts.headers)) headers.set(name, value);
+  return { url: join(parts.base, path, query), init: { method: plan.method, headers, body } };
+}
+
+function join(base: URL, path: string, query: readonly string[]): URL {
+  const prefix = base.origin + base.pathname.replace(/\/$/, "");
+  const queries = [base.search.slice(1), ...query].filter((part) => part !== "");
+  return new URL(`${prefix}${path}${queries.length > 0 ? `?${queries.join("&")}` : ""}`);
+}
+
+function bodyText({ from, required }: BodyPlan, input: JsonObject): string | null {
+  if (typeof from === "string") {
+    const value = valueOf(input, from);
+    return value === undefined ? null : JSON.stringify(value);
+  }
+  const fields = [...from].flatMap(([name, field]) => {
+    const value = valueOf(input, name);
+    return value === undefined ? [] : [[field, value] as const];
+  });
+  // An optional body without fields is not sent.
+  return fields.length > 0 || required ? JSON.stringify(Object.fromEntries(fields)) : null;
+}
+
+function valueOf(input: JsonObject, name: string): JsonValue | undefined {
+  return Object.hasOwn(input, name) ? input[name] : undefined;
 }

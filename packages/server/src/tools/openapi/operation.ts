@@ -4,8 +4,7 @@ import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import { type BodyPlan, readBody } from "./body.ts";
 import { cutText, listAt, objectAt, textAt } from "./fields.ts";
-import { InputNames } from "./input-names.ts";
-import type { ParameterPlace, ParameterPlan } from "./parameter.ts";
+import { InputNames, type ParameterPlace, type ParameterPlan } from "./parameter.ts";
 import { follow } from "./references.ts";
 import { SchemaReader } from "./schema.ts";
 

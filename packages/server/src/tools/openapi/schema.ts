@@ -3,7 +3,6 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
 import { cutText, isSmall, listAt, objectAt, textAt } from "./fields.ts";
-import { joinAllOf } from "./all-of.ts";
 import { follow } from "./references.ts";
 
 /**
@@ -123,4 +122,40 @@ function orNull(schema: JsonObject): JsonObject {
   const { enum: values } = schema;
   if (Array.isArray(values) && !values.includes(null)) withNull["enum"] = [...values, null];
   return withNull;
+}
+
+/** The only keywords that parts of an `allOf` may have to be merged. */
+const joinable: ReadonlySet<string> = new Set([
+  "type",
+  "properties",
+  "required",
+  "description",
+  "additionalProperties",
+  "default",
+]);
+
+/**
+ * Merges a schema with the parts of its `allOf`: into one object schema if all are plain objects; into the
+ * only part if the schema just adds a description; otherwise keeps `allOf`.
+ */
+function joinAllOf(own: JsonObject, parts: readonly JsonObject[]): JsonObject {
+  if (parts.length === 1 && Object.keys(own).every((key) => key === "description")) {
+    return { ...parts[0], ...own };
+  }
+  const all = [...parts, own];
+  if (!all.every(isObject)) return { ...own, allOf: [...parts] };
+  const required = [...new Set(all.flatMap((part) => listAt(part, "required")))];
+  const description = all.map((part) => part["description"]).findLast((text) => text !== undefined);
+  return {
+    type: "object",
+    ...(description !== undefined && { description }),
+    // Unlike assignment, `fromEntries` keeps `__proto__` an ordinary property.
+    properties: Object.fromEntries(all.flatMap((part) => Object.entries(objectAt(part, "properties") ?? {}))),
+    ...(required.length > 0 && { required }),
+  };
+}
+
+function isObject(schema: JsonObject): boolean {
+  const { type } = schema;
+  return (type === undefined || type === "object") && Object.keys(schema).every((key) => joinable.has(key));
 }

@@ -5,10 +5,10 @@ import { ManualClock } from "../../../test/manual-clock.ts";
 import type { OwnTool } from "../../core/app-settings.ts";
 import type { JsonValue } from "../../core/json.ts";
 import type { ToolContext } from "../../core/ports/driven/tool.ts";
-import { AppTools } from "../registry.ts";
+import { AppTools } from "../toolset.ts";
 import { recordingLogger } from "../testing/recording-logger.ts";
 import { toolTurn } from "../testing/tool-turn.ts";
-import { planOwnTools } from "./own-source.ts";
+import { planOwnTools } from "./own-tool.ts";
 
 const clock = new ManualClock();
 const { signal } = new AbortController();
@@ -24,8 +24,8 @@ function open(own: Record<string, unknown>, logger = recordingLogger()) {
     approvals: {},
   };
   const plan = () => [planOwnTools(tools.own, logger)];
-  const registry = new AppTools({ default: { tools, secrets: [] } }, { clock, logger, vault: null, plan });
-  return registry.open(toolTurn(), signal);
+  const toolset = new AppTools({ default: { tools, secrets: [] } }, { clock, logger, vault: null, plan });
+  return toolset.open(toolTurn(), signal);
 }
 
 async function call(own: unknown, input: unknown, heard: JsonValue[] = []) {

@@ -1,13 +1,15 @@
-// Adapts an AI SDK `tool()`: the SDK's schema checks and transforms the input, and `execute` gets the tool
-// context.
+// Tools that the operator defines in the configuration file with the AI SDK's `tool()`: the SDK's schema checks and
+// transforms the input, and `execute` gets the tool context.
 
 import type { Schema } from "ai";
-import type * as Sdk from "ai";
 import type { OwnTool } from "../../core/app-settings.ts";
 import type { ToolContext } from "../../core/ports/driven/tool.ts";
 import { createInputCheck, describeMisfit } from "../input-check.ts";
-import type { SourceTool } from "../tool-source.ts";
-import { readOwnSchema } from "./own-schema.ts";
+import type { SourceTool, SourcePlan, ToolSource } from "../tool-source.ts";
+import type { JSONSchema7 } from "@ai-sdk/provider";
+import type * as Sdk from "ai";
+import { loadOnce } from "../../core/load-once.ts";
+import type { Logger } from "../../core/ports/driven/logger.ts";
 
 const MAX_ISSUES = 5;
 
@@ -101,4 +103,74 @@ async function lastOf(values: AsyncIterable<unknown>, context: ToolContext): Pro
     last = { value };
   }
   return last?.value;
+}
+
+interface OwnSchema {
+  readonly schema: Schema;
+  readonly jsonSchema: JSONSchema7;
+}
+
+/** Rejects with a TypeError naming the tool if the schema is invalid or has no JSON Schema for the model. */
+async function readOwnSchema(
+  name: string,
+  written: unknown,
+  { asSchema }: Pick<typeof Sdk, "asSchema">,
+): Promise<OwnSchema> {
+  const complain = (reason: string, cause?: unknown): TypeError =>
+    new TypeError(`The input schema of the tool ${name} ${reason}`, { cause });
+  let schema: Schema;
+  try {
+    schema = asSchema(written as Parameters<typeof asSchema>[0]);
+  } catch (error) {
+    throw complain("is invalid. Give it one of zod, another Standard Schema, or jsonSchema().", error);
+  }
+  let jsonSchema: JSONSchema7;
+  try {
+    jsonSchema = await schema.jsonSchema;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw complain(`cannot be converted to JSON Schema for the model: ${reason}.`, error);
+  }
+  // Providers reject every request that contains a tool with another type of input.
+  if (jsonSchema.type !== undefined && jsonSchema.type !== "object") {
+    throw complain(`must be of an object, not of ${JSON.stringify(jsonSchema.type)}.`);
+  }
+  return { schema, jsonSchema };
+}
+
+/** Plans one source for all own tools of an App. Imports the SDK, which reads their schemas, on first use. */
+export function planOwnTools(tools: Readonly<Record<string, OwnTool>>, logger: Logger): SourcePlan {
+  return { key: null, create: () => new OwnSource(tools, logger) };
+}
+
+class OwnSource implements ToolSource {
+  readonly label = "own tools";
+  readonly #tools: Readonly<Record<string, OwnTool>>;
+  readonly #logger: Logger;
+  readonly list: () => Promise<readonly SourceTool[]>;
+
+  constructor(tools: Readonly<Record<string, OwnTool>>, logger: Logger) {
+    this.#tools = tools;
+    this.#logger = logger;
+    this.list = loadOnce(() => this.#readAll());
+  }
+
+  retire(): void {}
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #readAll(): Promise<readonly SourceTool[]> {
+    const sdk: Pick<typeof Sdk, "asSchema"> = await import("ai");
+    const read = Object.entries(this.#tools).map(async ([name, tool]) => {
+      try {
+        return [await readOwnTool(name, tool, sdk)];
+      } catch (error) {
+        this.#logger.error({ tool: name, err: error }, "a tool of the configuration file cannot be used");
+        return [];
+      }
+    });
+    return (await Promise.all(read)).flat();
+  }
 }

@@ -2,7 +2,7 @@ import type { ApprovalRule } from "../../core/app-settings.ts";
 import type { SecretVault } from "../../core/ports/driven/secret-vault.ts";
 import type { Tool, ToolEffect } from "../../core/ports/driven/tool.ts";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import { AppTools, type AppToolsOptions } from "../registry.ts";
+import { AppTools, type AppToolsOptions } from "../toolset.ts";
 import { fixedSource } from "../tool-source.ts";
 
 interface FixedTools {
@@ -18,7 +18,7 @@ interface FixedTools {
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const NOTHING = { builtIn: [], own: {}, mcp: {}, openapi: {}, wallet: null };
 
-/** Creates a registry in which each App has the given tools. */
+/** Creates a toolset in which each App has the given tools. */
 export function fixedTools(
   tools: Readonly<Record<string, readonly Tool[]>>,
   { effects = {}, approvals = {}, secrets = [], ...options }: FixedTools = {},

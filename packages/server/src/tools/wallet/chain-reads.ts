@@ -2,9 +2,8 @@
 
 import { numberToHex, type Address, type Hex } from "viem";
 import type { Chain } from "./chains.ts";
-import { revertReason } from "./revert-reason.ts";
+import { revertReason, RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
 import { isHexBytes } from "./rpc-endpoint.ts";
-import { RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
 
 /** The result of a call or an estimate, or the reason why it reverts. */
 export type Outcome<Value> =

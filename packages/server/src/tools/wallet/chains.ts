@@ -5,6 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { createRpcEndpoint, type RpcRequest } from "./rpc-endpoint.ts";
 import { RpcUnavailable } from "./rpc-failures.ts";
+import { listChains } from "./wallet-inputs.ts";
 
 /** A chain for the duration of one call, whose signal aborts its requests. */
 export interface Chain {
@@ -48,11 +49,6 @@ export function createChains(settings: WalletSettings, clock: Clock): Chains {
 /** Returns the error for a model that names a chain which is not configured. */
 export function unknownChain(chainId: number, chains: readonly ChainSettings[]): string {
   return `The chain ${chainId} is not configured. There are: ${listChains(chains)}.`;
-}
-
-/** Formats chains as "1 (Ethereum), 10 (Optimism)". */
-export function listChains(chains: readonly ChainSettings[]): string {
-  return chains.map(({ id, name }) => `${id} (${name})`).join(", ");
 }
 
 function labelOf({ id, name }: ChainSettings): string {

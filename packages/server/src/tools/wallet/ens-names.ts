@@ -4,8 +4,7 @@ import { createClient, custom, defineChain, isAddress, type Address, type Client
 import { getEnsAddress, getEnsName, normalize } from "viem/ens";
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import type { Chain } from "./chains.ts";
-import { revertReason } from "./revert-reason.ts";
-import { plainLine, RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
+import { revertReason, plainLine, RpcRefusal, RpcUnavailable } from "./rpc-failures.ts";
 
 const maximumNameLength = 255;
 /** Selector of the error by which a contract asks its caller to fetch a URL (ERC-3668). */

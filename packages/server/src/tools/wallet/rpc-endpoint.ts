@@ -1,6 +1,8 @@
-// JSON-RPC over HTTP. Not viem's transport: its errors quote the URL, its timeout does not cover the response
-// body, and it follows redirects.
+// JSON-RPC over HTTP with viem's client, which limits the response and sends the URL's credentials as a header. Its
+// errors quote the URL, so none of them leaves this file.
 
+import { ResponseBodyTooLargeError } from "viem";
+import { getHttpRpcClient, type HttpRpcClient } from "viem/utils";
 import { isJsonObject } from "../../core/json.ts";
 import type { Hidden } from "../../core/hidden.ts";
 import type { Clock } from "../../core/ports/driven/clock.ts";
@@ -30,9 +32,16 @@ class TransientFailure extends RpcUnavailable {}
 
 /** Each attempt has 10 s, responses have 1 MiB; retries once if the server is unreachable or busy. */
 export function createRpcEndpoint(options: RpcEndpointOptions): RpcRequest {
-  const clean = createUrlCleaner(options.url.reveal());
+  const url = options.url.reveal();
+  const clean = createUrlCleaner(url);
+  const client = getHttpRpcClient(url, {
+    // `sendOnce` aborts on the service's clock, which also covers the response body.
+    timeout: 0,
+    maxResponseBodySize: maximumAnswerBytes,
+  });
   return async (method, params, signal) => {
-    const send = (): Promise<unknown> => sendOnce(options, clean, { method, params }, signal);
+    const send = async (): Promise<unknown> =>
+      readAnswer(await sendOnce(client, options, { method, params }, signal), options.label, clean);
     try {
       return await send();
     } catch (error) {
@@ -44,64 +53,57 @@ export function createRpcEndpoint(options: RpcEndpointOptions): RpcRequest {
 }
 
 async function sendOnce(
-  { url, label, clock }: RpcEndpointOptions,
-  clean: (text: string) => string,
+  client: HttpRpcClient,
+  { label, clock }: RpcEndpointOptions,
   call: { readonly method: string; readonly params: readonly unknown[] },
   signal: AbortSignal,
 ): Promise<unknown> {
   const late = new AbortController();
   const timer = clock.after(rpcTimeoutMs, () => late.abort());
+  let received: Response | null = null;
   try {
-    const response = await post(url.reveal(), call, AbortSignal.any([signal, late.signal]));
-    return readAnswer(response, await readText(response, label), label, clean);
+    return await client.request({
+      body: call,
+      fetchOptions: { redirect: "manual", signal: AbortSignal.any([signal, late.signal]) },
+      async onResponse(response) {
+        received = response;
+        if (!transientStatuses.has(response.status)) return;
+        await response.body?.cancel();
+        throw new TransientFailure();
+      },
+    });
   } catch (error) {
-    if (error instanceof RpcUnavailable || error instanceof RpcRefusal) throw error;
     if (signal.aborted) throw signal.reason;
-    if (late.signal.aborted) {
-      throw new RpcUnavailable(`The RPC server of ${label} did not answer within ${rpcTimeoutMs / 1_000} s.`);
-    }
-    // Without the cause, which may quote the URL.
-    throw new TransientFailure(`The RPC server of ${label} cannot be reached${codeOf(error)}.`);
+    throw describeFailure(error, received, label, late.signal.aborted);
   } finally {
     timer.stop();
   }
 }
 
-async function post(url: string, call: object, signal: AbortSignal): Promise<Response> {
-  const target = new URL(url);
-  const headers = new Headers({ "content-type": "application/json", accept: "application/json" });
-  if (target.username !== "" || target.password !== "") {
-    const user = `${decodeURIComponent(target.username)}:${decodeURIComponent(target.password)}`;
-    headers.set("authorization", `Basic ${Buffer.from(user).toString("base64")}`);
-    target.username = "";
-    target.password = "";
-  }
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, ...call });
-  return await fetch(target, { method: "POST", headers, body, signal, redirect: "manual" });
-}
-
-async function readText(response: Response, label: string): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    // Leaving the loop closes the connection.
-    if (size > maximumAnswerBytes)
-      throw new RpcUnavailable(`The RPC server of ${label} answered with more than 1 MiB.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-function readAnswer(
-  response: Response,
-  text: string,
+/** Maps an error of viem's client, without its cause, which may quote the URL. */
+function describeFailure(
+  error: unknown,
+  received: Response | null,
   label: string,
-  clean: (text: string) => string,
-): unknown {
-  const failedWith = `The RPC server of ${label} answered with the status ${response.status}.`;
-  if (transientStatuses.has(response.status)) throw new TransientFailure(failedWith);
-  const answer = parseQuietly(text);
+  isLate: boolean,
+): RpcUnavailable {
+  if (isLate) {
+    return new RpcUnavailable(`The RPC server of ${label} did not answer within ${rpcTimeoutMs / 1_000} s.`);
+  }
+  if (error instanceof ResponseBodyTooLargeError) {
+    return new RpcUnavailable(`The RPC server of ${label} answered with more than 1 MiB.`);
+  }
+  if (received !== null && !received.ok) {
+    const message = `The RPC server of ${label} answered with the status ${received.status}.`;
+    return transientStatuses.has(received.status)
+      ? new TransientFailure(message)
+      : new RpcUnavailable(message);
+  }
+  if (error instanceof Error && error.cause instanceof SyntaxError) return notJsonRpc(label);
+  return new TransientFailure(`The RPC server of ${label} cannot be reached${codeOf(error)}.`);
+}
+
+function readAnswer(answer: unknown, label: string, clean: (text: string) => string): unknown {
   if (isJsonObject(answer) && isJsonObject(answer["error"])) {
     const { message, code, data } = answer["error"];
     // Some servers nest the revert data one level deeper.
@@ -109,11 +111,12 @@ function readAnswer(
     const words = plainLine(clean(typeof message === "string" ? message : "no reason given"));
     throw new RpcRefusal(words, typeof code === "number" ? code : 0, isHexBytes(said) ? said : null);
   }
-  if (!response.ok) throw new RpcUnavailable(failedWith);
-  if (!isJsonObject(answer) || answer["result"] === undefined) {
-    throw new RpcUnavailable(`The RPC server of ${label} answered with something that is not JSON-RPC.`);
-  }
+  if (!isJsonObject(answer) || answer["result"] === undefined) throw notJsonRpc(label);
   return answer["result"];
+}
+
+function notJsonRpc(label: string): RpcUnavailable {
+  return new RpcUnavailable(`The RPC server of ${label} answered with something that is not JSON-RPC.`);
 }
 
 /** Returns true for bytes in JSON-RPC notation. */
@@ -121,17 +124,11 @@ export function isHexBytes(value: unknown): value is `0x${string}` {
   return typeof value === "string" && /^0x(?:[0-9a-fA-F]{2})*$/.test(value);
 }
 
-function parseQuietly(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
 /** Returns the error code of a failed connection (`ECONNREFUSED`), which does not reveal the address. */
 function codeOf(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : null;
-  const code = cause instanceof Error && "code" in cause ? cause.code : null;
-  return typeof code === "string" && /^[A-Z_]+$/.test(code) ? ` (${code})` : "";
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && typeof cause.code === "string" && /^[A-Z_]+$/.test(cause.code))
+      return ` (${cause.code})`;
+  }
+  return "";
 }

@@ -1,16 +1,17 @@
 // Prepares a transaction for the user's wallet. It is validated first, so that a person is never asked to
 // approve one that is invalid or would certainly fail.
 
-import { isHex, size, zeroAddress, type Hex } from "viem";
-import type { ActionRequest } from "../../core/action.ts";
+import { isHex, size, zeroAddress, type Hex, type Address } from "viem";
+import type { ActionRequest, DescribedCall } from "../../core/action.ts";
 import type { ToolTurn } from "../../core/ports/driven/tool.ts";
 import { amountOf, readValue } from "./amounts.ts";
-import { describeCall } from "./call-description.ts";
-import { estimateGas, readBalance, type TransactionFields } from "./chain-reads.ts";
+import { estimateGas, readBalance, type TransactionFields, hasCode } from "./chain-reads.ts";
 import type { Chain } from "./chains.ts";
 import { RpcUnavailable } from "./rpc-failures.ts";
 import { addressOfUser, readAddress } from "./users-wallet.ts";
 import type { TransactionInput } from "./wallet-inputs.ts";
+import { readKnownCall } from "./known-calls.ts";
+import { readTokenDecimals } from "./token-contract.ts";
 
 const maximumDataBytes = 16 * 1_024;
 
@@ -78,4 +79,31 @@ function readData(data = "0x"): Hex {
   if (size(data) > maximumDataBytes)
     throw new RangeError(`data has more than ${maximumDataBytes / 1_024} KiB.`);
   return data.toLowerCase() as Hex;
+}
+
+/** Maximum number of tokens per call whose decimals are looked up; amounts of others stay raw. */
+const MAX_TOKENS = 4;
+
+/**
+ * Describes the call that `data` makes to `to`. Returns `null` for an unknown call, and if `to` has no code,
+ * because then the call does nothing. Decimals are each token's own claim, `null` if it does not answer in
+ * time. Never rejects.
+ */
+async function describeCall(chain: Chain, to: Address, data: Hex): Promise<DescribedCall | null> {
+  const call = readKnownCall(to, data);
+  if (call === null) return null;
+  const tokens = [...new Set(call.arguments.flatMap(({ token }) => token ?? []))].slice(0, MAX_TOKENS);
+  const [isContract, ...claims] = await Promise.all([
+    // If the server does not answer, describe the bytes anyway.
+    hasCode(chain, to).catch(() => true),
+    ...tokens.map((token) => readTokenDecimals(chain, token).catch(() => null)),
+  ]);
+  if (!isContract) return null;
+  const decimals = new Map(tokens.map((token, index) => [token, claims[index] ?? null]));
+  return {
+    function: call.signature,
+    arguments: call.arguments.map(({ token, ...argument }) =>
+      token === null ? argument : { ...argument, token, decimals: decimals.get(token) ?? null },
+    ),
+  };
 }

@@ -8,7 +8,7 @@ import type { Clock } from "../../core/ports/driven/clock.ts";
 import type { ToolTurn } from "../../core/ports/driven/tool.ts";
 import { amountOf } from "./amounts.ts";
 import { estimateGas, readBalance, readGasPrice } from "./chain-reads.ts";
-import { createChains, listChains, type Chain, type Chains } from "./chains.ts";
+import { createChains, type Chain, type Chains } from "./chains.ts";
 import {
   addressOfName,
   contractsWithEns,
@@ -20,7 +20,7 @@ import { readToken, readTokenBalance, type TokenFacts } from "./token-contract.t
 import { prepareTransaction, readTransaction } from "./transaction-request.ts";
 import { readTypedData } from "./typed-data.ts";
 import { addressOrUsers, addressOfUser, chainOfUser, chainOrUsers, readAddress } from "./users-wallet.ts";
-import type { WalletInputs } from "./wallet-inputs.ts";
+import { listChains, type WalletInputs } from "./wallet-inputs.ts";
 
 type Input<Name extends keyof WalletInputs> = z.infer<WalletInputs[Name]>;
 /** Returns JSON; throws an Error whose message can be shown to a model. */

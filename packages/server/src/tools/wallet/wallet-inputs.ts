@@ -3,7 +3,6 @@
 
 import { z } from "zod";
 import type { ChainSettings } from "../../core/app-settings.ts";
-import { listChains } from "./chains.ts";
 
 export type WalletInputs = ReturnType<typeof createWalletInputs>;
 export type TransactionInput = z.infer<WalletInputs["transaction"]>;
@@ -70,3 +69,8 @@ const typedData = z
     message: z.record(z.string(), z.unknown()),
   })
   .describe("EIP-712 typed data.");
+
+/** Formats chains as "1 (Ethereum), 10 (Optimism)". */
+export function listChains(chains: readonly ChainSettings[]): string {
+  return chains.map(({ id, name }) => `${id} (${name})`).join(", ");
+}

@@ -54,7 +54,7 @@ const text = (value: string): Hex => encodeAbiParameters([{ type: "string" }], [
 const deploy = (...answers: CannedAnswer[]): Promise<Address> => chain.deploy(cannedContract(answers));
 
 describe.skipIf(isWithoutChain)("the wallet tools", () => {
-  it("have schemas that the registry accepts, and the effect `read`", () => {
+  it("have schemas that the toolset accepts, and the effect `read`", () => {
     expect(wallet.tools.map(({ name, effect }) => [name, effect])).toEqual([
       ["wallet_balance", "read"],
       ["wallet_token_balance", "read"],

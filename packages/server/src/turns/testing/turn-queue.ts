@@ -2,11 +2,10 @@
 // controls what happens between a request and its answer. Transactions run in request order, as in a real
 // store.
 
-import { providerOf } from "../../core/rig.ts";
+import { providerOf, type StartedTurn } from "../../core/turn.ts";
 import type { Committed } from "../../core/ports/driven/session-store.ts";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import { newSession } from "../../core/session.ts";
-import type { StartedTurn } from "../../core/turn.ts";
 import type { Reservation } from "../reservation.ts";
 import { startedTurn } from "./started-turn.ts";
 

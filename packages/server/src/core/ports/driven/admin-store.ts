@@ -91,3 +91,8 @@ export interface AdminStore {
     readonly limit: number;
   }): Promise<readonly EndedTurn[]>;
 }
+
+/** Orders sessions by last use, newest first; ties by creation, newest first. */
+export function byUse(left: UsePlace, right: UsePlace): number {
+  return right.usedAt - left.usedAt || right.key - left.key;
+}

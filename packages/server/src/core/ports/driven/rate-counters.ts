@@ -1,5 +1,5 @@
 // How often clients have asked, counted together by all processes of a service. A server that is the only one counts in its own memory
-// (http/window-counter.ts) and needs none of this.
+// (http/budgets.ts) and needs none of this.
 
 /** Where a count stands that begins with its first and starts afresh some time later. */
 export interface WindowCount {

@@ -8,7 +8,7 @@ import type { MessageRecord } from "../../message.ts";
 import type { ModelChoice } from "../../commands/set-model.ts";
 import type { NumberedEvent } from "../../session-event.ts";
 import type { SessionBirth, SessionRecord } from "../../session.ts";
-import type { SystemEventRecord } from "../../system-event.ts";
+import type { SystemEventRecord } from "../../session-event.ts";
 
 /** A session as the store has it now: everything that a snapshot shows. */
 export interface StoredSession {

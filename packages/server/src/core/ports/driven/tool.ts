@@ -2,6 +2,7 @@ import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { ActionRequest } from "../../action.ts";
 import type { JsonObject, JsonValue } from "../../json.ts";
 import type { Clock } from "./clock.ts";
+import type { AdminToolSource } from "@colloquy/protocol";
 
 /** What a repeated call does to the world: nothing, the same again under one key, or something new. */
 export type ToolEffect = "read" | "idempotent" | "unsafe";
@@ -73,8 +74,8 @@ export interface Tool extends ToolDefinition {
 export interface ToolCallOptions {
   /** Becomes `ToolContext.callId`. */
   readonly callId: string;
-  /** The input as it was judged (`CallVerdict.input`, else the arguments): the call runs with that or not at all. Absent where nobody has judged it. */
-  readonly judged?: JsonValue;
+  /** The input of the policy decision: the call runs with it or not at all. Absent if there was no decision. */
+  readonly decidedInput?: JsonValue;
   /** How long the tool may take, in milliseconds. */
   readonly timeoutMs: number;
   /** Aborted when the turn ends early: the call then answers at once, even when the tool does not listen. */
@@ -94,40 +95,45 @@ export interface ToolOutcome {
 }
 
 /**
- * What may become of a call. It is stored with the step that makes the call, and nothing else may become of it, whatever the tools are
- * like when it runs. `input`: what the tool's schema makes of the arguments, where that is something else.
+ * What happens to a call before it runs. Stored with its step, and final even if the tools change before the call runs. `input` is the
+ * input after the tool's schema, if it differs from the arguments.
  */
-export type CallVerdict =
-  /** Nobody is asked. */
-  | { readonly kind: "runs"; readonly input?: JsonValue }
-  /** A person is asked before. */
-  | { readonly kind: "asks"; readonly request: ActionRequest; readonly input?: JsonValue }
-  /** It is never made; the outcome says why. */
-  | ({ readonly kind: "refused" } & ToolOutcome);
+export type PolicyDecision =
+  | { readonly kind: "allow"; readonly input?: JsonValue }
+  /** A person must decide first. */
+  | { readonly kind: "ask"; readonly request: ActionRequest; readonly input?: JsonValue }
+  /** The call never runs; the outcome says why. */
+  | ({ readonly kind: "deny" } & ToolOutcome);
 
 /** The tools of one turn. */
 export interface TurnTools {
   /** Always the same array. */
   readonly definitions: readonly ToolDefinition[];
   /**
-   * Judges a call before its step is stored. Never rejects: a rule that fails asks for approval; a tool that is not there and input that
-   * does not fit its schema are refused. Secrets are scrubbed from what is asked; where that would change what a wallet does, the call
-   * is refused. So is one about which a person would be asked with more than 64 KiB of JSON.
+   * Makes the policy decision on a call before its step is stored. Never rejects: if a rule fails, a person is asked. Denies calls of
+   * unknown tools, input that violates the schema, and requests to a person of more than 64 KiB of JSON. Scrubs secrets from requests,
+   * and denies a wallet request that this would change.
    */
-  judge(name: string, input: unknown): Promise<CallVerdict>;
+  decide(name: string, input: unknown): Promise<PolicyDecision>;
   /**
-   * Runs one call that was judged. Never rejects: an unknown tool, input that does not fit its schema, an exception, a time-out, an abort and output
+   * Runs one call after its policy decision. Never rejects: an unknown tool, input that does not fit its schema, an exception, a time-out, an abort and output
    * that is not JSON are outcomes with `isError`. After an abort the output is `outcome unknown` for a tool with effect `unsafe` that
    * had started, `interrupted` otherwise (contract section 2).
    */
   call(name: string, input: unknown, options: ToolCallOptions): Promise<ToolOutcome>;
 }
 
-/** The tools that each App's assistant may call. */
-export interface ToolRegistry {
+/** The tools of all Apps. */
+export interface Toolset {
   /**
    * The tools of a turn that begins or goes on. Never rejects; none for an App without tools and for an unknown one. What a server
    * that does not answer would add is left out after some seconds (`signal` ends the wait).
    */
   open(turn: ToolTurn, signal: AbortSignal): Promise<TurnTools>;
+}
+
+/** The last known state of each tool source, for operators. */
+export interface ToolSourceReports {
+  /** Returns the sources of an App's tools in order; none for an App that is not configured. */
+  sources(app: string): readonly AdminToolSource[];
 }

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { AdminKey, IssuedAdminKey } from "../../documented-admin.ts";
 import { refusals } from "../../operation.ts";
 import { AppName } from "../../parameters.ts";
-import type { HttpApp } from "../route-parts.ts";
-import { ADMIN, type AdminParts } from "./admin-route-parts.ts";
+import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 
 const NAME_MAX = 100;
 const APPS_MAX = 100;

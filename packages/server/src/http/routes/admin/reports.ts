@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { AdminLatency, AdminUsage } from "../../documented-admin.ts";
+import { AdminLatency, AdminUsage, AdminApp, AdminOverview } from "../../documented-admin.ts";
 import { refusals } from "../../operation.ts";
-import type { HttpApp } from "../route-parts.ts";
-import { ADMIN, type AdminParts } from "./admin-route-parts.ts";
+import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 
 const BOUNDS =
   "From the turns of sessions that are still there, by when they ended. At most 1,500 buckets; of at most 50,000 turns, the newest " +
@@ -63,5 +62,44 @@ export function adminReportRoutes(app: HttpApp, { service }: AdminParts): void {
       const { from = null, to = null, bucket = "hour" } = request.query;
       return service.latency({ from, to, bucket });
     },
+  );
+}
+
+export function adminAppRoutes(app: HttpApp, { service }: AdminParts): void {
+  app.get(
+    "/api/admin/apps",
+    {
+      schema: {
+        operationId: "adminListApps",
+        summary: "List the Apps",
+        description:
+          "The configured ones in their order, then those that are gone and still have sessions or keys. How a tool source is doing is " +
+          "what the process that answers saw last.",
+        ...ADMIN,
+        response: {
+          200: z.array(AdminApp).meta({ description: "The Apps" }),
+          ...refusals(401, 429, 503),
+        },
+      },
+    },
+    async (_request, reply) => reply.send([...(await service.apps())]),
+  );
+}
+
+export function adminOverviewRoute(app: HttpApp, { service }: AdminParts): void {
+  app.get(
+    "/api/admin/overview",
+    {
+      schema: {
+        operationId: "adminOverview",
+        summary: "See how the service is doing",
+        description:
+          "The process that answers, what runs and waits in all of them, and the health of store and bus, which are asked for this: " +
+          "it costs the store a read and a small commit. Answered too while the store or the bus is away.",
+        ...ADMIN,
+        response: { 200: AdminOverview, ...refusals(401, 429) },
+      },
+    },
+    () => service.overview(),
   );
 }

@@ -4,9 +4,8 @@ import { DeletedThread, PersistedMessage } from "../../documented.ts";
 import { AdminSession, AdminSessionDetail, AdminSessionPage } from "../../documented-admin.ts";
 import { refusals } from "../../operation.ts";
 import { AppName, IdPath, limitUpTo } from "../../parameters.ts";
-import type { HttpApp } from "../route-parts.ts";
+import { type HttpApp, ADMIN, type AdminParts } from "../route-parts.ts";
 import { sendRecords } from "../send-array.ts";
-import { ADMIN, type AdminParts } from "./admin-route-parts.ts";
 
 const PAGE_MAX = 200;
 const PAGE = 50;

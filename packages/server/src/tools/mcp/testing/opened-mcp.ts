@@ -1,4 +1,4 @@
-// Creates a registry with one App that has MCP servers.
+// Creates a toolset with one App that has MCP servers.
 
 import { ManualClock } from "../../../../test/manual-clock.ts";
 import type { McpServerSettings } from "../../../core/app-settings.ts";
@@ -7,13 +7,13 @@ import type { JsonValue } from "../../../core/json.ts";
 import type { Clock } from "../../../core/ports/driven/clock.ts";
 import type { SecretVault } from "../../../core/ports/driven/secret-vault.ts";
 import type { ToolEffect, ToolOutcome, TurnTools } from "../../../core/ports/driven/tool.ts";
-import { AppTools } from "../../registry.ts";
+import { AppTools } from "../../toolset.ts";
 import { recordingLogger } from "../../testing/recording-logger.ts";
 import { toolTurn } from "../../testing/tool-turn.ts";
 import { planMcpServer } from "../mcp-source.ts";
 
 export interface McpTools {
-  readonly registry: AppTools;
+  readonly toolset: AppTools;
   readonly logger: ReturnType<typeof recordingLogger>;
   readonly clock: Clock;
   open(clientId?: string | null, signal?: AbortSignal): Promise<TurnTools>;
@@ -66,7 +66,7 @@ export function mcpTools(
         : Promise.resolve(new Map(Object.entries(secrets[client] ?? {}))),
   };
   const random = (): number => 1;
-  const registry = new AppTools(settingsOf(servers), {
+  const toolset = new AppTools(settingsOf(servers), {
     clock,
     logger,
     vault,
@@ -76,9 +76,9 @@ export function mcpTools(
       ),
   });
   const open: McpTools["open"] = (clientId = null, signal = new AbortController().signal) =>
-    registry.open(toolTurn("default", { clientId }), signal);
+    toolset.open(toolTurn("default", { clientId }), signal);
   return {
-    registry,
+    toolset,
     logger,
     clock,
     open,
@@ -87,7 +87,7 @@ export function mcpTools(
       const options = { callId: "call-1", timeoutMs: 60_000, signal, clock, ...more };
       return await (await open(clientId)).call(name, input, options);
     },
-    replace: (mcp) => registry.replace(settingsOf(mcp)),
+    replace: (mcp) => toolset.replace(settingsOf(mcp)),
   };
 }
 

@@ -8,7 +8,7 @@ import type { McpTools } from "./opened-mcp.ts";
 export interface ScriptedServer {
   readonly server: ScriptedMcp;
   readonly clock: ManualClock;
-  /** Creates a registry with this server. */
+  /** Creates a toolset with this server. */
   readonly open: (
     headers?: Readonly<Record<string, string>>,
     effects?: Readonly<Record<string, ToolEffect>>,

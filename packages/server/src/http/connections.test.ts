@@ -1,0 +1,133 @@
+import { once } from "node:events";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { Readable } from "node:stream";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readAnswers, type RawAnswer } from "../../fuzz/http-reader.ts";
+import { OpenConnections } from "./connections.ts";
+import { SESSION, testEdge, type TestEdge } from "./testing/edge.ts";
+
+/** More than the buffers of both sockets hold before the client reads. */
+const ANSWER_BYTES = 8 * 1024 * 1024;
+const BODY = Buffer.from(`{"a":"${"x".repeat(300_000)}"}`);
+
+let edge: TestEdge;
+
+beforeEach(async () => {
+  edge = testEdge();
+  const { conversations } = edge.services;
+  await edge.send("POST", `/api/chat?message=hello`);
+  conversations.sessions.get(SESSION)!.messages[0]!.content = "y".repeat(ANSWER_BYTES);
+  await edge.app.listen({ port: 0, host: "127.0.0.1" });
+});
+afterEach(async () => {
+  edge.app.server.closeAllConnections();
+  await edge.app.close();
+});
+
+/** Sends bytes and reads nothing. Resolves when the server has begun to answer and has the bytes that it can take. */
+async function sendUnread(bytes: Buffer): Promise<Socket> {
+  const { port } = edge.app.server.address() as AddressInfo;
+  const asked = once(edge.app.server, "request");
+  const socket = connect({ port, host: "127.0.0.1" }).pause();
+  socket.on("error", () => {});
+  socket.write(bytes);
+  await asked;
+  await once(socket, "readable");
+  return socket;
+}
+
+/** Reads until the server ends the connection. */
+async function readAll(socket: Socket): Promise<{ answers: readonly RawAnswer[]; cutOff: boolean }> {
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => chunks.push(chunk)).resume();
+  await once(socket, "close");
+  const { answers, rest } = readAnswers(Buffer.concat(chunks), false, true);
+  return { answers, cutOff: rest.length > 0 };
+}
+
+function request(version: string, ...fields: readonly string[]): Buffer {
+  const head = [`GET /api/state HTTP/${version}`, "Host: localhost", `X-Session-Id: ${SESSION}`, ...fields];
+  return Buffer.from(`${head.join("\r\n")}\r\n\r\n`);
+}
+
+const LENGTH = `Content-Length: ${BODY.length}`;
+
+describe("an answer whose request has an ignored body", () => {
+  it.each([
+    ["is the last on its connection", request("1.1", "Connection: close", LENGTH), [200]],
+    ["is of HTTP/1.0", request("1.0", LENGTH), [200]],
+    ["does not announce the body", request("1.1"), [200, 400]],
+    ["has a body longer than its length", request("1.1", `Content-Length: ${BODY.length - 3}`), [200, 400]],
+    ["has malformed chunks", request("1.1", "Transfer-Encoding: chunked"), [200, 400]],
+  ])("arrives whole when the request %s", async (_name, head, statuses) => {
+    const socket = await sendUnread(Buffer.concat([head, BODY]));
+    const { answers, cutOff } = await readAll(socket);
+    expect(cutOff).toBe(false);
+    expect(answers.map(({ status }) => status)).toEqual(statuses);
+    expect(answers[0]?.body.length).toBeGreaterThan(ANSWER_BYTES);
+  });
+
+  it("arrives whole when the server closes", async () => {
+    const connections = new OpenConnections(edge.app.server);
+    const socket = await sendUnread(Buffer.concat([request("1.1", LENGTH), BODY]));
+    connections.closeWhenIdle();
+    const { answers, cutOff } = await readAll(socket);
+    expect([answers.length, cutOff]).toEqual([1, false]);
+  });
+});
+
+describe("a client that ends its side", () => {
+  it("gets the rest of an answer that has begun", async () => {
+    const gate = Promise.withResolvers<void>();
+    async function* pieces() {
+      yield "begun, ";
+      await gate.promise;
+      yield "finished";
+    }
+    edge = testEdge();
+    edge.app.get("/in-pieces", (_request, reply) => reply.send(Readable.from(pieces())));
+    await edge.app.listen({ port: 0, host: "127.0.0.1" });
+    const accepted = once(edge.app.server, "connection") as Promise<[Socket]>;
+    const { port } = edge.app.server.address() as AddressInfo;
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.write("GET /in-pieces HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await once(socket, "readable");
+    const ended = once((await accepted)[0], "end");
+    socket.end();
+    await ended;
+    gate.resolve();
+    const { answers } = await readAll(socket);
+    expect(answers.map(({ body }) => body.toString())).toEqual(["begun, finished"]);
+  });
+});
+
+describe("a malformed request behind others", () => {
+  it("is answered after them, also when their answers have not begun", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { conversations } = edge.services;
+    const view = await conversations.state({ sessionId: SESSION } as never, null);
+    conversations.state = () => gate.promise.then(() => view);
+    const { port } = edge.app.server.address() as AddressInfo;
+    const socket = connect({ port, host: "127.0.0.1" });
+    const refused = once(edge.app.server, "clientError");
+    socket.write(Buffer.concat([request("1.1"), request("1.1"), Buffer.from("nonsense\r\n\r\n")]));
+    await refused;
+    gate.resolve();
+    const { answers } = await readAll(socket);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400]);
+  });
+});
+
+describe("a connection whose last answer was sent", () => {
+  it("reads no further request", async () => {
+    edge.services.readiness.stopping = true;
+    const accepted = once(edge.app.server, "connection") as Promise<[Socket]>;
+    const socket = await sendUnread(Buffer.concat([request("1.1", LENGTH), BODY, request("1.1")]));
+    let requests = 0;
+    edge.app.server.on("request", () => (requests += 1));
+    const closed = once((await accepted)[0], "close");
+    const { answers } = await readAll(socket);
+    await closed;
+    expect([answers.length, requests]).toEqual([1, 0]);
+  });
+});
