@@ -160,7 +160,7 @@ function reachableFrom(path: string, targets: ReadonlyMap<string, readonly strin
 
 const SOURCES: ReadonlyMap<string, string> = new Map(
   globSync("packages/*/src/**/*.{ts,tsx}", { cwd: ROOT })
-    .filter((file) => !/\.(test|suite)\.tsx?$/.test(file))
+    .filter((file) => !/\.(test|suite)\.tsx?$|\/testing\//.test(file))
     .map((file) => [
       relative(ROOT, join(ROOT, file)).replaceAll(sep, "/"),
       readFileSync(join(ROOT, file), "utf8"),

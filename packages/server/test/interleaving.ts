@@ -3,7 +3,7 @@
 import type { Message, Snapshot } from "@colloquy/protocol";
 import { ServiceError } from "../src/core/errors.ts";
 import { MAX_ATTEMPTS } from "../src/core/turn.ts";
-import { fullDisk } from "../src/sessions/journaled-turn.suite.ts";
+import { fullDisk } from "../src/sessions/testing/journaled-turn.ts";
 import { FoldingReader } from "./folding-reader.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { answer, asking, questionOf, speak, type Speech } from "./scripted-answers.ts";

@@ -2,7 +2,7 @@
 // issue "Many machines").
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { bindTo } from "../src/store/contract/scenario.suite.ts";
+import { bindTo } from "../src/store/contract/testing/scenario.ts";
 import { KeyAdministration } from "../src/apps/keys/key-administration.ts";
 import { Unavailable } from "../src/core/errors.ts";
 import type { IssuedKey } from "../src/core/ports/driving/key-service.ts";

@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import type { ServiceError } from "../src/core/errors.ts";
 import { createSystemClock } from "../src/wiring/clock.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
-import { NOTHING, chat, existing } from "../src/store/contract/scenario.suite.ts";
+import { NOTHING, chat, existing } from "../src/store/contract/testing/scenario.ts";
 
 const [directory = "", task = "hold"] = process.argv.slice(2);
 

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { plainChat } from "../src/core/commands/plain-chat.suite.ts";
+import { plainChat } from "../src/core/commands/testing/plain-chat.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { createProcesses, NODES, type Processes } from "./black-box/processes.ts";
 import { ManualClock } from "./manual-clock.ts";

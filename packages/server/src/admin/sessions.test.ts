@@ -5,7 +5,14 @@ import type { AdminSessionQuery } from "../core/ports/driving/admin-service.ts";
 import type { AdminStore, SeenSession } from "../core/ports/driven/admin-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import { LEASE_MS } from "../core/turn.ts";
-import { chat, complete, identityOf, NOTHING, startTurn, target } from "../store/contract/scenario.suite.ts";
+import {
+  chat,
+  complete,
+  identityOf,
+  NOTHING,
+  startTurn,
+  target,
+} from "../store/contract/testing/scenario.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import {
   listSessions,

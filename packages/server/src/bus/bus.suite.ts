@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Bus } from "../core/ports/driven/bus.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import { delta, eventsNote, RecordingListener } from "./recording-listener.suite.ts";
+import { delta, eventsNote, RecordingListener } from "./testing/recording-listener.ts";
 
 const DELETED = { kind: "deleted", life: "a" } as const;
 

@@ -7,7 +7,7 @@ import { createSystemClock } from "../wiring/clock.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import { ClusterBus, type ClusterBusOptions } from "./cluster-bus.ts";
-import { delta, eventsNote, RecordingListener } from "./recording-listener.suite.ts";
+import { delta, eventsNote, RecordingListener } from "./testing/recording-listener.ts";
 import type { Transport } from "./transport.ts";
 
 /** The transport's server, which a test can halt. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RecordingSink, startService, newId, withApps, until } from "../../test/service.ts";
 import type { StreamAccess } from "../core/ports/driving/services.ts";
-import { bareFeed } from "./bare-feed.suite.ts";
+import { bareFeed } from "./testing/bare-feed.ts";
 
 const ENDED = '"code":"app_key_invalid"';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/service.ts";
-import { bareFeed, numbersOf } from "./bare-feed.suite.ts";
-import { SlowSink } from "./fake-event-log.suite.ts";
+import { bareFeed, numbersOf } from "./testing/bare-feed.ts";
+import { SlowSink } from "./testing/fake-event-log.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 import type { StreamPosition } from "../core/ports/driven/event-hub.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { delta, eventsNote } from "./recording-listener.suite.ts";
+import { delta, eventsNote } from "./testing/recording-listener.ts";
 import { encodeNote, parseNote } from "./note-encoding.ts";
 
 const LIFE = { life: "a", epoch: 1 };

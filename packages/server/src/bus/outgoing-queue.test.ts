@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SessionNote } from "../core/ports/driven/bus.ts";
-import { delta, eventsNote } from "./recording-listener.suite.ts";
+import { delta, eventsNote } from "./testing/recording-listener.ts";
 import { OutgoingQueue } from "./outgoing-queue.ts";
 
 const DELETED: SessionNote = { kind: "deleted", life: "a" };

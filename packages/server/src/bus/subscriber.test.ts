@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { RecordingSink } from "../../test/service.ts";
 import type { NumberedEvent } from "../core/session-event.ts";
 import { eventText } from "./event-text.ts";
-import { FakeEventLog, SlowSink, titled } from "./fake-event-log.suite.ts";
+import { FakeEventLog, SlowSink, titled } from "./testing/fake-event-log.ts";
 import { MAX_UNDRAINED_BYTES, Subscriber, type Channel } from "./subscriber.ts";
 import { FOR_ANYBODY } from "../../test/stream-access.ts";
 import type { StreamingText } from "../core/ports/driven/event-hub.ts";

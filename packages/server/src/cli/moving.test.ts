@@ -11,7 +11,7 @@ import { BARE_ENVIRONMENT } from "../../test/bare-environment.ts";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { openAdministration } from "../wiring/administration.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import { type Filled, fillStore, WALLET } from "../moving/filled-store.suite.ts";
+import { type Filled, fillStore, WALLET } from "../moving/testing/filled-store.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
 import { createProgress } from "./progress.ts";
 import { recordedParts, recordedRun } from "./testing/recorded-run.ts";

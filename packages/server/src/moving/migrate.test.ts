@@ -10,11 +10,11 @@ import { ManualClock } from "../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
 import type { TableStore } from "../core/ports/driven/table-store.ts";
-import { everything, NOTHING, record, startTurn, target } from "../store/contract/scenario.suite.ts";
+import { everything, NOTHING, record, startTurn, target } from "../store/contract/testing/scenario.ts";
 import { type DatabaseAddress, withTables } from "./database-address.ts";
-import { claimAll, fillStore } from "./filled-store.suite.ts";
+import { claimAll, fillStore } from "./testing/filled-store.ts";
 import { migrate, type MoveOptions, type MoveReport, moveTables } from "./migrate.ts";
-import { serversAt } from "./opened-store.suite.ts";
+import { serversAt } from "./testing/opened-store.ts";
 
 const PROCESS = join(import.meta.dirname, "../../test/migrate-process.ts");
 

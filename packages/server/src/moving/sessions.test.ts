@@ -9,12 +9,12 @@ import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";
 import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
 import type { Store } from "../core/ports/driven/store.ts";
-import { existing, load, NOTHING, record, target } from "../store/contract/scenario.suite.ts";
+import { existing, load, NOTHING, record, target } from "../store/contract/testing/scenario.ts";
 import { type DatabaseAddress, withTables } from "./database-address.ts";
 import { exportSessions } from "./export.ts";
-import { claimAll, type Filled, fillStore, WALLET } from "./filled-store.suite.ts";
+import { claimAll, type Filled, fillStore, WALLET } from "./testing/filled-store.ts";
 import { type ImportedSession, importSessions } from "./import.ts";
-import { serversAt } from "./opened-store.suite.ts";
+import { serversAt } from "./testing/opened-store.ts";
 import { KINDS, NOT_EXPORTED, COMPUTED_COLUMNS } from "./session-format.ts";
 
 const clock = new ManualClock();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { bindTo } from "../store/contract/scenario.suite.ts";
+import { bindTo } from "../store/contract/testing/scenario.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
 import { newId, RecordingSink, startService, until, type TestService } from "../../test/service.ts";
 import { ManualClock } from "../../test/manual-clock.ts";

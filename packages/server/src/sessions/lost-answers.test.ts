@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { losingAnswerOf, type BeforeCall } from "../../test/intercepted-store.ts";
 import { lines, newId, parse, startService, until, type TestService } from "../../test/service.ts";
 import { Unavailable } from "../core/errors.ts";
-import { call, step } from "../core/commands/decided-session.suite.ts";
-import { JournaledTurn } from "./journaled-turn.suite.ts";
+import { call, step } from "../core/commands/testing/decided-session.ts";
+import { JournaledTurn } from "./testing/journaled-turn.ts";
 
 const WANTED = { app: null, keyApp: null, authorize: () => undefined, utilityModel: null };
 

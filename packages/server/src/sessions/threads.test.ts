@@ -1,8 +1,8 @@
 import { Thread } from "@colloquy/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { bindTo } from "../store/contract/scenario.suite.ts";
+import { bindTo } from "../store/contract/testing/scenario.ts";
 import type { BeforeCall } from "../../test/intercepted-store.ts";
-import { plainChat } from "../core/commands/plain-chat.suite.ts";
+import { plainChat } from "../core/commands/testing/plain-chat.ts";
 import { newId, recordsOf, startService, until, type TestService } from "../../test/service.ts";
 
 let service: TestService;

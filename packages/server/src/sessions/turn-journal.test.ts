@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { lines, newId, parse, until } from "../../test/service.ts";
-import { call, step } from "../core/commands/decided-session.suite.ts";
+import { call, step } from "../core/commands/testing/decided-session.ts";
 import type { SessionNote } from "../core/ports/driven/bus.ts";
-import { failing, fullDisk, JournaledTurn } from "./journaled-turn.suite.ts";
+import { failing, fullDisk, JournaledTurn } from "./testing/journaled-turn.ts";
 
 let one: JournaledTurn;
 beforeEach(async () => {

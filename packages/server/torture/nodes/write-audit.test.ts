@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
-import { startTurn, step } from "../../src/store/contract/scenario.suite.ts";
+import { startTurn, step } from "../../src/store/contract/testing/scenario.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { isWithoutPostgres } from "../../test/postgres-server.ts";
 import { usePostgres } from "../../test/use-postgres.ts";

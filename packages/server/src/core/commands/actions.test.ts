@@ -4,7 +4,7 @@ import type { JsonValue } from "../json.ts";
 import { openCalls } from "../message.ts";
 import type { StartedTurn } from "../turn.ts";
 import { DENIED, EXPIRED } from "./asking.ts";
-import { call, DecidedSession } from "./decided-session.suite.ts";
+import { call, DecidedSession } from "./testing/decided-session.ts";
 
 const VALID_MS = 600_000;
 const TO = "0x52908400098527886E0F7030069857D2E4169EE7";

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { toPendingAction } from "../action.ts";
 import { needsIntent, openCalls } from "../message.ts";
 import type { StartedTurn } from "../turn.ts";
-import { call, DecidedSession } from "./decided-session.suite.ts";
+import { call, DecidedSession } from "./testing/decided-session.ts";
 
 const COMMANDS = [
   "chat",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { IDEMPOTENCY_KEPT_MS } from "./chat.ts";
-import { DecidedSession, RIGS } from "./decided-session.suite.ts";
+import { DecidedSession, RIGS } from "./testing/decided-session.ts";
 
 const NO_PLACE = { claim: null } as const;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { call, DecidedSession } from "./decided-session.suite.ts";
+import { call, DecidedSession } from "./testing/decided-session.ts";
 
 describe("an interrupt", () => {
   it("changes nothing on a session that does not work, however often", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DecidedSession } from "./decided-session.suite.ts";
+import { DecidedSession } from "./testing/decided-session.ts";
 
 const NOTHING = { userState: null, publicKey: null };
 

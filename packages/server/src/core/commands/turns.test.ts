@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MAX_ATTEMPTS } from "../turn.ts";
-import { call, DecidedSession, RIGS } from "./decided-session.suite.ts";
+import { call, DecidedSession, RIGS } from "./testing/decided-session.ts";
 import { startTurn } from "./turns.ts";
 
 describe("a turn whose owner is gone", () => {

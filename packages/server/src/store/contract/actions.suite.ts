@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { AskedAction } from "../../core/action.ts";
 import type { StartedTurn } from "../../core/turn.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   askOf,
   callOf,
@@ -13,7 +13,7 @@ import {
   startTurn,
   step,
   types,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 const APPROVE = { decision: "approve", result: null } as const;
 const DENY = { decision: "deny", result: null } as const;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { EndedTurn, SeenSession, UsePlace } from "../../core/ports/driven/admin-store.ts";
 import { LEASE_MS, NO_USAGE } from "../../core/turn.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   askOf,
   callOf,
@@ -15,7 +15,7 @@ import {
   startTurn,
   step,
   target,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 const ids = (sessions: readonly SeenSession[]): string[] => sessions.map(({ id }) => id);
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   NOTHING,
   allEvents,
@@ -14,7 +14,7 @@ import {
   startTurn,
   step,
   target,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 export function describeBatches(openStore: OpenStore): void {
   describe("calls that are made at the same time", () => {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
 import { toWireMessage } from "../../core/message.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   MODEL,
   allEvents,
@@ -16,7 +16,7 @@ import {
   startTurn,
   target,
   types,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 export function describeChat(openStore: OpenStore): void {
   describe("chat", () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
-import { NOTHING, allEvents, chat, complete, everything, startTurn, target } from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
+import { NOTHING, allEvents, chat, complete, everything, startTurn, target } from "./testing/scenario.ts";
 
 export function describeDurability(openStore: OpenStore): void {
   describe("a store that is closed", () => {

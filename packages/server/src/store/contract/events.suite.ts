@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
-import { NOTHING, allEvents, chat, record, target } from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
+import { NOTHING, allEvents, chat, record, target } from "./testing/scenario.ts";
 
 export function describeEvents(openStore: OpenStore): void {
   describe("the log of events", () => {

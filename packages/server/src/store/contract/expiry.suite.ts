@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { givenStore, type Given, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type Given, type OpenStore } from "./testing/given-store.ts";
 import {
   NOTHING,
   bindTo,
@@ -11,7 +11,7 @@ import {
   record,
   startTurn,
   target,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 const HOUR = 60 * 60 * 1000;
 

@@ -8,8 +8,8 @@ import { openCalls, wireBytesOf } from "../../core/message.ts";
 import type { Committed, StoredSession } from "../../core/ports/driven/session-store.ts";
 import type { NumberedEvent } from "../../core/session-event.ts";
 import { NO_USAGE, type StartedTurn } from "../../core/turn.ts";
-import { foldEvents, shownOf } from "./reference-fold.suite.ts";
-import { givenStore, type Given, type OpenStore } from "./given-store.suite.ts";
+import { foldEvents, shownOf } from "./testing/reference-fold.ts";
+import { givenStore, type Given, type OpenStore } from "./testing/given-store.ts";
 import {
   MODEL,
   askOf,
@@ -20,7 +20,7 @@ import {
   identityOf,
   step,
   target,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 const session = fc.nat({ max: 1 });
 const turn = fc.nat({ max: 20 });

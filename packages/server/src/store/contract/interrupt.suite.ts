@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { TurnStore } from "../../core/ports/driven/turn-store.ts";
 import type { TurnIdentity } from "../../core/turn.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   NOTHING,
   chat,
@@ -15,7 +15,7 @@ import {
   step,
   target,
   types,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 export function describeInterrupt(openStore: OpenStore): void {
   describe("interrupt", () => {

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { IDEMPOTENCY_KEPT_MS } from "../../core/commands/chat.ts";
 import { TITLE_LEASE_MS } from "../../core/commands/finish-title.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
-import { allEvents, chat, record, startTurn, target, complete } from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
+import { allEvents, chat, record, startTurn, target, complete } from "./testing/scenario.ts";
 
 export function describeJobs(openStore: OpenStore): void {
   describe("titles that are owed", () => {

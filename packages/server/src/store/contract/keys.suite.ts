@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AppKeyRecord } from "../../core/ports/driven/key-store.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 
 export function describeKeys(openStore: OpenStore): void {
   describe("App keys", () => {

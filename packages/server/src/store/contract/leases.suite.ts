@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { LEASE_MS } from "../../core/turn.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   allEvents,
   callOf,
@@ -16,7 +16,7 @@ import {
   startTurn,
   step,
   types,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 export function describeLeases(openStore: OpenStore): void {
   describe("leases", () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
-import { chat, record, target } from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
+import { chat, record, target } from "./testing/scenario.ts";
 
 export function describeLists(openStore: OpenStore): void {
   describe("lists of a wallet's sessions", () => {

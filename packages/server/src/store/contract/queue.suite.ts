@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   allEvents,
   chat,
@@ -11,7 +11,7 @@ import {
   startTurn,
   target,
   types,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 export function describeQueue(openStore: OpenStore): void {
   describe("the queue of turns", () => {

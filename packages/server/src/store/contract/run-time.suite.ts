@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { LEASE_MS, type StartedTurn } from "../../core/turn.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
-import { askOf, callOf, chat, identityOf, startTurn, step } from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
+import { askOf, callOf, chat, identityOf, startTurn, step } from "./testing/scenario.ts";
 
 const MINUTE = 60_000;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SealedSecret } from "../../core/ports/driven/secret-store.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 
 function secret(clientId: string, name: string, more: Partial<SealedSecret> = {}): SealedSecret {
   return { app: "defi", clientId, name, keyId: "k1", sealed: `sealed ${name}`, ...more };

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
 import {
   MODEL,
   NOTHING,
@@ -18,7 +18,7 @@ import {
   startTurn,
   target,
   types,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 export function describeSessions(openStore: OpenStore): void {
   describe("sessions", () => {

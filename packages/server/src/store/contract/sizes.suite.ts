@@ -14,7 +14,7 @@ import {
   record,
   startTurn,
   target,
-} from "./scenario.suite.ts";
+} from "./testing/scenario.ts";
 
 export interface OpenedDatabase {
   readonly store: Store;

@@ -17,7 +17,7 @@ import { describeLists } from "./lists.suite.ts";
 import { describeLeases } from "./leases.suite.ts";
 import { describeQueue } from "./queue.suite.ts";
 import { describeRunTime } from "./run-time.suite.ts";
-import type { OpenStore } from "./given-store.suite.ts";
+import type { OpenStore } from "./testing/given-store.ts";
 import { describeSecrets } from "./secrets.suite.ts";
 import { describeSessions } from "./sessions.suite.ts";
 import { describeTurnProgress } from "./turn-progress.suite.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { openCalls, type StepCall, type ToolCallRecord } from "../../core/message.ts";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
-import { allEvents, everything, identityOf, load, startTurn, step, types } from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
+import { allEvents, everything, identityOf, load, startTurn, step, types } from "./testing/scenario.ts";
 
 const CALL: ToolCallRecord = {
   id: "call-1",

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { givenStore, type OpenStore } from "./given-store.suite.ts";
-import { chat, complete, identityOf, record, startTurn } from "./scenario.suite.ts";
+import { givenStore, type OpenStore } from "./testing/given-store.ts";
+import { chat, complete, identityOf, record, startTurn } from "./testing/scenario.ts";
 
 export function describeVersions(openStore: OpenStore): void {
   describe("versions", () => {

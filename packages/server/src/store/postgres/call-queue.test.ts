@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { usePostgres } from "../../../test/use-postgres.ts";
-import { NOTHING, chat, existing, load, startTurn, step, target } from "../contract/scenario.suite.ts";
+import { NOTHING, chat, existing, load, startTurn, step, target } from "../contract/testing/scenario.ts";
 import { openPostgresStore } from "./open.ts";
 
 describe.skipIf(await isWithoutPostgres())("calls that wait for the database", () => {

@@ -7,7 +7,7 @@ import { useOwnDatabase } from "../../../test/use-postgres.ts";
 import { TcpProxy, type FromClient } from "../../../test/tcp-proxy.ts";
 import { OutcomeUnknown } from "../../core/errors.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
-import { NOTHING, chat, everything, record, startTurn, target } from "../contract/scenario.suite.ts";
+import { NOTHING, chat, everything, record, startTurn, target } from "../contract/testing/scenario.ts";
 import { openPostgresStore } from "./open.ts";
 
 type FromServer = Parameters<FromClient>[1]["server"];

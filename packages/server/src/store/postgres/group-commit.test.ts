@@ -3,7 +3,7 @@ import type { Client } from "pg";
 import { describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { usePostgres } from "../../../test/use-postgres.ts";
-import { NOTHING, record, target } from "../contract/scenario.suite.ts";
+import { NOTHING, record, target } from "../contract/testing/scenario.ts";
 import { PASSED_OVER } from "./calls.ts";
 import { Connections, type Connection, type Written } from "./connections.ts";
 import { commitChanges, type Change } from "./group-commit.ts";

@@ -9,7 +9,7 @@ import { useDatabase } from "../../../test/use-postgres.ts";
 import type { Needs } from "../../core/commands/command.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import type { StartedTurn } from "../../core/turn.ts";
-import { askOf, callOf, complete, identityOf, startTurn, step } from "../contract/scenario.suite.ts";
+import { askOf, callOf, complete, identityOf, startTurn, step } from "../contract/testing/scenario.ts";
 import type { Connection, Connections } from "./connections.ts";
 
 import { send } from "./statement.ts";

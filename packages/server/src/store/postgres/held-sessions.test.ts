@@ -18,7 +18,7 @@ import {
   startTurn,
   step,
   target,
-} from "../contract/scenario.suite.ts";
+} from "../contract/testing/scenario.ts";
 import { Connections } from "./connections.ts";
 import { type PostgresStoreOptions } from "./open.ts";
 import { lockSessions } from "./session-locks.ts";

@@ -17,7 +17,7 @@ import {
   record,
   startTurn,
   target,
-} from "../contract/scenario.suite.ts";
+} from "../contract/testing/scenario.ts";
 import { readMigrations } from "../migrations.ts";
 
 describe.skipIf(await isWithoutPostgres())("nodes on one database", () => {

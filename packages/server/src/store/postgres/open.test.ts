@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { usePostgres } from "../../../test/use-postgres.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
-import { chat, everything, startTurn, step } from "../contract/scenario.suite.ts";
+import { chat, everything, startTurn, step } from "../contract/testing/scenario.ts";
 import { openPostgresStore } from "./open.ts";
 
 describe.skipIf(await isWithoutPostgres())("openPostgresStore", () => {

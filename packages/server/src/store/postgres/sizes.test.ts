@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { useDatabase } from "../../../test/use-postgres.ts";
-import { NOTHING, record, target } from "../contract/scenario.suite.ts";
+import { NOTHING, record, target } from "../contract/testing/scenario.ts";
 import { describeSizes } from "../contract/sizes.suite.ts";
 import { dropEvents } from "./event-log.ts";
 

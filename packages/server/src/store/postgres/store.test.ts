@@ -4,7 +4,7 @@ import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { makeTemplate, usePostgres } from "../../../test/use-postgres.ts";
 import type { Store } from "../../core/ports/driven/store.ts";
 import { describeFold } from "../contract/fold.suite.ts";
-import type { OpenedStore } from "../contract/given-store.suite.ts";
+import type { OpenedStore } from "../contract/testing/given-store.ts";
 import { describeInterrupt } from "../contract/interrupt.suite.ts";
 import { describeSessions } from "../contract/sessions.suite.ts";
 import { describeStoreContract } from "../contract/store-contract.suite.ts";

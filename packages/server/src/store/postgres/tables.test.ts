@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { isWithoutPostgres } from "../../../test/postgres-server.ts";
 import { makeTemplate, usePostgres } from "../../../test/use-postgres.ts";
-import { NOTHING, target } from "../contract/scenario.suite.ts";
+import { NOTHING, target } from "../contract/testing/scenario.ts";
 import { describeTables, type GivenDatabase } from "../contract/tables.suite.ts";
 import { openPostgresStore } from "./open.ts";
 import { withPostgresTables } from "./tables.ts";

@@ -15,7 +15,7 @@ import {
   record,
   startTurn,
   target,
-} from "../contract/scenario.suite.ts";
+} from "../contract/testing/scenario.ts";
 import type { Connection, Connections } from "./connections.ts";
 import { readFacts } from "./facts.ts";
 import { send } from "./statement.ts";

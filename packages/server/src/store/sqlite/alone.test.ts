@@ -4,8 +4,8 @@ import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import type { ManualClock } from "../../../test/manual-clock.ts";
 import { LEASE_MS } from "../../core/turn.ts";
-import { givenStore } from "../contract/given-store.suite.ts";
-import { identityOf, startTurn, step, target } from "../contract/scenario.suite.ts";
+import { givenStore } from "../contract/testing/given-store.ts";
+import { identityOf, startTurn, step, target } from "../contract/testing/scenario.ts";
 import { openSqliteStore } from "./open.ts";
 
 const onFatal = (error: Error): never => {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionCommand } from "../../core/commands/index.ts";
 import type { OpenInput } from "../../core/commands/open.ts";
 import type { AccessibleTarget } from "../../core/commands/command.ts";
-import { NOTHING, chatInput, existing, target } from "../contract/scenario.suite.ts";
+import { NOTHING, chatInput, existing, target } from "../contract/testing/scenario.ts";
 import type { Call, Outcome } from "./calls.ts";
 import { openDatabase } from "./database.ts";
 import { FatalStoreError } from "./failures.ts";

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import { NOTHING, target } from "../contract/scenario.suite.ts";
+import { NOTHING, target } from "../contract/testing/scenario.ts";
 import { openSqliteStore } from "./open.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../test/store-process.ts", import.meta.url));

@@ -18,7 +18,7 @@ import {
   startTurn,
   step,
   target,
-} from "../contract/scenario.suite.ts";
+} from "../contract/testing/scenario.ts";
 import { openSqliteStore } from "./open.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../test/store-process.ts", import.meta.url));

@@ -13,7 +13,7 @@ import {
   identityOf,
   step,
   target,
-} from "../contract/scenario.suite.ts";
+} from "../contract/testing/scenario.ts";
 import { openDatabase } from "./database.ts";
 import { prepareHandlers } from "./handlers.ts";
 import { prepareTransaction } from "./transaction.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ManualClock } from "../../../test/manual-clock.ts";
-import type { OpenedStore } from "../contract/given-store.suite.ts";
+import type { OpenedStore } from "../contract/testing/given-store.ts";
 import { describeStoreContract } from "../contract/store-contract.suite.ts";
 import { openSqliteStore } from "./open.ts";
 

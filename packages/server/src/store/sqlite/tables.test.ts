@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
-import { NOTHING, target } from "../contract/scenario.suite.ts";
+import { NOTHING, target } from "../contract/testing/scenario.ts";
 import { describeTables, type GivenDatabase } from "../contract/tables.suite.ts";
 import { openSqliteStore } from "./open.ts";
 import { withSqliteTables } from "./tables.ts";

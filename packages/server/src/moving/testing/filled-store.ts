@@ -1,7 +1,7 @@
 // A store with something in every table, in every state that a turn and a session can be left in.
 
 import { randomUUID } from "node:crypto";
-import type { Store } from "../core/ports/driven/store.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
 import {
   askOf,
   callOf,
@@ -15,7 +15,7 @@ import {
   startTurn,
   step,
   target,
-} from "../store/contract/scenario.suite.ts";
+} from "../../store/contract/testing/scenario.ts";
 
 export interface Filled {
   readonly done: string;

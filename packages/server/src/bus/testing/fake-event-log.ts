@@ -1,8 +1,8 @@
 // A fake event log and a slow client for tests of subscribers.
 
-import { RecordingSink } from "../../test/service.ts";
-import type { EventPage, EventStore } from "../core/ports/driven/event-store.ts";
-import type { NumberedEvent } from "../core/session-event.ts";
+import { RecordingSink } from "../../../test/service.ts";
+import type { EventPage, EventStore } from "../../core/ports/driven/event-store.ts";
+import type { NumberedEvent } from "../../core/session-event.ts";
 
 /** An event log that a test fills, and whose answers it can delay. */
 export class FakeEventLog implements EventStore {

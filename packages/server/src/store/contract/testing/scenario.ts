@@ -1,16 +1,16 @@
 // Short ways to say what happens in a store, for the suites of its contract and whoever else needs a store with something in it.
 
 import { randomUUID } from "node:crypto";
-import type { AskedAction } from "../../core/action.ts";
-import type { ChatInput } from "../../core/commands/chat.ts";
-import { plainChat } from "../../core/commands/plain-chat.suite.ts";
-import type { TurnClaim } from "../../core/commands/turns.ts";
-import type { MessageRecord, ToolCallRecord } from "../../core/message.ts";
-import type { SessionTarget, StoredSession } from "../../core/ports/driven/session-store.ts";
-import type { Store } from "../../core/ports/driven/store.ts";
-import type { NumberedEvent } from "../../core/session-event.ts";
-import type { SessionRecord } from "../../core/session.ts";
-import { NO_USAGE, type StartedTurn, type StepRecord, type TurnIdentity } from "../../core/turn.ts";
+import type { AskedAction } from "../../../core/action.ts";
+import type { ChatInput } from "../../../core/commands/chat.ts";
+import { plainChat } from "../../../core/commands/testing/plain-chat.ts";
+import type { TurnClaim } from "../../../core/commands/turns.ts";
+import type { MessageRecord, ToolCallRecord } from "../../../core/message.ts";
+import type { SessionTarget, StoredSession } from "../../../core/ports/driven/session-store.ts";
+import type { Store } from "../../../core/ports/driven/store.ts";
+import type { NumberedEvent } from "../../../core/session-event.ts";
+import type { SessionRecord } from "../../../core/session.ts";
+import { NO_USAGE, type StartedTurn, type StepRecord, type TurnIdentity } from "../../../core/turn.ts";
 
 export const MODEL = "demo/assistant";
 

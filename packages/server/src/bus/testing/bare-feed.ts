@@ -1,12 +1,12 @@
-import { ManualClock } from "../../test/manual-clock.ts";
-import { RecordingSink } from "../../test/service.ts";
-import type { SessionNote } from "../core/ports/driven/bus.ts";
-import { ProcessEventHub } from "./event-hub.ts";
-import { Feed } from "./feed.ts";
-import { FakeEventLog, titled } from "./fake-event-log.suite.ts";
-import { InProcessBus } from "./in-process-bus.ts";
-import { FOR_ANYBODY } from "../../test/stream-access.ts";
-import type { StreamPosition } from "../core/ports/driven/event-hub.ts";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { RecordingSink } from "../../../test/service.ts";
+import type { SessionNote } from "../../core/ports/driven/bus.ts";
+import { ProcessEventHub } from "../event-hub.ts";
+import { Feed } from "../feed.ts";
+import { FakeEventLog, titled } from "./fake-event-log.ts";
+import { InProcessBus } from "../in-process-bus.ts";
+import { FOR_ANYBODY } from "../../../test/stream-access.ts";
+import type { StreamPosition } from "../../core/ports/driven/event-hub.ts";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 

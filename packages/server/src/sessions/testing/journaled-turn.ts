@@ -1,11 +1,11 @@
 // A running turn with its journal, whose store calls a test sees and may let fail.
 
-import type { BeforeCall } from "../../test/intercepted-store.ts";
-import { ManualClock } from "../../test/manual-clock.ts";
-import { newId, startService, type TestService } from "../../test/service.ts";
-import { Unavailable } from "../core/errors.ts";
-import type { StartedTurn } from "../core/turn.ts";
-import { StoredTurnJournal } from "./turn-journal.ts";
+import type { BeforeCall } from "../../../test/intercepted-store.ts";
+import { ManualClock } from "../../../test/manual-clock.ts";
+import { newId, startService, type TestService } from "../../../test/service.ts";
+import { Unavailable } from "../../core/errors.ts";
+import type { StartedTurn } from "../../core/turn.ts";
+import { StoredTurnJournal } from "../turn-journal.ts";
 
 interface StoreCall {
   readonly method: string;

@@ -1,8 +1,8 @@
-import type { Clock } from "../core/ports/driven/clock.ts";
-import type { Store } from "../core/ports/driven/store.ts";
-import { openPostgresStore } from "../store/postgres/open.ts";
-import { openSqliteStore } from "../store/sqlite/open.ts";
-import type { DatabaseAddress } from "./database-address.ts";
+import type { Clock } from "../../core/ports/driven/clock.ts";
+import type { Store } from "../../core/ports/driven/store.ts";
+import { openPostgresStore } from "../../store/postgres/open.ts";
+import { openSqliteStore } from "../../store/sqlite/open.ts";
+import type { DatabaseAddress } from "../database-address.ts";
 
 /** What a server on a database would do, by this clock. */
 export function serversAt(clock: Clock) {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ChatInput } from "./chat.ts";
+import type { ChatInput } from "../chat.ts";
 
 /** A chat that says `text` and nothing else, and does not claim its turn. `models`: those of its App. */
 export function plainChat(text: string, models: readonly string[]): ChatInput {

@@ -1,12 +1,12 @@
 // The fold of a session's events, as a client would write it from contract section 5: the oracle for what the store has.
 
 import type { Message, PendingAction, SystemEvent } from "@colloquy/protocol";
-import { toPendingAction } from "../../core/action.ts";
-import { toWireMessage } from "../../core/message.ts";
-import type { StoredSession } from "../../core/ports/driven/session-store.ts";
-import type { NumberedEvent } from "../../core/session-event.ts";
-import { appOf, PLACEHOLDER_TITLE } from "../../core/session.ts";
-import { MODEL } from "./scenario.suite.ts";
+import { toPendingAction } from "../../../core/action.ts";
+import { toWireMessage } from "../../../core/message.ts";
+import type { StoredSession } from "../../../core/ports/driven/session-store.ts";
+import type { NumberedEvent } from "../../../core/session-event.ts";
+import { appOf, PLACEHOLDER_TITLE } from "../../../core/session.ts";
+import { MODEL } from "./scenario.ts";
 
 export interface Shown {
   readonly head: number;

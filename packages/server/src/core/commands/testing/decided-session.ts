@@ -1,11 +1,11 @@
 // One session in a few variables, for tests of commands: what a store does around a decision, without a database.
 
 import { randomUUID } from "node:crypto";
-import type { ActionRecord, AskedAction } from "../action.ts";
-import type { JsonValue } from "../json.ts";
-import { toWireMessage, type MessageRecord, type ToolCallRecord } from "../message.ts";
-import type { NumberedEvent } from "../session-event.ts";
-import { appOf, newSession, type SessionRecord } from "../session.ts";
+import type { ActionRecord, AskedAction } from "../../action.ts";
+import type { JsonValue } from "../../json.ts";
+import { toWireMessage, type MessageRecord, type ToolCallRecord } from "../../message.ts";
+import type { NumberedEvent } from "../../session-event.ts";
+import { appOf, newSession, type SessionRecord } from "../../session.ts";
 import {
   LEASE_MS,
   NO_USAGE,
@@ -15,16 +15,16 @@ import {
   type StepRecord,
   type TurnIdentity,
   type TurnRecord,
-} from "../turn.ts";
-import type { ChatInput, ChatOutcome } from "./chat.ts";
-import type { PartialText, StoredFacts } from "./command.ts";
-import { decideCommand } from "./decide-command.ts";
-import { SessionDraft, type UsedKey } from "./draft.ts";
-import type { CommandKind, InputOf, OutcomeOf, SessionCommand } from "./index.ts";
-import { plainChat } from "./plain-chat.suite.ts";
-import type { ActionAnswer, ActionOutcome } from "./resolve-action.ts";
-import { ranUnder } from "./run-time.ts";
-import type { ToolOutcomeInput } from "./tool-calls.ts";
+} from "../../turn.ts";
+import type { ChatInput, ChatOutcome } from "../chat.ts";
+import type { PartialText, StoredFacts } from "../command.ts";
+import { decideCommand } from "../decide-command.ts";
+import { SessionDraft, type UsedKey } from "../draft.ts";
+import type { CommandKind, InputOf, OutcomeOf, SessionCommand } from "../index.ts";
+import { plainChat } from "./plain-chat.ts";
+import type { ActionAnswer, ActionOutcome } from "../resolve-action.ts";
+import { ranUnder } from "../run-time.ts";
+import type { ToolOutcomeInput } from "../tool-calls.ts";
 
 export const RIGS = ["demo/assistant", "other/model"] as const;
 /** The time of the first decision, in milliseconds since the epoch; each takes one more. */

@@ -1,6 +1,6 @@
 // Notifications and a recording listener for tests of the bus.
 
-import type { Bus, Origin, SessionNote } from "../core/ports/driven/bus.ts";
+import type { Bus, Origin, SessionNote } from "../../core/ports/driven/bus.ts";
 
 export interface ReceivedNote {
   readonly sessionId: string;

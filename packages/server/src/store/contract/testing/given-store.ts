@@ -1,8 +1,8 @@
 // A store that is opened and closed around tests.
 
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { ManualClock } from "../../../test/manual-clock.ts";
-import type { Store } from "../../core/ports/driven/store.ts";
+import { ManualClock } from "../../../../test/manual-clock.ts";
+import type { Store } from "../../../core/ports/driven/store.ts";
 
 export interface OpenedStore {
   readonly store: Store;
