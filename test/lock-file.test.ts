@@ -1,7 +1,7 @@
 // `npm ci` must give everyone the same tree from one lock file, wherever that was written. npm writes down only what
 // the registry offered at that moment, so a native binary that was published late is silently missing for others.
 
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 
@@ -16,12 +16,17 @@ interface LockedPackage {
 
 const PLATFORM = /(?:linux|darwin)-(?:x64|arm64)(?:-gnu)?$/;
 
-const lock = JSON.parse(readFileSync(join(import.meta.dirname, "..", "package-lock.json"), "utf8")) as {
+interface LockFile {
   readonly packages: Readonly<Record<string, LockedPackage>>;
-};
-const installed = Object.entries(lock.packages).filter(
-  ([path, { link }]) => path.includes("node_modules/") && link !== true,
-);
+}
+
+const ROOT = join(import.meta.dirname, "..");
+const read = (file: string): LockFile => JSON.parse(readFileSync(join(ROOT, file), "utf8")) as LockFile;
+const installedBy = ({ packages }: LockFile): readonly (readonly [string, LockedPackage])[] =>
+  Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && link !== true);
+
+const lock = read("package-lock.json");
+const installed = installedBy(lock);
 
 it("locks the native binaries of Linux and macOS on x64 and arm64", () => {
   const wanted = Object.entries(lock.packages).flatMap(([path, { optionalDependencies }]) =>
@@ -53,7 +58,13 @@ it("locks the Node that everything runs on", () => {
   expect(versions).toEqual(Array(4).fill("26.10.0"));
 });
 
-it("has a hash for every package and names no registry", () => {
-  expect(installed.filter(([, { integrity }]) => integrity === undefined).map(([path]) => path)).toEqual([]);
-  expect(installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
-});
+it.each(globSync("{.,test/*}/package-lock.json", { cwd: ROOT }))(
+  "%s has a hash for every package and names no registry",
+  (file) => {
+    const installed = installedBy(read(file));
+    expect(installed.filter(([, { integrity }]) => integrity === undefined).map(([path]) => path)).toEqual(
+      [],
+    );
+    expect(installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+  },
+);

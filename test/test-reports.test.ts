@@ -8,14 +8,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "..");
 
-describe("what .ci/run reads of reports", () => {
+describe("scripts/test-reports.js", () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "colloquy-reports-"));
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it("is the files of which tests were left out", async () => {
+  it("prints the files with skipped tests", async () => {
     const bare = await report({
       "a.test.ts": { one: "passed" },
       "b.test.ts": { one: "passed", two: "skipped", three: "pending" },
@@ -24,18 +24,21 @@ describe("what .ci/run reads of reports", () => {
     expect(await said("left-out", bare)).toBe("b.test.ts\nc.test.ts\n");
   });
 
-  it("fails on a skipped test, and when fewer tests passed than required", async () => {
+  it("fails if a test was skipped, or fewer tests passed than required", async () => {
     const whole = await report({ "a.test.ts": { one: "passed", two: "passed" } });
-    expect(await said("check", "2", whole)).toMatch(/^== 2 passed/);
-    await expect(said("check", "3", whole)).rejects.toMatchObject({ code: 1 });
+    for (const command of ["check", "least"]) {
+      expect(await said(command, "2", whole)).toMatch(/^== 2 passed/);
+      await expect(said(command, "3", whole)).rejects.toMatchObject({ code: 1 });
+    }
     const lacking = await report({ "a.test.ts": { one: "passed", two: "skipped" } });
     await expect(said("check", "1", lacking)).rejects.toMatchObject({
       code: 1,
-      stdout: expect.stringContaining("left out: a.test.ts: two\n") as string,
+      stdout: expect.stringContaining("skipped: a.test.ts: two\n") as string,
     });
+    expect(await said("least", "1", lacking)).toMatch(/^== 1 passed/);
   });
 
-  it("is the tests that passed, each once, and every failure", async () => {
+  it("counts each test that passed once, and every failure", async () => {
     const bare = await report({
       "a.test.ts": { one: "passed", two: "skipped" },
       "b.test.ts": { one: "failed" },
