@@ -38,7 +38,10 @@ export function costsIn(performance: string): Costs {
     const [, nodes, database, wal] = found.map(Number);
     return { nodes: nodes ?? 0, database: database ?? 0, wal: wal ?? 0 };
   };
-  return { turn: costOf("a whole turn"), text: costOf("the same, a reader of each") };
+  return {
+    turn: costOf("a whole turn"),
+    text: costOf("a second of streaming text (20 deltas) with a subscriber"),
+  };
 }
 
 /** Returns the tables of docs/scaling.md by name. Each figure follows from the others shown; cores are rounded up. */

@@ -55,12 +55,17 @@ function measureOn(bus: BusName, context: RowContext): Promise<readonly Row[]> {
         "turns",
       ),
       costRow(
-        `a second of text that streams, 20 pieces of 14 characters, nobody reads, ${bus}`,
+        `a second of streaming text (20 deltas) without a subscriber, ${bus}`,
         streamed,
         seconds,
         "seconds of text",
       ),
-      costRow(`the same, a reader of each on the other node, ${bus}`, read, seconds, "seconds of text"),
+      costRow(
+        `a second of streaming text (20 deltas) with a subscriber on the other node, ${bus}`,
+        read,
+        seconds,
+        "seconds of text",
+      ),
     ];
   });
 }
