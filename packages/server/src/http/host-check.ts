@@ -3,7 +3,7 @@ import { InvalidRequest, ServiceError } from "../core/errors.ts";
 import { isLoopbackName } from "../core/loopback.ts";
 import type { HttpConfig } from "./http-config.ts";
 
-/** Returns what is wrong with the host that a request names, `null` when nothing is. */
+/** Returns the problem with a request's host, `null` if there is none. */
 export type HostCheck = (message: IncomingMessage) => ServiceError | null;
 
 /** Probes and scrapers use node addresses, so these paths accept any Host. */
