@@ -1,11 +1,11 @@
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
 import { ServiceError, tooManyStreams, Unavailable } from "../core/errors.ts";
-import { appKey, SESSION_HEADER } from "./headers.ts";
 import { isPublic } from "../core/loopback.ts";
 import type { AppKeys } from "../core/ports/driving/app-keys.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { AdmitChange, AdmitNewSession, Readiness, Services } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
+import { appKey, SESSION_HEADER } from "./headers.ts";
 import { addressKeyOf, trustedProxies } from "./client-address.ts";
 import { sessionOfHeader, sessionOfPath } from "./app-access.ts";
 import type { BudgetName, Budgets, Counted, Spent } from "./budgets.ts";

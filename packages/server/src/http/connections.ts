@@ -4,8 +4,8 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { isEventStream } from "./event-stream.ts";
 import type { Clock, Timer } from "../core/ports/driven/clock.ts";
+import { isEventStream } from "./event-stream.ts";
 
 /** Milliseconds without a byte from the client after which the connection is destroyed. */
 const IDLE_MS = 2000;

@@ -1,15 +1,15 @@
 // The first checks of every request (host, URL, CORS), and the header fields of every answer. CORS (WHATWG Fetch, "CORS protocol"; contract
 // section 6) is without credentials: keys travel in headers that a page sets itself.
 
+import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Readiness } from "../core/ports/driving/services.ts";
 import { ServiceError } from "../core/errors.ts";
+import { isLoopbackName } from "../core/loopback.ts";
 import { rateLimitFields } from "./budgets.ts";
 import { hostCheck, ownHosts, requestHost } from "./host-check.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { readTarget } from "./query.ts";
-import type { IncomingMessage } from "node:http";
-import { isLoopbackName } from "../core/loopback.ts";
 
 export interface Edge {
   /** Returns the problem of a request independent of its route, or `null`. Stores the parsed query on the request. */

@@ -1,11 +1,11 @@
 // Places that are held for as long as something is open, such as event streams: in the memory of a process that is alone, or by all nodes
 // together (ADR 19).
 
-import { ServiceError } from "../core/errors.ts";
-import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { Counter, type Registry } from "prom-client";
+import { ServiceError } from "../core/errors.ts";
+import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import { addressKey, trustedProxies } from "./client-address.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { refuseAtOnce } from "./parser-errors.ts";

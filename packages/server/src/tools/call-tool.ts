@@ -11,11 +11,11 @@ import {
   type ToolOutcome,
 } from "../core/ports/driven/tool.ts";
 import { cleanText } from "../core/text.ts";
+import type { Clock } from "../core/ports/driven/clock.ts";
 import { complaintOfDepth, type InputCheck } from "./input-check.ts";
 import { fitJson, jsonBytes, toJson } from "./json-output.ts";
 import { Beginning, scrubbedBeginning, scrubbedToFit } from "./scrubbed-beginning.ts";
 import type { SourceTool, ToolScope } from "./tool-source.ts";
-import type { Clock } from "../core/ports/driven/clock.ts";
 
 /** Limit of an output in bytes of JSON; outputs go to the model and are stored with each call. */
 const maximumOutputBytes = 64 * 1_024;

@@ -1,8 +1,8 @@
 // Secrets in the headers and environments that an operator configures for a server: substitutes `{{secret.NAME}}`, and
 // finds the secrets, so that a server cannot expose them by repeating them.
 
-import type { ToolScope } from "./tool-source.ts";
 import type { McpServerSettings } from "../core/app-settings.ts";
+import type { ToolScope } from "./tool-source.ts";
 import { createScrubber, type Scrubber } from "./scrub.ts";
 
 type Headers = Readonly<Record<string, string>>;

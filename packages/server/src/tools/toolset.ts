@@ -16,6 +16,7 @@ import {
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
 import type { SecretVault, OpenSecrets } from "../core/ports/driven/secret-vault.ts";
+import type { JsonValue } from "../core/json.ts";
 import { decideCall } from "./policy-decision.ts";
 import { callTool, type CallScope } from "./call-tool.ts";
 import { type MergedTools, NO_TOOLS, ToolMerger } from "./merged-tools.ts";
@@ -26,7 +27,6 @@ import {
   type ToolScope,
   type ToolSource,
 } from "./tool-source.ts";
-import type { JsonValue } from "../core/json.ts";
 import { createScrubber } from "./scrub.ts";
 
 type AppsByName = Readonly<Record<string, Pick<AppSettings, "tools" | "secrets">>>;

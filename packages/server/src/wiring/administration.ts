@@ -3,16 +3,16 @@
 
 import { KeyAdministration } from "../apps/keys/key-administration.ts";
 import type { Rotation } from "../apps/secrets/rotation.ts";
-import { createSystemClock } from "./clock.ts";
 import type { Hidden } from "../core/hidden.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Store } from "../core/ports/driven/store.ts";
 import type { TableAccess, TableStore } from "../core/ports/driven/table-store.ts";
 import { NoDatabase } from "../core/errors.ts";
-import { rotateMaster } from "./master-keys.ts";
 import type { DatabaseAddress } from "../moving/database-address.ts";
 import { hasDatabase } from "../store/sqlite/data-directory.ts";
 import { openSqliteStore } from "../store/sqlite/open.ts";
+import { createSystemClock } from "./clock.ts";
+import { rotateMaster } from "./master-keys.ts";
 
 export interface AdministrationSettings {
   /** Absolute path. */

@@ -3,9 +3,7 @@
 import { join } from "node:path";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { Registry as MetricsRegister } from "prom-client";
-import { buildAdmin } from "./admin-parts.ts";
 import { createSecretService } from "../apps/secrets/vault.ts";
-import { createSystemClock } from "./clock.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
@@ -13,13 +11,15 @@ import type { Store } from "../core/ports/driven/store.ts";
 import { buildHttp } from "../http/app.ts";
 import type { HttpApp } from "../http/routes/route-parts.ts";
 import { OpenConnections, StalledConnections } from "../http/connections.ts";
+import { forgetAddress, noteAddress } from "../store/sqlite/served-address.ts";
+import { buildAdmin } from "./admin-parts.ts";
+import { createSystemClock } from "./clock.ts";
 import { masterKeySettings, openVault } from "./master-keys.ts";
 import { createBusMetrics, createLogMetrics } from "./metrics.ts";
 import { localAddress } from "./local-address.ts";
 import { createReadiness } from "./readiness.ts";
 import { buildService, type Service } from "./service.ts";
 import { aloneWith, openStorage } from "./storage.ts";
-import { forgetAddress, noteAddress } from "../store/sqlite/served-address.ts";
 
 export interface ServerOverrides {
   readonly logger: Logger;

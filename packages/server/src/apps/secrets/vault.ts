@@ -2,10 +2,10 @@ import { Unavailable } from "../../core/errors.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
 import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
 import type { OpenSecrets, SecretVault } from "../../core/ports/driven/secret-vault.ts";
-import type { KeyRing, MasterKey } from "./master-key.ts";
 import type { AppCatalog } from "../../core/ports/driven/apps.ts";
 import type { SecretService } from "../../core/ports/driving/services.ts";
 import { readSecretValues } from "../../core/secret-values.ts";
+import type { KeyRing, MasterKey } from "./master-key.ts";
 
 /** Retries per operation after a concurrent rotation or creation of the first key. */
 const ATTEMPTS = 4;

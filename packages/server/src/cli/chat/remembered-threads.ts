@@ -6,8 +6,8 @@ import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import type { Environment } from "../../config/secret-variable.ts";
-import { CommandFailure } from "../command.ts";
 import { describeFileError } from "../../core/file-error.ts";
+import { CommandFailure } from "../command.ts";
 
 const RememberedThread = z.object({
   /** Name of its service. */

@@ -8,12 +8,12 @@ import type {
 } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Services } from "../../core/ports/driving/services.ts";
+import type { AdminService } from "../../core/ports/driving/admin-service.ts";
 import type { Admission } from "../admission.ts";
 import type { Answers } from "../answers.ts";
 import type { AppAccess } from "../app-access.ts";
 import type { HttpConfig } from "../http-config.ts";
 import type { RequestLog } from "../request-log.ts";
-import type { AdminService } from "../../core/ports/driving/admin-service.ts";
 
 export type HttpApp = FastifyInstance<
   RawServerDefault,

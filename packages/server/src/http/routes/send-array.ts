@@ -1,8 +1,8 @@
 // Lists that are read while the client takes them.
 
+import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { RecordPage } from "../../core/ports/driving/services.ts";
-import { Readable } from "node:stream";
 
 /** Answers HEAD without reading any portion. */
 export function sendArray(reply: FastifyReply, portions: AsyncIterable<readonly unknown[]>): FastifyReply {

@@ -1,6 +1,6 @@
+import type { JSONValue, LanguageModelV4ToolResultPart, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { type JsonObject, isJsonObject } from "../../core/json.ts";
 import { readIntent } from "./intent.ts";
-import type { JSONValue, LanguageModelV4ToolResultPart, LanguageModelV4Prompt } from "@ai-sdk/provider";
 
 /** The demo model's reaction to a prompt. */
 export type DemoAnswer =

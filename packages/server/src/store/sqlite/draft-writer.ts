@@ -8,10 +8,10 @@ import type { SessionRecord } from "../../core/session.ts";
 import { EVENT_LOG_MAX_BYTES } from "../../core/ports/driven/event-store.ts";
 import { SYSTEM_EVENTS_SHOWN } from "../../core/session-event.ts";
 import { LEASE_MS, type TurnRecord } from "../../core/turn.ts";
+import { listText, usageText } from "../rows.ts";
 import { prepareEventLog } from "./event-log.ts";
 import { prepareRemoval } from "./removal.ts";
 import { prepareSessionWriter } from "./session-writer.ts";
-import { listText, usageText } from "../rows.ts";
 import { prepare } from "./statement.ts";
 
 /** Writes a draft over `before`, the session as it was read; `null` when the draft is of a new one. */

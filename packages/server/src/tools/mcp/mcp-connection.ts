@@ -3,11 +3,11 @@
 import type { CallToolResult, Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import type { Clock, Timer } from "../../core/ports/driven/clock.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
+import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import type { Scrubber } from "../scrub.ts";
 import { failureText, McpUnavailable, SessionLost } from "./mcp-failure.ts";
 import { ReconnectPlan } from "./reconnect-plan.ts";
 import { ToolList } from "./tool-list.ts";
-import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import { NO_TIMEOUT_MS } from "./open-client.ts";
 
 /** Time limit in milliseconds for connecting and the first list of tools. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { sanitizeSchema, checkableSchema } from "./sanitize-schema.ts";
 import type { JsonValue } from "../../core/json.ts";
 import { createSchemaCheck } from "../input-check.ts";
+import { sanitizeSchema, checkableSchema } from "./sanitize-schema.ts";
 
 describe("sanitizeSchema", () => {
   it("returns a valid schema unchanged", () => {

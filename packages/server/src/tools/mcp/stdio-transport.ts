@@ -3,6 +3,8 @@
 
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
+import type { Readable } from "node:stream";
+import ownProcess from "node:process";
 import {
   deserializeMessage,
   serializeMessage,
@@ -13,8 +15,6 @@ import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { MAX_MESSAGES, FlowLimit } from "./bounded-transport.ts";
 import { cutAnswer, idOfAnswer, MAX_MESSAGE_BYTES, HEAD_BYTES, TAIL_BYTES } from "./cut-answer.ts";
-import type { Readable } from "node:stream";
-import ownProcess from "node:process";
 
 /** Limits of output within ten seconds, counted before parsing: invalid lines take time too. */
 const MAX_LINES = MAX_MESSAGES;

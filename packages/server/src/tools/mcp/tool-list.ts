@@ -1,7 +1,7 @@
 // The list of a server's tools, kept while the server is down and refreshed when it announces a change.
 
-import type { Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import { isDeepStrictEqual } from "node:util";
+import type { Client, Tool as ListedTool } from "@modelcontextprotocol/client";
 import type { Clock } from "../../core/ports/driven/clock.ts";
 import { NO_TIMEOUT_MS } from "./open-client.ts";
 import { isTooDeep, MAX_DEPTH } from "./bounded-transport.ts";

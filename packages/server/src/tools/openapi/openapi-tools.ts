@@ -1,12 +1,12 @@
 // Selects the operations of a document, and creates their tools.
 
 import type { OpenApiSettings } from "../../core/app-settings.ts";
+import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import { toolNameOf, type SourceTool } from "../tool-source.ts";
 import { baseUrl, isElsewhere, type OpenApiDocument } from "./document.ts";
 import { listAt, objectAt, textAt } from "./fields.ts";
 import { createOpenApiTool, type OpenApiToolParts } from "./openapi-tool.ts";
 import { readOperation, type WrittenOperation, writtenOperations } from "./operation.ts";
-import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import type { ParameterPlace } from "./parameter.ts";
 
 /** Models choose badly among more tools, and each is sent with every model call. */

@@ -2,14 +2,14 @@
 // transforms the input, and `execute` gets the tool context.
 
 import type { Schema } from "ai";
-import type { OwnTool } from "../../core/app-settings.ts";
-import type { ToolContext } from "../../core/ports/driven/tool.ts";
-import { createInputCheck, describeMisfit } from "../input-check.ts";
-import type { SourceTool, SourcePlan, ToolSource } from "../tool-source.ts";
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import type * as Sdk from "ai";
+import type { OwnTool } from "../../core/app-settings.ts";
+import type { ToolContext } from "../../core/ports/driven/tool.ts";
 import { loadOnce } from "../../core/load-once.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
+import { createInputCheck, describeMisfit } from "../input-check.ts";
+import type { SourceTool, SourcePlan, ToolSource } from "../tool-source.ts";
 
 const MAX_ISSUES = 5;
 

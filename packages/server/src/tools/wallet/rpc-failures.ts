@@ -1,8 +1,8 @@
 // Errors of RPC servers, safe to show: the URL may contain a provider's key, so every text of the server or
 // of a library is cleaned of all parts of the URL.
 
-import { cleanText } from "../../core/text.ts";
 import { decodeErrorResult, parseAbi, type Hex } from "viem";
+import { cleanText } from "../../core/text.ts";
 
 const maximumMessageLength = 300;
 const shortestSecret = 4;

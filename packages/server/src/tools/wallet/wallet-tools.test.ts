@@ -18,10 +18,10 @@ import {
 } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../test/manual-clock.ts";
+import { isWithoutChain, localChainId, startLocalChain, type LocalChain } from "../../../test/local-chain.ts";
 import { Hidden } from "../../core/hidden.ts";
 import { createInputCheck } from "../input-check.ts";
 import { cannedContract, type CannedAnswer } from "./testing/canned-contract.ts";
-import { isWithoutChain, localChainId, startLocalChain, type LocalChain } from "../../../test/local-chain.ts";
 import { connected, createWalletCaller, type WalletCaller } from "./testing/wallet-caller.ts";
 
 const supply = 1_000_000n * 10n ** 18n;

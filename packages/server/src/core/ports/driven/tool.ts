@@ -1,8 +1,8 @@
 import type { JSONSchema7 } from "@ai-sdk/provider";
+import type { AdminToolSource } from "@colloquy/protocol";
 import type { ActionRequest } from "../../action.ts";
 import type { JsonObject, JsonValue } from "../../json.ts";
 import type { Clock } from "./clock.ts";
-import type { AdminToolSource } from "@colloquy/protocol";
 
 /** What a repeated call does to the world: nothing, the same again under one key, or something new. */
 export type ToolEffect = "read" | "idempotent" | "unsafe";
