@@ -10,7 +10,7 @@ import { addressKeyOf, trustedProxies } from "./client-address.ts";
 import { sessionOfHeader, sessionOfPath } from "./app-access.ts";
 import type { BudgetName, Budgets, Counted, Spent } from "./budgets.ts";
 import type { HttpConfig } from "./http-config.ts";
-import { PlaceLimiter, SharedPlaces } from "./places.ts";
+import { ConcurrencyLimit, SharedConcurrencyLimit } from "./concurrency-limits.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -19,7 +19,7 @@ declare module "fastify" {
   }
 }
 
-/** Seconds after which a client that found this process stopping may try again: by then another one has its place. */
+/** `Retry-After` in seconds while this process stops: by then another one has replaced it. */
 const STOPPING_RETRY_SECONDS = 5;
 
 /** Whether there is room for what a request would begin. */
@@ -42,10 +42,10 @@ export interface Admission {
   /** What services ask before they change a session for a request that changes one only now and then; `null` when nothing limits it. */
   change(request: FastifyRequest, sessionId: string): AdmitChange;
   /**
-   * Takes a place for an event stream of the session. Answers what gives it back, `null` when nothing limits streams.
-   * @throws ServiceError 429 when the address, or App key, or the session has its number of streams open
+   * Takes a slot for an event stream of the session. Returns a function that releases it, `null` if streams are not limited.
+   * @throws ServiceError 429 if the address or App key, or the session, has too many streams open
    */
-  stream(request: FastifyRequest, sessionId: string): GiveBack | null | Promise<GiveBack>;
+  stream(request: FastifyRequest, sessionId: string): Release | null | Promise<Release>;
 }
 
 /** On whose behalf a request is made, beside its App key and address. */
@@ -58,7 +58,7 @@ export interface Caller {
 
 /** Whether a chat would only be answered as one before it was. */
 export type IsRepeat = () => Promise<boolean>;
-type GiveBack = () => void;
+type Release = () => void;
 
 /**
  * How many times the number of an address all clients of one App key have together where a trusted proxy brings them: the holder of the key
@@ -257,7 +257,7 @@ async function countUnlessRepeat(
   }
 }
 
-/** Returns a function that takes a place for a stream: of the App key that a trusted proxy brings, else of the address, and of the session. */
+/** Limits streams per session, and per App key if a trusted proxy sends it, else per address. */
 function streamsOf({ config, counters }: AdmissionParts): Admission["stream"] {
   const { streamsPerAddress, streamsPerSession } = config.rateLimits;
   const isProxy = trustedProxies(config.trustedProxies);
@@ -270,33 +270,33 @@ function streamsOf({ config, counters }: AdmissionParts): Admission["stream"] {
   const streamsPerKey = OF_KEY * streamsPerAddress;
   if (counters === null) {
     // Those of a session are counted by the feed, which has them all.
-    const places = {
-      address: new PlaceLimiter(streamsPerAddress),
-      "App key": new PlaceLimiter(streamsPerKey),
+    const limits = {
+      address: new ConcurrencyLimit(streamsPerAddress),
+      "App key": new ConcurrencyLimit(streamsPerKey),
     };
     return (request) => {
       const [kind, holder] = holderOf(request);
-      places[kind].take(holder, `event streams of one ${kind}`);
-      return () => places[kind].give(holder);
+      limits[kind].acquire(holder, `event streams of one ${kind}`);
+      return () => limits[kind].release(holder);
     };
   }
-  const places = {
-    address: new SharedPlaces(counters, "streams", streamsPerAddress),
-    "App key": new SharedPlaces(counters, "streams of key", streamsPerKey),
+  const limits = {
+    address: new SharedConcurrencyLimit(counters, "streams", streamsPerAddress),
+    "App key": new SharedConcurrencyLimit(counters, "streams of key", streamsPerKey),
   };
-  const ofSession = new SharedPlaces(counters, "streams of", streamsPerSession, tooManyStreams);
+  const ofSession = new SharedConcurrencyLimit(counters, "streams of", streamsPerSession, tooManyStreams);
   return async (request, sessionId) => {
     const [kind, holder] = holderOf(request);
-    await places[kind].take(holder, `event streams of one ${kind}`);
+    await limits[kind].acquire(holder, `event streams of one ${kind}`);
     try {
-      await ofSession.take(sessionId, "event streams of one session");
+      await ofSession.acquire(sessionId, "event streams of one session");
     } catch (error) {
-      places[kind].give(holder);
+      limits[kind].release(holder);
       throw error;
     }
     return () => {
-      places[kind].give(holder);
-      ofSession.give(sessionId);
+      limits[kind].release(holder);
+      ofSession.release(sessionId);
     };
   };
 }

@@ -21,7 +21,7 @@ import { guessesNoted, requireAdminKey } from "./admin-access.ts";
 import { createAdmission, type Admission } from "./admission.ts";
 import { createAnswers } from "./answers.ts";
 import { Budgets } from "./budgets.ts";
-import { capConnections } from "./places.ts";
+import { capConnections } from "./concurrency-limits.ts";
 import { consoleRoutes } from "./console.ts";
 import { NO_ACCESS } from "./access-hooks.ts";
 import { AppAccess } from "./app-access.ts";

@@ -97,9 +97,9 @@ async function open(
   reply: FastifyReply,
   wanted: StreamRequest,
 ): Promise<void> {
-  const place = admission.stream(request, wanted.sessionId);
-  const giveBack = place instanceof Promise ? await place : place;
-  const stream = new EventStream(() => answers.stream({ request, reply, route: ROUTE, waitMs: 0 }), giveBack);
+  const slot = admission.stream(request, wanted.sessionId);
+  const release = slot instanceof Promise ? await slot : slot;
+  const stream = new EventStream(() => answers.stream({ request, reply, route: ROUTE, waitMs: 0 }), release);
   closeWith(reply.raw, stream);
   try {
     stream.attach(await services.updates.open(wanted, stream, admission.newSession(request)));
@@ -115,7 +115,7 @@ async function open(
 
 /** A function of its own, so that the listener keeps the stream and not the request. */
 function closeWith(response: ServerResponse, stream: EventStream): void {
-  // The client may have left while its place was taken.
+  // The client may have left meanwhile.
   if (response.closed) stream.closed();
   response.on("close", () => stream.closed());
 }

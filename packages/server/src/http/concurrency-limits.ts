@@ -1,5 +1,4 @@
-// Places that are held for as long as something is open, such as event streams: in the memory of a process that is alone, or by all nodes
-// together (ADR 19).
+// Limits on what is open at the same time (event streams, connections), in this process or in all nodes together (ADR 19).
 
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
@@ -10,10 +9,10 @@ import { addressKey, trustedProxies } from "./client-address.ts";
 import type { HttpConfig } from "./http-config.ts";
 import { refuseAtOnce } from "./parser-errors.ts";
 
-const PLACE_RETRY = { headers: { "retry-after": "10" } };
+const RETRY = { headers: { "retry-after": "10" } };
 
-/** Lets each key hold a number of places at the same time. */
-export class PlaceLimiter {
+/** Limits how many slots each key holds in this process. */
+export class ConcurrencyLimit {
   readonly #limit: number;
   readonly #held = new Map<string, number>();
 
@@ -21,52 +20,49 @@ export class PlaceLimiter {
     this.#limit = limit;
   }
 
-  /** Takes a place. @throws ServiceError 429 when the key holds its number already */
-  take(key: string, what: string): void {
+  /** Takes a slot. @throws ServiceError 429 if the key holds all of its slots */
+  acquire(key: string, what: string): void {
     const held = this.#held.get(key) ?? 0;
-    if (held >= this.#limit) throw noPlaceLeft(this.#limit, what);
+    if (held >= this.#limit) throw limitReached(this.#limit, what);
     this.#held.set(key, held + 1);
   }
 
-  give(key: string): void {
+  release(key: string): void {
     const held = this.#held.get(key) ?? 0;
     if (held <= 1) this.#held.delete(key);
     else this.#held.set(key, held - 1);
   }
 }
 
-/** Lets each key hold a number of places at the same time, in all processes together. */
-export class SharedPlaces {
+/** Limits how many slots each key holds in all nodes together. */
+export class SharedConcurrencyLimit {
   readonly #counters: RateCounters;
   readonly #name: string;
   readonly #limit: number;
   readonly #refusal: (limit: number, what: string) => ServiceError;
 
-  /** `name` sets these places apart from others. */
-  constructor(counters: RateCounters, name: string, limit: number, refusal = noPlaceLeft) {
+  /** @param name Distinguishes the keys of this limit from those of others. */
+  constructor(counters: RateCounters, name: string, limit: number, refusal = limitReached) {
     this.#counters = counters;
     this.#name = name;
     this.#limit = limit;
     this.#refusal = refusal;
   }
 
-  /**
-   * Takes a place.
-   * @throws ServiceError 429 when the key holds its number already, 503 when it cannot be counted
-   */
-  async take(key: string, what: string): Promise<void> {
+  /** Takes a slot. @throws ServiceError 429 if the key holds all of its slots, 503 if they cannot be counted */
+  async acquire(key: string, what: string): Promise<void> {
     if (!(await this.#counters.hold(`${this.#name} ${key}`, this.#limit)))
       throw this.#refusal(this.#limit, what);
   }
 
-  give(key: string): void {
+  release(key: string): void {
     this.#counters.release(`${this.#name} ${key}`);
   }
 }
 
-function noPlaceLeft(limit: number, what: string): ServiceError {
+function limitReached(limit: number, what: string): ServiceError {
   const detail = `At most ${limit} ${what} are allowed at the same time. Close one first.`;
-  return new ServiceError(429, "rate_limited", detail, PLACE_RETRY);
+  return new ServiceError(429, "rate_limited", detail, RETRY);
 }
 
 interface ConnectionCap {
@@ -83,7 +79,7 @@ interface ConnectionCap {
  */
 export function capConnections(server: Server, { config, isPublic, register, nextId }: ConnectionCap): void {
   const isProxy = trustedProxies(config.trustedProxies);
-  const places = new PlaceLimiter(config.rateLimits.connectionsPerAddress);
+  const limit = new ConcurrencyLimit(config.rateLimits.connectionsPerAddress);
   const refused = new Counter({
     name: "colloquy_connections_refused_total",
     help: "Connections that were refused because their address had too many open",
@@ -94,13 +90,13 @@ export function capConnections(server: Server, { config, isPublic, register, nex
     if (isProxy(socket.remoteAddress)) return;
     const address = addressKey(socket.remoteAddress);
     try {
-      places.take(address, "connections of one address");
+      limit.acquire(address, "connections of one address");
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       refused.inc();
       refuseAtOnce(error, socket, nextId());
       return;
     }
-    socket.once("close", () => places.give(address));
+    socket.once("close", () => limit.release(address));
   });
 }
