@@ -3,8 +3,7 @@
 import { experimental_streamLanguageModelCall } from "ai";
 import { expect } from "vitest";
 import type { ModelFailure } from "../src/core/ports/driven/model.ts";
-import { createModelCatalog } from "../src/models/catalog.ts";
-import type { ProviderSettings } from "../src/models/provider-packages.ts";
+import { createModelCatalog, type ProviderSettings } from "../src/models/catalog.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 /** A key that must never be told. */

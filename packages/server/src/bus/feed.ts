@@ -20,6 +20,7 @@ import type {
   UpdateService,
 } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";
+import { parseEventId } from "../core/session-event.ts";
 import { awaitedText, RETRY_TEXT, resyncText, type EventSource } from "./event-text.ts";
 import {
   publishEvents,
@@ -31,7 +32,6 @@ import {
   type FeedChannel,
 } from "./feed-channel.ts";
 import { Subscriber } from "./subscriber.ts";
-import { resolveStart } from "./stream-position.ts";
 import { StreamMaintenance } from "./stream-maintenance.ts";
 import { StreamingTexts } from "./streaming-texts.ts";
 import { TextRepair } from "./text-repair.ts";
@@ -272,4 +272,25 @@ function endWithRetry(sink: StreamSink): OpenStream {
   sink.write(RETRY_TEXT);
   sink.end("finish");
   return { close: () => undefined };
+}
+
+/**
+ * Returns the sequence number after which a stream starts, or `null` if the client must fetch the snapshot
+ * again (contract section 5).
+ */
+async function resolveStart(
+  events: EventStore,
+  source: EventSource,
+  lastEventId: string | null,
+  head: number,
+): Promise<number | null> {
+  if (lastEventId === null) return head;
+  const id = lastEventId === "0" ? { life: source.life, n: 0 } : parseEventId(lastEventId);
+  if (id === null || id.life !== source.life || id.n > head) return null;
+  if (id.n === head) return head;
+  const page = await events.after(source.sessionId, id.n, 0);
+  // If this incarnation ended meanwhile, no resync is needed: the stream is about to report
+  // `session_deleted`.
+  const isOver = page === null || page.life !== source.life;
+  return isOver || page.floor <= id.n ? id.n : null;
 }

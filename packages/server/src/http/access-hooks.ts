@@ -1,7 +1,7 @@
 // Hooks that check access before and after the body; `app-access.ts` holds the checks.
 
 import type { FastifyError, FastifyRequest, preParsingHookHandler, preValidationHookHandler } from "fastify";
-import type { KeyGrant } from "../core/ports/driving/app-keys.ts";
+import type { KeyGrant } from "../core/ports/driving/key-service.ts";
 import type { SessionVersion } from "../core/ports/driven/session-store.ts";
 import { DEFAULT_APP } from "../core/session.ts";
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest, onRequestHookHandler } from "fastify";
 import { ServiceError, tooManyStreams, Unavailable } from "../core/errors.ts";
 import { isPublic } from "../core/loopback.ts";
-import type { AppKeys } from "../core/ports/driving/app-keys.ts";
+import type { AppKeys } from "../core/ports/driving/key-service.ts";
 import type { RateCounters } from "../core/ports/driven/rate-counters.ts";
 import type { AdmitChange, AdmitNewSession, Readiness, Services } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";

@@ -7,7 +7,7 @@ import type { FastifyRequest } from "fastify";
 import { parseSessionId } from "@colloquy/protocol";
 import { OtherApp, ServiceError } from "../core/errors.ts";
 import { isJsonObject } from "../core/json.ts";
-import type { AppKeys, KeyGrant } from "../core/ports/driving/app-keys.ts";
+import type { AppKeys, KeyGrant } from "../core/ports/driving/key-service.ts";
 import type { AppCatalog } from "../core/ports/driven/apps.ts";
 import type { ConversationService, StreamAccess } from "../core/ports/driving/services.ts";
 import { DEFAULT_APP } from "../core/session.ts";

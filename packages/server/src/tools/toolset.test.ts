@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ManualClock } from "../../test/manual-clock.ts";
 import { Hidden } from "../core/hidden.ts";
-import type { SecretVault } from "../core/ports/driven/secret-vault.ts";
+import type { SecretVault } from "../core/ports/driven/secret-store.ts";
 import type { Tool, ToolEffect, Toolset, TurnTools } from "../core/ports/driven/tool.ts";
 import { AppTools } from "./toolset.ts";
 import { fixedTools } from "./testing/fixed-tools.ts";

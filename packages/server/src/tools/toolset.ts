@@ -15,7 +15,7 @@ import {
 } from "../core/ports/driven/tool.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { SecretVault, OpenSecrets } from "../core/ports/driven/secret-vault.ts";
+import type { SecretVault, OpenSecrets } from "../core/ports/driven/secret-store.ts";
 import type { JsonValue } from "../core/json.ts";
 import { decideCall } from "./policy-decision.ts";
 import { callTool, type CallScope } from "./call-tool.ts";

@@ -4,7 +4,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/ports/driven/clock.ts";
 import type { Logger } from "../core/ports/driven/logger.ts";
-import type { SecretVault } from "../core/ports/driven/secret-vault.ts";
+import type { SecretVault } from "../core/ports/driven/secret-store.ts";
 import type { Tool } from "../core/ports/driven/tool.ts";
 import { createModelCatalog, type ModelCatalogOptions, type ReplaceableModels } from "../models/catalog.ts";
 import { builtInTools } from "../tools/built-in/built-in-tools.ts";

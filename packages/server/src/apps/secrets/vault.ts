@@ -1,7 +1,11 @@
 import { Unavailable } from "../../core/errors.ts";
 import type { Logger } from "../../core/ports/driven/logger.ts";
-import type { SealedSecret, SecretStore } from "../../core/ports/driven/secret-store.ts";
-import type { OpenSecrets, SecretVault } from "../../core/ports/driven/secret-vault.ts";
+import type {
+  SealedSecret,
+  SecretStore,
+  OpenSecrets,
+  SecretVault,
+} from "../../core/ports/driven/secret-store.ts";
 import type { AppCatalog } from "../../core/ports/driven/apps.ts";
 import type { SecretService } from "../../core/ports/driving/services.ts";
 import { readSecretValues } from "../../core/secret-values.ts";

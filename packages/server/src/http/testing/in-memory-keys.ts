@@ -1,6 +1,6 @@
 // Keys and Apps that are what a test says they are.
 
-import type { AppKeys, KeyGrant } from "../../core/ports/driving/app-keys.ts";
+import type { AppKeys, KeyGrant } from "../../core/ports/driving/key-service.ts";
 import type { AppCatalog, AppDefinition } from "../../core/ports/driven/apps.ts";
 
 /** Keys by their text: any text may be one. */

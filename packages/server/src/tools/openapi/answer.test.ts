@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { OutboundError } from "../outbound/outbound-error.ts";
 import { Beginning } from "../scrubbed-beginning.ts";
-import { readAnswer } from "./answer.ts";
+import { readAnswer } from "./openapi-tool.ts";
 
 function answer(
   body: string | Uint8Array<ArrayBuffer> | ReadableStream | null,

@@ -2,9 +2,8 @@
 // one input.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
-import { cutText, listAt, objectAt, textAt } from "./fields.ts";
+import { cutText, listAt, objectAt, textAt, follow } from "./fields.ts";
 import type { InputNames } from "./parameter.ts";
-import { follow } from "./references.ts";
 import type { SchemaReader } from "./schema.ts";
 
 export interface BodyPlan {

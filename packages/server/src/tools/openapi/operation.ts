@@ -3,9 +3,8 @@
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import type { ToolEffect } from "../../core/ports/driven/tool.ts";
 import { type BodyPlan, readBody } from "./body.ts";
-import { cutText, listAt, objectAt, textAt } from "./fields.ts";
+import { cutText, listAt, objectAt, textAt, follow } from "./fields.ts";
 import { InputNames, type ParameterPlace, type ParameterPlan } from "./parameter.ts";
-import { follow } from "./references.ts";
 import { SchemaReader } from "./schema.ts";
 
 export interface OperationPlan {

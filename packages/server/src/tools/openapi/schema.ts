@@ -2,8 +2,7 @@
 // versions of OpenAPI, and keeps only what describes the shape of the input.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/json.ts";
-import { cutText, isSmall, listAt, objectAt, textAt } from "./fields.ts";
-import { follow } from "./references.ts";
+import { cutText, isSmall, listAt, objectAt, textAt, follow } from "./fields.ts";
 
 /**
  * Maximum number and depth of schemas per tool. Beyond them anything is allowed: the service checks its

@@ -1,6 +1,6 @@
 import { ManualClock } from "../../../test/manual-clock.ts";
 import type { ApprovalRule } from "../../core/app-settings.ts";
-import type { SecretVault } from "../../core/ports/driven/secret-vault.ts";
+import type { SecretVault } from "../../core/ports/driven/secret-store.ts";
 import type { Tool, ToolEffect } from "../../core/ports/driven/tool.ts";
 import { AppTools, type AppToolsOptions } from "../toolset.ts";
 import { fixedSource } from "../tool-source.ts";

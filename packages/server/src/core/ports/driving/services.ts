@@ -3,9 +3,9 @@
 import type { Action, IncludeGroup, PersistedMessage, SetModelResult, Thread } from "@colloquy/protocol";
 import type { ActionAnswer } from "../../commands/resolve-action.ts";
 import type { JsonObject } from "../../json.ts";
-import type { AppKeys } from "./app-keys.ts";
 import type { AppCatalog } from "../driven/apps.ts";
 import type { SessionVersion } from "../driven/session-store.ts";
+import type { AppKeys } from "./key-service.ts";
 
 /** A snapshot as it goes over the wire. */
 export interface SnapshotView {

@@ -5,7 +5,7 @@ import type { McpServerSettings } from "../../../core/app-settings.ts";
 import { Hidden } from "../../../core/hidden.ts";
 import type { JsonValue } from "../../../core/json.ts";
 import type { Clock } from "../../../core/ports/driven/clock.ts";
-import type { SecretVault } from "../../../core/ports/driven/secret-vault.ts";
+import type { SecretVault } from "../../../core/ports/driven/secret-store.ts";
 import type { ToolEffect, ToolOutcome, TurnTools } from "../../../core/ports/driven/tool.ts";
 import { AppTools } from "../../toolset.ts";
 import { recordingLogger } from "../../testing/recording-logger.ts";
