@@ -69,6 +69,15 @@ function oneThread(transport: Transport) {
       return transport.body({ method: "PATCH", path: path(id), body: { title }, repeatable: true, signal });
     },
 
+    /** Lists show pinned threads first. */
+    pinThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "PUT", path: `${path(id)}/pin`, repeatable: true, signal });
+    },
+
+    unpinThread(id: string, { signal }: Abortable = {}): Promise<Thread> {
+      return transport.body({ method: "DELETE", path: `${path(id)}/pin`, repeatable: true, signal });
+    },
+
     /** Removes the session with its messages, for good. Not tried again by itself: the id may have a new life by then. */
     async deleteThread(id: string, { signal }: Abortable = {}): Promise<void> {
       await transport.request({ method: "DELETE", path: path(id), signal });

@@ -42,6 +42,8 @@ it("sessions are created, read, listed, renamed and removed", async () => {
   expect(second.threads.map(({ session_id }) => session_id)).toEqual([ids[0]]);
   expect(second.next).toBeNull();
   expect((await client.renameThread(ids[0]!, "Tea")).title).toBe("Tea");
+  expect((await client.pinThread(ids[0]!)).pinned).toBe(true);
+  expect((await client.unpinThread(ids[0]!)).pinned).toBe(false);
   await client.deleteThread(ids[0]!);
   await expect(client.getSession(ids[0]!)).rejects.toMatchObject({ status: 404, code: "session_not_found" });
 });

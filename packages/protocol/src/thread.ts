@@ -7,6 +7,7 @@ export const Thread = z.object({
   session_id: AnySessionId,
   title: z.string(),
   app: z.string(),
+  pinned: z.boolean().meta({ description: "Whether lists show it first" }),
   created_at: Timestamp,
   updated_at: Timestamp,
 });

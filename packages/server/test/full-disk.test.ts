@@ -51,6 +51,7 @@ describe.skipIf(await isWithout("strace"))("a full disk", () => {
   it.each<[name: string, method: string, path: () => string, call: () => Call]>([
     ["create session", "POST", () => "/api/sessions", () => ({ session: newSession() })],
     ["rename thread", "PATCH", () => `/api/sessions/${known}`, () => ({ json: { title: "Other" } })],
+    ["pin thread", "PUT", () => `/api/sessions/${known}/pin`, () => ({})],
     ["delete thread", "DELETE", () => `/api/sessions/${known}`, () => ({})],
     ["send message", "POST", () => "/api/chat?message=again", () => ({ session: known })],
     [

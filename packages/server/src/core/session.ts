@@ -35,6 +35,8 @@ export interface SessionRecord {
   readonly utilityModel: string | null;
   readonly publicKey: string | null;
   readonly userState: JsonObject | null;
+  /** Whether lists show the session before those that are not pinned. */
+  readonly pinned: boolean;
   /** Number of the last event. */
   readonly head: number;
   /** Position of the last message; the first one has position 1. */
@@ -76,6 +78,7 @@ export function newSession(key: number, id: string, birth: SessionBirth, at: num
     utilityModel: null,
     publicKey: null,
     userState: null,
+    pinned: false,
     head: 0,
     messageCount: 0,
     turnCount: 0,

@@ -212,6 +212,24 @@ describe("the list of all threads", () => {
     expect((await all(page.next)).flat()).toEqual(portions.flat().slice(200));
   });
 
+  it("begins with the pinned ones, in pages and from their cursors on", async () => {
+    const ids = await threadsOf(5);
+    for (const one of [ids[0]!, ids[2]!]) await service.threads.pin(one, true);
+    expect(await service.threads.get(ids[0]!)).toMatchObject({ pinned: true });
+    const expected = [2, 0, 4, 3, 1].map((index) => ids[index]);
+    const seen: unknown[] = [];
+    for (let cursor: string | null = null; ; ) {
+      const rest = (await all(cursor)).flat().map(({ session_id }) => session_id);
+      expect(rest).toEqual(expected.slice(seen.length));
+      const page = await service.threads.list({ publicKey: WALLET, opened: [], limit: 1, cursor });
+      seen.push(...page.threads.map(({ session_id }) => session_id));
+      if (page.next === null) break;
+      cursor = page.next;
+    }
+    expect(seen).toEqual(expected);
+    await expect(service.threads.pin(newId(), true)).rejects.toMatchObject({ status: 404 });
+  });
+
   it("loses none that moves to the front while it is read, and shows none of another App", async () => {
     const ids = await threadsOf(150);
     const portions = (await service.threads.listAll({ publicKey: WALLET, opened: [], cursor: null }))[
@@ -234,6 +252,7 @@ describe("what is asked of a session under the App that was looked at", () => {
     ["a look", "sessions.find", () => service.threads.get(id, ["default"])],
     ["its messages", "sessions.messagePage", () => service.threads.messages(id, null, 10, ["default"])],
     ["a name", "sessions.rename", () => service.threads.rename(id, RENAMED, ["default"])],
+    ["a pin", "pin", () => service.threads.pin(id, true, ["default"])],
     ["a deletion", "sessions.remove", () => service.threads.remove(id, ["default"])],
     ["a wallet", "sessions.open", () => service.threads.create(id, "0xa", null, ["default"])],
     ["an interrupt", "turns.interrupt", () => service.conversations.interrupt(id, null, ["default"])],
@@ -253,6 +272,7 @@ describe("what is asked of a session under the App that was looked at", () => {
       expect(await service.threads.get(id, ["defi"])).toMatchObject({
         title: "New Chat",
         app: "defi",
+        pinned: false,
       });
     },
   );

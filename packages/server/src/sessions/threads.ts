@@ -125,6 +125,17 @@ export class Threads implements ThreadService {
     return toThread(registry.apply(committed, askedAt).record);
   }
 
+  async pin(sessionId: string, pinned: boolean, apps?: readonly string[]): Promise<Thread> {
+    const { registry, store } = this.#options;
+    const askedAt = registry.moment();
+    const target = { session: sessionId, birth: null, load: false, apps };
+    const pinning = store.execute({ kind: "pin", target, input: { pinned } });
+    const committed = await registry.invalidateOnUnknownOutcome(sessionId, pinning);
+    if (committed === null) throw unknownSession();
+    if (committed.outcome === "other_app") throw otherApp(registry, sessionId, apps);
+    return toThread(registry.apply(committed, askedAt).record);
+  }
+
   async remove(sessionId: string, apps?: readonly string[]): Promise<string> {
     const { registry, store } = this.#options;
     const removed = await registry.invalidateOnUnknownOutcome(
@@ -179,23 +190,29 @@ function toThread(record: SessionRecord): Thread {
     session_id: record.spelling,
     title: record.title,
     app: appOf(record),
+    pinned: record.pinned,
     created_at: new Date(record.createdAt).toISOString(),
     updated_at: new Date(record.updatedAt).toISOString(),
   };
 }
 
-/** Where a page ended: the last one's time of activity and key, both in base 36. */
+/** Where a page ended: the last one's time of activity and key, both in base 36, and whether it is pinned. */
 function formatCursor(record: SessionRecord): string {
-  return `${record.updatedAt.toString(36)}-${record.key.toString(36)}`;
+  const place = `${record.updatedAt.toString(36)}-${record.key.toString(36)}`;
+  return record.pinned ? `${place}-pinned` : place;
 }
 
-function parseCursor(cursor: string): { readonly updatedAt: number; readonly key: number } {
-  const match = /^([0-9a-z]{1,10})-([0-9a-z]{1,10})$/.exec(cursor);
+function parseCursor(cursor: string): ThreadQuery["after"] {
+  const match = /^([0-9a-z]{1,10})-([0-9a-z]{1,10})(-pinned)?$/.exec(cursor);
   if (match?.[1] === undefined || match[2] === undefined) {
     const detail = "`cursor` must be one that the Link header of an earlier page gave.";
     throw new InvalidRequest("invalid_cursor", detail);
   }
-  return { updatedAt: Number.parseInt(match[1], 36), key: Number.parseInt(match[2], 36) };
+  return {
+    pinned: match[3] !== undefined,
+    updatedAt: Number.parseInt(match[1], 36),
+    key: Number.parseInt(match[2], 36),
+  };
 }
 
 function unknownMessages(): NotFound {

@@ -1,6 +1,7 @@
 // Pages of messages and of threads, and sizes of sessions, as far as they are the same on every adapter.
 
-import type { MessagePageEnd } from "../core/ports/driven/session-store.ts";
+import type { MessagePageEnd, ThreadQuery } from "../core/ports/driven/session-store.ts";
+import type { SessionRecord } from "../core/session.ts";
 
 /** Bytes that a message takes in the store. Measured without reading it where the database can. */
 export const MESSAGE_BYTES =
@@ -18,8 +19,20 @@ export const COUNT_SIZES = `UPDATE sessions SET
     ELSE retention END
   WHERE key`;
 
-/** A place before every session of a list whose newest activity comes first. */
-export const BEFORE_ALL = { updatedAt: Number.MAX_SAFE_INTEGER, key: 0 };
+type ThreadPlace = Pick<SessionRecord, "updatedAt" | "key">;
+
+/** Places before and behind every session, newest activity first. */
+const BEFORE_ALL = { updatedAt: Number.MAX_SAFE_INTEGER, key: 0 };
+const BEHIND_ALL = { updatedAt: -1, key: 0 };
+
+/** Where a list of threads begins in each of its two parts, the pinned sessions and the others. */
+export function partsAfter(after: ThreadQuery["after"]): {
+  readonly pinned: ThreadPlace;
+  readonly others: ThreadPlace;
+} {
+  if (after === null) return { pinned: BEFORE_ALL, others: BEFORE_ALL };
+  return after.pinned ? { pinned: after, others: BEFORE_ALL } : { pinned: BEHIND_ALL, others: after };
+}
 
 /** Where a page of messages ends; `sizes` are of those that follow, in order, one more than `limit` where there is one. */
 export function pageEnd(

@@ -24,6 +24,7 @@ export interface SessionRow {
   readonly utility_model: string | null;
   readonly public_key: string | null;
   readonly user_state: string | null;
+  readonly pinned: number;
   readonly head: number;
   readonly event_floor: number;
   readonly message_count: number;
@@ -122,6 +123,7 @@ export function toSession(row: SessionRow): SessionRecord {
     utilityModel: row.utility_model,
     publicKey: row.public_key,
     userState: row.user_state === null ? null : (JSON.parse(row.user_state) as SessionRecord["userState"]),
+    pinned: row.pinned === 1,
     head: row.head,
     messageCount: row.message_count,
     turnCount: row.turn_count,

@@ -33,6 +33,8 @@ export const OPERATIONS: readonly Operation[] = [
     call: { json: { title: "Renamed" } },
     takesBody: true,
   },
+  { ...byPath, name: "pin thread", method: "PUT", path: (id) => `/api/sessions/${id}/pin` },
+  { ...byPath, name: "unpin thread", method: "DELETE", path: (id) => `/api/sessions/${id}/pin` },
   { ...byPath, name: "list messages", method: "GET", path: (id) => `/api/sessions/${id}/messages` },
   {
     ...byHeader,

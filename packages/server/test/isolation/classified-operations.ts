@@ -52,6 +52,14 @@ export const CLASSIFIED: Readonly<Record<string, ClassifiedOperation>> = {
     path: ({ conversation: { session } }) => `/api/sessions/${session}`,
     removes: true,
   },
+  "PUT /api/sessions/{id}/pin": {
+    class: "session",
+    path: ({ conversation: { session } }) => `/api/sessions/${session}/pin`,
+  },
+  "DELETE /api/sessions/{id}/pin": {
+    class: "session",
+    path: ({ conversation: { session } }) => `/api/sessions/${session}/pin`,
+  },
   "GET /api/sessions/{id}/messages": {
     class: "session",
     path: ({ conversation: { session } }) => `/api/sessions/${session}/messages`,

@@ -12,6 +12,7 @@ import { finishTitle } from "./finish-title.ts";
 import { interrupt } from "./interrupt.ts";
 import { noteUse } from "./note-use.ts";
 import { open } from "./open.ts";
+import { pin } from "./pin.ts";
 import { rename } from "./rename.ts";
 import { resolveAction } from "./resolve-action.ts";
 import { setModel } from "./set-model.ts";
@@ -27,6 +28,7 @@ const DEFINITIONS = {
   chat,
   interrupt,
   rename,
+  pin,
   setModel,
   resolveAction,
   delete: deleteSession,

@@ -51,6 +51,7 @@ export function sessionRoutes(app: HttpApp, parts: RouteParts): void {
   listThreads(app, parts);
   getAndMessages(app, parts);
   renameAndDelete(app, parts);
+  pinAndUnpin(app, parts);
 }
 
 function createSession(app: HttpApp, { services, admission, access }: RouteParts): void {
@@ -88,7 +89,7 @@ function listThreads(app: HttpApp, { services, admission, access }: RouteParts):
         operationId: "listThreads",
         summary: "List the threads of a wallet",
         description:
-          "Newest activity first: those of the default App, and of the Apps that the sent key opens. " +
+          "Pinned threads first, then newest activity first: those of the default App, and of the Apps that the sent key opens. " +
           '`Link` with `rel="next"` names the next page.',
         tags: TAGS,
         headers: z.object({ ...HEADERS.session, ...HEADERS.listKey }),
@@ -214,4 +215,31 @@ function renameAndDelete(app: HttpApp, { services, access }: RouteParts): void {
       return { session_id: spelling, deleted: true as const };
     },
   );
+}
+
+function pinAndUnpin(app: HttpApp, { services, access }: RouteParts): void {
+  const { threads } = services;
+  const route = (method: "put" | "delete", pinned: boolean, operationId: string, summary: string) => {
+    app[method](
+      "/api/sessions/:id/pin",
+      {
+        schema: {
+          operationId,
+          summary,
+          description: "Lists show pinned threads first. The same again changes nothing.",
+          tags: TAGS,
+          params: IdPath,
+          headers: z.object(HEADERS.sessionKey),
+          response: { 200: Thread, ...refusals(401, 404, 413, 429, 503, 507) },
+        },
+        ...access.ofPathAtWork,
+      },
+      (request) => {
+        const { id } = request.params;
+        return access.underItsApp(request, id, (apps) => threads.pin(id, pinned, apps));
+      },
+    );
+  };
+  route("put", true, "pinThread", "Pin a thread");
+  route("delete", false, "unpinThread", "Unpin a thread");
 }

@@ -162,6 +162,12 @@ export class InMemoryConversations implements ConversationService, ThreadService
     return thread;
   }
 
+  async pin(id: string, pinned: boolean, apps?: readonly string[]): Promise<Thread> {
+    const { thread } = await this.#under(apps, id);
+    thread.pinned = pinned;
+    return thread;
+  }
+
   async remove(id: string, apps?: readonly string[]): Promise<string> {
     await this.#under(apps, id);
     this.sessions.delete(id);

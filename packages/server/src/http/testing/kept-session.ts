@@ -18,6 +18,7 @@ export function keptSession(id: string): KeptSession {
     session_id: id,
     title: "New Chat",
     app: "default",
+    pinned: false,
     created_at: EPOCH,
     updated_at: EPOCH,
   };

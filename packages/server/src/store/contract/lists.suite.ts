@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import type { ThreadQuery } from "../../core/ports/driven/session-store.ts";
 import { givenStore, type OpenStore } from "./testing/given-store.ts";
-import { chat, record, target } from "./testing/scenario.ts";
+import { chat, existing, record, target } from "./testing/scenario.ts";
 
 export function describeLists(openStore: OpenStore): void {
   describe("lists of a wallet's sessions", () => {
@@ -70,17 +71,43 @@ export function describeLists(openStore: OpenStore): void {
       const wallet = randomUUID();
       const opened = await openMany(wallet, 7);
       const seen: string[] = [];
-      let after: { updatedAt: number; key: number } | null = null;
+      let after: ThreadQuery["after"] = null;
       for (;;) {
         const page = await given.store.sessions.list({ publicKey: wallet, apps, limit: 2, after });
         seen.push(...ids(page));
         const last = page.at(-1);
         if (last === undefined) break;
-        after = { updatedAt: last.updatedAt, key: last.key };
+        after = last;
         await given.clock.advance(1);
         await chat(given.store, seen[0]!, "what was shown moves to the front");
       }
       expect(seen).toEqual(opened.toReversed());
+    });
+
+    it("have pinned sessions first, in pages and at once, and each part by its activity", async () => {
+      const wallet = randomUUID();
+      const opened = await openMany(wallet, 6);
+      const pin = (id: string, pinned: boolean) =>
+        given.store.execute({ kind: "pin", target: existing(id), input: { pinned } });
+      const before = await record(given.store, opened[1]!);
+      for (const id of [opened[1]!, opened[3]!, opened[4]!]) await pin(id, true);
+      await pin(opened[4]!, false);
+      expect(await record(given.store, opened[1]!)).toEqual({ ...before, pinned: true });
+      const expected = [3, 1, 5, 4, 2, 0].map((index) => opened[index]!);
+      const { sessions } = given.store;
+      for (const limit of [1, 2, 3, 10]) {
+        const seen: string[] = [];
+        for (let after: ThreadQuery["after"] = null; ; ) {
+          const page = await sessions.list({ publicKey: wallet, apps, limit, after });
+          seen.push(...ids(page));
+          const last = page.at(-1);
+          if (last === undefined) break;
+          const keys = await sessions.listKeys({ publicKey: wallet, apps, after: last });
+          expect(ids(await sessions.byKeys(keys, apps))).toEqual(expected.slice(seen.length));
+          after = last;
+        }
+        expect(seen).toEqual(expected);
+      }
     });
 
     it("order sessions of the same moment by their age, through the pages too", async () => {
@@ -98,7 +125,7 @@ export function describeLists(openStore: OpenStore): void {
       const last = first[1]!;
       const second = await given.store.sessions.list({
         ...query,
-        after: { updatedAt: last.updatedAt, key: last.key },
+        after: last,
       });
       expect([...ids(first), ...ids(second)]).toEqual(expected);
     });

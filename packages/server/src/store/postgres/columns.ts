@@ -1,7 +1,7 @@
 // The columns that are read of each table. By name, because a prepared statement with `*` breaks on the day on which a newer node adds one.
 
 export const SESSION =
-  "key, id, spelling, life, app, title, title_source, status, model, model_chosen, model_app, utility_model, public_key, user_state, " +
+  "key, id, spelling, life, app, title, title_source, status, model, model_chosen, model_app, utility_model, public_key, user_state, pinned, " +
   "head, event_floor, message_count, turn_count, message_bytes, event_bytes, epoch, created_at, updated_at, used_at";
 
 export const MESSAGE =

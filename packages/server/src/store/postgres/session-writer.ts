@@ -16,6 +16,7 @@ const CHANGING = {
   utility_model: "text",
   public_key: "text",
   user_state: "text",
+  pinned: "smallint",
   head: "bigint",
   message_count: "bigint",
   turn_count: "bigint",

@@ -4,10 +4,11 @@ import {
   type SessionUse,
   type SessionVersion,
   type StreamedText,
+  type ThreadQuery,
 } from "../../core/ports/driven/session-store.ts";
 import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import type { SessionPort } from "../command-methods.ts";
-import { BEFORE_ALL, MESSAGE_BYTES, pageEnd } from "../pages.ts";
+import { MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { ofSession, type Calls } from "./calls.ts";
 import { expireSessions } from "./expiry.ts";
@@ -64,17 +65,31 @@ function joinPieces(json: string | null): string {
 }
 
 const OF_APPS = `public_key = $1 AND coalesce(app, '${DEFAULT_APP}') = ANY($2::text[])`;
-const NEWEST_FIRST = "ORDER BY updated_at DESC, key DESC LIMIT $3";
-const firstOfWallet = prepare<[string, readonly string[], number], SessionRow>(
-  `SELECT ${SESSION} FROM sessions WHERE ${OF_APPS} ${NEWEST_FIRST}`,
-);
-const furtherOfWallet = prepare<[string, readonly string[], number, number, number], SessionRow>(
-  `SELECT ${SESSION} FROM sessions WHERE ${OF_APPS} AND (updated_at, key) < ($4, $5) ${NEWEST_FIRST}`,
-);
+const NEWEST_FIRST = "ORDER BY updated_at DESC, key DESC";
+/** A list of threads in two parts, each in the order of an index of its own. `limit` of each part and of both. */
+function inParts(columns: string, limit: string): string {
+  return `SELECT * FROM (
+    (SELECT ${columns} FROM sessions WHERE ${OF_APPS} AND pinned = 1 AND (updated_at, key) < ($3, $4) ${NEWEST_FIRST} ${limit})
+    UNION ALL
+    (SELECT ${columns} FROM sessions WHERE ${OF_APPS} AND pinned = 0 AND (updated_at, key) < ($5, $6) ${NEWEST_FIRST} ${limit})
+  ) AS found ORDER BY pinned DESC, updated_at DESC, key DESC ${limit}`;
+}
+type Parts = [
+  publicKey: string,
+  apps: readonly string[],
+  pinnedUpdatedAt: number,
+  pinnedKey: number,
+  othersUpdatedAt: number,
+  othersKey: number,
+];
+const ofWallet = prepare<[...Parts, number], SessionRow>(inParts(SESSION, "LIMIT $7"));
+const keysOfWallet = prepare<Parts, { readonly key: number }>(inParts("key, pinned, updated_at", ""));
 
-const keysOfWallet = prepare<[string, readonly string[], number, number], { readonly key: number }>(
-  `SELECT key FROM sessions WHERE ${OF_APPS} AND (updated_at, key) < ($3, $4) ORDER BY updated_at DESC, key DESC`,
-);
+function partsOf({ publicKey, apps, after }: Omit<ThreadQuery, "limit">): Parts {
+  const { pinned, others } = partsAfter(after);
+  return [publicKey, apps, pinned.updatedAt, pinned.key, others.updatedAt, others.key];
+}
+
 const byKeys = prepare<[readonly number[]], SessionRow>(
   `SELECT ${of("s", SESSION)} FROM unnest($1::bigint[]) WITH ORDINALITY AS wanted (key, place)
    JOIN sessions AS s USING (key) ORDER BY place`,
@@ -82,20 +97,14 @@ const byKeys = prepare<[readonly number[]], SessionRow>(
 
 function listWith(calls: Calls): Pick<SessionStore, "list" | "listKeys" | "byKeys"> {
   return {
-    list: ({ publicKey, apps, limit, after }) =>
-      calls.look(null, async (connection) => {
-        const rows =
-          after === null
-            ? await firstOfWallet.all(connection, publicKey, apps, limit)
-            : await furtherOfWallet.all(connection, publicKey, apps, limit, after.updatedAt, after.key);
-        return rows.map(toSession);
-      }),
-    listKeys: ({ publicKey, apps, after }) =>
-      calls.look(null, async (connection) => {
-        const { updatedAt, key } = after ?? BEFORE_ALL;
-        const rows = await keysOfWallet.all(connection, publicKey, apps, updatedAt, key);
-        return rows.map((row) => row.key);
-      }),
+    list: ({ limit, ...query }) =>
+      calls.look(null, async (connection) =>
+        (await ofWallet.all(connection, ...partsOf(query), limit)).map(toSession),
+      ),
+    listKeys: (query) =>
+      calls.look(null, async (connection) =>
+        (await keysOfWallet.all(connection, ...partsOf(query))).map(({ key }) => key),
+      ),
     byKeys: (keys, apps) =>
       calls.look(null, async (connection) => {
         const sessions = (await byKeys.all(connection, keys)).map(toSession);

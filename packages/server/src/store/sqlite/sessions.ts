@@ -9,7 +9,7 @@ import { countsAs, DEFAULT_APP } from "../../core/session.ts";
 import type { Synchronous } from "./calls.ts";
 import { prepareRemoval } from "./removal.ts";
 import type { SessionPort } from "../command-methods.ts";
-import { BEFORE_ALL, COUNT_SIZES, MESSAGE_BYTES, pageEnd } from "../pages.ts";
+import { COUNT_SIZES, MESSAGE_BYTES, pageEnd, partsAfter } from "../pages.ts";
 import { toMessage, toSession, toSessionUse, type MessageRow, type SessionRow } from "../rows.ts";
 import { prepare } from "./statement.ts";
 import type { Transaction } from "./transaction.ts";
@@ -70,32 +70,37 @@ function prepareVersions(
 function prepareList(
   database: DatabaseSync,
 ): Pick<Synchronous<SessionStore>, "list" | "listKeys" | "byKeys"> {
-  const ofWallet = "FROM sessions INDEXED BY sessions_by_wallet WHERE public_key = ?1";
-  const columns = `SELECT * ${ofWallet}`;
-  const ofApps = `coalesce(app, '${DEFAULT_APP}') IN (SELECT value FROM json_each(?2))`;
-  const order = "ORDER BY updated_at DESC, key DESC LIMIT ?3";
-  const first = prepare<[string, string, number], SessionRow>(database, `${columns} AND ${ofApps} ${order}`);
-  const further = prepare<[string, string, number, number, number], SessionRow>(
-    database,
-    `${columns} AND (updated_at, key) < (?4, ?5) AND ${ofApps} ${order}`,
-  );
-  const keys = prepare<[string, string, number, number], { readonly key: number }>(
-    database,
-    `SELECT key ${ofWallet} AND (updated_at, key) < (?3, ?4) AND ${ofApps} ORDER BY updated_at DESC, key DESC`,
-  );
+  // Each part of a list in the order of an index of its own.
+  const part = (index: string, pinned: 0 | 1) =>
+    `FROM sessions INDEXED BY ${index} WHERE public_key = ?1 AND pinned = ${pinned} AND (updated_at, key) < (?3, ?4)
+       AND coalesce(app, '${DEFAULT_APP}') IN (SELECT value FROM json_each(?2)) ORDER BY updated_at DESC, key DESC`;
+  const parts = { pinned: part("sessions_pinned", 1), others: part("sessions_by_wallet", 0) };
+  type Page = [publicKey: string, apps: string, updatedAt: number, key: number, limit: number];
+  const rows = {
+    pinned: prepare<Page, SessionRow>(database, `SELECT * ${parts.pinned} LIMIT ?5`),
+    others: prepare<Page, SessionRow>(database, `SELECT * ${parts.others} LIMIT ?5`),
+  };
+  type All = [publicKey: string, apps: string, updatedAt: number, key: number];
+  const keys = {
+    pinned: prepare<All, { readonly key: number }>(database, `SELECT key ${parts.pinned}`),
+    others: prepare<All, { readonly key: number }>(database, `SELECT key ${parts.others}`),
+  };
   const byKey = prepare<[number], SessionRow>(database, "SELECT * FROM sessions WHERE key = ?");
   return {
     list: (_at, { publicKey, apps, limit, after }) => {
       const among = JSON.stringify(apps);
-      const rows =
-        after === null
-          ? first.all(publicKey, among, limit)
-          : further.all(publicKey, among, limit, after.updatedAt, after.key);
-      return rows.map(toSession);
+      const from = partsAfter(after);
+      const pinned = rows.pinned.all(publicKey, among, from.pinned.updatedAt, from.pinned.key, limit);
+      const left = limit - pinned.length;
+      const others = rows.others.all(publicKey, among, from.others.updatedAt, from.others.key, left);
+      return [...pinned, ...others].map(toSession);
     },
     listKeys: (_at, { publicKey, apps, after }) => {
-      const { updatedAt, key } = after ?? BEFORE_ALL;
-      return keys.all(publicKey, JSON.stringify(apps), updatedAt, key).map((row) => row.key);
+      const among = JSON.stringify(apps);
+      const from = partsAfter(after);
+      const pinned = keys.pinned.all(publicKey, among, from.pinned.updatedAt, from.pinned.key);
+      const others = keys.others.all(publicKey, among, from.others.updatedAt, from.others.key);
+      return [...pinned, ...others].map(({ key }) => key);
     },
     byKeys: (_at, wanted, apps) =>
       wanted

@@ -49,7 +49,7 @@ export interface ThreadQuery {
   readonly apps: readonly string[];
   readonly limit: number;
   /** Where the page before ended. */
-  readonly after: { readonly updatedAt: number; readonly key: number } | null;
+  readonly after: Pick<SessionRecord, "pinned" | "updatedAt" | "key"> | null;
 }
 
 /** What tells a process whether the session that it has in memory is the one in the store. */
@@ -104,7 +104,7 @@ export interface SessionStore {
   versions(ids: readonly string[]): Promise<readonly SessionVersion[]>;
   /** Its numbers and its text belong together; `null` when there is no such session. */
   streamedText(id: string): Promise<StreamedText | null>;
-  /** Newest activity first. */
+  /** Pinned sessions first, then newest activity first. */
   list(query: ThreadQuery): Promise<readonly SessionRecord[]>;
   /** Keys of all sessions that `list` would answer without a limit, in its order, at one moment. */
   listKeys(query: Omit<ThreadQuery, "limit">): Promise<readonly number[]>;

@@ -151,6 +151,7 @@ export interface ThreadService {
     readonly cursor: string | null;
   }): Promise<AsyncIterable<readonly Thread[]>>;
   rename(sessionId: string, title: string, apps?: readonly string[]): Promise<Thread>;
+  pin(sessionId: string, pinned: boolean, apps?: readonly string[]): Promise<Thread>;
   /** Answers the session's id as it was spelled. */
   remove(sessionId: string, apps?: readonly string[]): Promise<string>;
   /** A page ends after `limit` records, or with the one that brings it to 1 MiB. */

@@ -10,6 +10,9 @@ ALTER TABLE sessions ADD COLUMN model_app TEXT;
 -- A session's id as the client who created the session spelled it: answers and events carry this spelling. NULL for lower case, and where a
 -- node of the previous version created the session; ids are compared and looked up in lower case.
 ALTER TABLE sessions ADD COLUMN spelling TEXT;
+-- Pinned sessions come first in lists. A node of the previous version leaves the column as it is, and lists all sessions by their activity.
+ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
 
 -- Sessions that the cleanup has to count; soon empty.
 CREATE INDEX sessions_without_sizes ON sessions (key) WHERE message_bytes IS NULL;
+CREATE INDEX sessions_pinned ON sessions (public_key, updated_at DESC, key DESC) WHERE pinned = 1;
