@@ -5,7 +5,7 @@ const hash = (digits: number) => ({ transaction_hash: `0x${"aF".repeat(digits / 
 const signature = (bytes: number) => ({ signature: `0x${"aF".repeat(bytes)}` });
 const answer = (length: number) => ({ answer: "a".repeat(length) });
 
-describe("what comes with an approval", () => {
+describe("isActionResult", () => {
   it.each([
     ["approval", null],
     ["wallet_transaction", hash(64)],
@@ -14,7 +14,7 @@ describe("what comes with an approval", () => {
     ["wallet_signature", signature(8_192)],
     ["question", answer(1)],
     ["question", answer(4_096)],
-  ] as const)("can be, of %s: %o", (kind, result) => {
+  ] as const)("accepts, for %s: %o", (kind, result) => {
     expect(isActionResult(kind, result)).toBe(true);
   });
 
@@ -43,7 +43,7 @@ describe("what comes with an approval", () => {
     ["question", { ...answer(1), more: null }],
     ["question", ["a"]],
     ["question", "a"],
-  ] as const)("cannot be, of %s: %o", (kind, result) => {
+  ] as const)("rejects, for %s: %o", (kind, result) => {
     expect(isActionResult(kind, result)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
-// What comes with the approval of an action, by its kind. Said without a schema: each thread of a store asks this inside its transactions,
-// and would otherwise load the library of schemas for nothing else.
+// Results that accompany an approval, by kind of action. Checked without zod: every store thread runs these
+// checks inside its transactions and would otherwise load zod only for them.
 
-/** What a person gives beside an approval, by the kind of the action. */
+/** What a person supplies with an approval, by kind of action. */
 export interface ActionResult {
   readonly approval: null;
   readonly wallet_transaction: { readonly transaction_hash: string };
@@ -11,9 +11,12 @@ export interface ActionResult {
 
 const TRANSACTION_HASH = /^0x[0-9a-fA-F]{64}$/;
 const SIGNATURE = /^0x(?:[0-9a-fA-F]{2})+$/;
-/** Of a signature, in characters, with its `0x`: what contracts sign for their owners is longer than a key's. */
+/**
+ * Maximum length of a signature in characters, including `0x`. Contract wallets produce longer signatures
+ * than keys do.
+ */
 const SIGNATURE_AT_MOST = 16_386;
-/** Of an answer, in UTF-16 code units. */
+/** Maximum length of an answer, in UTF-16 code units. */
 const ANSWER_AT_MOST = 4_096;
 
 const CHECKS: { readonly [Kind in keyof ActionResult]: (result: unknown) => boolean } = {
@@ -26,7 +29,7 @@ const CHECKS: { readonly [Kind in keyof ActionResult]: (result: unknown) => bool
     holdsOnly(result, "answer", (text) => text.length > 0 && text.length <= ANSWER_AT_MOST),
 };
 
-/** Whether an action of this kind can be approved with this. */
+/** Returns true if `result` can accompany the approval of an action of this kind. */
 export function isActionResult<Kind extends keyof ActionResult>(
   kind: Kind,
   result: unknown,
@@ -34,7 +37,7 @@ export function isActionResult<Kind extends keyof ActionResult>(
   return CHECKS[kind](result);
 }
 
-/** An object of this one property, which is text that is right. */
+/** Returns true if `value` is an object with exactly this property, holding a valid string. */
 function holdsOnly(value: unknown, name: string, isRight: (text: string) => boolean): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const entries = Object.entries(value);

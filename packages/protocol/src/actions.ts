@@ -1,4 +1,5 @@
-// Actions that wait for a person: what a turn asks, and what it is answered. Additive to the interface specification.
+// Actions: requests of a turn that a person must decide, and their results. An addition to the interface
+// specification.
 
 import { z } from "zod";
 import { Json } from "./json.ts";
@@ -9,14 +10,14 @@ const asked = {
   tool: z.string().meta({ description: "Name of the tool that was called" }),
   call_id: z.string().meta({ description: "Id of the call, as in `tool_calls`" }),
   created_at: Timestamp,
-  expires_at: Timestamp.meta({ description: "From then on it counts as denied" }),
+  expires_at: Timestamp.meta({ description: "Time at which it counts as denied" }),
 };
 
 const settled = {
   status: z.enum(["pending", "approved", "denied", "expired", "cancelled"]).meta({
     description: "`cancelled`: the turn ended before anybody decided",
   }),
-  result: Json.meta({ description: "What the person gave beside the decision, `null` for nothing" }),
+  result: Json.meta({ description: "What the person supplied with the decision; `null` if nothing" }),
   resolved_at: Timestamp.nullable(),
 };
 
@@ -26,18 +27,18 @@ const Approval = z.object({
   request: z.object({ tool: z.string(), input: Json }),
 });
 const DescribedCall = z.object({
-  function: z.string().meta({ description: "As in Solidity: `transfer(address to, uint256 amount)`" }),
+  function: z.string().meta({ description: "Solidity signature: `transfer(address to, uint256 amount)`" }),
   arguments: z.array(
     z.object({
-      name: z.string().meta({ description: "Of a struct's field: its path" }),
+      name: z.string().meta({ description: "Name; the path for a field of a struct" }),
       type: z.string(),
       value: z.string().meta({ description: "Decimal, hexadecimal, `true` or `false`" }),
-      token: z.string().exactOptional().meta({ description: "Of an amount: the contract of its token" }),
+      token: z.string().exactOptional().meta({ description: "For amounts: the contract of the token" }),
       decimals: z
         .number()
         .nullable()
         .exactOptional()
-        .meta({ description: "Of an amount: what its token claims, `null` where it tells none" }),
+        .meta({ description: "For amounts: what the token claims; `null` if it claims nothing" }),
     }),
   ),
 });
@@ -52,9 +53,9 @@ const WalletTransaction = z.object({
     currency: z
       .object({ symbol: z.string(), decimals: z.number() })
       .exactOptional()
-      .meta({ description: "The chain's own; absent in actions of older versions" }),
+      .meta({ description: "The chain's own currency; absent in actions of older versions" }),
     call: DescribedCall.nullable().exactOptional().meta({
-      description: "What `data` does, read as a call of a token or of Permit2; `null` for an unknown call",
+      description: "What `data` does, decoded as a call of a token or of Permit2; `null` for an unknown call",
     }),
   }),
 });
@@ -70,11 +71,11 @@ const Question = z.object({
   kind: z.literal("question"),
   request: z.object({
     question: z.string(),
-    choices: z.array(z.string()).meta({ description: "Suggestions; another answer is fine" }),
+    choices: z.array(z.string()).meta({ description: "Suggestions; any other answer is accepted" }),
   }),
 });
 
-/** An action as the snapshot shows it, and as the payload of an `action_requested` event. */
+/** An action as the snapshot shows it, and the payload of an `action_requested` event. */
 export const PendingAction = z.discriminatedUnion("kind", [
   Approval,
   WalletTransaction,
@@ -83,7 +84,7 @@ export const PendingAction = z.discriminatedUnion("kind", [
 ]);
 export type PendingAction = z.infer<typeof PendingAction>;
 
-/** An action with what became of it. */
+/** An action with its outcome. */
 export const Action = z.discriminatedUnion("kind", [
   Approval.extend(settled),
   WalletTransaction.extend(settled),

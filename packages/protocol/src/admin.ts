@@ -1,4 +1,5 @@
-// What an operator is shown under `/api/admin`: the service, its sessions and turns, Apps and keys. Reports are in admin-reports.ts.
+// What operators read under `/api/admin`: the service, its sessions and turns, Apps and keys. For reports see
+// admin-reports.ts.
 
 import { z } from "zod";
 import { AnySessionId } from "./session-id.ts";
@@ -7,7 +8,7 @@ import { Timestamp } from "./timestamp.ts";
 const Milliseconds = z.number().meta({ description: "Milliseconds" });
 
 const Tokens = {
-  input_tokens: z.int().meta({ description: "As the providers count them; 0 where they say nothing" }),
+  input_tokens: z.int().meta({ description: "As counted by the provider; 0 if it reports nothing" }),
   output_tokens: z.int(),
 };
 
@@ -15,43 +16,43 @@ export const AdminTurnState = z
   .enum(["queued", "running", "waiting", "complete", "interrupted", "failed"])
   .meta({
     description:
-      "`queued` for its place or behind another turn, `running`, `waiting` for a person; the others are how it ended",
+      "`queued` for a slot or behind another turn, `running`, `waiting` for a person; the others say how it ended",
   });
 export type AdminTurnState = z.infer<typeof AdminTurnState>;
 
 export const AdminTurn = z.object({
-  number: z.int().meta({ description: "The first turn of a session has 1" }),
+  number: z.int().meta({ description: "The first turn of a session is 1" }),
   state: AdminTurnState,
   stuck: z
     .string()
     .nullable()
-    .meta({ description: "What is wrong with it when it stands still although it should not; else `null`" }),
+    .meta({ description: "Why the turn makes no progress although it should; else `null`" }),
   model: z.string().nullable().meta({
     description:
-      "The model it ran with last; `null` before it started, and for turns of versions that did not keep it",
+      "The model of its last run; `null` before it started, and for turns of versions that did not record it",
   }),
-  attempts: z.int().meta({ description: "How often it was started since it last waited for a person" }),
-  steps: z.int().meta({ description: "Model steps that are finished" }),
+  attempts: z.int().meta({ description: "Number of starts since it last waited for a person" }),
+  steps: z.int().meta({ description: "Completed model steps" }),
   accepted_at: Timestamp.meta({ description: "When its message was stored" }),
   started_at: Timestamp.nullable().meta({
-    description: "When it first had a place; `null` before, and for turns of versions that did not keep it",
+    description: "When it first got a slot; `null` before, and for turns of versions that did not record it",
   }),
   ended_at: Timestamp.nullable(),
   ran_ms: Milliseconds.meta({
-    description: "Milliseconds that it has run, over all its attempts, without waiting",
+    description: "Milliseconds of running over all attempts, excluding waiting",
   }),
   owner: z.string().nullable().meta({
-    description: "Node that has its lease, as `node` in the overview of that node; `null` for nobody",
+    description: "Node that holds its lease, as `node` in the overview of that node; `null` if none does",
   }),
   lease_expires_at: Timestamp.nullable(),
-  error: z.string().nullable().meta({ description: "Code of its failure, such as `model_timeout`" }),
+  error: z.string().nullable().meta({ description: "Code of the failure, such as `model_timeout`" }),
   ...Tokens,
 });
 export type AdminTurn = z.infer<typeof AdminTurn>;
 
 export const AdminSessionStatus = z.enum(["processing", "waiting", "stuck", "failed", "idle"]).meta({
   description:
-    "`processing`: a turn runs or is queued. `waiting`: its turn waits for a person. `stuck`: its turn stands still although it " +
+    "`processing`: a turn runs or is queued. `waiting`: its turn waits for a person. `stuck`: its turn makes no progress although it" +
     "should not (`turn.stuck` says why). `failed`: its last turn failed. `idle`: none of these",
 });
 export type AdminSessionStatus = z.infer<typeof AdminSessionStatus>;
@@ -61,15 +62,15 @@ export const AdminSession = z.object({
   title: z.string(),
   app: z.string(),
   model: z.string().meta({ description: "The model in force" }),
-  public_key: z.string().nullable().meta({ description: "Wallet that it is bound to" }),
+  public_key: z.string().nullable().meta({ description: "Bound wallet address" }),
   status: AdminSessionStatus,
   created_at: Timestamp,
-  updated_at: Timestamp.meta({ description: "When something last happened in it" }),
-  used_at: Timestamp.meta({ description: "When somebody last used it, as it was noted: at least hourly" }),
+  updated_at: Timestamp.meta({ description: "Last change of the session" }),
+  used_at: Timestamp.meta({ description: "Last use of the session, recorded at least hourly" }),
   message_count: z.int(),
   turn_count: z.int(),
   turn: AdminTurn.nullable().meta({
-    description: "The first turn that has not ended, else the last one; `null` when there was none",
+    description: "The first turn that has not ended, else the last one; `null` if there are none",
   }),
 });
 export type AdminSession = z.infer<typeof AdminSession>;
@@ -77,11 +78,14 @@ export type AdminSession = z.infer<typeof AdminSession>;
 export const AdminSessionPage = z.object({
   sessions: z
     .array(AdminSession)
-    .meta({ description: "Newest use first; fewer than `limit`, even none, while there may be more" }),
-  next_cursor: z.string().nullable().meta({ description: "Where the next page begins; `null` at the end" }),
+    .meta({
+      description:
+        "Most recently used first; may hold fewer than `limit` items, or none, while there are more",
+    }),
+  next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one" }),
   is_complete: z.boolean().meta({
     description:
-      "false when more sessions have an open turn than one request looks at, so that some may not be listed",
+      "false if more sessions have an open turn than one request examines, so that some may be missing",
   }),
 });
 export type AdminSessionPage = z.infer<typeof AdminSessionPage>;
@@ -90,20 +94,23 @@ export const AdminSessionDetail = z.object({
   session: AdminSession,
   turns: z.array(AdminTurn).meta({ description: "Newest first" }),
   next_before: z.int().nullable().meta({
-    description: "Send it as `before` for the turns before these; `null` when there are none",
+    description: "Send it as `before` to get earlier turns; `null` if there are none",
   }),
 });
 export type AdminSessionDetail = z.infer<typeof AdminSessionDetail>;
 
 export const AdminToolSource = z.object({
-  name: z.string().meta({ description: "Such as `built-in tools` or `mcp weather`" }),
+  name: z.string().meta({ description: "For example `built-in tools` or `mcp weather`" }),
   state: z.enum(["unused", "working", "failing"]).meta({
     description:
-      "What came of the last turn that asked for its tools, in the process that answers; `unused`: none has asked yet",
+      "Outcome of the last load of its tools in the process that answers; `unused`: not loaded yet",
   }),
-  tools: z.int().nullable().meta({ description: "Tools that it gave then; `null` when none has asked yet" }),
+  tools: z
+    .int()
+    .nullable()
+    .meta({ description: "Number of tools at the last load; `null` if not loaded yet" }),
   problem: z.string().nullable(),
-  seen_at: Timestamp.nullable().meta({ description: "When that was" }),
+  seen_at: Timestamp.nullable().meta({ description: "Time of the last load" }),
 });
 export type AdminToolSource = z.infer<typeof AdminToolSource>;
 
@@ -111,23 +118,22 @@ export const AdminApp = z.object({
   name: z.string(),
   description: z.string().nullable(),
   is_configured: z.boolean().meta({
-    description:
-      "false for an App that has left the configuration while sessions or keys of it are still there",
+    description: "false for an App that was removed from the configuration but still has sessions or keys",
   }),
-  models: z.array(z.string()).meta({ description: "The first is its default" }),
+  models: z.array(z.string()).meta({ description: "The first is the App's default" }),
   utility_model: z.string().nullable(),
   require_key: z.enum(["never", "chat", "all"]),
   tool_sources: z.array(AdminToolSource),
-  good_keys: z.int().meta({ description: "Keys that open it now" }),
-  sessions: z.int().meta({ description: "Stored sessions; counting stops at `counted_to`" }),
+  good_keys: z.int().meta({ description: "Number of keys that open it now" }),
+  sessions: z.int().meta({ description: "Number of stored sessions; counting stops at `counted_to`" }),
   counted_to: z.int(),
 });
 export type AdminApp = z.infer<typeof AdminApp>;
 
 export const AdminKey = z.object({
-  id: z.string().meta({ description: "The part of the key that may be shown" }),
+  id: z.string().meta({ description: "The part of the key that may be displayed" }),
   name: z.string().nullable(),
-  apps: z.array(z.string()).meta({ description: "Apps that it opens" }),
+  apps: z.array(z.string()).meta({ description: "Apps that the key opens" }),
   status: z.enum(["good", "revoked", "expired"]),
   created_at: Timestamp,
   expires_at: Timestamp.nullable(),
@@ -136,22 +142,22 @@ export const AdminKey = z.object({
 export type AdminKey = z.infer<typeof AdminKey>;
 
 export const IssuedAdminKey = AdminKey.extend({
-  key: z.string().meta({ description: "The whole key: shown this once, kept nowhere" }),
+  key: z.string().meta({ description: "The full key: shown only in this answer, never stored" }),
 });
 export type IssuedAdminKey = z.infer<typeof IssuedAdminKey>;
 
 const Health = {
   is_healthy: z.boolean(),
-  problems: z.array(z.string()).meta({ description: "Sentences about what is wrong and what to look at" }),
+  problems: z.array(z.string()).meta({ description: "Sentences that name a problem and what to check" }),
 };
 
 export const AdminOverview = z.object({
   version: z.string(),
-  time: Timestamp.meta({ description: "Now, on the clock of the process that answers" }),
-  started_at: Timestamp.meta({ description: "When the process that answers was started" }),
-  node: z.string().meta({ description: "Id of the process that answers; another one after each start" }),
+  time: Timestamp.meta({ description: "Current time on the clock of the process that answers" }),
+  started_at: Timestamp.meta({ description: "Start time of the process that answers" }),
+  node: z.string().meta({ description: "Id of the process that answers; it changes with each start" }),
   is_ready: z.boolean(),
-  problems: z.array(z.string()).meta({ description: "Why it is not ready" }),
+  problems: z.array(z.string()).meta({ description: "Why the process is not ready" }),
   here: z
     .object({
       sessions_in_memory: z.int(),
@@ -164,39 +170,39 @@ export const AdminOverview = z.object({
     .object({
       running_turns: z.int(),
       queued_turns: z.int().meta({
-        description: "Wait for a place, or behind a turn of their session that does not wait for a person",
+        description: "Waiting for a slot, or behind a turn of their session that does not wait for a person",
       }),
-      waiting_turns: z.int().meta({ description: "Have asked a person something that is not decided" }),
+      waiting_turns: z.int().meta({ description: "Waiting for the decision of a person" }),
       pending_actions: z.int(),
       counted_to: z
         .int()
-        .meta({ description: "Counting stops here: a count that is as high means as many or more" }),
+        .meta({ description: "Counting stops here: an equal count means this many or more" }),
       working_nodes: z.array(z.object({ node: z.string(), running_turns: z.int() })).meta({
-        description: "Processes that have a turn under a lease; one that has none is not known here",
+        description: "Processes that hold a lease of a turn; a process without a running turn is not listed",
       }),
     })
     .nullable()
     .meta({
-      description: "In all processes on this store, as the store has it; `null` when it cannot be read",
+      description: "Of all processes on this store, as read from the store; `null` if it cannot be read",
     }),
   store: z.object({
     kind: z.enum(["sqlite", "postgresql"]),
     ...Health,
     read_ms: Milliseconds.nullable().meta({
-      description: "What one small read has taken; `null`: it failed",
+      description: "Duration of one small read; `null` if it failed",
     }),
     commit_ms: Milliseconds.nullable().meta({
-      description: "What one small commit has taken, to the disk; `null`: it failed",
+      description: "Duration of one small durable commit; `null` if it failed",
     }),
     clock_ahead_ms: Milliseconds.nullable().meta({
-      description: "The store's clock less that of this process",
+      description: "The store's clock minus this process's clock",
     }),
   }),
   bus: z.object({
     kind: z.enum(["in-process", "postgresql", "nats"]),
     ...Health,
     round_trip_ms: Milliseconds.nullable().meta({
-      description: "To the server of the bus and back; `null` without a server, and when it did not answer",
+      description: "Round trip to the bus server; `null` without a server, or if it did not answer",
     }),
   }),
 });

@@ -2,8 +2,8 @@ import { z } from "zod";
 
 export const SetModelResult = z.object({
   success: z.boolean(),
-  rig: z.string().meta({ description: "The model now in force" }),
-  baml: z.string().meta({ description: "The utility model (titles, summaries) now in force" }),
+  rig: z.string().meta({ description: "The model in force" }),
+  baml: z.string().meta({ description: "The utility model (titles, summaries) in force" }),
   created: z.boolean().meta({ description: "true when this call created the session" }),
 });
 export type SetModelResult = z.infer<typeof SetModelResult>;

@@ -3,9 +3,9 @@ import { z } from "zod";
 type JsonSchema = ReturnType<typeof z.json>;
 
 /**
- * Any JSON value. All that is validated here was read from JSON, so nothing else can be there; `z.json()` would look again, and as it refers
- * to itself, generators of OpenAPI documents leave references that lead nowhere.
+ * Any JSON value. Everything validated here was parsed from JSON, so no check is needed. `z.json()` would
+ * check again, and because it refers to itself, OpenAPI generators leave dangling references.
  */
 export const Json = z
   .unknown()
-  .refine((value) => value !== undefined, "must be there") as unknown as JsonSchema;
+  .refine((value) => value !== undefined, "is required") as unknown as JsonSchema;

@@ -1,29 +1,29 @@
 import { z } from "zod";
 
-/** What each code of a `system_notice` means: the reference and the documentation list them. */
+/** What each code of a `system_notice` means; listed in the reference and the documentation. */
 export const NOTICE_MEANINGS = {
-  resync: "what came after `Last-Event-ID` is not kept any more; fetch the snapshot",
+  resync: "events after `Last-Event-ID` are no longer stored; fetch the snapshot",
   session_deleted: "the session was deleted; the stream ends",
   app_key_invalid:
-    "the key of the stream does not open the session's App, or does not any more; the stream ends",
-  action_requested: "the assistant asks something; `pending_actions` of the snapshot says what",
-  wallet_differs: "a message came with another wallet than the bound one",
-  model_gone: "the chosen model has left the configuration; the default is used",
+    "the key of the stream does not open the session's App, or no longer does; the stream ends",
+  action_requested: "the assistant needs a decision; see `pending_actions` of the snapshot",
+  wallet_differs: "a message named another wallet than the bound one",
+  model_gone: "the selected model was removed from the configuration; the default is used",
   secret_missing: "a tool needed a secret of the user that is not set; the message names the slot",
   answer_cut: "the model reached its token limit; the answer ends there and is `complete`",
-  answer_empty: "the model answered without any text; the message is empty and `complete`",
-  turn_crashed: "the assistant was stopped three times in the middle of this answer",
+  answer_empty: "the model answered without text; the message is empty and `complete`",
+  turn_crashed: "the assistant stopped three times during this answer",
   turn_timeout: "the answer took longer than `limits.turnMs`",
-  turn_stalled: "nothing came for `limits.idleMs`",
+  turn_stalled: "the model sent nothing for `limits.idleMs`",
   turn_step_limit: "the answer needed more than `limits.maxSteps` steps",
-  app_gone: "the App was taken out of the configuration while the message waited",
-  model_auth: "the provider does not accept the key",
-  model_rate_limited: "the provider's limit or quota is used up",
+  app_gone: "the App was removed from the configuration while the message waited",
+  model_auth: "the provider rejects the key",
+  model_rate_limited: "the provider's rate limit or quota is exhausted",
   model_timeout: "the provider did not answer in time",
-  model_unavailable: "the provider cannot be reached, or fails",
+  model_unavailable: "the provider is unreachable or fails",
   model_refused: "the model or its provider declined",
-  model_not_found: "the provider has no such model",
-  model_context_overflow: "the conversation does not fit the model",
+  model_not_found: "the provider does not have the model",
+  model_context_overflow: "the conversation exceeds the model's context window",
   model_error: "anything else",
 } as const;
 
@@ -31,4 +31,4 @@ export type NoticeCode = keyof typeof NOTICE_MEANINGS;
 
 const CODES = Object.keys(NOTICE_MEANINGS) as NoticeCode[];
 
-export const NoticeCode = z.enum(CODES).meta({ description: "What a notice is about, for programs" });
+export const NoticeCode = z.enum(CODES).meta({ description: "Machine-readable subject of the notice" });

@@ -6,7 +6,7 @@ export const Problem = z.object({
   title: z.string(),
   status: z.int(),
   detail: z.string().meta({ description: "What went wrong and what to do about it" }),
-  code: z.string().meta({ description: "Stable snake_case word for programs" }),
+  code: z.string().meta({ description: "Stable, machine-readable snake_case code" }),
   request_id: z.string(),
 });
 export type Problem = z.infer<typeof Problem>;

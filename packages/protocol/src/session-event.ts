@@ -1,5 +1,5 @@
-// The events of a session: one definition each. The log keeps them in this shape, the wire shows them through
-// `visibility`, and the fold of all of them over a snapshot is the next snapshot (contract section 5).
+// The events of a session, one definition each. The event log stores this shape, `visibility` says who sees
+// it on the wire, and folding all events over a snapshot gives the next snapshot (contract section 5).
 
 import { z } from "zod";
 import { Json } from "./json.ts";
@@ -37,7 +37,7 @@ const messageFields = {
   message: Message,
   index: z.int().min(0).optional().meta({
     description:
-      "Messages of the session that stand before it: a reader that does not know the message puts it there. Absent in events of an older service",
+      "Number of messages before it in the session; a client that lacks the message inserts it there. Absent in events of an older service",
   }),
 };
 
@@ -53,7 +53,7 @@ export const StateChanged = z.object({
 });
 export const SystemEventAdded = z.object({ type: z.literal("system_event"), item: SystemEvent });
 
-/** Every event that is numbered and logged. */
+/** Every event that has a number and is logged. */
 export const SessionEvent = z.discriminatedUnion("type", [
   TitleChanged,
   ToolUpdate,
@@ -67,13 +67,11 @@ export const SessionEvent = z.discriminatedUnion("type", [
 ]);
 export type SessionEvent = z.infer<typeof SessionEvent>;
 
-/** Text that an agent message has grown by: live only, without a number, never logged. */
+/** Text appended to an agent message: streamed only, unnumbered, never logged. */
 export const MessageDelta = z.object({
   type: z.literal("message_delta"),
   message_id: z.uuid(),
-  offset: z
-    .number()
-    .meta({ description: "Characters (UTF-16 units) of the message that stand before `text`" }),
+  offset: z.number().meta({ description: "Length of the message before `text`, in UTF-16 code units" }),
   text: z.string(),
 });
 export type MessageDelta = z.infer<typeof MessageDelta>;
@@ -81,7 +79,7 @@ export type MessageDelta = z.infer<typeof MessageDelta>;
 export const IncludeGroup = z.enum(["tools", "messages", "state"]);
 export type IncludeGroup = z.infer<typeof IncludeGroup>;
 
-/** What goes over `GET /api/updates`: an event as the reader's `include` shows it, with its session. */
+/** What `GET /api/updates` sends: an event as the subscriber's `include` shows it, with its session. */
 export type UpdateEvent = { session_id: string } & (
   | SessionEvent
   | MessageDelta

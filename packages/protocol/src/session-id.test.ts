@@ -25,14 +25,14 @@ const BAD = [
   "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
 ];
 
-describe("a session id", () => {
-  it.each(GOOD)("is any 8-4-4-4-12 hexadecimal text, whatever its version: %s", (text) => {
+describe("parseSessionId", () => {
+  it.each(GOOD)("accepts any 8-4-4-4-12 hexadecimal text of any UUID version: %s", (text) => {
     expect(parseSessionId(text)).toBe(text.toLowerCase());
     expect(SessionId.parse(text)).toBe(text.toLowerCase());
     expect(AnySessionId.parse(text)).toBe(text);
   });
 
-  it.each(BAD)("is nothing else, and not the nil or the max UUID: %j", (text) => {
+  it.each(BAD)("rejects other text, the nil UUID and the max UUID: %j", (text) => {
     expect(parseSessionId(text)).toBeNull();
     expect(SessionId.safeParse(text).success).toBe(false);
   });

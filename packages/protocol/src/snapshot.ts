@@ -1,4 +1,4 @@
-// The session snapshot and what it is made of (interface specification, "Resources and their fields").
+// The session snapshot and its parts (interface specification, "Resources and their fields").
 
 import { z } from "zod";
 import { PendingAction } from "./actions.ts";
@@ -18,11 +18,10 @@ export type ToolCallStatus = z.infer<typeof ToolCallStatus>;
 export const ToolCall = z.object({
   id: z.string(),
   name: z.string(),
-  arguments: Json.meta({ description: "What the model sent as input" }),
+  arguments: Json.meta({ description: "Input from the model" }),
   status: ToolCallStatus,
   text_offset: z.int().min(0).optional().meta({
-    description:
-      "Characters (UTF-16 units) of the message's text that were said before the call; absent where nobody noted it",
+    description: "Length of the message's text before the call, in UTF-16 code units; absent if not recorded",
   }),
 });
 export type ToolCall = z.infer<typeof ToolCall>;
@@ -38,7 +37,7 @@ export type ToolResult = z.infer<typeof ToolResult>;
 
 export const TurnNumber = z.int().min(1).meta({
   description:
-    "Number of the turn: an answer has that of the message that it answers. Absent in events of an older service",
+    "Number of the turn; an answer has the number of the message it answers. Absent in events of an older service",
 });
 
 export const Message = z.object({
@@ -63,7 +62,7 @@ export type SystemEvent = z.infer<typeof SystemEvent>;
 
 export type UserState = Record<string, z.infer<typeof Json>>;
 
-/** The fields that the specification names have its types; every other key may hold any JSON. */
+/** Specified fields have their specified types; every other key may hold any JSON. */
 export const UserState: z.ZodType<UserState, UserState> = z
   .object({
     connection: z
@@ -89,7 +88,7 @@ export const Snapshot = z.object({
   system_events: z.array(SystemEvent),
   pending_actions: z
     .array(PendingAction)
-    .meta({ description: "What waits for a person to decide, oldest first" }),
+    .meta({ description: "Actions that wait for a person's decision, oldest first" }),
   title: z.string(),
   is_processing: z.boolean(),
   user_state: UserState.nullable(),

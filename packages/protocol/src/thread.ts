@@ -13,7 +13,7 @@ export const Thread = z.object({
 });
 export type Thread = z.infer<typeof Thread>;
 
-/** A message as it is kept (interface specification, "Persisted message record"). */
+/** A stored message (interface specification, "Persisted message record"). */
 export const PersistedMessage = z.object({
   id: z.uuid(),
   session_id: AnySessionId,
