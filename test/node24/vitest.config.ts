@@ -55,7 +55,7 @@ const DECIDED_BY_NODE = [
   "packages/client/src",
   `${CLIENT}/package.test.ts`,
   `${CLIENT}/live-session.test.ts`,
-  `${CLIENT}/following.test.ts`,
+  `${CLIENT}/session-follower.test.ts`,
   `${CLIENT}/requests.test.ts`,
 ];
 

@@ -1,5 +1,5 @@
-// Makes the package that is published: a module for each entry and one that they share, declarations that stand alone, and nothing to install
-// beside it.
+// Builds the published package: one module per entry plus a shared one, self-contained declarations, no
+// dependencies.
 
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,10 @@ import { wireDeclarations } from "./wire-declarations.ts";
 
 const PACKAGE = join(import.meta.dirname, "..");
 
-/** Writes the package into `directory`, which is emptied first. Throws with what the compiler says when the sources are wrong. */
+/**
+ * Writes the package into `directory`, emptying it first. Throws with the compiler's output if the sources do
+ * not compile.
+ */
 export async function buildPackage(directory: string): Promise<void> {
   begin(directory);
   await bundleEntries(directory);
@@ -19,19 +22,19 @@ export async function buildPackage(directory: string): Promise<void> {
 
 const FOR_EVERY_RUNTIME = { bundle: true, format: "esm", platform: "neutral", target: "es2022" } as const;
 
-/** Bundles the client, without administration, into one file for browsers and every runtime. */
+/** Bundles the client without the admin entry into one file for browsers and all runtimes. */
 export async function bundle(outfile: string, { minify }: { readonly minify: boolean }): Promise<void> {
   const entryPoints = [join(PACKAGE, "src/index.ts")];
   await build({ ...FOR_EVERY_RUNTIME, entryPoints, outfile, minify });
 }
 
-/** What both entries have in common is one file, so that an error of either is an instance of the same class. */
+/** Code shared by both entries is one file, so that errors of both are instances of the same class. */
 async function bundleEntries(outdir: string): Promise<void> {
   const entryPoints = entriesOf(PACKAGE);
   await build({ ...FOR_EVERY_RUNTIME, entryPoints, outdir, splitting: true, chunkNames: "shared" });
 }
 
-/** Declarations that need the written types of the wire alone. */
+/** Writes declarations that depend only on the generated wire types. */
 function declare(directory: string): void {
   const wire = join(directory, "protocol.d.ts");
   writeFileSync(wire, wireDeclarations(wireNames()));
@@ -42,7 +45,7 @@ function declare(directory: string): void {
   }
 }
 
-/** The types of the wire that the package has to do with. */
+/** Names of the wire types that the package uses. */
 export function wireNames(): readonly string[] {
   return ["src/wire.ts", "src/admin-wire.ts"].flatMap((file) => {
     const list = /export type \{([^}]*)\}/.exec(read(join(PACKAGE, file)))?.[1];

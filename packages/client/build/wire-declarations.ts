@@ -1,5 +1,5 @@
-// Writes the types of the wire down as plain TypeScript, from the schemas that the server validates with: what is published then needs
-// neither these schemas nor the library that they are written in.
+// Writes the wire types as plain TypeScript, generated from the server's validation schemas, so that the
+// published package needs neither these schemas nor zod.
 
 import * as protocol from "@colloquy/protocol";
 import { z } from "zod";
@@ -8,7 +8,7 @@ const JSON_TYPE = `/** Any JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 `;
 
-/** Declarations of the protocol's types with these names, and of those that they are made of. */
+/** Returns declarations of the protocol's types with these names and of the types they refer to. */
 export function wireDeclarations(names: readonly string[]): string {
   const schemas = new Map<string, z.ZodType>();
   for (const [name, value] of Object.entries(protocol)) {
@@ -23,7 +23,7 @@ export function wireDeclarations(names: readonly string[]): string {
     return name;
   };
   const declarations: string[] = [];
-  // What a declaration mentions joins the set while it is walked through.
+  // The set grows while it is iterated: `typeText` adds the names that a declaration mentions.
   for (const name of wanted) {
     const schema = schemas.get(name);
     if (schema === undefined) throw new Error(`The protocol has no schema with the name ${name}`);
@@ -45,11 +45,11 @@ function typeText(schema: z.ZodType, type: TypeOf): string {
   if (schema instanceof z.ZodEnum) return schema.options.map((value) => JSON.stringify(value)).join(" | ");
   if (schema instanceof z.ZodLiteral)
     return [...schema.values].map((value) => JSON.stringify(value)).join(" | ");
-  // Whose type is that of any JSON value: it takes what was read from JSON as it is.
+  // `Json` accepts parsed JSON without a cast.
   if (schema instanceof z.ZodUnknown) return "Json";
   const { type: kind } = schema.def;
   if (kind === "string" || kind === "number" || kind === "boolean" || kind === "null") return kind;
-  throw new Error(`There is no way yet to write down a schema of the kind ${kind}`);
+  throw new Error(`Schemas of the kind ${kind} are not supported`);
 }
 
 function objectText(schema: z.ZodObject, type: TypeOf): string {
@@ -59,7 +59,8 @@ function objectText(schema: z.ZodObject, type: TypeOf): string {
   const named = `{\n${fields.join("\n")}\n}`;
   const rest = schema.def.catchall as z.ZodType | undefined;
   if (rest === undefined || rest instanceof z.ZodNever) return named;
-  // An intersection, because an index signature beside the fields would not allow optional ones: these may be undefined.
+  // An intersection, because an index signature in the same type would not allow optional fields, which may
+  // be undefined.
   return `(${named} & { [key: string]: ${type(rest)} })`;
 }
 

@@ -1,4 +1,4 @@
-// The types of the wire that administration has to itself; see wire.ts.
+// Wire types used only by the admin client; see wire.ts.
 
 export type {
   AdminApp,

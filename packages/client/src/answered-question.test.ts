@@ -25,7 +25,7 @@ it("returns the question of each answer that does not directly follow it", () =>
   expect(questions(messages)).toEqual([undefined, undefined, undefined, undefined, "Q2", "Q3"]);
 });
 
-it("returns null where messages have no turn, or the question is not there", () => {
+it("returns null if messages have no turn, or the question is missing", () => {
   expect(questions([user("Q1"), user("Q2"), agent("A1"), agent("A2")])).toEqual(Array(4).fill(undefined));
   expect(questions([user("Q1"), user("Q2", 2), agent("A1")])).toEqual(Array(3).fill(undefined));
   expect(questions([agent("A1", 1)])).toEqual([undefined]);

@@ -1,8 +1,9 @@
 import type { Message } from "./wire.ts";
 
 /**
- * Returns the question that the message at `index` answers, if the reader cannot tell it from the order: the message before the answer
- * belongs to another turn. Returns `null` for every other message, and where the service does not tell turns.
+ * Returns the question that the message at `index` answers, if the order does not show it: the message before
+ * the answer belongs to another turn. Returns `null` for every other message, and if the service does not
+ * send turn numbers.
  */
 export function answeredQuestion(messages: readonly Message[], index: number): Message | null {
   const { sender, turn } = messages[index] ?? {};

@@ -4,18 +4,21 @@ import { randomId } from "./random-id.ts";
 import { type ConnectionOptions, transportOf } from "./transport.ts";
 
 export interface ClientOptions extends ConnectionOptions {
-  /** The App that is talked to. When absent, messages go to `default`, and models are those of the App that the key opens. */
+  /**
+   * The App to use. When absent, messages go to `default`, and models are those of the App that the key
+   * opens.
+   */
   readonly app?: string;
-  /** Key of the App. Not for pages that strangers load: they could use it for anything. */
+  /** Key of the App. Do not use it in public pages: visitors could use it for anything. */
   readonly key?: string;
 }
 
 export interface Client extends Operations {
-  /** The conversation with this id, a new one when absent. Nothing is sent until it is used. */
+  /** Returns the conversation with this id, or a new one. Sends nothing until it is used. */
   session(id?: string): LiveSession;
 }
 
-/** A client of one service and one App. It holds nothing open by itself. */
+/** Creates a client of one service and one App. It opens no connection by itself. */
 export function createClient(options: ClientOptions = {}): Client {
   const { key, app } = options;
   const transport = transportOf(options, key === undefined ? {} : { "SERVICE-APP-KEY": key });

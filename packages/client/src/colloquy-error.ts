@@ -1,6 +1,6 @@
 import type { Problem } from "./wire.ts";
 
-/** What is known of a failure beside its words. */
+/** What is known of a failure besides its message. */
 export interface ErrorFacts {
   readonly code: string;
   readonly status?: number;
@@ -10,19 +10,20 @@ export interface ErrorFacts {
 }
 
 /**
- * Every failure of a request. What you abort yourself is no failure: that throws the reason of your signal.
+ * Every failure of a request, except your own aborts: those reject with your signal's reason.
  *
- * `code` is the word of the service's problem document (docs/api.md, "Errors"), or one of the client's own: `network_failed`, `timeout`
- * (nothing came in time), `answer_invalid` (200 with something that is not the service's), `http_error` (another status, likewise).
+ * `code` is the code of the service's problem document (docs/api.md, "Errors") or one of the client's own:
+ * `network_failed`, `timeout` (no answer in time), `answer_invalid` (status 200 with a body that is not the
+ * service's), `http_error` (the same with another status).
  */
 export class ColloquyError extends Error {
   override readonly name = "ColloquyError";
   readonly code: string;
-  /** HTTP status; 0 when there was no answer. */
+  /** HTTP status; 0 if there was no answer. */
   readonly status: number;
-  /** Id under which the service's log has the request; `null` when no answer named one. */
+  /** Id of the request in the service's log; `null` if no answer named one. */
   readonly requestId: string | null;
-  /** Seconds after which the service asks to be tried again; `null` when it did not say. */
+  /** Seconds to wait before the next try, from the service; `null` if it did not say. */
   readonly retryAfter: number | null;
 
   constructor(message: string, { code, status = 0, requestId = null, retryAfter = null, cause }: ErrorFacts) {
@@ -34,27 +35,27 @@ export class ColloquyError extends Error {
   }
 }
 
-/** The error that an answer other than a success stands for. Reads the body. */
+/** Returns the error for an unsuccessful response. Reads the body. */
 export async function errorOf(response: Response): Promise<ColloquyError> {
   const { status, headers } = response;
-  // A body that breaks off takes nothing from what the status says.
+  // The status counts even if the body breaks off.
   const problem = readProblem(await response.text().catch(() => ""));
   const retryAfter = headers.get("retry-after");
-  return new ColloquyError(problem?.detail ?? `The answer has the status ${status}.`, {
+  return new ColloquyError(problem?.detail ?? `The service answered with status ${status}.`, {
     code: problem?.code ?? "http_error",
     status,
     requestId: headers.get("x-request-id") ?? problem?.request_id ?? null,
-    // A date is not what this service sends, and a proxy's clock is not ours.
+    // Dates are ignored: this service sends seconds, and clocks of proxies may differ.
     retryAfter: retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null,
   });
 }
 
-/** Whether it may be different soon, so that the same request is worth another try. */
-export function isPassing({ status }: ColloquyError): boolean {
+/** Returns true if the same request may succeed soon. */
+export function isTransient({ status }: ColloquyError): boolean {
   return status < 400 || status >= 500 || status === 408 || status === 429;
 }
 
-/** `null` for what is no problem document: then something between here and the service has answered. */
+/** Returns `null` if `text` is not a problem document: something between client and service has answered. */
 function readProblem(text: string): Partial<Problem> | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,4 +1,4 @@
-// The operations of a conversation: what is said, what is shown, and what a person decides.
+// Operations of a conversation: messages, state and decisions.
 
 import { randomId } from "./random-id.ts";
 import type { Abortable, Transport } from "./transport.ts";
@@ -6,28 +6,28 @@ import type { Action, Snapshot, UserState } from "./wire.ts";
 
 export interface SendOptions extends Abortable {
   /**
-   * `true` answers when the assistant has nothing left to do, or asks a person; a number when it has not after so many seconds either.
-   * Without it the answer is there as soon as the message is kept.
+   * `true` waits until the assistant has finished or needs a decision; a number waits at most so many
+   * seconds. Without it the call returns as soon as the message is stored.
    */
   readonly wait?: boolean | number;
-  /** A message that is sent twice under the same key (24 hours) is kept once. One of its own when absent. */
+  /** The service stores a message once per key (24 hours). A random key when absent. */
   readonly idempotencyKey?: string;
   /** Wallet address to bind. */
   readonly publicKey?: string;
-  /** Merged into the session's. */
+  /** Merged into the session's user state. */
   readonly userState?: UserState;
-  /** Whose secrets tools may use. */
+  /** Client whose secrets tools may use. */
   readonly clientId?: string;
 }
 
 export interface StateOptions extends Abortable {
   readonly wait?: boolean | number;
-  /** Merged into the session's. */
+  /** Merged into the session's user state. */
   readonly userState?: UserState;
   readonly clientId?: string;
 }
 
-/** What a person decided, by the kind of the action (docs/api.md, "Actions"). */
+/** A person's decision, by kind of action (docs/api.md, "Actions"). */
 export type Decision =
   | {
       readonly decision: "approve";
@@ -35,68 +35,73 @@ export type Decision =
     }
   | { readonly decision: "deny" };
 
-/** Seconds that the service is asked to hold an answer at a time: less than what proxies allow. */
-const HELD_SECONDS = 20;
+/** Longest `Prefer: wait` of one request, in seconds: below the time-outs of common proxies. */
+const LONG_POLL_SECONDS = 20;
 
-export type ConversationOperations = ReturnType<typeof talking> & ReturnType<typeof deciding>;
+export type ConversationOperations = ReturnType<typeof chatOperations> & ReturnType<typeof actionOperations>;
 
 export function conversationOperations(
   transport: Transport,
   app: string | undefined,
 ): ConversationOperations {
-  return { ...talking(transport, app), ...deciding(transport) };
+  return { ...chatOperations(transport, app), ...actionOperations(transport) };
 }
 
-function talking(transport: Transport, app: string | undefined) {
-  const waitFor = waiting(transport);
+function chatOperations(transport: Transport, app: string | undefined) {
+  const waitFor = waiter(transport);
   return {
-    /** Sends a message; tried again by itself under one `Idempotency-Key`, so that it is kept once. */
+    /** Sends a message. Retries use the same `Idempotency-Key`, so that it is stored once. */
     async sendMessage(id: string, message: string, options: SendOptions = {}): Promise<Snapshot> {
       const { wait, idempotencyKey = randomId(), publicKey, userState, clientId, signal } = options;
-      const patience = new Patience(wait);
-      const held = patience.next();
+      const budget = new WaitBudget(wait);
+      const seconds = budget.next();
       const snapshot = await transport.body<Snapshot>({
         method: "POST",
         path: "/api/chat",
-        headers: { ...session(id), "Idempotency-Key": idempotencyKey, Prefer: prefer(held) },
+        headers: { ...session(id), "Idempotency-Key": idempotencyKey, Prefer: prefer(seconds) },
         body: { message, app, public_key: publicKey, user_state: userState, client_id: clientId },
         repeatable: true,
-        heldMs: held * 1000,
+        longPollMs: seconds * 1000,
         signal,
       });
-      return waitFor(id, snapshot, patience, signal);
+      return waitFor(id, snapshot, budget, signal);
     },
 
     async getState(id: string, options: StateOptions = {}): Promise<Snapshot> {
       const { wait, userState, clientId, signal } = options;
-      const patience = new Patience(wait);
-      const held = patience.next();
+      const budget = new WaitBudget(wait);
+      const seconds = budget.next();
       const snapshot = await transport.body<Snapshot>({
         path: "/api/state",
         query: { user_state: userState && JSON.stringify(userState), client_id: clientId },
-        headers: { ...session(id), Prefer: prefer(held) },
+        headers: { ...session(id), Prefer: prefer(seconds) },
         repeatable: true,
-        heldMs: held * 1000,
+        longPollMs: seconds * 1000,
         signal,
       });
-      return waitFor(id, snapshot, patience, signal);
+      return waitFor(id, snapshot, budget, signal);
     },
 
-    /** Stops the answer in progress and drops what waits behind it. Not tried again by itself: it could stop a later answer. */
+    /**
+     * Stops the answer in progress and cancels queued messages. Not retried: a second try could stop a later
+     * answer.
+     */
     interrupt(id: string, { signal }: Abortable = {}): Promise<Snapshot> {
       return transport.body({ method: "POST", path: "/api/interrupt", headers: session(id), signal });
     },
   };
 }
 
-function deciding(transport: Transport) {
+function actionOperations(transport: Transport) {
   return {
-    /** Actions that wait, and the last 100 that were decided, oldest first. */
+    /** Lists pending actions and the last 100 decided ones, oldest first. */
     listActions(id: string, { signal }: Abortable = {}): Promise<Action[]> {
       return transport.body({ path: "/api/actions", headers: session(id), repeatable: true, signal });
     },
 
-    /** Decides once: the same decision again is answered alike, another one refused with 409. */
+    /**
+     * Decides an action. Repeating the same decision returns the same answer; a different one fails with 409.
+     */
     decideAction(
       id: string,
       actionId: string,
@@ -115,23 +120,23 @@ function deciding(transport: Transport) {
   };
 }
 
-function waiting(transport: Transport) {
-  /** Asks on until nothing is left to wait for. */
+function waiter(transport: Transport) {
+  /** Polls until the assistant has finished, needs a decision, or the wait is used up. */
   return async (
     id: string,
     first: Snapshot,
-    patience: Patience,
+    budget: WaitBudget,
     signal: AbortSignal | undefined,
   ): Promise<Snapshot> => {
     let snapshot = first;
     while (snapshot.is_processing && snapshot.pending_actions.length === 0) {
-      const held = patience.next();
-      if (held === 0) break;
+      const seconds = budget.next();
+      if (seconds === 0) break;
       snapshot = await transport.body<Snapshot>({
         path: "/api/state",
-        headers: { ...session(id), Prefer: prefer(held) },
+        headers: { ...session(id), Prefer: prefer(seconds) },
         repeatable: true,
-        heldMs: held * 1000,
+        longPollMs: seconds * 1000,
         signal,
       });
     }
@@ -143,17 +148,17 @@ function session(id: string): { "X-Session-Id": string } {
   return { "X-Session-Id": id };
 }
 
-/** Divides a wait into pieces that a proxy lets through. */
-class Patience {
+/** Splits a wait into pieces that proxies allow. */
+class WaitBudget {
   #left: number;
 
   constructor(wait: boolean | number = 0) {
     this.#left = wait === true ? Number.POSITIVE_INFINITY : Math.ceil(Number(wait));
   }
 
-  /** Seconds of the next piece; 0 when nothing is left. */
+  /** Returns the seconds of the next piece; 0 when the wait is used up. */
   next(): number {
-    const seconds = Math.min(HELD_SECONDS, Math.max(0, this.#left));
+    const seconds = Math.min(LONG_POLL_SECONDS, Math.max(0, this.#left));
     this.#left -= seconds;
     return seconds;
   }

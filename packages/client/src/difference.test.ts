@@ -5,7 +5,7 @@ import { difference } from "./difference.ts";
 import { fold } from "./fold.ts";
 import type { Message, Snapshot, SystemEvent } from "./wire.ts";
 
-/** What a message may have become by the time of the next snapshot. */
+/** Returns what a message may have become by the next snapshot. */
 const later = (before: Message): fc.Arbitrary<Message> =>
   before.status === "complete"
     ? fc.constant(before)
@@ -71,7 +71,7 @@ const pair = fc
       }),
   );
 
-it("what is between two snapshots makes one of the other", () => {
+it("folds one snapshot into the other", () => {
   fc.assert(
     fc.property(pair, ([before, after]) => {
       const updates = difference(before, after);
@@ -81,14 +81,14 @@ it("what is between two snapshots makes one of the other", () => {
   );
 });
 
-it("nothing is between a snapshot and itself, in whatever order its keys stand", () => {
+it("is empty between equal snapshots, whatever the order of their keys", () => {
   const before = snapshot({ messages: [message("m1", "user", "Hi")], user_state: { a: 1, b: 2 } });
   const { sender, ...rest } = message("m1", "user", "Hi");
   const after = snapshot({ messages: [{ ...rest, sender }], user_state: { b: 2, a: 1 } });
   expect(difference(before, after)).toEqual([]);
 });
 
-it("text that has grown comes as what is new of it", () => {
+it("reports grown text as a delta", () => {
   const streaming = { status: "streaming" } as const;
   const before = snapshot({ messages: [message("m1", "agent", "1 2", streaming)] });
   const after = snapshot({ messages: [message("m1", "agent", "1 2 3", streaming)] });
@@ -97,7 +97,7 @@ it("text that has grown comes as what is new of it", () => {
   ]);
 });
 
-it("an answer that began and ended meanwhile is created and completed, and the state comes last", () => {
+it("creates and completes an answer that started and ended in between, and puts the state change last", () => {
   const after = snapshot({
     messages: [message("m1", "user", "Hi"), message("m2", "agent", "Hello")],
     model: "x/y",
@@ -110,7 +110,7 @@ it("an answer that began and ended meanwhile is created and completed, and the s
   ]);
 });
 
-it("messages that are gone can be told by no event but one to look at the snapshot", () => {
+it("reports removed messages as a resync notice", () => {
   const before = snapshot({ messages: [message("m1", "user", "Hi")] });
   for (const messages of [[], [message("m2", "user", "Hi")]]) {
     expect(difference(before, snapshot({ messages }))).toMatchObject([

@@ -1,32 +1,32 @@
-// What must have happened between two snapshots, as events: for who follows events while streams are blocked, or over a gap.
+// Derives the events between two snapshots, for subscribers while streams are blocked and across gaps.
 
 import type { SessionUpdate } from "./fold.ts";
 import type { Message, MessageDelta, SessionEvent, Snapshot } from "./wire.ts";
 
-type Happening = SessionEvent | MessageDelta;
+type Change = SessionEvent | MessageDelta;
 
 /**
- * Events that make `after` of `before` when they are folded, in an order in which they may have come. Where no events can (messages are
- * gone: the session was deleted and begun anew), a `system_notice` with the code `resync` alone: look at the snapshot.
+ * Returns events that fold `before` into `after`, in a possible order. If no events can (messages are gone:
+ * the session was deleted and created anew), returns a single `system_notice` with the code `resync`.
  */
 export function difference(before: Snapshot, after: Snapshot): SessionUpdate[] {
   const { session_id } = after;
   const known = new Map(before.messages.map((message) => [message.id, message]));
   const kept = after.messages.filter(({ id }) => known.has(id));
-  // An answer may appear before messages that are known already: it has begun meanwhile.
+  // An answer that started meanwhile may stand before messages that are already known.
   if (before.messages.some(({ id }, index) => kept[index]?.id !== id)) return [resync(session_id)];
-  const happenings: Happening[] = [
+  const messageChanges: Change[] = [
     ...systemEvents(before, after),
     ...(before.title === after.title ? [] : [{ type: "title_changed" as const, new_title: after.title }]),
     ...after.messages.flatMap((message, index) => messageEvents(known.get(message.id), message, index)),
     ...stateEvents(before, after),
   ];
-  return happenings.map((happening) => ({ session_id, ...happening }));
+  return messageChanges.map((happening) => ({ session_id, ...happening }));
 }
 
-/** Says that the snapshot is to be looked at anew. */
+/** Returns a notice that asks to read the snapshot again. */
 export function resync(session_id: string): SessionUpdate {
-  const message = "Events are missing: look at the snapshot.";
+  const message = "Events are missing; read the snapshot.";
   return { session_id, type: "system_notice", message, level: "info", code: "resync" };
 }
 
@@ -37,7 +37,7 @@ function systemEvents(before: Snapshot, after: Snapshot): SessionEvent[] {
     .map((item) => ({ type: "system_event", item }));
 }
 
-function messageEvents(before: Message | undefined, after: Message, index: number): Happening[] {
+function messageEvents(before: Message | undefined, after: Message, index: number): Change[] {
   const isOver = after.status !== "queued" && after.status !== "streaming";
   if (before === undefined) {
     const created = { type: "message_created" as const, message: after, index };
@@ -65,7 +65,7 @@ function stateEvents(before: Snapshot, after: Snapshot): SessionEvent[] {
   return now === undefined || isSame(old, now) ? [] : [{ type: "state_changed", ...now }];
 }
 
-/** Whether two JSON values are the same, in whatever order their keys stand. */
+/** Returns true if two JSON values are equal, ignoring key order. */
 function isSame(one: unknown, other: unknown): boolean {
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null)
     return one === other;

@@ -11,7 +11,7 @@ function parse(...pieces: readonly Uint8Array[]): Frame[] {
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** As a service sends it, and some things that only others may send. */
+/** A recorded stream of the service, plus frames that only other servers send. */
 const RECORDED = [
   "\uFEFFretry: 2000\n\n",
   'id: k3f9-1\ndata: {"type":"title_changed","new_title":"Größe 🫖 漢字"}\n\n',
@@ -36,24 +36,24 @@ describe.each([
   ["line feeds", "\n"],
   ["carriage returns and line feeds", "\r\n"],
   ["carriage returns", "\r"],
-])("a stream with %s", (_name, end) => {
+])("createEventStreamParser, on a stream with %s", (_name, end) => {
   const bytes = bytesOf(RECORDED.replaceAll("\n", end));
 
-  it("is read whole", () => {
+  it("parses it whole", () => {
     expect(parse(bytes)).toEqual(FRAMES);
   });
 
-  it("is read the same wherever it is cut in two", () => {
+  it("gives the same frames for every split in two", () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(parse(bytes.subarray(0, at), bytes.subarray(at))).toEqual(FRAMES);
     }
   });
 
-  it("is read the same byte by byte", () => {
+  it("gives the same frames byte by byte", () => {
     expect(parse(...Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual(FRAMES);
   });
 
-  it("is read the same in any pieces", () => {
+  it("gives the same frames for any chunks", () => {
     const cuts = fc.array(fc.nat({ max: bytes.length }), { maxLength: 30 });
     fc.assert(
       fc.property(cuts, (places) => {
@@ -65,10 +65,10 @@ describe.each([
   });
 });
 
-it("a frame is there as soon as its blank line is, without waiting for what follows a carriage return", () => {
+it("emits a frame at its blank line, without waiting for what follows a carriage return", () => {
   expect(parse(bytesOf("data: x\r\n\r"))).toEqual([{ id: null, data: "x", retry: null }]);
 });
 
-it("an id with NUL and a retry that is no number are passed over", () => {
+it("ignores an id with NUL and a retry that is not a number", () => {
   expect(parse(bytesOf("id: a\0b\nretry: soon\n\n"))).toEqual([]);
 });

@@ -1,25 +1,28 @@
-// Reads a stream of server-sent events (WHATWG HTML, "Interpreting an event stream") from bytes that may be cut anywhere: within a line
-// end, within a character.
+// Parses server-sent events (WHATWG HTML, "Interpreting an event stream") from chunks that may be cut
+// anywhere: within a line end, within a character.
 
-/** What a blank line ended. */
+/** The fields up to one blank line. */
 export interface Frame {
-  /** The frame's own `id:`, `null` when it has none. */
+  /** The frame's own `id:`; `null` if it has none. */
   readonly id: string | null;
-  /** Its `data:` lines, joined with line feeds; `null` when it has none, as in a bare `id:`. */
+  /** Its `data:` lines, joined with line feeds; `null` if it has none, as in a bare `id:`. */
   readonly data: string | null;
-  /** Milliseconds after which a client that lost the stream should come back; `null` when the frame does not say. */
+  /** Milliseconds to wait before reconnecting; `null` if the frame does not say. */
   readonly retry: number | null;
 }
 
 const EMPTY: Frame = { id: null, data: null, retry: null };
 
-/** Takes the bytes as they come and calls `onFrame` for each frame that says anything. A frame that is cut off by the end is none. */
+/**
+ * Returns a function that takes the bytes and calls `onFrame` for each frame with any field. An incomplete
+ * frame at the end is dropped.
+ */
 export function createEventStreamParser(onFrame: (frame: Frame) => void): (bytes: Uint8Array) => void {
   const decoder = new TextDecoder();
   let frame = EMPTY;
-  /** The line that has not ended yet. */
-  let begun = "";
-  /** A line feed that comes next belongs to the carriage return that was last. */
+  /** The current, incomplete line. */
+  let partialLine = "";
+  /** The last character was a carriage return: a line feed that follows belongs to it. */
   let afterReturn = false;
 
   const endLine = (line: string): void => {
@@ -38,12 +41,12 @@ export function createEventStreamParser(onFrame: (frame: Frame) => void): (bytes
     const text = afterReturn && decoded.startsWith("\n") ? decoded.slice(1) : decoded;
     let start = 0;
     for (const end of text.matchAll(/\r\n?|\n/g)) {
-      const line = begun + text.slice(start, end.index);
-      begun = "";
+      const line = partialLine + text.slice(start, end.index);
+      partialLine = "";
       start = end.index + end[0].length;
       endLine(line);
     }
-    begun += text.slice(start);
+    partialLine += text.slice(start);
     afterReturn = text.endsWith("\r");
   };
 }

@@ -10,8 +10,8 @@ const before = snapshot({
   messages: [message("m1", "user", "Hi"), message("m2", "agent", "Hello", { status: "streaming" })],
 });
 
-describe("events of a session", () => {
-  it("replace the message of their id, or append it", () => {
+describe("fold", () => {
+  it("replaces the message with the same id, or appends it", () => {
     const done = message("m2", "agent", "Hello!");
     const { messages } = fold(before, update({ type: "message_completed", message: done }), "a-2")!.snapshot;
     expect(messages).toEqual([before.messages[0], done]);
@@ -21,7 +21,7 @@ describe("events of a session", () => {
     ).toEqual([...before.messages, third]);
   });
 
-  it("change title and state", () => {
+  it("changes title and state", () => {
     expect(fold(before, update({ type: "title_changed", new_title: "Tea" }), "a-2")!.snapshot).toEqual({
       ...before,
       title: "Tea",
@@ -36,7 +36,7 @@ describe("events of a session", () => {
     });
   });
 
-  it("keep a hundred system events, and the actions that wait", () => {
+  it("keeps a hundred system events, and the pending actions", () => {
     const item = (id: string, type: string, payload: object): object => ({
       id,
       type,
@@ -58,14 +58,14 @@ describe("events of a session", () => {
     expect(now.pending_actions).toHaveLength(100);
   });
 
-  it("leave everything else the same object, so that a view can tell what is new", () => {
+  it("keeps every unchanged object identical", () => {
     const { snapshot } = fold(before, delta(5, " you"), null)!;
     expect(snapshot.messages[0]).toBe(before.messages[0]);
     expect(snapshot.system_events).toBe(before.system_events);
     expect(before.messages[1]?.content).toBe("Hello");
   });
 
-  it("of a type that is not known move on and change nothing", () => {
+  it("advances the event id for unknown types and changes nothing else", () => {
     expect(fold(before, update({ type: "weather_changed" }), "a-2")!.snapshot).toEqual({
       ...before,
       last_event_id: "a-2",
@@ -73,25 +73,28 @@ describe("events of a session", () => {
   });
 });
 
-describe("a message that a snapshot left out", () => {
+describe("fold of a message that a snapshot left out", () => {
   const late = message("m0", "agent", "I begin", { status: "streaming" });
   const third = message("m3", "user", "And?");
   const ids = (event: object, id: string | null): readonly string[] =>
     fold(before, update({ message: late, ...event }), id)!.snapshot.messages.map((one) => one.id);
 
-  it.each(["message_created", "message_updated", "message_completed"])("goes to its index in %s", (type) => {
-    expect(ids({ type, index: 0 }, "a-2")).toEqual(["m0", "m1", "m2"]);
-    expect(ids({ type, index: 1 }, "a-2")).toEqual(["m1", "m0", "m2"]);
-    expect(ids({ type, index: 1 }, null)).toEqual(["m1", "m0", "m2"]);
-    expect(ids({ type, index: 2 }, "a-2")).toEqual(["m1", "m2", "m0"]);
-  });
+  it.each(["message_created", "message_updated", "message_completed"])(
+    "inserts it at its index in %s",
+    (type) => {
+      expect(ids({ type, index: 0 }, "a-2")).toEqual(["m0", "m1", "m2"]);
+      expect(ids({ type, index: 1 }, "a-2")).toEqual(["m1", "m0", "m2"]);
+      expect(ids({ type, index: 1 }, null)).toEqual(["m1", "m0", "m2"]);
+      expect(ids({ type, index: 2 }, "a-2")).toEqual(["m1", "m2", "m0"]);
+    },
+  );
 
-  it("goes to the end without an index, as from an older service, or beyond the end", () => {
+  it("appends it without an index (older service) or with one beyond the end", () => {
     expect(ids({ type: "message_created" }, "a-2")).toEqual(["m1", "m2", "m0"]);
     expect(ids({ type: "message_updated", index: 9 }, null)).toEqual(["m1", "m2", "m0"]);
   });
 
-  it("changes the place of no message that is known", () => {
+  it("keeps the position of known messages", () => {
     const known = { ...before.messages[0]!, content: "Hi!" };
     const { messages } = fold(
       before,
@@ -104,7 +107,7 @@ describe("a message that a snapshot left out", () => {
   });
 });
 
-describe("a streaming message that comes whole, without an id", () => {
+describe("fold of a whole streaming message without an id", () => {
   const whole = (content: string, parts: object = {}): SessionUpdate =>
     update({
       type: "message_updated",
@@ -116,7 +119,7 @@ describe("a streaming message that comes whole, without an id", () => {
     ["more", "Hello you", { offset: 5, text: " you" }],
     ["other after a crash", "Help me", { offset: 0, text: "Help me" }],
     ["less after a crash", "Hel", { offset: 0, text: "Hel" }],
-  ])("tells as a delta the text that is %s", (_name, content, told) => {
+  ])("reports the text that is %s as a delta", (_name, content, told) => {
     const folded = fold(before, whole(content), null)!;
     expect(folded.snapshot.messages[1]?.content).toBe(content);
     expect(folded.snapshot.last_event_id).toBe(before.last_event_id);
@@ -128,19 +131,19 @@ describe("a streaming message that comes whole, without an id", () => {
     });
   });
 
-  it("changes nothing when the message has ended, as from a node that lags behind the log", () => {
+  it("ignores it after the message has ended (a node that lags behind the log)", () => {
     const ended = message("m2", "agent", "Hello", { status: "complete" });
     const after = { ...before, messages: [before.messages[0]!, ended] };
     expect(fold(after, whole("Hello"), null)).toEqual({ snapshot: after, update: null });
   });
 
-  it("tells nothing, and changes nothing, when all of it is known", () => {
+  it("reports and changes nothing if all of it is known", () => {
     const folded = fold(before, whole("Hello"), null)!;
     expect(folded).toEqual({ snapshot: before, update: null });
     expect(folded.snapshot).toBe(before);
   });
 
-  it("is an update when more than text is new", () => {
+  it("reports an update if more than the text is new", () => {
     const call = { id: "c1", name: "walk", arguments: {}, status: "running" };
     for (const event of [whole("Hello", { tool_calls: [call] }), whole("Hello", { turn: 1 })]) {
       const folded = fold(before, event, null)!;
@@ -150,13 +153,13 @@ describe("a streaming message that comes whole, without an id", () => {
     }
   });
 
-  it("is an update when it comes with an id, of text too", () => {
+  it("reports an update if it has an id, also for text alone", () => {
     const folded = fold(before, whole("Hello you"), "a-2")!;
     expect(folded.update).toEqual(whole("Hello you"));
     expect(folded.snapshot.last_event_id).toBe("a-2");
   });
 
-  it("is known afterwards: text goes on behind it", () => {
+  it("lets later text continue after it", () => {
     const empty = snapshot({ messages: [before.messages[0]!] });
     const joined = fold(empty, whole("Hello"), null)!.snapshot;
     expect(joined.messages.map(({ id }) => id)).toEqual(["m1", "m2"]);
@@ -164,8 +167,8 @@ describe("a streaming message that comes whole, without an id", () => {
   });
 });
 
-describe("what a snapshot shows", () => {
-  it("leaves out an answer that streams and has no text and no calls yet, and nothing else", () => {
+describe("visible", () => {
+  it("leaves out only a streaming answer without text and calls", () => {
     const call = { id: "c1", name: "walk", arguments: {}, status: "running" } as const;
     const shown = [
       message("m1", "user", ""),
@@ -180,18 +183,18 @@ describe("what a snapshot shows", () => {
   });
 });
 
-describe("a hidden answer that a newer snapshot leaves out", () => {
+describe("withHidden", () => {
   const hidden = message("m2", "agent", "", { status: "streaming" });
   const [first] = before.messages;
   const known = snapshot({ messages: [first!, hidden] });
 
-  it("keeps its place", () => {
+  it("keeps the position of a hidden answer that a newer snapshot leaves out", () => {
     const next = message("m3", "user", "And?");
     const after = snapshot({ messages: [first!, next], title: "Tea" });
     expect(withHidden(known, after)).toEqual({ ...after, messages: [first, hidden, next] });
   });
 
-  it("is not kept beside its end, nor in another life of the session", () => {
+  it("drops the hidden answer once it has ended, and in another incarnation of the session", () => {
     for (const messages of [
       [first!, { ...hidden, status: "failed" } as const],
       [message("n1", "user", "Hi")],
@@ -202,7 +205,7 @@ describe("a hidden answer that a newer snapshot leaves out", () => {
   });
 });
 
-describe("text that streams", () => {
+describe("fold of streaming text", () => {
   it.each([
     ["goes on", delta(5, " you"), "Hello you", { offset: 5, text: " you" }],
     ["overlaps what is there", delta(3, "lo you"), "Hello you", { offset: 5, text: " you" }],
@@ -228,16 +231,16 @@ describe("text that streams", () => {
     expect(folded.snapshot.last_event_id).toBe(before.last_event_id);
   });
 
-  it.each([delta(0, "Hello"), delta(2, "ll"), delta(5, "")])("that is known tells nothing", (event) => {
+  it.each([delta(0, "Hello"), delta(2, "ll"), delta(5, "")])("reports nothing for known text", (event) => {
     expect(fold(before, event, null)).toEqual({ snapshot: before, update: null });
   });
 
-  it("with a gap before it asks for the snapshot", () => {
+  it("asks for the snapshot on a gap", () => {
     expect(fold(before, delta(6, "!"), null)).toBeNull();
     expect(fold(snapshot({}), delta(0, "!"), null)).toBeNull();
   });
 
-  it("of an answer that is complete is late", () => {
+  it("ignores text of a complete answer", () => {
     const done = snapshot({ messages: [message("m2", "agent", "Hello!")] });
     expect(fold(done, delta(0, "Hel"), null)).toEqual({ snapshot: done, update: null });
   });

@@ -1,27 +1,30 @@
-// A snapshot and what happened after it make the next snapshot (docs/api.md, "Following a conversation"). Pure: nothing given is changed,
-// and what did not change is the same object afterwards, so that a view can tell by identity.
+// Folds events over a snapshot to get the next one (docs/api.md, "Following a conversation"). Pure: arguments
+// are not modified, and unchanged parts stay the same objects, so that views can compare by identity.
 
 import type { Message, MessageDelta, PendingAction, SessionEvent, Snapshot, SystemEvent } from "./wire.ts";
 
-/** An event of a stream that everything is included in. */
+/** An event of a stream that includes all groups. */
 export type SessionUpdate = { session_id: string } & (SessionEvent | MessageDelta);
 
 export interface Folded {
   readonly snapshot: Snapshot;
-  /** What the event told that the snapshot did not have: text that was there already is cut off. `null` when that was nothing. */
+  /** The part of the event that is new to the snapshot: known text is cut off. `null` if nothing is new. */
   readonly update: SessionUpdate | null;
 }
 
-/** System events that a snapshot shows. */
+/** Number of system events in a snapshot. */
 const SYSTEM_EVENTS_SHOWN = 100;
 
-/** Folds an event, with its id if it has one, over a snapshot. `null` when something before it is missing: fetch the snapshot. */
+/**
+ * Folds an event, with its id if it has one, over a snapshot. Returns `null` if earlier events are missing:
+ * fetch the snapshot.
+ */
 export function fold(snapshot: Snapshot, update: SessionUpdate, id: string | null): Folded | null {
   if (update.type === "message_delta") return grow(snapshot, update);
-  // The message that streams, whole, for readers of a snapshot that left it out: for others it is text at most.
+  // A whole streaming message is for subscribers whose snapshot left it out; for others it adds text at most.
   const text = update.type === "message_updated" && id === null ? textOf(snapshot, update) : null;
   if (text !== null) return grow(snapshot, text);
-  // Live and late: a node that lags behind the log may still send the text of a message that has ended.
+  // A node that lags behind the log may still send the text of a message that has ended.
   if (id === null && update.type === "message_updated" && hasEnded(snapshot, update.message.id))
     return { snapshot, update: null };
   const changed = { ...snapshot, ...changeOf(snapshot, update) };
@@ -34,7 +37,7 @@ function hasEnded({ messages }: Snapshot, id: string): boolean {
   return message !== undefined && message.status !== "queued" && message.status !== "streaming";
 }
 
-/** A type that is not known here is of a later service: there is more to know, but nothing wrong with what is known. */
+/** Ignores unknown types: a newer service may send more. */
 function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> {
   switch (update.type) {
     case "title_changed":
@@ -57,7 +60,7 @@ function changeOf(snapshot: Snapshot, update: SessionEvent): Partial<Snapshot> {
   }
 }
 
-/** A message that is not known goes to its place, because the snapshot may have left it out. */
+/** Inserts an unknown message at its index, because the snapshot may have left it out. */
 function withMessage(messages: Message[], message: Message, index = messages.length): Message[] {
   const at = messages.findLastIndex(({ id }) => id === message.id);
   return at < 0
@@ -65,15 +68,16 @@ function withMessage(messages: Message[], message: Message, index = messages.len
     : messages.with(at, message);
 }
 
-/** The snapshot as the service shows it: without an answer that has not begun to say or do anything. */
+/** Returns the snapshot as the service shows it: without an answer that has neither text nor calls yet. */
 export function visible(snapshot: Snapshot): Snapshot {
   const messages = snapshot.messages.filter((message) => !isHidden(message));
   return messages.length === snapshot.messages.length ? snapshot : { ...snapshot, messages };
 }
 
 /**
- * Returns `after` with the hidden answer of `before` that it leaves out, so that no event tells its creation again. Without it where
- * other messages of `before` are missing too: the session was deleted and begun anew.
+ * Returns `after` with the hidden answer of `before` that it leaves out, so that no event reports its
+ * creation again. Drops it if other messages of `before` are missing too: the session was deleted and created
+ * anew.
  */
 export function withHidden(before: Snapshot, after: Snapshot): Snapshot {
   const known = new Set(after.messages.map(({ id }) => id));
@@ -95,7 +99,7 @@ function pendingAfter(pending: PendingAction[], { type, payload }: SystemEvent):
   return type === "action_resolved" ? pending.filter(({ id }) => id !== payload["id"]) : pending;
 }
 
-/** What a whole message tells as text, where nothing else of it is new; `null` where something is. */
+/** Returns a whole message as a text delta if nothing but its text is new, else `null`. */
 function textOf(
   { messages }: Snapshot,
   { session_id, message }: { session_id: string; message: Message },
@@ -109,7 +113,8 @@ function grow(snapshot: Snapshot, update: { session_id: string } & MessageDelta)
   const message = snapshot.messages.findLast(({ id }) => id === update.message_id);
   if (message === undefined || update.offset > message.content.length) return null;
   const { content, status } = message;
-  // All of the text so far comes at offset 0. It stands in place of what is here, which after a crash may be more, or other.
+  // A delta at offset 0 carries the whole text and replaces what is here, which after a crash may be longer
+  // or different.
   const isOther = update.offset === 0 && !update.text.startsWith(content);
   const offset = isOther ? 0 : content.length;
   const text = isOther ? update.text : update.text.slice(offset - update.offset);

@@ -1,4 +1,4 @@
-/** Holds up who comes until it is opened, once and for all. */
+/** Blocks callers until it is opened, permanently. */
 export class Gate {
   #isOpen = false;
   readonly #waiting = new Set<() => void>();

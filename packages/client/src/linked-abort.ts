@@ -1,11 +1,11 @@
 export interface LinkedAbort {
   readonly signal: AbortSignal;
   abort(reason: unknown): void;
-  /** Lets go of the signals that this one follows, which may live much longer. */
+  /** Removes the listeners from the followed signals, which may live much longer. */
   release(): void;
 }
 
-/** An abort of its own that also comes when one of `signals` does. */
+/** Creates an abort controller that also aborts when one of `signals` does. */
 export function linkedAbort(...signals: readonly (AbortSignal | undefined)[]): LinkedAbort {
   const own = new AbortController();
   const links = signals.flatMap((signal) => {

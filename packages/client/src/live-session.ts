@@ -8,14 +8,14 @@ import type { Abortable, Transport } from "./transport.ts";
 import type { Action, SetModelResult, Snapshot, Thread, UserState } from "./wire.ts";
 
 /**
- * One conversation, kept as the service has it while somebody listens, by `subscribe` or a loop over `updates`. Nothing is open while nobody
- * does.
+ * One conversation, kept in sync with the service while it has a subscriber (`subscribe`, or a loop over
+ * `updates`). Holds no connection otherwise.
  */
 export class LiveSession {
   readonly id: string;
   readonly #operations: Operations;
   readonly #store: SessionStore;
-  /** Of the requests that are under way. */
+  /** Aborts the requests in flight. */
   #requests = new AbortController();
 
   constructor(id: string, operations: Operations, transport: Transport) {
@@ -24,19 +24,26 @@ export class LiveSession {
     this.#store = new SessionStore(this.id, transport);
   }
 
-  /** What is known: the same object until something changes, `null` before anything is. Fits `useSyncExternalStore`. */
+  /**
+   * Returns the current snapshot: the same object until something changes, `null` before the first one. Fits
+   * `useSyncExternalStore`.
+   */
   readonly getSnapshot = (): Snapshot | null => this.#store.snapshot;
 
-  /** The same object until it changes. */
+  /** Returns the connection state: the same object until it changes. */
   readonly getConnection = (): Connection => this.#store.connection;
 
-  /** Calls back whenever `getSnapshot` or `getConnection` answer something new. Answers what ends this. */
+  /**
+   * Calls back when the result of `getSnapshot` or `getConnection` changes. Returns a function that
+   * unsubscribes.
+   */
   readonly subscribe = (listener: () => void): (() => void) => this.#store.subscribe(listener);
 
   /**
-   * The events from this call on: those of the stream, and where it has gaps what must have happened. Text comes once, also when it was
-   * streamed again; a `message_delta` at offset 0 replaces what came before. Ends with the session, `stop` and the signal; throws when the
-   * service refuses. Whoever does not loop over it has to `return` it.
+   * Iterates over the events from this call on: those of the stream and, across gaps, events derived from
+   * snapshots. Text comes once, even if it was streamed again; a `message_delta` at offset 0 replaces the
+   * earlier text. Ends with the session, `stop` or the signal; throws if the service refuses. If you do not
+   * loop over it, call its `return`.
    */
   updates({ signal }: Abortable = {}): AsyncIterableIterator<SessionUpdate, void, void> {
     const queue = this.#store.addQueue();
@@ -68,27 +75,27 @@ export class LiveSession {
     return iterator;
   }
 
-  /** Says something. Tried again by itself without being said twice; what it causes comes as events to everybody who listens by now. */
+  /** Sends a message. Retries never store it twice. All current subscribers receive the resulting events. */
   send(text: string, options: SendOptions = {}): Promise<Snapshot> {
-    return this.#learn(options, async (signal) => {
+    return this.#adopt(options, async (signal) => {
       await this.#store.ready(signal);
       return this.#operations.sendMessage(this.id, text, { ...options, signal });
     });
   }
 
-  /** Stops the answer in progress and what waits behind it. */
+  /** Stops the answer in progress and cancels queued messages. */
   interrupt(options: Abortable = {}): Promise<Snapshot> {
-    return this.#learn(options, (signal) => this.#operations.interrupt(this.id, { signal }));
+    return this.#adopt(options, (signal) => this.#operations.interrupt(this.id, { signal }));
   }
 
-  /** Fetches the snapshot, for who does not listen. */
+  /** Fetches the snapshot once, without subscribing. */
   refresh(options: Abortable = {}): Promise<Snapshot> {
-    return this.#learn(options, (signal) => this.#operations.getState(this.id, { signal }));
+    return this.#adopt(options, (signal) => this.#operations.getState(this.id, { signal }));
   }
 
   /** Merges into the user state (wallet, chain, connection). */
   setUserState(userState: UserState, options: Abortable = {}): Promise<Snapshot> {
-    return this.#learn(options, (signal) => this.#operations.getState(this.id, { userState, signal }));
+    return this.#adopt(options, (signal) => this.#operations.getState(this.id, { userState, signal }));
   }
 
   rename(title: string, options: Abortable = {}): Promise<Thread> {
@@ -101,42 +108,44 @@ export class LiveSession {
     );
   }
 
-  /** Decides what the assistant asks: an action of the snapshot's `pending_actions`. */
+  /** Decides an action of the snapshot's `pending_actions`. */
   resolve(actionId: string, decision: Decision, options: Abortable = {}): Promise<Action> {
     return this.#request(options, (signal) =>
       this.#operations.decideAction(this.id, actionId, decision, { signal }),
     );
   }
 
-  /** Removes the conversation with its messages, for good. */
+  /** Deletes the conversation with its messages, permanently. */
   delete(options: Abortable = {}): Promise<void> {
-    // Whoever asks for a session makes one, so nobody may ask any more.
+    // Reading a session creates it, so the follower must stop first.
     return this.#store.retire(() =>
       this.#request(options, (signal) => this.#operations.deleteThread(this.id, { signal })),
     );
   }
 
-  /** Ends everything at once: loops end, listeners are forgotten, requests under way throw. It can be begun anew. */
+  /**
+   * Ends loops, removes subscribers and aborts requests at once. The session can be used again afterwards.
+   */
   stop(): void {
     this.#requests.abort(new ColloquyError("The session was stopped.", { code: "stopped" }));
     this.#requests = new AbortController();
     this.#store.stop();
   }
 
-  #learn(options: Abortable, ask: (signal: AbortSignal) => Promise<Snapshot>): Promise<Snapshot> {
-    return this.#request(options, ask, (snapshot) => this.#store.learn(snapshot));
+  #adopt(options: Abortable, ask: (signal: AbortSignal) => Promise<Snapshot>): Promise<Snapshot> {
+    return this.#request(options, ask, (snapshot) => this.#store.adopt(snapshot));
   }
 
   async #request<Result>(
     options: Abortable,
     ask: (signal: AbortSignal) => Promise<Result>,
-    learn: (result: Result) => void = () => undefined,
+    adopt: (result: Result) => void = () => undefined,
   ): Promise<Result> {
     const { signal, release } = linkedAbort(this.#requests.signal, options.signal);
     try {
       const result = await ask(signal);
-      learn(result);
-      this.#store.hurry();
+      adopt(result);
+      this.#store.retryNow();
       return result;
     } finally {
       release();

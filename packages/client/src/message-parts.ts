@@ -5,8 +5,8 @@ export type MessagePart =
   | { readonly kind: "call"; readonly call: ToolCall };
 
 /**
- * A message in the order in which it came about: what was said, the calls that were made then, what was said next. The texts together are the
- * message's `content`, blank lines between them too. A call of which it is not known when it was made stands before the text that is left.
+ * Splits a message into text and tool calls in the order in which they came about. The texts together equal
+ * `content`, including blank lines between them. A call without an offset stands before the remaining text.
  */
 export function messageParts({
   content,

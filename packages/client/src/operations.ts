@@ -1,4 +1,4 @@
-// Every operation of the HTTP interface but the stream of events, under the name that it has in the service's OpenAPI document.
+// All operations of the HTTP interface except the event stream, under their names in the OpenAPI document.
 
 import { conversationOperations, type ConversationOperations } from "./conversation-operations.ts";
 import { randomId } from "./random-id.ts";
@@ -7,17 +7,17 @@ import type { Abortable, Transport } from "./transport.ts";
 import type { AppDescriptor, SetModelResult } from "./wire.ts";
 
 export interface SecretsOf extends Abortable {
-  /** Whose secrets, as sent with messages. */
+  /** The client that the secrets belong to, as sent with messages. */
   readonly clientId: string;
 }
 
-// Not the type of what is returned, which would have lost its comments.
+// Not derived with `ReturnType`, which would lose the doc comments.
 export type Operations = ConversationOperations &
   ThreadOperations &
   ReturnType<typeof controlOperations> &
   ReturnType<typeof secretOperations>;
 
-/** `app` is the App that requests go to; the default one when absent. */
+/** `app` is the App of the requests; `default` when absent. */
 export function operations(transport: Transport, app: string | undefined): Operations {
   return {
     ...conversationOperations(transport, app),
@@ -30,7 +30,7 @@ export function operations(transport: Transport, app: string | undefined): Opera
 function controlOperations(transport: Transport, app: string | undefined) {
   const asking = randomId();
   return {
-    /** Chooses the model of a session, and with `baml` the one for titles. */
+    /** Selects the model of a session, and with `baml` the one for titles. */
     setModel(
       id: string,
       rig: string,
@@ -47,7 +47,7 @@ function controlOperations(transport: Transport, app: string | undefined) {
       });
     },
 
-    /** The models of the session's App, or without a session of the client's App. */
+    /** Lists the models of the session's App; without a session, those of the client's App. */
     listModels(options: Abortable & { readonly sessionId?: string } = {}): Promise<string[]> {
       const { sessionId, signal } = options;
       return transport.body({
@@ -59,7 +59,7 @@ function controlOperations(transport: Transport, app: string | undefined) {
       });
     },
 
-    /** `default`, and the Apps that the key opens. */
+    /** Lists `default` and the Apps that the key opens. */
     listApps(options: Abortable & { readonly sessionId?: string } = {}): Promise<AppDescriptor[]> {
       const { sessionId = asking, signal } = options;
       return transport.body({
@@ -75,18 +75,18 @@ function controlOperations(transport: Transport, app: string | undefined) {
 function secretOperations(transport: Transport, app: string | undefined) {
   const path = "/api/secrets";
   return {
-    /** Names of the slots that are set. */
+    /** Lists the names of the slots that are set. */
     listSecrets({ clientId, signal }: SecretsOf): Promise<string[]> {
       return transport.body({ path, query: { client_id: clientId, app }, repeatable: true, signal });
     },
 
-    /** Sets or replaces, all or none. Answers the names that are set then; a value never comes back. */
+    /** Sets or replaces values, all or none. Returns the names now set; values are never returned. */
     setSecrets(values: Readonly<Record<string, string>>, { clientId, signal }: SecretsOf): Promise<string[]> {
       const query = { client_id: clientId, app };
       return transport.body({ method: "PUT", path, query, body: values, repeatable: true, signal });
     },
 
-    /** Empties one slot, or without `name` all of them. Answers how many were set. */
+    /** Clears one slot, or all without `name`. Returns how many were set. */
     async removeSecrets(options: SecretsOf & { readonly name?: string }): Promise<number> {
       const { clientId, name, signal } = options;
       const query = { client_id: clientId, app, name };

@@ -1,4 +1,4 @@
-// The other way to follow a session, for networks that hold back streams; and the way back to streams.
+// Polling, for networks that block streams, and probing for streams meanwhile.
 
 import { ColloquyError } from "./colloquy-error.ts";
 import { linkedAbort } from "./linked-abort.ts";
@@ -7,21 +7,21 @@ import type { Transport } from "./transport.ts";
 import { readUpdates } from "./update-stream.ts";
 
 export interface Poller {
-  /** Asks for the snapshot once. Answers whether the assistant is working. */
+  /** Fetches the snapshot once. Returns whether the assistant is working. */
   ask(signal: AbortSignal): Promise<boolean>;
   rest(ms: number, signal: AbortSignal): Promise<void>;
-  /** Ends the rest. */
-  hurry(): void;
+  /** Ends the current rest. */
+  retryNow(): void;
 }
 
-/** Milliseconds between two questions, on the average: while the assistant works, and while it does not. */
+/** Average milliseconds between two polls, while the assistant works and while it does not. */
 const BUSY_MS = 1_000;
 const IDLE_MS = 4_000;
-/** Milliseconds until a stream is tried again; doubled with each time that it was in vain. */
+/** Milliseconds until a stream is tried again; doubled with each failed try. */
 const TRIAL_MS = 15_000;
 const TRIAL_CEILING_MS = 300_000;
 
-/** Polls until a stream gets through. Throws what a question throws. */
+/** Polls until a stream gets through. Throws if a poll throws. */
 export async function poll(
   transport: Transport,
   sessionId: string,
@@ -33,7 +33,7 @@ export async function poll(
   const trials = untilStreamWorks(transport, sessionId, abort.signal).then(
     () => {
       isOver = true;
-      poller.hurry();
+      poller.retryNow();
     },
     () => undefined,
   );
@@ -45,13 +45,16 @@ export async function poll(
         await poller.rest((isBusy ? BUSY_MS : IDLE_MS) * (0.75 + timing.random() / 2), abort.signal);
     }
   } finally {
-    abort.abort(new ColloquyError("Polling is over.", { code: "stopped" }));
+    abort.abort(new ColloquyError("Polling ended.", { code: "stopped" }));
     abort.release();
     await trials;
   }
 }
 
-/** Nothing that a trial brings is used: what is known has moved on since it began. So the stream that comes after it begins there. */
+/**
+ * Resolves once a stream delivers bytes. Discards its events: the snapshot has moved on since, and the next
+ * stream resumes from it.
+ */
 async function untilStreamWorks(transport: Transport, sessionId: string, signal: AbortSignal): Promise<void> {
   let works = false;
   const reader = { onOpen: () => void (works = true), onFrame: () => false };

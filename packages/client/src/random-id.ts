@@ -1,4 +1,4 @@
-/** A random UUID. Pages that came over plain HTTP have no `crypto.randomUUID`. */
+/** Returns a random UUID. Pages loaded over plain HTTP have no `crypto.randomUUID`. */
 export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;

@@ -1,31 +1,32 @@
-// What is known of a session, and everybody who wants to hear of it. The session is followed while somebody does, and not otherwise.
+// The snapshot of a session and its subscribers. Follows the session only while there are subscribers.
 
 import { ColloquyError } from "./colloquy-error.ts";
-import { Following, type FollowingState } from "./following.ts";
+import { SessionFollower, type FollowState } from "./session-follower.ts";
 import { Gate } from "./gate.ts";
 import type { Transport } from "./transport.ts";
 import { UpdateQueue } from "./update-queue.ts";
 import type { Snapshot } from "./wire.ts";
 
-/** How the session is followed at the moment. */
+/** How the session is being followed. */
 export interface Connection {
   /**
-   * `idle`: nobody listens. `connecting`, `live` (by the stream), `polling` (the stream does not get through), `waiting` (to try again).
-   * `failed`: refused; it is tried again when somebody begins to listen, or another request has succeeded. `deleted`: there is nothing to follow any more.
+   * `idle`: no subscribers. `connecting`, `live` (stream open), `polling` (streams are blocked), `waiting`
+   * (to retry). `failed`: the service refused; retried at the next subscription or successful request.
+   * `deleted`: the session is gone.
    */
-  readonly state: FollowingState | "idle" | "failed" | "deleted";
-  /** Why it waits, polls or has failed, where that is known. */
+  readonly state: FollowState | "idle" | "failed" | "deleted";
+  /** Why it waits, polls or has failed, if known. */
   readonly error: ColloquyError | null;
 }
 
 const IDLE: Connection = { state: "idle", error: null };
 const DELETED: Connection = { state: "deleted", error: null };
 
-interface Followed {
-  readonly following: Following;
+interface ActiveFollower {
+  readonly follower: SessionFollower;
   readonly end: AbortController;
-  /** Open when the first snapshot is there, or is not to be had at the moment. */
-  readonly begun: Gate;
+  /** Opens with the first snapshot, or when none can be had for now. */
+  readonly ready: Gate;
 }
 
 export class SessionStore {
@@ -33,11 +34,11 @@ export class SessionStore {
   readonly #transport: Transport;
   readonly #listeners = new Set<() => void>();
   readonly #queues = new Set<UpdateQueue>();
-  #followed: Followed | null = null;
+  #active: ActiveFollower | null = null;
   #snapshot: Snapshot | null = null;
   #connection = IDLE;
-  /** Nobody may follow now: whoever asks for a session makes one. */
-  #isRetiring = false;
+  /** Set during deletion. Following would create the session again. */
+  #isDeleting = false;
 
   constructor(sessionId: string, transport: Transport) {
     this.#sessionId = sessionId;
@@ -52,9 +53,9 @@ export class SessionStore {
     return this.#connection;
   }
 
-  /** Calls back whenever snapshot or connection are new. Answers what ends this. */
+  /** Calls back when the snapshot or connection changes. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
-    // The same function may listen twice.
+    // The same function may subscribe twice.
     const own = (): void => listener();
     this.#listeners.add(own);
     this.#follow();
@@ -64,7 +65,7 @@ export class SessionStore {
     };
   }
 
-  /** A queue of the events from now on. */
+  /** Returns a queue of the events from now on. */
   addQueue(): UpdateQueue {
     const queue = new UpdateQueue();
     if (this.#connection.state === "deleted") queue.end(null);
@@ -79,42 +80,45 @@ export class SessionStore {
     this.#leaveIfAlone();
   }
 
-  /** Resolves when whatever happens from now on will come as events to who listens. */
+  /** Resolves when subscribers will receive all later changes as events. */
   async ready(signal: AbortSignal): Promise<void> {
-    await this.#followed?.begun.passed(signal);
+    await this.#active?.ready.passed(signal);
   }
 
-  /** A request has succeeded: it may have changed the session, and what was refused may be let through now. */
-  hurry(): void {
-    this.#followed?.following.hurry();
+  /** Call after a successful request: it may have changed the session or lifted a refusal. */
+  retryNow(): void {
+    this.#active?.follower.retryNow();
     this.#follow();
   }
 
-  /** Takes a snapshot that came as an answer. Who follows gets there by events, in their order. */
-  learn(snapshot: Snapshot): void {
-    if (this.#followed !== null) return;
+  /**
+   * Adopts a snapshot from an answer, unless the session is being followed: the follower reaches it through
+   * events, in order.
+   */
+  adopt(snapshot: Snapshot): void {
+    if (this.#active !== null) return;
     this.#snapshot = snapshot;
     this.#connection = IDLE;
     this.#tell();
     this.#follow();
   }
 
-  /** Does what must not happen while the session is followed, and then ends it all if that went well. */
+  /** Runs `work` while nothing follows the session, then ends all subscriptions if it succeeded. */
   async retire(work: () => Promise<void>): Promise<void> {
-    this.#isRetiring = true;
+    this.#isDeleting = true;
     this.#leave(IDLE);
     try {
       await work();
     } catch (error) {
-      this.#isRetiring = false;
+      this.#isDeleting = false;
       this.#follow();
       throw error;
     }
-    this.#isRetiring = false;
+    this.#isDeleting = false;
     this.#finish(DELETED);
   }
 
-  /** Nobody listens any more, whether they like it or not. */
+  /** Ends all subscriptions. */
   stop(): void {
     this.#listeners.clear();
     this.#finish(IDLE);
@@ -123,26 +127,26 @@ export class SessionStore {
 
   #follow(): void {
     const isWanted = this.#listeners.size + this.#queues.size > 0;
-    const mayAsk = !this.#isRetiring && this.#connection.state !== "deleted";
-    if (this.#followed !== null || !isWanted || !mayAsk) return;
+    const isAllowed = !this.#isDeleting && this.#connection.state !== "deleted";
+    if (this.#active !== null || !isWanted || !isAllowed) return;
     const end = new AbortController();
-    const begun = new Gate();
-    const following = new Following(this.#sessionId, this.#snapshot, this.#transport, {
+    const ready = new Gate();
+    const follower = new SessionFollower(this.#sessionId, this.#snapshot, this.#transport, {
       onSnapshot: (snapshot, updates) => {
         if (end.signal.aborted) return;
         this.#snapshot = snapshot;
         for (const queue of this.#queues) queue.push(updates);
-        begun.open();
+        ready.open();
         this.#tell();
       },
       onState: (state, error) => {
         if (end.signal.aborted) return;
-        if (state !== "connecting" || this.#snapshot !== null) begun.open();
+        if (state !== "connecting" || this.#snapshot !== null) ready.open();
         this.#connect({ state, error });
       },
     });
-    this.#followed = { following, end, begun };
-    void following.run(end.signal).then(
+    this.#active = { follower, end, ready };
+    void follower.run(end.signal).then(
       () => this.#finish(DELETED),
       (error: unknown) => {
         if (!end.signal.aborted) this.#finish({ state: "failed", error: error as ColloquyError });
@@ -151,18 +155,18 @@ export class SessionStore {
   }
 
   #leaveIfAlone(): void {
-    if (this.#followed !== null && this.#listeners.size + this.#queues.size === 0) this.#leave(IDLE);
+    if (this.#active !== null && this.#listeners.size + this.#queues.size === 0) this.#leave(IDLE);
   }
 
   #leave(connection: Connection): void {
-    const followed = this.#followed;
-    this.#followed = null;
-    followed?.end.abort(new ColloquyError("Nobody listens any more.", { code: "stopped" }));
-    followed?.begun.open();
+    const active = this.#active;
+    this.#active = null;
+    active?.end.abort(new ColloquyError("There are no subscribers any more.", { code: "stopped" }));
+    active?.ready.open();
     this.#connect(connection);
   }
 
-  /** There is nothing to come any more. */
+  /** Stops following and ends all queues. */
   #finish(connection: Connection): void {
     this.#leave(connection);
     for (const queue of this.#queues) queue.end(connection.error);
@@ -180,7 +184,7 @@ export class SessionStore {
       try {
         listener();
       } catch (error) {
-        // A mistake of one listener is nobody else's: it is reported where uncaught errors are.
+        // Report a subscriber's error as uncaught, so that it does not affect the others.
         queueMicrotask(() => {
           throw error;
         });

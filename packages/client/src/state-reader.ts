@@ -1,7 +1,7 @@
 import type { Transport } from "./transport.ts";
 import type { Snapshot } from "./wire.ts";
 
-/** Reads the snapshot of a session, again only when it has changed. Every read is one try. */
+/** Reads the snapshot of a session, conditionally where possible. Never retries. */
 export class StateReader {
   readonly #transport: Transport;
   readonly #sessionId: string;
@@ -12,7 +12,7 @@ export class StateReader {
     this.#sessionId = sessionId;
   }
 
-  /** What was read last is not what is known now. */
+  /** Makes the next read unconditional: the last snapshot read is no longer the current one. */
   forget(): void {
     this.#etag = null;
   }
@@ -28,7 +28,7 @@ export class StateReader {
     return answer.body;
   }
 
-  /** `null` when it is still what was read last. */
+  /** Returns `null` if the snapshot has not changed since the last read. */
   async readChanged(signal: AbortSignal): Promise<Snapshot | null> {
     const etag = this.#etag;
     if (etag === null) return this.read(signal);

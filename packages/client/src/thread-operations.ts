@@ -1,4 +1,4 @@
-// Sessions as threads: to be listed, named and removed.
+// Sessions as threads: create, list, rename, delete.
 
 import { randomId } from "./random-id.ts";
 import type { Abortable, Transport } from "./transport.ts";
@@ -6,7 +6,7 @@ import type { PersistedMessage, Thread } from "./wire.ts";
 
 export interface ThreadPage {
   readonly threads: Thread[];
-  /** `cursor` of the next page; `null` on the last one. */
+  /** Cursor of the next page; `null` on the last one. */
   readonly next: string | null;
 }
 
@@ -17,10 +17,11 @@ export function threadOperations(transport: Transport): ThreadOperations {
 }
 
 function listing(transport: Transport) {
-  // The list asks for the id of a session, which it creates when there is none: one for all lists of this client.
+  // Listing needs a session id and creates the session if it does not exist: use one id for all lists of this
+  // client.
   const asking = randomId();
   return {
-    /** Creates the session, and binds the wallet if none is bound; the same for one that exists. */
+    /** Creates the session and binds the wallet if none is bound. Idempotent. */
     createSession(id: string, options: Abortable & { readonly publicKey?: string } = {}): Promise<Thread> {
       const { publicKey, signal } = options;
       return transport.body({
@@ -33,13 +34,13 @@ function listing(transport: Transport) {
       });
     },
 
-    /** The threads of a wallet, newest activity first: all, or pages of `limit` (1 to 200). */
+    /** Lists the threads of a wallet, most recently active first: all, or pages of `limit` (1 to 200). */
     async listThreads(
       publicKey: string,
       options: Abortable & {
         readonly limit?: number;
         readonly cursor?: string;
-        /** The session that is open; one without messages when absent. */
+        /** The current session; one without messages when absent. */
         readonly sessionId?: string;
       } = {},
     ): Promise<ThreadPage> {
@@ -64,7 +65,7 @@ function oneThread(transport: Transport) {
       return transport.body({ path: path(id), repeatable: true, signal });
     },
 
-    /** 1 to 200 characters; no generated title ever overwrites it. */
+    /** 1 to 200 characters. Generated titles never overwrite it. */
     renameThread(id: string, title: string, { signal }: Abortable = {}): Promise<Thread> {
       return transport.body({ method: "PATCH", path: path(id), body: { title }, repeatable: true, signal });
     },
@@ -84,8 +85,8 @@ function oneThread(transport: Transport) {
     },
 
     /**
-     * The persisted records, oldest first: at most `limit` (1,000), or 1 MiB, that come after the message with the id `after`. An empty
-     * page is the end.
+     * Lists stored messages, oldest first: at most `limit` (1,000) or 1 MiB after the message with the id
+     * `after`. An empty page is the end.
      */
     listMessages(
       id: string,

@@ -8,8 +8,8 @@ const timingOf = (clock: ManualClock, random = 0.5) => ({
   onWake: () => () => undefined,
 });
 
-describe("a pause", () => {
-  it("lasts as long as it should", async () => {
+describe("pause", () => {
+  it("lasts as long as requested", async () => {
     const clock = new ManualClock();
     const done = vi.fn<() => void>();
     void pause(timingOf(clock), 100, new AbortController().signal).then(done);
@@ -19,7 +19,7 @@ describe("a pause", () => {
     expect(done).toHaveBeenCalledOnce();
   });
 
-  it("ends when it is woken, and leaves no timer", async () => {
+  it("ends when woken, and leaves no timer", async () => {
     const clock = new ManualClock();
     const resting = pause(timingOf(clock), 100, new AbortController().signal);
     resting.wake();
@@ -39,19 +39,19 @@ describe("a pause", () => {
   });
 });
 
-it("a backoff lies anywhere below a ceiling that doubles with each failure, up to a last one", () => {
+it("backoff is random below a ceiling that doubles with each failure, up to a maximum", () => {
   const clock = new ManualClock();
   const ceilings = [1, 2, 3, 4, 5, 900].map((failures) => backoff(timingOf(clock, 1), failures, 500, 5_000));
   expect(ceilings).toEqual([500, 1_000, 2_000, 4_000, 5_000, 5_000]);
   expect(backoff(timingOf(clock, 0), 3, 500, 5_000)).toBe(0);
 });
 
-describe("a page", () => {
+describe("onWake", () => {
   afterEach(() => {
     vi.unstubAllGlobals();
   });
 
-  it("wakes what waits when its network is back and when it is shown again, and not when it is hidden", () => {
+  it("fires when the network is back and when the page is shown again, not when it is hidden", () => {
     const [page, document] = [
       new EventTarget(),
       Object.assign(new EventTarget(), { visibilityState: "visible" }),
@@ -74,7 +74,7 @@ describe("a page", () => {
     expect(onWake).toHaveBeenCalledTimes(2);
   });
 
-  it("is not needed", () => {
+  it("does nothing in runtimes without pages", () => {
     expect(() => REAL_TIMING.onWake(() => undefined)()).not.toThrow();
   });
 });

@@ -1,6 +1,6 @@
-// Time, chance and the moments in which a device comes back to life, in one place, so that tests can have others.
+// Clock, randomness and wake-up events in one place, replaceable in tests.
 
-/** Something that will happen unless it is stopped. */
+/** A pending callback. */
 export interface Timer {
   stop(): void;
 }
@@ -8,13 +8,15 @@ export interface Timer {
 export interface Timing {
   /** Calls back once after `ms` milliseconds. */
   after(ms: number, callback: () => void): Timer;
-  /** At least 0, less than 1. */
+  /** Returns a number in [0, 1). */
   random(): number;
-  /** Calls back when the network is back or the page is looked at again. Answers what ends this. */
+  /** Calls back when the network is back or the page is shown again. Returns a function that unsubscribes. */
   onWake(callback: () => void): () => void;
 }
 
-/** Of a page or of a runtime without pages. A page that is hidden goes on like any other: it is only woken when it is shown again. */
+/**
+ * Timing of a page or of a runtime without pages. Hidden pages keep running; showing one again only wakes it.
+ */
 export const REAL_TIMING: Timing = {
   after(ms, callback) {
     const timer = setTimeout(callback, ms);
@@ -37,7 +39,7 @@ export const REAL_TIMING: Timing = {
 
 type Listen = (event: string, callback: () => void) => void;
 
-/** What there is of a browser's global object. */
+/** The part of a browser's global object used here. */
 interface Page {
   readonly addEventListener?: Listen;
   readonly removeEventListener?: Listen;
@@ -57,7 +59,7 @@ function pageOf(global: object): Page {
   };
 }
 
-/** Resolves after `ms` milliseconds, or earlier when `wake` is called. Rejects with the signal's reason. */
+/** Resolves after `ms` milliseconds or when `wake` is called. Rejects with the signal's reason. */
 export function pause(
   timing: Timing,
   ms: number,
@@ -79,8 +81,10 @@ export function pause(
   return Object.assign(done, { wake: () => wake() });
 }
 
-/** Milliseconds to wait before the next try after `failures` in a row: full jitter under a ceiling that doubles, so that clients that
- * were cut off together do not come back together. */
+/**
+ * Returns milliseconds before the next try after `failures` in a row: full jitter under a ceiling that
+ * doubles, so that clients cut off together do not reconnect together.
+ */
 export function backoff(timing: Timing, failures: number, baseMs: number, ceilingMs: number): number {
   return timing.random() * Math.min(ceilingMs, baseMs * 2 ** Math.min(failures - 1, 30));
 }

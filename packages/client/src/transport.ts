@@ -1,27 +1,27 @@
-// One request and its answer: headers, JSON, time limit, what went wrong, and trying again where that can do no harm.
+// One request and its answer: headers, JSON, time-out, errors, and retries where they are safe.
 
-import { ColloquyError, errorOf, isPassing } from "./colloquy-error.ts";
+import { ColloquyError, errorOf, isTransient } from "./colloquy-error.ts";
 import { linkedAbort } from "./linked-abort.ts";
 import { backoff, pause, REAL_TIMING, type Timing } from "./timing.ts";
 
 export interface Abortable {
-  /** Ends the request; the promise then rejects with the signal's reason. */
+  /** Aborts the request; the promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Request extends Abortable {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Begins with a slash; the base URL goes before it. */
+  /** Starts with a slash; appended to the base URL. */
   readonly path: string;
-  /** What is `undefined` is left out. */
+  /** `undefined` values are left out. */
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly headers?: Readonly<Record<string, string | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Whether it does no harm when it arrives twice. */
+  /** Whether the request is safe to repeat. */
   readonly repeatable?: boolean;
-  /** Milliseconds that the service was asked to wait before it answers. */
-  readonly heldMs?: number;
+  /** Milliseconds that the service may hold the request before it answers. */
+  readonly longPollMs?: number;
 }
 
 export interface TransportOptions {
@@ -29,7 +29,7 @@ export interface TransportOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: typeof fetch;
   readonly timing: Timing;
-  /** How often a request is tried again at most. */
+  /** Maximum number of retries of a request. */
   readonly retries: number;
 }
 
@@ -38,21 +38,23 @@ export interface Answer<Body> {
   readonly headers: Headers;
 }
 
-/** What every client of a service may be told. */
+/** Options common to all clients of a service. */
 export interface ConnectionOptions {
-  /** Where the service is, for instance `https://chat.example.com`; the page's own origin when absent. */
+  /** URL of the service, for example `https://chat.example.com`; the page's own origin when absent. */
   readonly baseUrl?: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What makes requests; the global `fetch` when absent. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
-  /** How often a request that can do no harm twice is tried again when the service cannot be reached; 5 when absent. */
+  /** Maximum number of retries of a repeatable request when the service is unreachable; 5 when absent. */
   readonly retries?: number;
-  /** Time and chance, for tests. */
+  /** Clock and randomness, for tests. */
   readonly timing?: Timing;
 }
 
-/** The way to the service of these options. `headers` are the client's own, which go over those of the options. */
+/**
+ * Creates the transport for these options. `headers` are the client's own and override those of the options.
+ */
 export function transportOf(
   { baseUrl = "", retries = 5, timing = REAL_TIMING, ...options }: ConnectionOptions,
   headers: Readonly<Record<string, string>>,
@@ -60,19 +62,19 @@ export function transportOf(
   return new Transport({
     baseUrl: baseUrl.replace(/\/+$/, ""),
     headers: { ...options.headers, ...headers },
-    // A browser's fetch must be called as the window's.
+    // A browser's `fetch` must be called as a method of `window`.
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     timing,
     retries,
   });
 }
 
-/** Milliseconds until an answer has to be there, beyond what the service was asked to wait. */
-const PATIENCE_MS = 30_000;
+/** Milliseconds to wait for an answer, beyond the time that the service may hold the request. */
+const TIMEOUT_MS = 30_000;
 const BACKOFF_MS = 500;
 const BACKOFF_CEILING_MS = 8_000;
-/** Seconds: who is asked to stay away for longer should hear of it. */
-const LONGEST_RETRY_AFTER = 30;
+/** Seconds. Longer waits are reported to the caller instead. */
+const MAX_RETRY_AFTER_SECONDS = 30;
 
 export class Transport {
   readonly timing: Timing;
@@ -83,7 +85,10 @@ export class Transport {
     this.#options = options;
   }
 
-  /** The answer's JSON; `null` for 304. Throws a `ColloquyError`, or the reason of the request's signal. */
+  /**
+   * Returns the answer's JSON; `null` for 304. Throws a `ColloquyError` or the reason of the request's
+   * signal.
+   */
   async request<Body>(request: Request): Promise<Answer<Body> | null> {
     const { timing, retries } = this.#options;
     for (let failures = 1; ; failures += 1) {
@@ -92,27 +97,30 @@ export class Transport {
       } catch (error) {
         if (!(error instanceof ColloquyError) || !request.repeatable || failures > retries) throw error;
         const retryAfter = error.retryAfter ?? 0;
-        // 429 is about the caller and not about this moment: somebody should hear of it.
-        if (!isPassing(error) || error.status === 429 || retryAfter > LONGEST_RETRY_AFTER) throw error;
+        // 429 concerns the caller, not a passing condition: report it.
+        if (!isTransient(error) || error.status === 429 || retryAfter > MAX_RETRY_AFTER_SECONDS) throw error;
         const jitter = backoff(timing, failures, BACKOFF_MS, BACKOFF_CEILING_MS);
         await pause(timing, retryAfter * 1000 + jitter, request.signal);
       }
     }
   }
 
-  /** The answer to a request without conditions, which is never 304. */
+  /** Returns the answer to an unconditional request. */
   async required<Body>(request: Request): Promise<Answer<Body>> {
     const answer = await this.request<Body>(request);
-    if (answer === null) throw answerInvalid("The answer is 304, and nobody asked for that.");
+    if (answer === null) throw answerInvalid("Unexpected answer 304 to an unconditional request.");
     return answer;
   }
 
-  /** The JSON of the answer to a request without conditions. */
+  /** Returns the JSON of the answer to an unconditional request. */
   async body<Body>(request: Request): Promise<Body> {
     return (await this.required<Body>(request)).body;
   }
 
-  /** Opens a request without a limit of time; its body is the caller's to read. Throws a `ColloquyError` unless it succeeds. */
+  /**
+   * Opens a request without a time-out; the caller reads its body. Throws a `ColloquyError` unless it
+   * succeeds.
+   */
   async open(request: Request): Promise<Response> {
     const response = await this.#send(request, request.signal);
     if (response.ok) return response;
@@ -125,7 +133,7 @@ export class Transport {
     const { timing } = this.#options;
     const abort = linkedAbort(request.signal);
     const timeout = new ColloquyError("The service did not answer in time.", { code: "timeout" });
-    const timer = timing.after(PATIENCE_MS + (request.heldMs ?? 0), () => abort.abort(timeout));
+    const timer = timing.after(TIMEOUT_MS + (request.longPollMs ?? 0), () => abort.abort(timeout));
     try {
       const response = await this.#send(request, abort.signal);
       if (response.status === 304) return null;
@@ -164,7 +172,7 @@ export function networkFailed(cause: unknown): ColloquyError {
   return new ColloquyError("The service cannot be reached.", { code: "network_failed", cause });
 }
 
-/** Something between here and the service has answered in its place. */
+/** Something between client and service has answered in its place. */
 export function answerInvalid(message: string, cause?: unknown): ColloquyError {
   return new ColloquyError(message, { code: "answer_invalid", cause });
 }
@@ -176,7 +184,7 @@ async function readJson<Body>(response: Response): Promise<Body> {
   try {
     return JSON.parse(text) as Body;
   } catch (cause) {
-    throw answerInvalid("The answer is not JSON: something before the service has answered.", cause);
+    throw answerInvalid("The answer is not JSON: something in front of the service has answered.", cause);
   }
 }
 

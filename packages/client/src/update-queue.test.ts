@@ -9,8 +9,8 @@ const update = (title: string): SessionUpdate => ({
   new_title: title,
 });
 
-describe("a queue of events", () => {
-  it("gives them in their order, to whoever asks first", async () => {
+describe("UpdateQueue", () => {
+  it("returns events in order, to callers in order", async () => {
     const queue = new UpdateQueue();
     const asked = [queue.next(), queue.next()];
     queue.push([update("one")]);
@@ -19,7 +19,7 @@ describe("a queue of events", () => {
     expect(await queue.next()).toEqual(update("three"));
   });
 
-  it("gives what waits before it ends", async () => {
+  it("returns queued events before it ends", async () => {
     const queue = new UpdateQueue();
     queue.push([update("one")]);
     queue.end(null);
@@ -28,7 +28,7 @@ describe("a queue of events", () => {
     expect(await queue.next()).toBeNull();
   });
 
-  it("throws once, and is over then", async () => {
+  it("throws once, then ends", async () => {
     const queue = new UpdateQueue();
     const asked = queue.next();
     queue.end(new Error("Refused"));
@@ -37,7 +37,7 @@ describe("a queue of events", () => {
     expect(await queue.next()).toBeNull();
   });
 
-  it("that nobody empties keeps a thousand, and then says to look at the snapshot", async () => {
+  it("keeps a thousand events, then replaces them with a resync notice", async () => {
     const queue = new UpdateQueue();
     for (let count = 0; count <= 1_000; count += 1) queue.push([update(String(count))]);
     queue.push([update("last")]);

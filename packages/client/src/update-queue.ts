@@ -1,31 +1,31 @@
 import { resync } from "./difference.ts";
 import type { SessionUpdate } from "./fold.ts";
 
-/** Events that wait for a loop to take them; beyond this it is told to look at the snapshot instead. */
-const LONGEST = 1_000;
+/** Maximum number of queued events. Beyond it a single `resync` notice replaces them. */
+const MAX_QUEUED = 1_000;
 
-/** What one `for await` loop takes its events from. */
+/** Queue of events for one `for await` loop. */
 export class UpdateQueue {
   #waiting: SessionUpdate[] = [];
-  /** How it ended, `null` before. What waits is taken first. */
+  /** How the queue ended; `null` before. Queued events are returned first. */
   #end: { readonly error: Error | null } | null = null;
-  /** Wakes everybody who waits in `next`. */
-  #ring = (): void => undefined;
+  /** Wakes all callers of `next`. */
+  #notifyWaiting = (): void => undefined;
 
   push(updates: readonly SessionUpdate[]): void {
     const waiting = [...this.#waiting, ...updates];
     const [first] = waiting;
-    this.#waiting = first !== undefined && waiting.length > LONGEST ? [resync(first.session_id)] : waiting;
+    this.#waiting = first !== undefined && waiting.length > MAX_QUEUED ? [resync(first.session_id)] : waiting;
     this.#wake();
   }
 
-  /** Ends the loop, with a throw unless `error` is `null`. */
+  /** Ends the loop; throws there unless `error` is `null`. */
   end(error: Error | null): void {
     this.#end ??= { error };
     this.#wake();
   }
 
-  /** The next event; `null` at the end. */
+  /** Returns the next event; `null` at the end. */
   async next(): Promise<SessionUpdate | null> {
     for (;;) {
       const update = this.#waiting.shift();
@@ -37,9 +37,9 @@ export class UpdateQueue {
         return null;
       }
       await new Promise<void>((resolve) => {
-        const ringOthers = this.#ring;
-        this.#ring = () => {
-          ringOthers();
+        const notifyOthers = this.#notifyWaiting;
+        this.#notifyWaiting = () => {
+          notifyOthers();
           resolve();
         };
       });
@@ -47,8 +47,8 @@ export class UpdateQueue {
   }
 
   #wake(): void {
-    const ring = this.#ring;
-    this.#ring = () => undefined;
-    ring();
+    const notify = this.#notifyWaiting;
+    this.#notifyWaiting = () => undefined;
+    notify();
   }
 }

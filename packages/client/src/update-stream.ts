@@ -1,4 +1,4 @@
-// One connection to the stream of a session's events, from its opening to its end.
+// One connection to a session's event stream, from open to end.
 
 import { createEventStreamParser, type Frame } from "./event-stream-parser.ts";
 import { ColloquyError } from "./colloquy-error.ts";
@@ -6,24 +6,30 @@ import { linkedAbort, type LinkedAbort } from "./linked-abort.ts";
 import { networkFailed, type Transport } from "./transport.ts";
 import type { Timer, Timing } from "./timing.ts";
 
-/** How a stream came to an end: by the other side or with its connection, by silence, by what came being no stream, or by its reader. */
+/**
+ * How a stream ended: closed by the service or the network, silent for too long, not an event stream, or left
+ * by the caller.
+ */
 export type StreamEnd = "ended" | "silent" | "no stream" | "left";
 
 export interface StreamReader {
-  /** The first bytes are there: streams work here. */
+  /** The first bytes arrived: streams work here. */
   onOpen(): void;
-  /** Answers whether to go on reading. */
+  /** Returns whether to keep reading. */
   onFrame(frame: Frame): boolean;
 }
 
-/** The service says something at once; milliseconds in which it has to get here. */
+/** Milliseconds until the first bytes must arrive. The service sends some at once. */
 const OPENING_MS = 8_000;
-/** The service says something every 15 seconds; after so many milliseconds without it the connection is dead. */
+/**
+ * Milliseconds of silence after which the connection counts as dead. The service sends a heartbeat every 15
+ * seconds.
+ */
 const SILENCE_MS = 40_000;
 
 /**
- * Reads the events after the one with the id `after` (`null`: those from now on), until the stream is over. Throws a `ColloquyError` when the service refuses or cannot
- * be reached, and the signal's reason.
+ * Reads the events after the id `after` (`null`: from now on) until the stream ends. Throws a `ColloquyError`
+ * if the service refuses or is unreachable, and the signal's reason.
  */
 export async function readUpdates(
   transport: Transport,
@@ -54,7 +60,7 @@ export async function readUpdates(
     throw error;
   } finally {
     silence.stop();
-    abort.abort(new ColloquyError("The stream is over.", { code: "stream_over" }));
+    abort.abort(new ColloquyError("The stream is closed.", { code: "stream_over" }));
     abort.release();
   }
 }
@@ -65,12 +71,12 @@ async function readBody(
   silence: SilenceWatch,
 ): Promise<StreamEnd> {
   const bytes = body.getReader();
-  let goesOn = true;
+  let keepReading = true;
   let isOpen = false;
   const parse = createEventStreamParser((frame) => {
-    goesOn &&= reader.onFrame(frame);
+    keepReading &&= reader.onFrame(frame);
   });
-  while (goesOn) {
+  while (keepReading) {
     const { done, value } = await bytes.read().catch((cause: unknown) => {
       throw networkFailed(cause);
     });
@@ -83,7 +89,7 @@ async function readBody(
   return "left";
 }
 
-/** Ends a connection on which nothing comes in time. */
+/** Aborts a connection on which no bytes arrive in time. */
 class SilenceWatch {
   readonly #timing: Timing;
   readonly #abort: LinkedAbort;
@@ -95,12 +101,12 @@ class SilenceWatch {
     this.#abort = abort;
   }
 
-  /** Something has to come within `ms` milliseconds from now. */
+  /** Expects bytes within `ms` milliseconds from now. */
   expect(ms: number): void {
     this.stop();
     this.#timer = this.#timing.after(ms, () => {
       this.isTooLong = true;
-      this.#abort.abort(new ColloquyError("Nothing came in time.", { code: "timeout" }));
+      this.#abort.abort(new ColloquyError("No bytes arrived in time.", { code: "timeout" }));
     });
   }
 

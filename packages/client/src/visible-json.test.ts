@@ -22,7 +22,7 @@ describe("visibleJson", () => {
     ["a space that does not break", "\u00A0"],
     ["a space as wide as a sign", "\u3000"],
     ["a thin space", "\u2009"],
-  ])("shows %s as its escape", (_, character) => {
+  ])("escapes %s", (_, character) => {
     const shown = visibleJson({ of: `a${character}b` });
     expect(shown).toMatch(/^\{"of":"a(?:\\u[0-9a-f]{4})+b"\}$/);
     expect(JSON.parse(shown)).toEqual({ of: `a${character}b` });
@@ -30,11 +30,11 @@ describe("visibleJson", () => {
     expect(visibleJson({ [character]: 1 }, 2)).not.toContain(character);
   });
 
-  it("shows what can be seen as it is", () => {
+  it("keeps visible characters", () => {
     expect(visibleJson({ an: "añ漢字 – “b” 1 €" })).toBe('{"an":"añ漢字 – “b” 1 €"}');
   });
 
-  it("breaks lines between values, and never within a text", () => {
+  it("breaks lines between values, never within a string", () => {
     expect(visibleJson({ a: ["b\n\u2028c"] }, 2)).toBe('{\n  "a": [\n    "b\\n\\u2028c"\n  ]\n}');
   });
 });

@@ -1,14 +1,16 @@
-// What a person approves is what they saw: JSON in which no character hides, and none changes the order of what is read.
+// What people approve must be what they saw: JSON in which no character is hidden and none changes the
+// reading order.
 
 /**
- * Characters that show nothing or something else than they are: controls, formats (marks of direction among them), unassigned and private
- * ones, every space but U+0020, default-ignorable ones, and the blank Braille pattern. Raw line feeds are indentation: those of texts are escaped.
+ * Characters that are invisible or misleading: controls, formats (including direction marks), unassigned and
+ * private ones, all spaces but U+0020, default-ignorable ones and the blank Braille pattern. Raw line feeds
+ * are indentation: those in strings are escaped.
  */
 const INVISIBLE = /(?![ \n])[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /**
- * JSON of `value` to be shown before somebody approves it: every character that cannot be seen is written as its `\u` escape, so that
- * parsing the text gives `value` again. With `indentation`, over several lines.
+ * Returns JSON of `value` for display before an approval: invisible characters are written as `\u` escapes,
+ * so that parsing the text gives `value` again. With `indentation`, over several lines.
  */
 export function visibleJson(value: unknown, indentation = 0): string {
   return (JSON.stringify(value, null, indentation) ?? "null").replace(INVISIBLE, escaped);

@@ -13,7 +13,7 @@ it.each([
   ],
   ["-1", "-1"],
   ["0x10", "0x10"],
-])("%s of 18 decimals is %s", (wei, units) => {
+])("wholeUnits converts %s with 18 decimals to %s", (wei, units) => {
   expect(wholeUnits(wei, 18)).toBe(units);
 });
 
@@ -22,6 +22,6 @@ it.each([
   ["5", 0, "5"],
   ["5", 3, "0.005"],
   ["12", 255, `0.${"0".repeat(253)}12`],
-])("%s of %i decimals is %s", (amount, decimals, units) => {
+])("wholeUnits converts %s with %i decimals to %s", (amount, decimals, units) => {
   expect(wholeUnits(amount, decimals)).toBe(units);
 });

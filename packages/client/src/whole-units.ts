@@ -1,6 +1,7 @@
 /**
- * An amount in the smallest unit, a decimal text of any length, in whole units and exact: "1250000" with 6 decimals is "1.25". What is no number stays as
- * it is. The decimals of a token are its own claim: show the amount itself, too.
+ * Converts an amount in the smallest unit, a decimal string of any length, exactly into whole units:
+ * "1250000" with 6 decimals is "1.25". Returns text that is not a number unchanged. The decimals of a token
+ * are its own claim: show the raw amount, too.
  */
 export function wholeUnits(amount: string, decimals: number): string {
   if (!/^\d+$/.test(amount) || decimals === 0) return amount;

@@ -1,5 +1,5 @@
-// The types of the wire, taken from the schemas that the server validates with. All of them come in through this file, and as types
-// alone: the build writes them out for the published package, which then needs neither the schemas nor the library behind them.
+// The wire types, inferred from the server's validation schemas. All are imported through this file, as types
+// only: the build writes them out, so that the published package needs neither the schemas nor zod.
 
 export type {
   Action,

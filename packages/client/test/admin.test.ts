@@ -1,4 +1,4 @@
-// Administration's client against the real service, every operation.
+// Every operation of the admin client against the real service.
 
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => program.remove());
 
-it("there is a method for every operation of administration in the document", async () => {
+it("has a method for every admin operation of the OpenAPI document", async () => {
   const document = (await (await fetch(`${program.url}/openapi.json`)).json()) as {
     readonly paths: Record<string, Record<string, { readonly operationId: string }>>;
   };
@@ -29,7 +29,7 @@ it("there is a method for every operation of administration in the document", as
   expect(named.toSorted()).toEqual(operations.toSorted());
 });
 
-it("sessions are looked for, read, interrupted and removed", async () => {
+it("lists, reads, interrupts and deletes sessions", async () => {
   const client = createClient({ baseUrl: program.url });
   const [one, two] = [client.session(), client.session()];
   await one.send("hello", { wait: true });
@@ -50,7 +50,7 @@ it("sessions are looked for, read, interrupted and removed", async () => {
   await expect(admin.getSession(two.id)).rejects.toMatchObject({ status: 404, code: "session_not_found" });
 });
 
-it("keys are made, listed, rotated and revoked", async () => {
+it("creates, lists, rotates and revokes keys", async () => {
   const issued = await admin.createKey({ apps: ["shop"], name: "web", expiresInSeconds: 60 });
   expect(issued).toMatchObject({ apps: ["shop"], name: "web", status: "good" });
   const shop = createClient({ baseUrl: program.url, app: "shop", key: issued.key });
@@ -61,7 +61,7 @@ it("keys are made, listed, rotated and revoked", async () => {
   expect(await admin.listKeys({ app: "nobody" })).toEqual([]);
 });
 
-it("the service, its Apps and its reports are read", async () => {
+it("reads the overview, Apps and reports", async () => {
   expect(await admin.overview()).toMatchObject({ is_ready: true, store: { is_healthy: true } });
   expect((await admin.listApps()).map(({ name }) => name)).toEqual(["default", "shop"]);
   const turns = async (): Promise<number> =>
@@ -76,7 +76,7 @@ it("the service, its Apps and its reports are read", async () => {
 });
 
 describe("failures", () => {
-  it("are of the class that those of the first entry are of, without the key", async () => {
+  it("have the error class of the main entry and do not contain the key", async () => {
     const stranger = createAdminClient({ baseUrl: program.url, key: "not the key of this service" });
     const error = await stranger.overview().catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ status: 401, code: "admin_key_invalid" });
@@ -85,7 +85,7 @@ describe("failures", () => {
     expect((error as Error).message).not.toContain("not the key");
   });
 
-  it("of what must not happen twice are not tried again", async () => {
+  it("are not retried for operations that must not happen twice", async () => {
     let tried = 0;
     const failing: typeof fetch = () => {
       tried += 1;
@@ -112,7 +112,7 @@ describe("failures", () => {
     }
   });
 
-  it("end when the caller says so", async () => {
+  it("end when the caller aborts", async () => {
     const abort = new AbortController();
     abort.abort(new Error("enough"));
     await expect(admin.overview({ signal: abort.signal })).rejects.toThrow("enough");

@@ -1,13 +1,14 @@
-// Streams that break, fall silent or never come through: the session is followed all the same, and nothing is lost or doubled.
+// Streams that break, fall silent or never open: the session stays in sync, and no event is lost or
+// duplicated.
 
 import { describe, expect, it, vi } from "vitest";
-import { readText, told, useLiveSession } from "./use-live-session.ts";
+import { readText, messageEvents, useLiveSession } from "./use-live-session.ts";
 
 const live = useLiveSession();
 const { isIdle, lastContent, record, state, truth } = live;
 
-describe("a stream that breaks", () => {
-  it("is resumed after a pause, and nothing is lost or doubled", async () => {
+describe("a broken stream", () => {
+  it("resumes after a pause without losing or duplicating events", async () => {
     const { updates } = record();
     await live.served.until(() => state() === "live");
     await live.session.send("Hi");
@@ -24,7 +25,7 @@ describe("a stream that breaks", () => {
     call.say("three").finish();
     await live.served.until(isIdle);
     expect(readText(updates)).toBe("one two three");
-    expect(told(updates)).toEqual([
+    expect(messageEvents(updates)).toEqual([
       "message_created user complete: Hi",
       "message_created agent streaming: ",
       "message_completed agent complete: one two three",
@@ -33,7 +34,7 @@ describe("a stream that breaks", () => {
     expect(live.session.getSnapshot()).toEqual(await truth());
   });
 
-  it("is tried after pauses that grow, at most 30 seconds, and at once when the network is back", async () => {
+  it("retries after growing pauses of at most 30 seconds, and at once when the network is back", async () => {
     live.session.subscribe(() => undefined);
     await live.served.until(() => state() === "live");
     live.served.proxy.plan = () => "refuse";
@@ -54,7 +55,7 @@ describe("a stream that breaks", () => {
     live.served.proxy.plan = () => null;
     live.served.wake();
     await live.served.until(() => state() === "live");
-    // A stream that has lasted makes what was before forgotten.
+    // A stream that lasts resets the failure count.
     await live.served.clock.advance(5_000);
     live.served.proxy.cut();
     await live.served.until(() => state() === "waiting");
@@ -62,7 +63,7 @@ describe("a stream that breaks", () => {
     await live.served.until(() => state() === "live");
   });
 
-  it("is given up when it says nothing for 40 seconds", async () => {
+  it("is closed after 40 seconds of silence", async () => {
     live.session.subscribe(() => undefined);
     await live.served.until(() => state() === "live");
     await live.served.clock.advance(39_000);
@@ -71,13 +72,13 @@ describe("a stream that breaks", () => {
     await live.served.until(() => state() === "live", 100);
   });
 
-  it("has a snapshot fetched when events are missing, and tells what must have happened", async () => {
+  it("fetches a snapshot when events are missing, and reports the events in between", async () => {
     const { updates } = record();
     await live.served.until(() => state() === "live");
     live.served.proxy.plan = () => "refuse";
     live.served.proxy.cut();
     await live.served.until(() => state() === "waiting");
-    // The session begins a new life meanwhile: nothing can be replayed.
+    // A new incarnation of the session: nothing can be replayed.
     await live.served.direct.deleteThread(live.session.id);
     const sending = live.served.direct.sendMessage(live.session.id, "Hi", { wait: true });
     (await live.served.model.next()).say("Hello").finish();
@@ -86,7 +87,7 @@ describe("a stream that breaks", () => {
     await live.served.until(() => state() === "live", 500);
     await live.served.until(() => lastContent() === "Hello");
     await live.served.until(() => live.session.getSnapshot()?.title === "Hi");
-    expect(told(updates)).toEqual([
+    expect(messageEvents(updates)).toEqual([
       "message_created user complete: Hi",
       "message_created agent complete: Hello",
       "message_completed agent complete: Hello",
@@ -113,38 +114,35 @@ describe("where streams are blocked", () => {
       "there are too many",
       { status: 429, headers: { "content-type": "application/problem+json" }, body: "{}" },
     ],
-  ] as const)(
-    "because %s, the session is polled, and followed again when they are not",
-    async (_name, fault) => {
-      blocked(fault);
-      const { updates } = record();
-      await live.served.until(() => state() === "polling", 100);
-      await live.session.send("Hi");
-      const call = await live.served.model.next();
-      call.say("one ");
-      await live.served.until(() => lastContent() === "one ", 100);
-      call.say("two ");
-      await live.served.until(() => lastContent() === "one two ", 100);
-      live.served.proxy.plan = () => null;
-      await live.served.until(() => state() === "live", 100);
-      call.say("three").finish();
-      await live.served.until(isIdle);
-      expect(readText(updates)).toBe("one two three");
-      expect(told(updates)).toEqual([
-        "message_created user complete: Hi",
-        expect.stringMatching(/^message_created agent streaming: /),
-        "message_completed agent complete: one two three",
-      ]);
-      expect(live.session.getSnapshot()).toEqual(await truth());
-    },
-  );
+  ] as const)("polls and later follows again if %s", async (_name, fault) => {
+    blocked(fault);
+    const { updates } = record();
+    await live.served.until(() => state() === "polling", 100);
+    await live.session.send("Hi");
+    const call = await live.served.model.next();
+    call.say("one ");
+    await live.served.until(() => lastContent() === "one ", 100);
+    call.say("two ");
+    await live.served.until(() => lastContent() === "one two ", 100);
+    live.served.proxy.plan = () => null;
+    await live.served.until(() => state() === "live", 100);
+    call.say("three").finish();
+    await live.served.until(isIdle);
+    expect(readText(updates)).toBe("one two three");
+    expect(messageEvents(updates)).toEqual([
+      "message_created user complete: Hi",
+      expect.stringMatching(/^message_created agent streaming: /),
+      "message_completed agent complete: one two three",
+    ]);
+    expect(live.session.getSnapshot()).toEqual(await truth());
+  });
 
-  it("an answer that had not begun when they broke is told once", async () => {
+  it("reports a hidden answer once that started before they broke", async () => {
     const { updates } = record();
     await live.served.until(() => state() === "live");
     await live.session.send("Hi");
     const call = await live.served.model.next();
-    await live.served.until(() => told(updates).length === 2);
+    await live.served.until(() => messageEvents(updates).length === 2);
     blocked("refuse");
     live.served.proxy.cut();
     await live.served.until(() => state() === "polling", 100);
@@ -153,7 +151,7 @@ describe("where streams are blocked", () => {
     await live.served.until(() => lastContent() === "one", 100);
     call.finish();
     await live.served.until(isIdle, 100);
-    expect(told(updates)).toEqual([
+    expect(messageEvents(updates)).toEqual([
       "message_created user complete: Hi",
       "message_created agent streaming: ",
       "message_completed agent complete: one",
@@ -161,7 +159,7 @@ describe("where streams are blocked", () => {
     expect(live.session.getSnapshot()).toEqual(await truth());
   });
 
-  it("a question is answered with nothing when nothing has changed", async () => {
+  it("gets 304 for a poll when nothing has changed", async () => {
     blocked(0);
     const listener = vi.fn<() => void>();
     await live.session.refresh();
@@ -174,7 +172,7 @@ describe("where streams are blocked", () => {
     expect(live.served.proxy.heads.at(-1)?.["if-none-match"]).toMatch(/^"/);
   });
 
-  it("the first question asks for everything, because what was read before the stream is not what is known", async () => {
+  it("polls unconditionally first, because the stream has moved past the last snapshot read", async () => {
     live.session.subscribe(() => undefined);
     await live.served.until(() => state() === "live");
     await live.session.send("Hi");
@@ -188,7 +186,7 @@ describe("where streams are blocked", () => {
     expect(live.served.proxy.heads[first]).not.toHaveProperty("if-none-match");
   });
 
-  it("a question that was under way when something was sent is followed by another one at once", async () => {
+  it("polls again at once if a message was sent during a poll", async () => {
     blocked(0);
     const gate = Promise.withResolvers<void>();
     let isHeld = false;
@@ -209,7 +207,7 @@ describe("where streams are blocked", () => {
     expect(live.session.getSnapshot()?.messages[0]?.content).toBe("Hi");
   });
 
-  it("stops when it is told, and leaves no timer", async () => {
+  it("stops on request and leaves no timer", async () => {
     blocked("swallow");
     live.session.subscribe(() => undefined);
     await live.served.until(() => state() === "polling", 100);

@@ -1,12 +1,12 @@
-// Stands between client and service and does what may happen on the way, request by request.
+// A proxy between client and service that injects faults, request by request.
 
 import { once } from "node:events";
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 
 /**
- * `refuse`: the connection breaks before anything is passed on. `lose`: the service does its work, and the connection breaks before its
- * answer. `swallow`: the answer goes nowhere, and nobody is told. A number: so many bytes of the answer's body get through, then the
- * connection is reset. An answer of the proxy's own.
+ * `refuse`: breaks the connection before forwarding the request. `lose`: lets the service do its work, then
+ * breaks the connection before the answer. `swallow`: drops the answer silently. A number: resets the
+ * connection after so many bytes of the answer's body. Otherwise an answer of the proxy's own.
  */
 export type Fault =
   | "refuse"
@@ -16,11 +16,11 @@ export type Fault =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
 
 export class FaultProxy {
-  /** What becomes of a request; `null` to pass it on. */
+  /** Decides the fault of a request; `null` forwards it. */
   plan: (request: { readonly method: string; readonly path: string }) => Fault | null = () => null;
   /** Each request as `METHOD path`, without its query. */
   readonly seen: string[] = [];
-  /** Headers of the requests, in their order. */
+  /** Headers of the requests, in order. */
   readonly heads: IncomingMessage["headers"][] = [];
   readonly #target: URL;
   readonly #server: Server;
@@ -40,16 +40,16 @@ export class FaultProxy {
 
   get url(): string {
     const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("The proxy does not listen");
+    if (address === null || typeof address === "string") throw new Error("The proxy is not listening");
     return `http://127.0.0.1:${address.port}`;
   }
 
-  /** Streams that are open now. */
+  /** Number of open streams. */
   get streams(): number {
     return [...this.#open].filter(({ req }) => req.url?.startsWith("/api/updates")).length;
   }
 
-  /** Resets every connection, in the middle of whatever it carries. */
+  /** Resets every connection, whatever it carries. */
   cut(): void {
     for (const response of this.#open) response.socket?.resetAndDestroy();
   }
@@ -95,7 +95,7 @@ export class FaultProxy {
         answer.on("data", (bytes: Buffer) => {
           const through = bytes.subarray(0, left);
           left -= through.length;
-          // The reset throws away what has not left yet.
+          // A reset discards unsent bytes, so wait until they are sent.
           response.write(through, () => left === 0 && response.socket?.resetAndDestroy());
         });
         answer.on("end", () => response.end()).on("error", () => response.destroy());

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { ColloquyError, type SessionUpdate } from "../src/index.ts";
-import { readText, told, useLiveSession } from "./use-live-session.ts";
+import { readText, messageEvents, useLiveSession } from "./use-live-session.ts";
 
 const live = useLiveSession();
 const { isIdle, lastContent, record, state, truth } = live;
 
-describe("a session that nobody listens to", () => {
-  it("opens nothing, and knows what was answered", async () => {
+describe("a session without subscribers", () => {
+  it("opens no connection, and keeps the snapshots of answers", async () => {
     expect(live.session.getSnapshot()).toBeNull();
     const sending = live.session.send("Hi", { wait: true });
     (await live.served.model.next()).say("Hello").finish();
@@ -19,8 +19,8 @@ describe("a session that nobody listens to", () => {
   });
 });
 
-describe("a session that is listened to", () => {
-  it("shows the answer as it grows, and tells every listener", async () => {
+describe("a session with subscribers", () => {
+  it("shows the growing answer and notifies every subscriber", async () => {
     const listener = vi.fn<() => void>();
     live.session.subscribe(listener);
     await live.served.until(() => state() === "live");
@@ -40,7 +40,7 @@ describe("a session that is listened to", () => {
     expect(live.session.getSnapshot()).toEqual(await truth());
   });
 
-  it("tells everything that a message causes, also when it is sent before the loop has begun", async () => {
+  it("reports all events of a message, also one sent before the loop has started", async () => {
     const updates = live.session.updates();
     const sending = live.session.send("Hi");
     (await live.served.model.next()).say("Hello").finish();
@@ -50,7 +50,7 @@ describe("a session that is listened to", () => {
       seen.push(update);
       if (update.type === "state_changed" && update.status === "idle") break;
     }
-    expect(told(seen)).toEqual([
+    expect(messageEvents(seen)).toEqual([
       "message_created user complete: Hi",
       "message_created agent streaming: ",
       "message_completed agent complete: Hello",
@@ -60,7 +60,7 @@ describe("a session that is listened to", () => {
     await live.served.until(() => live.served.clock.timers === 0);
   });
 
-  it("goes on after the last listener has left and another one comes", async () => {
+  it("continues for a new subscriber after the last one has left", async () => {
     const leave = live.session.subscribe(() => undefined);
     await live.served.until(() => state() === "live");
     leave();
@@ -71,11 +71,11 @@ describe("a session that is listened to", () => {
     await sending;
     const { updates } = record();
     await live.served.until(isIdle);
-    await live.served.until(() => told(updates).length === 3);
+    await live.served.until(() => messageEvents(updates).length === 3);
     expect(lastContent()).toBe("Hello");
   });
 
-  it("a listener that throws spoils nothing for the others", async () => {
+  it("isolates subscribers from each other's errors", async () => {
     const thrown: unknown[] = [];
     const onError = (error: unknown): void => void thrown.push(error);
     const others = process.listeners("uncaughtException");
@@ -95,7 +95,7 @@ describe("a session that is listened to", () => {
     }
   });
 
-  it("stops when it is told: loops end, requests throw, streams are closed, no timer is left", async () => {
+  it("stops on request: loops end, requests throw, streams close, no timer is left", async () => {
     const { ended } = record();
     await live.served.until(() => state() === "live");
     const waiting = live.session.send("Hi", { wait: true }).catch((error: unknown) => error);
@@ -109,7 +109,7 @@ describe("a session that is listened to", () => {
     await live.served.until(() => state() === "live");
   });
 
-  it("a loop ends with its signal", async () => {
+  it("ends a loop with its signal", async () => {
     const abort = new AbortController();
     const { ended } = record(abort.signal);
     await live.served.until(() => state() === "live");
@@ -119,7 +119,7 @@ describe("a session that is listened to", () => {
     await live.served.until(() => live.served.clock.timers === 0);
   });
 
-  it("interrupts, renames, chooses a model, decides", async () => {
+  it("interrupts, renames, selects a model, decides", async () => {
     live.session.subscribe(() => undefined);
     await live.session.send("what is 12 * 7");
     (await live.served.model.next()).callTool("calculator", { expression: "12 * 7" }).finish("tool-calls");
@@ -143,7 +143,7 @@ describe("a session that is listened to", () => {
 });
 
 describe("a session that cannot be followed", () => {
-  it("because it is refused ends its loops with the error", async () => {
+  it("ends its loops with the error when the service refuses", async () => {
     const body = JSON.stringify({ code: "app_key_invalid", detail: "The key has ended.", request_id: "r-1" });
     live.served.proxy.plan = () => ({ status: 401, headers: { "x-request-id": "r-1" }, body });
     const { ended } = record();
@@ -166,7 +166,7 @@ describe("a session that cannot be followed", () => {
     ["interrupt", () => live.session.interrupt()],
     ["rename", () => live.session.rename("Renamed")],
     ["setModel", () => live.session.setModel("demo/assistant")],
-  ])("because it was refused is tried again after %s was not", async (_name, ask) => {
+  ])("retries after a refusal once %s was not refused", async (_name, ask) => {
     await live.served.direct.createSession(live.session.id);
     live.served.proxy.plan = () => ({ status: 401, body: JSON.stringify({ code: "no", detail: "No." }) });
     live.session.subscribe(() => undefined);
@@ -179,7 +179,7 @@ describe("a session that cannot be followed", () => {
     expect(live.session.getSnapshot()).toEqual(await live.served.direct.getState(live.session.id));
   });
 
-  it("because somebody deleted it says so, and does not make it anew", async () => {
+  it("reports its deletion by somebody else and does not create it anew", async () => {
     const { updates, ended } = record();
     await live.served.until(() => state() === "live");
     await live.served.direct.deleteThread(live.session.id);
@@ -194,7 +194,7 @@ describe("a session that cannot be followed", () => {
     await expect(live.served.direct.getSession(live.session.id)).rejects.toMatchObject({ status: 404 });
   });
 
-  it("because it is deleted here ends, also where streams are blocked", async () => {
+  it("ends after its own deletion, also where streams are blocked", async () => {
     live.served.proxy.plan = ({ path }) => (path === "/api/updates" ? 0 : null);
     const { ended } = record();
     await live.served.until(() => state() === "polling");
@@ -209,7 +209,7 @@ describe("a session that cannot be followed", () => {
     });
   });
 
-  it("because it is being deleted is not asked for, which would make it anew", async () => {
+  it("is not read during its deletion, which would create it anew", async () => {
     live.served.proxy.plan = ({ method, path }) => {
       if (method === "DELETE") return "swallow";
       return path === "/api/updates" ? 0 : null;
@@ -229,7 +229,7 @@ describe("a session that cannot be followed", () => {
     expect(await deleting).toMatchObject({ code: "stopped" });
   });
 
-  it("goes on when it could not be deleted", async () => {
+  it("continues if the deletion fails", async () => {
     live.session.subscribe(() => undefined);
     await live.served.until(() => state() === "live");
     live.served.proxy.plan = ({ method }) => (method === "DELETE" ? "refuse" : null);

@@ -1,4 +1,4 @@
-// Every operation that the service has, against the service.
+// Every operation of the client against the service.
 
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => served.stop());
 
-it("there is a method for every operation of the service's document", async () => {
+it("has a method for every operation of the OpenAPI document", async () => {
   const document = (await (await fetch(`${served.url}/openapi.json`)).json()) as {
     readonly paths: Record<string, Record<string, { readonly operationId: string }>>;
   };
@@ -22,12 +22,12 @@ it("there is a method for every operation of the service's document", async () =
     .filter(([path]) => path.startsWith("/api/"))
     .flatMap(([, methods]) => Object.values(methods).map(({ operationId }) => operationId));
   expect(operations.length).toBeGreaterThan(15);
-  // The stream of events is what a live session follows.
+  // A live session uses the event stream.
   const methods = [...Object.keys(client).filter((name) => name !== "session"), "subscribe"];
   expect(methods.toSorted()).toEqual(operations.toSorted());
 });
 
-it("sessions are created, read, listed, renamed and removed", async () => {
+it("creates, reads, lists, renames and deletes sessions", async () => {
   const publicKey = `0x${randomUUID().replaceAll("-", "")}`;
   const ids = [randomUUID(), randomUUID(), randomUUID()];
   for (const id of ids) await client.createSession(id, { publicKey });
@@ -48,7 +48,7 @@ it("sessions are created, read, listed, renamed and removed", async () => {
   await expect(client.getSession(ids[0]!)).rejects.toMatchObject({ status: 404, code: "session_not_found" });
 });
 
-it("messages are sent, read and stopped", async () => {
+it("sends, reads and stops messages", async () => {
   const id = randomUUID();
   const sending = client.sendMessage(id, "Grüße 🫖", { wait: true, userState: { evm: { chain_id: 1 } } });
   (await served.model.next()).say("Hello").finish();
@@ -65,7 +65,7 @@ it("messages are sent, read and stopped", async () => {
   expect((await client.interrupt(id)).status).toBe("interrupted");
 });
 
-it("models and Apps are listed and chosen", async () => {
+it("lists and selects models and Apps", async () => {
   const id = randomUUID();
   expect(await client.listModels()).toEqual(["test/scripted", "demo/assistant"]);
   expect(await client.listModels({ sessionId: id })).toContain("demo/assistant");
@@ -73,14 +73,14 @@ it("models and Apps are listed and chosen", async () => {
     success: true,
     rig: "demo/assistant",
     baml: "demo/assistant",
-    // Listing the models has created the session.
+    // Listing the models created the session.
     created: false,
   });
   expect(await client.listApps()).toEqual([{ name: "default" }]);
   await expect(client.setModel(id, "no/model")).rejects.toMatchObject({ status: 400, code: "unknown_model" });
 });
 
-it("actions are listed and decided", async () => {
+it("lists and decides actions", async () => {
   const id = randomUUID();
   await client.sendMessage(id, "Sum");
   (await served.model.next()).callTool("calculator", { expression: "1 + 1" }).finish("tool-calls");
@@ -95,7 +95,7 @@ it("actions are listed and decided", async () => {
   (await served.model.next()).say("So be it").finish();
 });
 
-it("secrets go in, and their names come out", async () => {
+it("stores secrets and returns only their names", async () => {
   expect(await client.listSecrets({ clientId: "me" })).toEqual([]);
   await expect(client.setSecrets({ NONE: "x" }, { clientId: "me" })).rejects.toMatchObject({
     code: "secret_slot_unknown",
@@ -103,7 +103,7 @@ it("secrets go in, and their names come out", async () => {
   expect(await client.removeSecrets({ clientId: "me" })).toBe(0);
 });
 
-it("a message whose answer was lost is there once", async () => {
+it("stores a message once if its answer was lost", async () => {
   const id = randomUUID();
   let lost = 0;
   served.proxy.plan = ({ path }) => (path === "/api/chat" && (lost += 1) <= 2 ? "lose" : null);

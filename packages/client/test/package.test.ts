@@ -1,4 +1,4 @@
-// The package as it is published: packed, unpacked into a project that has nothing else, and used there.
+// The published package: packed, unpacked into an empty project, and used there.
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -32,7 +32,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What the compiler says of files that use the package, with these settings. Nothing is right. */
+/** Returns the compiler's output for files that use the package with these settings; empty on success. */
 async function check(options: object, ...sources: readonly string[]): Promise<string> {
   const files = sources.map((_source, index) => `use-${index}.ts`);
   await Promise.all(files.map((file, index) => writeFile(join(project, file), sources[index] ?? "")));
@@ -77,7 +77,7 @@ try { await client.listThreads("0xabc", { limit: 10 }); } catch (error) {
 stop();
 `;
 
-it("holds what is needed and nothing else", async () => {
+it("contains what is needed and nothing else", async () => {
   const installed = join(project, "node_modules/@colloquy/client");
   const files = await readdir(installed);
   expect(files.filter((file) => !file.endsWith(".d.ts")).toSorted()).toEqual(
@@ -92,15 +92,15 @@ it("holds what is needed and nothing else", async () => {
   }
 });
 
-describe("its types need no other package", () => {
+describe("type-checks without other packages", () => {
   it.each([
     ["a page", { lib: ["es2022", "dom"], module: "esnext", moduleResolution: "bundler" }],
     ["Node", { module: "nodenext", typeRoots: [join(ROOT, "node_modules/@types")], types: ["node"] }],
-  ])("in %s", async (_name, options) => {
+  ])("under %s", async (_name, options) => {
     expect(await check(options, USE)).toBe("");
   });
 
-  it("and find mistakes", async () => {
+  it("rejects mistakes", async () => {
     const options = { lib: ["es2022", "dom"], module: "esnext", moduleResolution: "bundler" };
     const wrong =
       'import { createClient } from "@colloquy/client";\nawait createClient().session().send(5);\n';
@@ -116,14 +116,14 @@ describe("its documentation", () => {
     return texts.flatMap((text) => [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ""]) => code));
   }
 
-  it("has examples whose types are right", async () => {
+  it("has examples that type-check", async () => {
     const found = await examples();
     expect(found.length).toBeGreaterThan(5);
     const options = { module: "nodenext", typeRoots: [join(ROOT, "node_modules/@types")], types: ["node"] };
     expect(await check(options, ...found)).toBe("");
   });
 
-  it("has examples that run, and end by themselves", { timeout: 120_000 }, async () => {
+  it("has examples that run and terminate", { timeout: 120_000 }, async () => {
     const key = { COLLOQUY_ADMIN_KEY: "admin-key-of-the-examples" };
     const program = await Program.start(null, key);
     try {
@@ -141,7 +141,7 @@ describe("its documentation", () => {
   });
 });
 
-it("its types are those of the server's schemas", async () => {
+it("has the types of the server's schemas", async () => {
   const names = wireNames();
   expect(names).toEqual(expect.arrayContaining(["Snapshot", "AdminOverview"]));
   const declarations = join(project, "node_modules/@colloquy/client/protocol.js");
@@ -158,7 +158,7 @@ it("its types are those of the server's schemas", async () => {
   expect(await check(options, source.join("\n"))).toBe("");
 });
 
-it("has a second entry for operators, whose errors are of the same class", async () => {
+it("has a second entry for operators that shares the error class", async () => {
   const use = `
     import { ColloquyError } from "@colloquy/client";
     import { createAdminClient } from "@colloquy/client/admin";
@@ -182,7 +182,7 @@ it("has a second entry for operators, whose errors are of the same class", async
   expect(await check(options, typed)).toBe("");
 });
 
-it("runs where there is nothing but it", async () => {
+it("runs without other packages", async () => {
   const use = `
     import { createClient, ColloquyError } from "@colloquy/client";
     const client = createClient({ baseUrl: "http://127.0.0.1:1", retries: 0 });
@@ -194,7 +194,7 @@ it("runs where there is nothing but it", async () => {
   expect(stdout.trim()).toBe("true network_failed 0");
 });
 
-it("has at most 8 KB, minified and compressed", async () => {
+it("is at most 8 KB minified and compressed", async () => {
   const outfile = join(folder, "client.min.js");
   await bundle(outfile, { minify: true });
   expect(gzipSync(await readFile(outfile), { level: 9 }).byteLength).toBeLessThanOrEqual(8 * 1024);

@@ -1,5 +1,5 @@
-// A stream as the service sends it, from the beginning of a session: however it is cut, the same is read from it, and what is read makes the
-// snapshot of the beginning the one of the end.
+// A stream recorded from the service from the start of a session. Every split gives the same frames, and
+// folding them over the first snapshot gives the last one.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createEventStreamParser, type Frame } from "../src/event-stream-parser.ts";
@@ -25,7 +25,7 @@ function parse(...pieces: readonly Uint8Array[]): Frame[] {
   return frames;
 }
 
-it("is read the same wherever it is cut", () => {
+it("gives the same frames for every split", () => {
   const whole = parse(bytes);
   expect(whole.length).toBeGreaterThan(8);
   for (let at = 0; at <= bytes.length; at += 1) {
@@ -34,7 +34,7 @@ it("is read the same wherever it is cut", () => {
   }
 });
 
-it("makes the snapshot of the end of the one of the beginning", () => {
+it("folds the first snapshot into the last one", () => {
   const folded = parse(bytes).reduce((now, { id, data }) => {
     if (data === null) return now;
     return fold(now, JSON.parse(data) as SessionUpdate, id)!.snapshot;

@@ -1,4 +1,4 @@
-// One request and what may come of it, with a server that answers as a test wants.
+// Single requests against a server that answers as a test wants.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -14,7 +14,7 @@ type Answer = (message: IncomingMessage, response: ServerResponse) => void;
 
 let server: Server;
 let clock: ManualClock;
-/** What is answered, one after the other; the last one for good. */
+/** Answers in order; the last one repeats. */
 let answers: Answer[];
 let seen: {
   readonly method: string;
@@ -75,13 +75,13 @@ function client(options: ClientOptions = {}, random = 0.5): Client {
 
 async function until(condition: () => boolean, ms = 0): Promise<void> {
   for (let round = 0; !condition(); round += 1) {
-    if (round > 10_000) throw new Error(`This never came to hold: ${condition.toString()}`);
+    if (round > 10_000) throw new Error(`Condition never became true: ${condition.toString()}`);
     if (ms > 0) await clock.advance(ms);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
 
-/** What comes of a promise while time passes. */
+/** Returns the outcome of a promise while the clock advances. */
 async function outcome<Value>(promise: Promise<Value>, ms = 250): Promise<Value | ColloquyError> {
   let result: { readonly of: Value | ColloquyError } | null = null;
   promise.then(
@@ -93,7 +93,7 @@ async function outcome<Value>(promise: Promise<Value>, ms = 250): Promise<Value 
 }
 
 describe("an error", () => {
-  it("has the code, words and request id of the service's", async () => {
+  it("has the service's code, message and request id", async () => {
     const problem = {
       type: "about:blank",
       title: "Not Found",
@@ -122,7 +122,7 @@ describe("an error", () => {
     ["is no JSON", "<html>Bad Gateway</html>"],
     ["is JSON and no object", "null"],
     ["is empty", ""],
-  ])("of something between that %s is told as what it is", async (_name, body) => {
+  ])("from something in between that %s has the status alone", async (_name, body) => {
     answers = [(_message, response) => response.writeHead(502).end(body)];
     expect(
       await client({ retries: 0 })
@@ -135,7 +135,7 @@ describe("an error", () => {
     });
   });
 
-  it("whose body breaks off is told as what it is, and who follows a session goes on", async () => {
+  it("with a body that breaks off has the status alone, and following continues", async () => {
     answers = [brokenOff];
     const failed = await outcome(client({ retries: 0 }).listModels());
     expect(failed).toMatchObject({ name: "ColloquyError", code: "http_error", status: 503 });
@@ -150,7 +150,7 @@ describe("an error", () => {
     session.stop();
   });
 
-  it("tells when a success is none of the service's", async () => {
+  it("reports a success with a body that is not the service's", async () => {
     answers = [(_message, response) => response.end("<html>Log in</html>")];
     expect(
       await client({ retries: 0 })
@@ -159,7 +159,7 @@ describe("an error", () => {
     ).toMatchObject({ code: "answer_invalid" });
   });
 
-  it("has the cause when the service cannot be reached", async () => {
+  it("has the cause if the service is unreachable", async () => {
     answers = [reset];
     expect(
       await client({ retries: 0 })
@@ -172,7 +172,7 @@ describe("an error", () => {
     });
   });
 
-  it("comes after 30 seconds without an answer, and leaves no timer", async () => {
+  it("occurs after 30 seconds without an answer, and leaves no timer", async () => {
     answers = [silent];
     const asking = client()
       .deleteThread(SESSION)
@@ -200,7 +200,7 @@ describe("a message", () => {
     ["a proxy has no service behind it", [json({}, 502), json({}, 504)]],
     ["the service is not ready", [unavailable("1"), unavailable()]],
     ["an error breaks off in its body", [brokenOff, brokenOff]],
-  ])("is sent again under the same key when %s", async (_name, failures) => {
+  ])("is retried under the same key when %s", async (_name, failures) => {
     answers = [...failures, json(said)];
     expect(await outcome(client().sendMessage(SESSION, "Hi"))).toEqual(said);
     expect(seen).toHaveLength(3);
@@ -210,7 +210,7 @@ describe("a message", () => {
     expect(clock.timers).toBe(0);
   });
 
-  it("is sent again as often as allowed, after pauses that grow and are random", async () => {
+  it("is retried up to the limit, after growing random pauses", async () => {
     answers = [reset];
     const sending = client({ retries: 3 }, 1)
       .sendMessage(SESSION, "Hi")
@@ -224,7 +224,7 @@ describe("a message", () => {
     expect(seen).toHaveLength(4);
   });
 
-  it("waits as long as the service asks it to, but not for minutes", async () => {
+  it("is retried when the service says, but not after minutes", async () => {
     answers = [unavailable("7"), json(said)];
     const sending = client({}, 0).sendMessage(SESSION, "Hi");
     await until(() => clock.nextIn === 7_000);
@@ -240,7 +240,7 @@ describe("a message", () => {
     ).toMatchObject({ status: 503, retryAfter: 120 });
   });
 
-  it.each([400, 401, 403, 404, 409, 413, 429])("is not sent again after %i", async (status) => {
+  it.each([400, 401, 403, 404, 409, 413, 429])("is not retried after %i", async (status) => {
     answers = [json({ code: "no", detail: "No." }, status, { "retry-after": "1" }), json(said)];
     expect(await outcome(client().sendMessage(SESSION, "Hi"))).toMatchObject({
       status,
@@ -250,7 +250,7 @@ describe("a message", () => {
     expect(seen).toHaveLength(1);
   });
 
-  it("goes to the client's App, with its key and everything else", async () => {
+  it("goes to the client's App with its key and all options", async () => {
     answers = [json(said)];
     const to = client({ app: "defi", key: "clq_1_2", headers: { "X-Team": "tea" } });
     const options = { idempotencyKey: "mine", publicKey: "0xab", userState: { a: 1 }, clientId: "me" };
@@ -276,7 +276,7 @@ describe("a message", () => {
     expect(seen[0]!.headers).not.toHaveProperty("prefer");
   });
 
-  it("is waited for in pieces until the assistant is done", async () => {
+  it("is waited for in pieces until the assistant has finished", async () => {
     const done = snapshot({ messages: [message("m1", "user", "Hi"), message("m2", "agent", "Hello")] });
     answers = [json(said), json(said), json(done)];
     expect(await client().sendMessage(SESSION, "Hi", { wait: true })).toEqual(done);
@@ -287,13 +287,13 @@ describe("a message", () => {
     ]);
   });
 
-  it("is waited for as long as was said", async () => {
+  it("is waited for as long as requested", async () => {
     answers = [json(said)];
     expect(await client().sendMessage(SESSION, "Hi", { wait: 45 })).toEqual(said);
     expect(seen.map(({ headers }) => headers["prefer"])).toEqual(["wait=20", "wait=20", "wait=5"]);
   });
 
-  it("is waited for until a person is asked", async () => {
+  it("is waited for until a decision is needed", async () => {
     const asked = { ...said, pending_actions: [{ id: "a" }] };
     answers = [json(said), json(asked)];
     expect(await client().sendMessage(SESSION, "Hi", { wait: true })).toEqual(asked);
@@ -301,8 +301,8 @@ describe("a message", () => {
   });
 });
 
-describe("what is aborted", () => {
-  it("throws the reason of the signal, under way and between two tries, and leaves no timer", async () => {
+describe("an aborted request", () => {
+  it("throws the signal's reason, in flight and between two tries, and leaves no timer", async () => {
     for (const answer of [silent, reset]) {
       answers = [answer];
       const abort = new AbortController();
@@ -318,7 +318,7 @@ describe("what is aborted", () => {
     }
   });
 
-  it("throws that reason also where an error's body is under way", async () => {
+  it("throws that reason also while an error's body is read", async () => {
     const begun: Answer = (_message, response) => response.writeHead(503).write("{");
     answers = [begun];
     const { port } = server.address() as AddressInfo;
@@ -338,7 +338,7 @@ describe("what is aborted", () => {
     expect(await opening).toEqual(new Error("Enough"));
   });
 
-  it("is not begun", async () => {
+  it("is not sent if aborted before", async () => {
     await expect(client().listModels({ signal: AbortSignal.abort(new Error("Enough")) })).rejects.toThrow(
       "Enough",
     );
@@ -350,7 +350,7 @@ it.each([
   ["interrupt", (to: Client) => to.interrupt(SESSION)],
   ["deleteThread", (to: Client) => to.deleteThread(SESSION)],
   ["removeSecrets", (to: Client) => to.removeSecrets({ clientId: "me" })],
-])("%s is sent once, because it may do harm when it comes late", async (_name, ask) => {
+])("%s is sent once, because a late repetition may do harm", async (_name, ask) => {
   answers = [reset, json({})];
   expect(await outcome<unknown>(ask(client()))).toMatchObject({ code: "network_failed" });
   expect(seen).toHaveLength(1);

@@ -1,4 +1,4 @@
-// The package as it is published, in runtimes that are neither Node nor a browser: chats, streams, is cut off and goes on.
+// The published package in runtimes that are neither Node nor browsers: chat, stream, reconnect.
 
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ const bun = findInstalled("programs", "@oven/bun-linux-x64/bin/bun");
 const deno = findInstalled("programs", "@deno/linux-x64-glibc/deno");
 const workerd = findInstalled("programs", "@cloudflare/workerd-linux-64/bin/workerd");
 
-/** A line of `conversation.js`. */
+/** A line of output of `conversation.js`. */
 interface Told {
   readonly id: string;
   readonly text?: string;
@@ -53,7 +53,7 @@ beforeAll(async () => {
   await run("tar", ["-xzf", tarball, "-C", installed, "--strip-components=1"]);
   await writeFile(join(project, "package.json"), '{ "type": "module" }');
   await Promise.all(FILES.map((file) => copyFile(join(SOURCES, file), join(project, file))));
-  // What runs at the edge is given in one file.
+  // Edge runtimes take a single file.
   const [worker, bundled] = [join(project, "worker.js"), join(project, "bundled-worker.js")];
   await build({ entryPoints: [worker], outfile: bundled, bundle: true, format: "esm", platform: "neutral" });
 }, 60_000);
@@ -70,7 +70,7 @@ afterEach(async () => {
   await served.stop();
 });
 
-/** What a program says. */
+/** Yields the output lines of a program. */
 function start(program: string, ...words: readonly string[]): AsyncIterable<string> {
   const stdio = ["ignore", "pipe", "inherit"] as const;
   const child = spawn(program, words, {
@@ -82,7 +82,7 @@ function start(program: string, ...words: readonly string[]): AsyncIterable<stri
   return createInterface({ input: child.stdout });
 }
 
-/** What a request to workerd is answered. */
+/** Yields the lines of workerd's answer. */
 async function* askWorker(program: string, service: string): AsyncIterable<string> {
   for await (const line of start(program, "serve", "workerd.capnp", "--control-fd=1")) {
     const { event, port } = JSON.parse(line) as { event?: string; port?: number };

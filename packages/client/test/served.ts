@@ -1,5 +1,5 @@
-// The real service in this process, with a model that says what a test tells it to, a proxy before it, and clients with a clock that the
-// test moves.
+// The real service in this process with a scripted model, a faulty proxy in front, and clients whose clock
+// the test advances.
 
 import { loadConfig } from "../../server/src/config/load-config.ts";
 import type { ToolSettings } from "../../server/src/core/app-settings.ts";
@@ -15,23 +15,23 @@ const RIG = "test/scripted";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
 export interface Served {
-  /** Of the proxy. */
+  /** URL of the proxy. */
   readonly url: string;
   readonly model: ScriptedModel;
   readonly proxy: FaultProxy;
-  /** Of the clients. */
+  /** Clock of the clients. */
   readonly clock: ManualClock;
-  /** Wakes clients as a network does that is back. */
+  /** Wakes clients, like a network that is back. */
   wake(): void;
   client(options?: ClientOptions): Client;
-  /** A client that nothing stands before. */
+  /** A client that bypasses the proxy. */
   readonly direct: Client;
-  /** Goes round until the condition holds; with time passing for the clients, where `ms` says how much with each round. */
+  /** Polls until the condition holds, advancing the clients' clock by `ms` each round if given. */
   until(condition: () => boolean, ms?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** `tools` are what the assistant may call beside the calculator, which always asks for approval. */
+/** `tools` are additional to the calculator, which always asks for approval. */
 export async function serve(tools: Partial<ToolSettings> = {}): Promise<Served> {
   const loaded = await loadConfig({
     environment: { HOST: "127.0.0.1", PORT: "0" },
@@ -80,7 +80,7 @@ export async function serve(tools: Partial<ToolSettings> = {}): Promise<Served> 
     direct: createClient({ baseUrl: url }),
     until: async (condition, ms = 0) => {
       for (let round = 0; !condition(); round += 1) {
-        if (round > 20_000) throw new Error(`This never came to hold: ${condition.toString()}`);
+        if (round > 20_000) throw new Error(`Condition never became true: ${condition.toString()}`);
         if (ms > 0) await manual.advance(ms);
         await new Promise((resolve) => setTimeout(resolve, 1));
       }

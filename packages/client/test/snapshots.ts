@@ -1,4 +1,4 @@
-// Snapshots to begin with.
+// Snapshots for tests.
 
 import type { Message, PendingAction, Snapshot } from "../src/wire.ts";
 

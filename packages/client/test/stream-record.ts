@@ -1,17 +1,18 @@
-// A stream as the service sends it, with everything in it that is hard to cut: letters of several bytes, line ends in texts, a tool call.
+// A recorded stream of the service with everything that is hard to split: multi-byte characters, line ends in
+// texts, a tool call.
 
 import { randomUUID } from "node:crypto";
 import type { Snapshot } from "../src/index.ts";
 import type { Served } from "./served.ts";
 
 export interface StreamRecord {
-  /** The snapshot that the stream begins after, and the one that it leads to. */
+  /** The snapshots before and after the recorded events. */
   readonly before: Snapshot;
   readonly after: Snapshot;
   readonly bytes: Buffer;
 }
 
-/** Has a conversation, and takes down what the stream says of it. */
+/** Holds a conversation and records its stream. */
 export async function recordStream({ direct, model, url }: Served): Promise<StreamRecord> {
   const id = randomUUID();
   const before = await direct.getState(id, { userState: { evm: { chain_id: 1 } } });
@@ -24,7 +25,7 @@ export async function recordStream({ direct, model, url }: Served): Promise<Stre
   return { before, after, bytes: await record(url, before, after) };
 }
 
-/** What the stream says after one snapshot, up to the other. */
+/** Returns the bytes of the stream from one snapshot to the other. */
 async function record(url: string, before: Snapshot, after: Snapshot): Promise<Buffer> {
   const abort = new AbortController();
   const response = await fetch(`${url}/api/updates?include=tools,messages,state`, {

@@ -1,11 +1,11 @@
-// A session that is followed, over the real service with a proxy before it.
+// A followed session on the real service behind the proxy.
 
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach } from "vitest";
 import type { ClientOptions, LiveSession, SessionUpdate, Snapshot } from "../src/index.ts";
 import { serve, type Served } from "./served.ts";
 
-/** What is told from now on, and how that ends: with the error, or with "ended". */
+/** Events from now on, and how the loop ended: with an error, or "ended". */
 interface Recorded {
   readonly updates: SessionUpdate[];
   readonly ended: Promise<unknown>;
@@ -14,18 +14,18 @@ interface Recorded {
 export interface LiveSessionTrial {
   readonly served: Served;
   readonly session: LiveSession;
-  /** Goes on with another session, of a client with these options. */
+  /** Switches to another session, of a client with these options. */
   readonly begin: (options: ClientOptions) => void;
-  /** How the session is followed. */
+  /** The connection state. */
   readonly state: () => string;
   readonly lastContent: () => string | undefined;
   readonly isIdle: () => boolean;
   readonly record: (signal?: AbortSignal) => Recorded;
-  /** What the service has. */
+  /** The service's snapshot. */
   readonly truth: () => Promise<Snapshot>;
 }
 
-/** A service and a session of its own for each test of a file. */
+/** Creates a service and a session for each test of a file. */
 export function useLiveSession(): LiveSessionTrial {
   let served: Served;
   let session: LiveSession;
@@ -69,7 +69,7 @@ function recorded(session: LiveSession, signal?: AbortSignal): Recorded {
   };
 }
 
-/** What a reader has of the last answer who takes a message as it was created and then only appends. */
+/** Builds the last answer's text from its creation and the deltas. */
 export function readText(updates: readonly SessionUpdate[]): string {
   return updates.reduce((text, update) => {
     if (update.type === "message_created") return update.message.content;
@@ -78,8 +78,8 @@ export function readText(updates: readonly SessionUpdate[]): string {
   }, "");
 }
 
-/** Each message that was told, as often as it was told. */
-export function told(updates: readonly SessionUpdate[]): string[] {
+/** Lists each message event with its content. */
+export function messageEvents(updates: readonly SessionUpdate[]): string[] {
   return updates.flatMap((update) =>
     "message" in update && typeof update.message === "object"
       ? [`${update.type} ${update.message.sender} ${update.message.status}: ${update.message.content}`]

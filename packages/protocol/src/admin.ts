@@ -76,12 +76,9 @@ export const AdminSession = z.object({
 export type AdminSession = z.infer<typeof AdminSession>;
 
 export const AdminSessionPage = z.object({
-  sessions: z
-    .array(AdminSession)
-    .meta({
-      description:
-        "Most recently used first; may hold fewer than `limit` items, or none, while there are more",
-    }),
+  sessions: z.array(AdminSession).meta({
+    description: "Most recently used first; may hold fewer than `limit` items, or none, while there are more",
+  }),
   next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one" }),
   is_complete: z.boolean().meta({
     description:

@@ -1,4 +1,4 @@
-// A page that has the client as it is published, served from where the service is: by the proxy before it.
+// A page with the built client, served by the proxy under the origin of the service.
 
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,11 +9,11 @@ import type * as colloquy from "../../src/index.ts";
 import type { createEventStreamParser } from "../../src/event-stream-parser.ts";
 import type { Fault, FaultProxy } from "../fault-proxy.ts";
 
-/** What the page's global object has. */
+/** Globals of the page. */
 export interface InPage {
   readonly colloquy: typeof colloquy;
   readonly createEventStreamParser: typeof createEventStreamParser;
-  /** The conversation that a test follows, and every event that it has told since. */
+  /** The followed conversation, and every event it has reported since. */
   session: colloquy.LiveSession;
   updates: colloquy.SessionUpdate[];
 }
@@ -25,7 +25,7 @@ import { createEventStreamParser } from "/parser.js";
 Object.assign(globalThis, { colloquy, createEventStreamParser });`;
 const POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src data:";
 
-/** What the proxy answers by itself, by path. */
+/** What the proxy answers itself, by path. */
 export type ClientPage = ReadonlyMap<string, Fault>;
 
 export async function buildClientPage(): Promise<ClientPage> {
@@ -33,7 +33,7 @@ export async function buildClientPage(): Promise<ClientPage> {
   try {
     const [client, parser] = [join(folder, "client.js"), join(folder, "parser.js")];
     await bundle(client, { minify: true });
-    // Which the package has inside, and does not export.
+    // The parser is internal to the package.
     await build({
       entryPoints: [join(import.meta.dirname, "../../src/event-stream-parser.ts")],
       outfile: parser,
@@ -53,7 +53,7 @@ export async function buildClientPage(): Promise<ClientPage> {
   }
 }
 
-/** Has the proxy serve the page, and do with everything else what `plan` says. */
+/** Makes the proxy serve the page, and treat all other requests as `plan` says. */
 export function servePage(proxy: FaultProxy, files: ClientPage, plan: FaultProxy["plan"] = () => null): void {
   proxy.plan = (request) => files.get(request.path) ?? plan(request);
 }

@@ -1,4 +1,4 @@
-// The client in a page, behind a proxy that does what happens on the way. Its time is the page's own, which the tests wind on.
+// The client in a page behind a faulty proxy. The tests advance the page's own clock.
 
 import { randomUUID } from "node:crypto";
 import type { Page } from "playwright-core";
@@ -12,14 +12,14 @@ import { serve, type Served } from "../served.ts";
 import { recordStream } from "../stream-record.ts";
 import { buildClientPage, servePage, type ClientPage, type InPage } from "./client-page.ts";
 
-/** What Chromium says of connections that the tests break. */
+/** Chromium's console messages about connections that the tests break. */
 const BROKEN = /^console: Failed to load resource: net::ERR_/;
 
 let files: ClientPage;
 let served: Served;
 let id: string;
 
-// One for all of them: each test has a session of its own.
+// Shared by all tests: each has a session of its own.
 beforeAll(async () => {
   files = await buildClientPage();
   served = await serve();
@@ -30,11 +30,11 @@ beforeEach(() => {
   served.proxy.heads.length = 0;
   id = randomUUID();
 });
-// The next test would take it for its own.
+// A leftover call would be served to the next test.
 afterEach(() => expect(served.model.waitingCalls).toBe(0));
 afterAll(() => served?.stop());
 
-/** The page follows the session from now on. */
+/** Makes the page follow the session from now on. */
 async function follow(page: Page): Promise<void> {
   await page.waitForFunction(() => "colloquy" in globalThis);
   await page.evaluate((id) => {
@@ -62,7 +62,7 @@ const shown = (page: Page): Promise<Shown> =>
 const lastText = async (page: Page): Promise<string | undefined> =>
   (await shown(page)).snapshot?.messages.at(-1)?.content;
 
-/** Waits until the page shows it; with its clock wound on by `ms` each time that it is looked at. */
+/** Waits until the page meets the condition, advancing its clock by `ms` before each check. */
 async function until(page: Page, condition: (shown: Shown) => boolean, ms = 0): Promise<void> {
   const look = async (): Promise<boolean> => {
     if (ms > 0) await page.clock.runFor(ms);
@@ -71,7 +71,7 @@ async function until(page: Page, condition: (shown: Shown) => boolean, ms = 0): 
   await expect.poll(look, { timeout: 20_000, interval: 10, message: condition.toString() }).toBe(true);
 }
 
-/** The text of the answer for who only appends what comes, until the whole is told, which has to go on where that ended. */
+/** Builds the answer's text by appending only. Each part must start where the text before it ended. */
 function readText(updates: readonly SessionUpdate[]): string {
   return updates.reduce((text, update) => {
     if (update.type === "message_created") return update.message.content;
@@ -84,8 +84,8 @@ function readText(updates: readonly SessionUpdate[]): string {
   }, "");
 }
 
-/** How often each kind of event of a message came. */
-function told(updates: readonly SessionUpdate[]): readonly string[] {
+/** Counts message events by kind. */
+function messageEventCounts(updates: readonly SessionUpdate[]): readonly string[] {
   return updates.flatMap((update) =>
     "message" in update && typeof update.message === "object"
       ? [`${update.type} ${update.message.sender}`]
@@ -93,12 +93,19 @@ function told(updates: readonly SessionUpdate[]): readonly string[] {
   );
 }
 
-/** That the page has what the service has, that it came there by events that each came once, and that the texts are those on record. */
+/**
+ * Asserts that the page equals the service's snapshot, got there by events that came once each, and that the
+ * texts equal the stored ones.
+ */
 async function expectSame(page: Page, text: string): Promise<void> {
   const { snapshot, updates } = await shown(page);
   expect(snapshot).toEqual(await served.direct.getState(id));
   expect(readText(updates)).toBe(text);
-  expect(told(updates)).toEqual(["message_created user", "message_created agent", "message_completed agent"]);
+  expect(messageEventCounts(updates)).toEqual([
+    "message_created user",
+    "message_created agent",
+    "message_completed agent",
+  ]);
   const records = await served.direct.listMessages(id);
   expect(records.map(({ content }) => content)).toEqual([snapshot?.messages[0]?.content, text]);
 }
@@ -118,7 +125,7 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
   const send = (page: Page, text: string): Promise<unknown> =>
     page.evaluate((text) => (globalThis as unknown as InPage).session.send(text), text);
 
-  it("sends, shows the answer as it grows, and stops it", async () => {
+  it("sends, shows the growing answer, and stops it", async () => {
     const page = await open();
     await until(page, ({ connection }) => connection === "live");
     await send(page, "Hi");
@@ -154,26 +161,26 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     expect(served.proxy.heads.at(-1)?.["last-event-id"]).toMatch(/-\d+$/);
   });
 
-  it("loses and doubles nothing where every stream is reset after some bytes", {
+  it("loses and duplicates nothing when every stream is reset after some bytes", {
     timeout: 60_000,
   }, async () => {
     let streams = 0;
     servePage(served.proxy, files, ({ path }) => {
       if (path !== "/api/updates") return null;
       streams += 1;
-      // Enough for the beginning of a stream and a part of what comes: never the same one.
+      // Enough for the start of a stream and some of its events, each time another number.
       return 500 + ((streams * 37) % 400);
     });
     const page = await open();
     await send(page, "Hi");
     const call = await served.model.next();
     const words: string[] = [];
-    // How many a stream brings before it is reset depends on how much the one before has left.
+    // How many words a stream brings before its reset depends on what the stream before left.
     while (words.length < 20 || (streams <= 10 && words.length < 200)) {
       const word = `${words.length} 🫖 and so on\n`;
       words.push(word);
       call.say(word);
-      // What came is shown, and what comes next finds another stream or none.
+      // Wait for each word, so that the next one meets another stream or none.
       await until(page, ({ snapshot }) => snapshot?.messages.at(-1)?.content.endsWith(word) === true, 500);
     }
     call.finish();
@@ -184,7 +191,7 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     await expectSame(page, words.join(""));
   });
 
-  it("keeps a message once whose answer was lost on the way", async () => {
+  it("stores a message once when its answer is lost", async () => {
     let isLost = true;
     servePage(served.proxy, files, ({ method }) => {
       const fault = method === "POST" && isLost ? "lose" : null;
@@ -207,7 +214,7 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     await expectSame(page, "Hello");
   });
 
-  it("polls with ETag where streams are blocked, and follows again when they are not", async () => {
+  it("polls with ETag where streams are blocked, and follows again once they work", async () => {
     const statuses: string[] = [];
     servePage(served.proxy, files, ({ path }) => (path === "/api/updates" ? "swallow" : null));
     const page = await open();
@@ -219,7 +226,7 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     const call = await served.model.next();
     call.say("one ");
     await until(page, ({ snapshot }) => snapshot?.messages.at(-1)?.content === "one ", 250);
-    // Nothing has changed: an answer without a body, which Chromium hands on as it is.
+    // Nothing has changed: Chromium passes on the 304 without a body.
     await until(page, () => statuses.includes("304"), 250);
     call.say("two ");
     await until(page, ({ snapshot }) => snapshot?.messages.at(-1)?.content === "one two ", 250);
@@ -232,7 +239,7 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     await expectSame(page, "one two three");
   });
 
-  it("goes on at once when the network is back", async () => {
+  it("reconnects at once when the network is back", async () => {
     const page = await open();
     await until(page, ({ connection }) => connection === "live");
     await send(page, "Hi");
@@ -242,7 +249,8 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     await page.context().setOffline(true);
     served.proxy.cut();
     await until(page, ({ connection }) => connection === "waiting");
-    // The pauses grow to half a minute while nothing can be reached. Then time stands still: no pause ends any more.
+    // The pauses grow to half a minute while the service is unreachable. Then the clock stops, so that no
+    // pause ends.
     for (let minute = 0; minute < 3; minute += 1) await page.clock.runFor(60_000);
     await page.clock.pauseAt(Date.now() + 3_600_000);
     call.say("two ").finish();
@@ -253,7 +261,7 @@ describe.skipIf(await isWithoutChromium())("the client in Chromium", () => {
     await expectSame(page, "one two ");
   });
 
-  it("reads a stream the same wherever it is cut", async () => {
+  it("gives the same frames for every split of a stream", async () => {
     const page = await open();
     const { bytes } = await recordStream(served);
     const different = await page.evaluate((encoded) => {
@@ -303,7 +311,7 @@ describe.skipIf(await isWithoutChromium())("the client in a tab", () => {
   const visibility = (): Promise<unknown> => page.evaluate("document.visibilityState");
   const send = (text: string): Promise<unknown> => served.direct.sendMessage(id, text);
 
-  it("goes on while another one is in front, also after the stream was cut", async () => {
+  it("keeps following while another tab is in front, also after the stream was cut", async () => {
     await tab.hide();
     await expect.poll(visibility).toBe("hidden");
     await send("Hi");
@@ -319,7 +327,7 @@ describe.skipIf(await isWithoutChromium())("the client in a tab", () => {
     await expectSame(page, "one two three");
   });
 
-  it("has everything when it is shown again after it was frozen and its connections are gone", async () => {
+  it("catches up when shown again after it was frozen and its connections are gone", async () => {
     await tab.freeze();
     await expect.poll(visibility).toBe("hidden");
     await send("Hi");

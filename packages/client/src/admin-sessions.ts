@@ -1,23 +1,26 @@
-// Sessions as an operator sees them: of every App, with their turns.
+// Sessions as an operator sees them: those of every App, with their turns.
 
 import type { AdminSession, AdminSessionDetail, AdminSessionPage, AdminSessionStatus } from "./admin-wire.ts";
 import type { Abortable, Transport } from "./transport.ts";
 import type { PersistedMessage } from "./wire.ts";
 
-export type AdministeredSessions = ReturnType<typeof administeredSessions>;
+export type AdminSessions = ReturnType<typeof adminSessions>;
 
-export function administeredSessions(transport: Transport) {
+export function adminSessions(transport: Transport) {
   const path = (id: string): string => `/api/admin/sessions/${encodeURIComponent(id)}`;
   return {
-    /** Newest use first. A page may have fewer than `limit` (1 to 200; 50 when absent), even none, while `next_cursor` says that there is more. */
+    /**
+     * Most recently used first. A page may have fewer than `limit` items (1 to 200; 50 when absent), or none,
+     * while `next_cursor` says that there are more.
+     */
     listSessions(
       options: Abortable & {
         readonly status?: AdminSessionStatus;
         readonly app?: string;
-        /** Text in titles, in any case; or a whole session id or wallet address. */
+        /** Text in titles, ignoring case; or a full session id or wallet address. */
         readonly search?: string;
         readonly limit?: number;
-        /** `next_cursor` of the page before, asked for with the same filter. */
+        /** `next_cursor` of the previous page, requested with the same filter. */
         readonly cursor?: string;
       } = {},
     ): Promise<AdminSessionPage> {
@@ -26,7 +29,10 @@ export function administeredSessions(transport: Transport) {
       return transport.body({ path: "/api/admin/sessions", query, repeatable: true, signal });
     },
 
-    /** With its newest turns: `limit` of them (1 to 200; 50 when absent), those before the turn with the number `before`. */
+    /**
+     * Returns the session with its newest turns: `limit` of them (1 to 200; 50 when absent), those before
+     * turn number `before`.
+     */
     getSession(
       id: string,
       options: Abortable & { readonly limit?: number; readonly before?: number } = {},
@@ -35,7 +41,7 @@ export function administeredSessions(transport: Transport) {
       return transport.body({ path: path(id), query: { limit, before }, repeatable: true, signal });
     },
 
-    /** The persisted records, oldest first; at most `limit` (1,000) that come after the message with the id `after`. */
+    /** Lists stored messages, oldest first: at most `limit` (1,000) after the message with the id `after`. */
     listMessages(
       id: string,
       options: Abortable & { readonly after?: string; readonly limit?: number } = {},
@@ -49,12 +55,12 @@ export function administeredSessions(transport: Transport) {
       });
     },
 
-    /** Stops its turn and what is queued behind it. */
+    /** Stops the running turn and cancels the queued ones. */
     interrupt(id: string, { signal }: Abortable = {}): Promise<AdminSession> {
       return transport.body({ method: "POST", path: `${path(id)}/interrupt`, signal });
     },
 
-    /** Removes the session with its messages, for good. */
+    /** Deletes the session with its messages, permanently. */
     async deleteSession(id: string, { signal }: Abortable = {}): Promise<void> {
       await transport.request({ method: "DELETE", path: path(id), signal });
     },

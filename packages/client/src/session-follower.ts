@@ -1,6 +1,6 @@
-// Keeps a snapshot as the service has it: by the stream of events, and where streams do not get through by asking again and again.
+// Keeps a snapshot in sync with the service: by the event stream, or by polling where streams are blocked.
 
-import { ColloquyError, isPassing } from "./colloquy-error.ts";
+import { ColloquyError, isTransient } from "./colloquy-error.ts";
 import { difference } from "./difference.ts";
 import type { Frame } from "./event-stream-parser.ts";
 import { fold, type SessionUpdate, visible, withHidden } from "./fold.ts";
@@ -11,42 +11,39 @@ import { answerInvalid, type Transport } from "./transport.ts";
 import { readUpdates } from "./update-stream.ts";
 import type { Snapshot } from "./wire.ts";
 
-export type FollowingState = "connecting" | "live" | "polling" | "waiting";
+export type FollowState = "connecting" | "live" | "polling" | "waiting";
 
-export interface FollowingListener {
-  /** What is known now, and the events that made it so. */
+export interface FollowListener {
+  /** The current snapshot, and the events that led to it. */
   onSnapshot(snapshot: Snapshot, updates: readonly SessionUpdate[]): void;
-  /** `error` is why it has to wait, or does not use the stream. */
-  onState(state: FollowingState, error: ColloquyError | null): void;
+  /** `error` says why it waits, or does not use the stream. */
+  onState(state: FollowState, error: ColloquyError | null): void;
 }
 
-/** Milliseconds before a stream that was lost is opened again, where the service did not say; doubled with each failure. */
+/**
+ * Default milliseconds before a lost stream is reopened, unless the service says; doubled with each failure.
+ */
 const RETRY_MS = 2_000;
 const RETRY_CEILING_MS = 30_000;
-/** A stream that has lasted for so many milliseconds is no failure. */
+/** A stream that lasted this many milliseconds resets the failure count. */
 const STEADY_MS = 5_000;
 
-export class Following {
+export class SessionFollower {
   readonly #sessionId: string;
   readonly #transport: Transport;
-  readonly #listener: FollowingListener;
+  readonly #listener: FollowListener;
   readonly #state: StateReader;
   #snapshot: Snapshot | null;
-  /** What the stream says of the snapshot: that its events can be folded over it, that some are missing, that the session is gone. */
+  /** State of the snapshot: events fold over it, events are missing, or the session is deleted. */
   #verdict: "good" | "stale" | "deleted" = "good";
   #retryMs = RETRY_MS;
-  /** Rounds in a row that ended soon. */
+  /** Consecutive rounds that ended soon. */
   #failures = 0;
   #resting: { wake(): void } | null = null;
-  #isHurried = false;
+  #isRetryDue = false;
 
-  /** `snapshot` is what is known already. */
-  constructor(
-    sessionId: string,
-    snapshot: Snapshot | null,
-    transport: Transport,
-    listener: FollowingListener,
-  ) {
+  /** `snapshot` is the one to start from, if known. */
+  constructor(sessionId: string, snapshot: Snapshot | null, transport: Transport, listener: FollowListener) {
     this.#sessionId = sessionId;
     this.#snapshot = snapshot;
     this.#transport = transport;
@@ -54,9 +51,9 @@ export class Following {
     this.#state = new StateReader(transport, sessionId);
   }
 
-  /** Goes on until the session is deleted. Throws what makes it hopeless, and the signal's reason. */
+  /** Runs until the session is deleted. Throws on permanent failures, and the signal's reason. */
   async run(signal: AbortSignal): Promise<void> {
-    const ignoreWake = this.#transport.timing.onWake(() => this.hurry());
+    const ignoreWake = this.#transport.timing.onWake(() => this.retryNow());
     try {
       while (this.#verdict !== "deleted") await this.#round(signal);
     } finally {
@@ -64,13 +61,15 @@ export class Following {
     }
   }
 
-  /** Something may have changed, or the network is back: what is waited for is tried at once. */
-  hurry(): void {
-    this.#isHurried = true;
+  /** Skips the current pause: something may have changed, or the network is back. */
+  retryNow(): void {
+    this.#isRetryDue = true;
     this.#resting?.wake();
   }
 
-  /** One snapshot if it is needed, and one stream until its end; or, when that could not be opened, polling as long as it works. */
+  /**
+   * Reads a snapshot if needed and then one stream until it ends; or polls if the stream could not be opened.
+   */
   async #round(signal: AbortSignal): Promise<void> {
     this.#failures += 1;
     let error: ColloquyError | null = null;
@@ -78,11 +77,11 @@ export class Following {
       const snapshot = await this.#current(signal);
       const stream = await this.#stream(snapshot, signal);
       if (!stream.isOpened) return await this.#poll(stream.error, signal);
-      // What is missing is fetched at once, unless that has not helped before.
+      // Fetch missing events at once, unless that has just failed.
       if (this.#verdict === "deleted" || (this.#verdict === "stale" && this.#failures <= 1)) return;
       error = stream.error;
     } catch (caught) {
-      error = passing(caught);
+      error = transientError(caught);
     }
     this.#listener.onState("waiting", error);
     const ms = backoff(this.#transport.timing, Math.max(1, this.#failures), this.#retryMs, RETRY_CEILING_MS);
@@ -97,7 +96,7 @@ export class Following {
     return this.#adopt(snapshot);
   }
 
-  /** Whether there was a stream at all, and what has ended it. */
+  /** Returns whether a stream was opened, and the error that ended it. */
   async #stream(
     { last_event_id: after }: Snapshot,
     signal: AbortSignal,
@@ -114,7 +113,7 @@ export class Following {
       await readUpdates(this.#transport, this.#sessionId, after, { onOpen, onFrame }, signal);
       return { isOpened, error: null };
     } catch (error) {
-      return { isOpened, error: passing(error) };
+      return { isOpened, error: transientError(error) };
     } finally {
       (steady as Timer | null)?.stop();
     }
@@ -123,7 +122,7 @@ export class Following {
   async #poll(reason: ColloquyError | null, signal: AbortSignal): Promise<void> {
     await poll(this.#transport, this.#sessionId, signal, {
       ask: async (signal) => {
-        this.#isHurried = false;
+        this.#isRetryDue = false;
         const snapshot = await this.#state.readChanged(signal);
         this.#failures = 0;
         this.#listener.onState("polling", reason);
@@ -131,9 +130,9 @@ export class Following {
         return this.#snapshot?.is_processing === true;
       },
       rest: async (ms, signal) => {
-        if (!this.#isHurried) await this.#rest(ms, signal);
+        if (!this.#isRetryDue) await this.#rest(ms, signal);
       },
-      hurry: () => this.hurry(),
+      retryNow: () => this.retryNow(),
     });
   }
 
@@ -144,7 +143,7 @@ export class Following {
     this.#resting = null;
   }
 
-  /** Answers whether the stream is worth reading on. */
+  /** Returns whether to keep reading the stream. */
   #take({ id, data, retry }: Frame): boolean {
     const snapshot = this.#snapshot;
     if (retry !== null) this.#retryMs = retry;
@@ -176,9 +175,9 @@ export class Following {
   }
 }
 
-/** An error that may be gone with the next try. Throws any other. */
-function passing(error: unknown): ColloquyError {
-  if (error instanceof ColloquyError && error.code !== "stopped" && isPassing(error)) return error;
+/** Returns a transient error. Throws any other. */
+function transientError(error: unknown): ColloquyError {
+  if (error instanceof ColloquyError && error.code !== "stopped" && isTransient(error)) return error;
   throw error;
 }
 
@@ -186,6 +185,6 @@ function parseUpdate(data: string): SessionUpdate {
   try {
     return JSON.parse(data) as SessionUpdate;
   } catch (cause) {
-    throw answerInvalid("The stream holds something that is not an event.", cause);
+    throw answerInvalid("The stream contains data that is not an event.", cause);
   }
 }

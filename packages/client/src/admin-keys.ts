@@ -1,24 +1,24 @@
-// Keys that open Apps, as an operator makes and ends them.
+// App keys as an operator creates and revokes them.
 
 import type { AdminKey, IssuedAdminKey } from "./admin-wire.ts";
 import type { Abortable, Transport } from "./transport.ts";
 
-export type AdministeredKeys = ReturnType<typeof administeredKeys>;
+export type AdminKeys = ReturnType<typeof adminKeys>;
 
-export function administeredKeys(transport: Transport) {
+export function adminKeys(transport: Transport) {
   const path = (id: string): string => `/api/admin/keys/${encodeURIComponent(id)}`;
   return {
-    /** All that were ever made, oldest first; those that open `app`, where it is given. */
+    /** Lists all keys ever created, oldest first; with `app`, those that open it. */
     listKeys({ app, signal }: Abortable & { readonly app?: string } = {}): Promise<AdminKey[]> {
       return transport.body({ path: "/api/admin/keys", query: { app }, repeatable: true, signal });
     },
 
-    /** Not tried again by itself: a key whose answer is lost would stay, known to nobody. */
+    /** Not retried: if the answer were lost, a key would exist that nobody knows. */
     createKey(
       wanted: Abortable & {
         readonly apps: readonly string[];
         readonly name?: string;
-        /** For ever when absent. */
+        /** The key never expires when absent. */
         readonly expiresInSeconds?: number;
       },
     ): Promise<IssuedAdminKey> {
@@ -27,12 +27,15 @@ export function administeredKeys(transport: Transport) {
       return transport.body({ method: "POST", path: "/api/admin/keys", body, signal });
     },
 
-    /** The key opens nothing any more: everywhere within five seconds. */
+    /** Revokes the key, on all nodes within five seconds. */
     revokeKey(id: string, { signal }: Abortable = {}): Promise<AdminKey> {
       return transport.body({ method: "DELETE", path: path(id), repeatable: true, signal });
     },
 
-    /** A key for the same Apps at once; the old one ends `overlapSeconds` later, a day when absent. Not tried again by itself. */
+    /**
+     * Creates a key for the same Apps at once; the old one expires after `overlapSeconds` (a day when
+     * absent). Not retried.
+     */
     rotateKey(
       id: string,
       options: Abortable & { readonly overlapSeconds?: number } = {},

@@ -1,4 +1,4 @@
-// Whatever breaks on the way, who follows a session comes to what the service shows, and is told everything once.
+// Whatever faults occur, a subscriber reaches the service's snapshot and receives every event once.
 
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -34,7 +34,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({ do: fc.constantFrom("finish", "tool", "interrupt", "rename", "cut", "wait") }),
   },
-  // Frames of the stream are cut somewhere.
+  // Cuts streams in the middle of frames.
   {
     weight: 4,
     arbitrary: fc.record({
@@ -44,7 +44,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** What the model is asked, and what it says where it is still listened to. */
+/** Plays the model: forwards what a test says to the calls that still run. */
 function answering(): { readonly stop: () => void; speak(say: (call: ScriptedCall) => void): void } {
   let isOver = false;
   let current: ScriptedCall | null = null;
@@ -62,13 +62,13 @@ function answering(): { readonly stop: () => void; speak(say: (call: ScriptedCal
       try {
         if (current !== null) say(current);
       } catch {
-        // It was interrupted, or has ended.
+        // The call was interrupted or has ended.
       }
     },
   };
 }
 
-it("comes to what the service shows", { timeout: 120_000 }, async () => {
+it("a live session reaches the service's snapshot whatever faults occur", { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20 }), async (steps) => {
       const session = served.client().session(randomUUID());
@@ -96,7 +96,7 @@ it("comes to what the service shows", { timeout: 120_000 }, async () => {
       served.proxy.plan = () => null;
       await served.direct.interrupt(session.id);
       await new Promise((resolve) => setTimeout(resolve, 5));
-      // A title may still be on its way.
+      // A generated title may still arrive.
       let truth = await served.direct.getState(session.id);
       for (let round = 0; round < 2_000 && !isDeepStrictEqual(session.getSnapshot(), truth); round += 1) {
         await served.clock.advance(200);
